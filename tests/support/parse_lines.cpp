@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parses records as preprocess_data does and prints what it found, for tests that compare it with
+// another parser:
+//
+//   parse_lines [--exact] KEY... < RECORDS
+//
+// A record is its size, as four bytes in little-endian order, and its bytes. Each gives a line:
+//
+//   ok LONE_SURROGATES COUNT:HEX,HEX ...     for each key, how many texts, and the texts
+//   KIND OFFSET WHAT                         of a bad record
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exact_json.hpp"
+#include "record_parser.hpp"
+
+namespace {
+
+using namespace millrace::preprocess;
+
+constexpr const char* kind_names[fault_kinds] = {"invalid_utf8", "invalid_json", "not_an_object",
+                                                 "missing_key",  "wrong_type",   "not_encodable"};
+
+void append_hex(std::string& out, std::string_view bytes) {
+  for (const char c : bytes) {
+    const auto value = static_cast<unsigned char>(c);
+    out += "0123456789abcdef"[value >> 4];
+    out += "0123456789abcdef"[value & 15];
+  }
+}
+
+template <class Parser>
+void print(Parser& parser, std::string_view line, std::size_t keys) {
+  std::string out;
+  if (const auto fault = parser.parse(line)) {
+    out = kind_names[static_cast<std::size_t>(fault->kind)];
+    out += ' ' + std::to_string(fault->offset_bytes) + ' ' + fault->what;
+  } else {
+    out = "ok " + std::to_string(parser.lone_surrogates());
+    for (std::size_t key = 0; key < keys; ++key) {
+      const auto texts = parser.texts(key);
+      out += ' ' + std::to_string(texts.size()) + ':';
+      for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (i > 0) out += ',';
+        append_hex(out, texts[i]);
+      }
+    }
+  }
+  out += '\n';
+  std::fwrite(out.data(), 1, out.size(), stdout);
+}
+
+template <class Parser>
+int run(const std::vector<std::string>& keys, std::size_t padding) {
+  static_assert(std::endian::native == std::endian::little);
+  Parser parser(keys);
+  std::uint32_t size = 0;
+  for (unsigned record = 0; std::fread(&size, sizeof size, 1, stdin) == 1; ++record) {
+    // A block of its own for each, so that a sanitizer sees every byte read outside it; and behind
+    // it what might be taken for a part of the line.
+    const auto block = std::make_unique_for_overwrite<char[]>(size + padding);
+    std::memset(block.get() + size, "}\"1\\ \xFF],"[record % 8], padding);
+    if (size > 0 && std::fread(block.get(), size, 1, stdin) != 1) {
+      std::cerr << "parse_lines: the last record is cut short\n";
+      return 1;
+    }
+    print(parser, std::string_view(block.get(), size), keys.size());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> keys(argv + 1, argv + argc);
+  const bool exact = !keys.empty() && keys.front() == "--exact";
+  if (exact) keys.erase(keys.begin());
+  if (keys.empty()) {
+    std::cerr << "usage: parse_lines [--exact] KEY... < RECORDS\n";
+    return 2;
+  }
+  return exact ? run<exact_json>(keys, 0) : run<record_parser>(keys, record_parser::padding_bytes);
+}

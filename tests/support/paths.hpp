@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Where tests find their data, and where they leave their own.
+namespace millrace::test {
+
+/// tests/golden/NAME of the source tree.
+inline std::filesystem::path golden(std::string_view name) {
+  return std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests/golden" / name;
+}
+
+/// A program of this build, e.g. program("preprocess_data").
+inline std::filesystem::path program(std::string_view name) {
+  return std::filesystem::path(MILLRACE_BIN_DIR) / name;
+}
+
+/// The folder of large vocabularies and corpora that lies beside a checkout, or an empty path.
+/// `MILLRACE_SHARED` names another place. Tests that need it skip where it is absent:
+///
+///   const auto shared = shared_folder();
+///   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
+inline std::filesystem::path shared_folder() {
+  const char* given = std::getenv("MILLRACE_SHARED");
+  const std::filesystem::path folder =
+      given != nullptr ? std::filesystem::path(given)
+                       : std::filesystem::path(MILLRACE_SOURCE_DIR) / "../shared";
+  return std::filesystem::exists(folder / "tokenizers") ? folder : std::filesystem::path();
+}
+inline constexpr const char* no_shared_folder =
+    "needs vocabularies and corpora in ../shared (or $MILLRACE_SHARED), which is absent";
+
+/// A fresh folder, removed with all in it at the end of the scope.
+class temp_folder {
+ public:
+  temp_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "millrace-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed: " + name);
+    path_ = name;
+  }
+  temp_folder(const temp_folder&) = delete;
+  temp_folder& operator=(const temp_folder&) = delete;
+  ~temp_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const noexcept { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot open " + path.string());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline std::vector<std::byte> read_bytes(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+inline void write_text(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+inline void write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  write_text(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "input_plan.hpp"
+#include "pipeline.hpp"
+#include "progress.hpp"
+#include "support/paths.hpp"
+
+/// Runs of preprocess_data without the program.
+namespace millrace::test {
+
+/// A `.bin` and its `.idx`.
+struct dataset_bytes {
+  std::string bin;
+  std::string idx;
+
+  bool operator==(const dataset_bytes&) const = default;
+};
+
+inline dataset_bytes read_dataset(const std::filesystem::path& prefix) {
+  return {read_text(prefix.string() + ".bin"), read_text(prefix.string() + ".idx")};
+}
+
+/// Silent but for notes of skipped records.
+inline preprocess::run_summary preprocess_files(const tokenizer::tokenizer& tokenizer,
+                                                const std::vector<std::string>& inputs,
+                                                preprocess::run_options options) {
+  options.inputs = preprocess::plan_inputs(inputs);
+  preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
+  return preprocess::run(tokenizer, options, quiet);
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/paths.hpp"
+
+/// Runs programs of this build as a user does, under what the kernel can do to them.
+namespace millrace::test {
+
+struct program_options {
+  std::optional<::rlim_t> file_size;    ///< RLIMIT_FSIZE, bytes
+  std::optional<::rlim_t> descriptors;  ///< RLIMIT_NOFILE
+  std::string stdout_path;              ///< instead of being kept
+};
+
+struct program_result {
+  int status = 0;  ///< exit status, or 128 + the signal that killed it
+  std::string out;
+  std::string err;
+};
+
+/// A running program. stdin is empty; the destructor kills.
+class running_program {
+ public:
+  explicit running_program(std::vector<std::string> arguments, const program_options& options = {}) {
+    const std::string out =
+        options.stdout_path.empty() ? (folder_ / "out").string() : options.stdout_path;
+    const std::string err = (folder_ / "err").string();
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error("fork failed");
+    if (pid_ > 0) return;
+    // Only what a child of a process with threads may do.
+    const bool ready = redirect(0, "/dev/null", O_RDONLY) &&
+                       redirect(1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
+                       redirect(2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
+                       limit(RLIMIT_FSIZE, options.file_size) &&
+                       limit(RLIMIT_NOFILE, options.descriptors);
+    if (ready) ::execv(argv[0], argv.data());
+    ::_exit(126);
+  }
+  running_program(const running_program&) = delete;
+  running_program& operator=(const running_program&) = delete;
+  ~running_program() {
+    kill();
+    if (pid_ > 0) (void)::waitpid(pid_, nullptr, 0);
+  }
+
+  void kill() const noexcept {
+    if (pid_ > 0) (void)::kill(pid_, SIGKILL);
+  }
+  /// Whether it has ended, without waiting. wait() may still be called.
+  bool ended() const noexcept {
+    ::siginfo_t info{};
+    return ::waitid(P_PID, static_cast<::id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid_;
+  }
+  program_result wait() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0) {
+      if (errno != EINTR) throw std::runtime_error("waitpid failed");
+    }
+    pid_ = -1;
+    program_result result;
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (std::filesystem::exists(folder_ / "out")) result.out = read_text(folder_ / "out");
+    result.err = read_text(folder_ / "err");
+    return result;
+  }
+
+ private:
+  static bool redirect(int to, const char* path, int flags) {
+    const int fd = ::open(path, flags, 0600);
+    return fd >= 0 && ::dup2(fd, to) == to && (fd == to || ::close(fd) == 0);
+  }
+  static bool limit(decltype(RLIMIT_FSIZE) what, const std::optional<::rlim_t>& value) {
+    if (!value) return true;
+    const ::rlimit both{*value, *value};
+    return ::setrlimit(what, &both) == 0;
+  }
+
+  temp_folder folder_;
+  ::pid_t pid_ = -1;
+};
+
+inline program_result run_program(std::vector<std::string> arguments,
+                                  const program_options& options = {}) {
+  return running_program(std::move(arguments), options).wait();
+}
+
+}  // namespace millrace::test
