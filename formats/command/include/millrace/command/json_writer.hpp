@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+namespace millrace::command {
+
+/// `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD, so that the
+/// answer is JSON whatever a path holds.
+inline std::string json_string(std::string_view text);
+
+/// Writes one JSON value, left to right, commas by itself.
+///
+///   json_writer json;
+///   json.open('{').key("documents").value(3).key("lengths").open('[').value(1).close(']');
+///   json.close('}');
+class json_writer {
+ public:
+  json_writer& open(char bracket) {
+    separate();
+    text_ += bracket;
+    first_ = true;
+    return *this;
+  }
+  json_writer& close(char bracket) {
+    text_ += bracket;
+    first_ = false;
+    return *this;
+  }
+  json_writer& key(std::string_view name) {
+    separate();
+    text_ += json_string(name);
+    text_ += ": ";
+    first_ = true;  // the value follows without a comma
+    return *this;
+  }
+  template <class T>
+  json_writer& value(const T& v) {
+    separate();
+    if constexpr (std::is_same_v<T, bool>) {
+      text_ += v ? "true" : "false";
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      fmt::format_to(std::back_inserter(text_), "{}", v);
+    } else {
+      text_ += json_string(v);
+    }
+    return *this;
+  }
+  json_writer& null() {
+    separate();
+    text_ += "null";
+    return *this;
+  }
+
+  const std::string& text() const noexcept { return text_; }
+
+ private:
+  void separate() {
+    if (!first_) text_ += ", ";
+    first_ = false;
+  }
+
+  std::string text_;
+  bool first_ = true;
+};
+
+namespace detail {
+
+/// Bytes of the UTF-8 character at the front of `text`, or 0 if there is none.
+inline std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto tail = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned a = byte(0);
+  const unsigned b = byte(1);
+  if (a < 0x80) return 1;
+  if (a >= 0xC2 && a <= 0xDF) return tail(1) ? 2 : 0;
+  if (a >= 0xE0 && a <= 0xEF) {
+    if (!tail(1) || !tail(2) || (a == 0xE0 && b < 0xA0) || (a == 0xED && b > 0x9F)) return 0;
+    return 3;
+  }
+  if (a >= 0xF0 && a <= 0xF4) {
+    if (!tail(1) || !tail(2) || !tail(3) || (a == 0xF0 && b < 0x90) || (a == 0xF4 && b > 0x8F)) {
+      return 0;
+    }
+    return 4;
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+inline std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const std::size_t length = detail::utf8_length(text);
+    const char c = text.front();
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+  return out;
+}
+
+}  // namespace millrace::command

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+/// The four kinds of failure that end an operation. All derive from `millrace::error`, so one
+/// handler at the edge of a program catches them; each `what()` is one line, a whole sentence.
+namespace millrace {
+
+class error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The operating system said no.
+class io_error : public error {
+ public:
+  /// @param call   a literal: the system call that failed, e.g. "mmap"
+  /// @param code   its errno
+  io_error(std::filesystem::path path, const char* call, int code)
+      : error(path.string() + ": " + call + ": " + std::generic_category().message(code)),
+        path_(std::move(path)),
+        call_(call),
+        code_(code) {}
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  const char* call() const noexcept { return call_; }
+  int code() const noexcept { return code_; }
+
+ private:
+  std::filesystem::path path_;
+  const char* call_;
+  int code_;
+};
+
+/// Bytes contradict the specification of their format.
+///
+/// Codecs see bytes, not files: they throw without a path, and whoever opened the file
+/// rethrows `in(path)`.
+class format_error : public error {
+ public:
+  /// @param offset  byte in the file (or span) where the contradiction shows
+  format_error(std::uint64_t offset, const std::string& problem)
+      : format_error({}, offset, problem) {}
+
+  format_error(std::filesystem::path path, std::uint64_t offset, const std::string& problem)
+      : error((path.empty() ? std::string() : path.string() + ": ") + problem + " (at byte " +
+              std::to_string(offset) + ")"),
+        path_(std::move(path)),
+        problem_(problem),
+        offset_(offset) {}
+
+  /// The same fault, with the file it is in.
+  format_error in(const std::filesystem::path& path) const { return {path, offset_, problem_}; }
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  const std::string& problem() const noexcept { return problem_; }
+  std::uint64_t offset() const noexcept { return offset_; }
+
+ private:
+  std::filesystem::path path_;
+  std::string problem_;
+  std::uint64_t offset_;
+};
+
+/// An option, or a combination of options, cannot be honoured. The message names the option, the
+/// value found and the values allowed.
+class config_error : public error {
+ public:
+  using error::error;
+};
+
+}  // namespace millrace

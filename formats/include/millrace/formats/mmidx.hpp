@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/byte_reader.hpp>
+#include <millrace/formats/byte_writer.hpp>
+#include <millrace/formats/dtype.hpp>
+#include <millrace/formats/unaligned_span.hpp>
+
+/// Megatron's `.idx`, as bytes. Specification: formats/spec/mmidx.md.
+///
+///   0   9     magic "MMIDIDX\0\0"
+///   9   8     u64 version, 1
+///   17  1     u8 dtype code
+///   18  8     u64 S, number of sequences
+///   26  8     u64 D, length of the document index: number of documents + 1
+///   34  4*S   i32 lengths, in tokens
+///       8*S   i64 pointers, byte offset of each sequence in the `.bin`
+///       8*D   i64 document index: sequence at which each document starts, then S
+///       S     i8 modes, only in multimodal datasets (nothing but the file size says so)
+namespace millrace::formats {
+
+inline constexpr std::array<unsigned char, 9> mmidx_magic = {'M', 'M', 'I', 'D', 'I',
+                                                             'D', 'X', 0,   0};
+inline constexpr std::uint64_t mmidx_version = 1;
+inline constexpr std::size_t mmidx_header_bytes = 34;
+
+struct mmidx_header {
+  std::uint64_t version = mmidx_version;
+  std::uint8_t dtype_code = 0;
+  std::uint64_t sequence_count = 0;
+  std::uint64_t document_index_size = 0;
+};
+
+/// The header's fields after the magic, in file order, for reader and writer alike.
+template <class Io, class Header>
+requires std::is_same_v<std::remove_const_t<Header>, mmidx_header>
+void fields(Io& io, Header& header) {
+  io("the version", header.version);
+  io("the dtype code", header.dtype_code);
+  io("the sequence count", header.sequence_count);
+  io("the document index size", header.document_index_size);
+}
+
+/// A parsed `.idx`: views into the bytes it was parsed from, which must outlive it.
+struct mmidx_view {
+  dtype type = dtype::uint16;
+  unaligned_span<std::int32_t> lengths;         ///< [sequence_count], tokens
+  unaligned_span<std::int64_t> pointers;        ///< [sequence_count], bytes into the `.bin`
+  unaligned_span<std::int64_t> document_index;  ///< [document_count + 1], sequences
+  unaligned_span<std::int8_t> modes;            ///< [sequence_count], or empty
+
+  std::int64_t sequence_count() const noexcept { return static_cast<std::int64_t>(lengths.size()); }
+  std::int64_t document_count() const noexcept {
+    return static_cast<std::int64_t>(document_index.size()) - 1;
+  }
+
+  std::uint64_t lengths_offset() const noexcept { return mmidx_header_bytes; }
+  std::uint64_t pointers_offset() const noexcept { return lengths_offset() + 4 * lengths.size(); }
+  std::uint64_t document_index_offset() const noexcept {
+    return pointers_offset() + 8 * lengths.size();
+  }
+};
+
+/// Parses an `.idx` in O(1): what it checks is the list "at open" of formats/spec/mmidx.md.
+///
+/// Entries in the middle of the arrays are not looked at: whoever follows one checks it, and
+/// `verify_mmidx` checks all of them.
+///
+/// @throws format_error  the bytes are not a whole `.idx`, or contradict themselves.
+mmidx_view parse_mmidx(std::span<const std::byte> file);
+
+/// Bytes of `.bin` that the last sequence ends at; 0 for a dataset without sequences.
+///
+/// @throws format_error  the last entries are negative or overflow.
+std::uint64_t bin_size_bytes(const mmidx_view& idx);
+
+/// The first `mmidx_header_bytes` of an `.idx`.
+std::vector<std::byte> encode_mmidx_header(dtype type, std::uint64_t sequence_count,
+                                           std::uint64_t document_count);
+
+/// A whole `.idx`. Pointers are computed from `lengths`; `modes` is empty or one per sequence.
+///
+/// @pre `document_index` is as on disk, starting with 0 and ending with lengths.size(); lengths are
+///      not negative.
+std::vector<std::byte> encode_mmidx(dtype type, std::span<const std::int32_t> lengths,
+                                    std::span<const std::int64_t> document_index,
+                                    std::span<const std::int8_t> modes = {});
+
+// ---------------------------------------------------------------------------------------------
+
+inline mmidx_view parse_mmidx(std::span<const std::byte> file) {
+  byte_reader reader(file);
+  const auto magic = reader.take("the magic", mmidx_magic.size());
+  for (std::size_t i = 0; i < magic.size(); ++i) {
+    if (std::to_integer<unsigned char>(magic[i]) != mmidx_magic[i]) {
+      throw format_error(i, "not an .idx file: expected the magic \"MMIDIDX\\0\\0\"");
+    }
+  }
+  mmidx_header header;
+  fields(reader, header);
+  if (header.version != mmidx_version) {
+    throw format_error(9, "expected .idx version 1, found " + std::to_string(header.version));
+  }
+  const auto type = dtype_from_code(header.dtype_code);
+  if (!type) {
+    throw format_error(
+        17, "expected a dtype code from 1 to 8, found " + std::to_string(header.dtype_code));
+  }
+  const std::uint64_t sequences = header.sequence_count;
+  const std::uint64_t ends = header.document_index_size;
+  // Each bound divides, so no count, however hostile, can wrap a product.
+  const std::uint64_t room = reader.remaining();
+  if (sequences > room / 12) {
+    throw format_error(18, "the header counts " + std::to_string(sequences) +
+                               " sequences, more than the " + std::to_string(file.size()) +
+                               " bytes of the file can hold");
+  }
+  if (ends == 0) {
+    throw format_error(26, "the document index is empty, expected at least its leading 0");
+  }
+  if (ends > (room - 12 * sequences) / 8) {
+    throw format_error(26, "the header counts " + std::to_string(ends) +
+                               " document index entries, more than the " +
+                               std::to_string(file.size()) + " bytes of the file can hold");
+  }
+
+  mmidx_view idx;
+  idx.type = *type;
+  idx.lengths = unaligned_span<std::int32_t>(reader.take("the lengths", 4 * sequences));
+  idx.pointers = unaligned_span<std::int64_t>(reader.take("the pointers", 8 * sequences));
+  idx.document_index = unaligned_span<std::int64_t>(reader.take("the document index", 8 * ends));
+  if (reader.remaining() != 0 && reader.remaining() != sequences) {
+    throw format_error(reader.offset(), std::to_string(reader.remaining()) +
+                                            " bytes follow the document index, expected none, or " +
+                                            std::to_string(sequences) + " of modes");
+  }
+  idx.modes = unaligned_span<std::int8_t>(reader.take("the modes", reader.remaining()));
+
+  if (idx.document_index[0] != 0) {
+    throw format_error(
+        idx.document_index_offset(),
+        "the document index starts with " + std::to_string(idx.document_index[0]) + ", expected 0");
+  }
+  if (idx.document_index.back() != idx.sequence_count()) {
+    throw format_error(idx.document_index_offset() + 8 * (ends - 1),
+                       "the document index ends with " + std::to_string(idx.document_index.back()) +
+                           ", expected " + std::to_string(sequences) + ", the number of sequences");
+  }
+  if (sequences != 0 && idx.pointers[0] != 0) {
+    throw format_error(idx.pointers_offset(), "the first sequence starts at byte " +
+                                                  std::to_string(idx.pointers[0]) +
+                                                  " of the .bin, expected 0");
+  }
+  (void)bin_size_bytes(idx);
+  return idx;
+}
+
+inline std::uint64_t bin_size_bytes(const mmidx_view& idx) {
+  if (idx.lengths.empty()) return 0;
+  const std::size_t last = idx.lengths.size() - 1;
+  const std::int32_t length = idx.lengths[last];
+  const std::int64_t pointer = idx.pointers[last];
+  if (length < 0) {
+    throw format_error(idx.lengths_offset() + 4 * last,
+                       "the last length is " + std::to_string(length) + ", expected 0 or more");
+  }
+  if (pointer < 0) {
+    throw format_error(idx.pointers_offset() + 8 * last,
+                       "the last pointer is " + std::to_string(pointer) + ", expected 0 or more");
+  }
+  // At most 2^63 - 1 + 2^31 * 8: fits 64 bits without a sign.
+  return static_cast<std::uint64_t>(pointer) +
+         static_cast<std::uint64_t>(length) * size_bytes(idx.type);
+}
+
+inline std::vector<std::byte> encode_mmidx_header(dtype type, std::uint64_t sequence_count,
+                                                  std::uint64_t document_count) {
+  byte_writer writer;
+  writer.put(std::as_bytes(std::span(mmidx_magic)));
+  const mmidx_header header{mmidx_version, static_cast<std::uint8_t>(type), sequence_count,
+                            document_count + 1};
+  fields(writer, header);
+  return writer.take();
+}
+
+inline std::vector<std::byte> encode_mmidx(dtype type, std::span<const std::int32_t> lengths,
+                                           std::span<const std::int64_t> document_index,
+                                           std::span<const std::int8_t> modes) {
+  assert(!document_index.empty() && document_index.front() == 0);
+  assert(static_cast<std::uint64_t>(document_index.back()) == lengths.size());
+  assert(modes.empty() || modes.size() == lengths.size());
+  byte_writer writer;
+  writer.put(encode_mmidx_header(type, lengths.size(), document_index.size() - 1));
+  writer.put(std::as_bytes(lengths));
+  std::int64_t pointer = 0;
+  for (const std::int32_t length : lengths) {
+    writer("a pointer", pointer);
+    pointer += static_cast<std::int64_t>(length) * static_cast<std::int64_t>(size_bytes(type));
+  }
+  writer.put(std::as_bytes(document_index));
+  writer.put(std::as_bytes(modes));
+  return writer.take();
+}
+
+}  // namespace millrace::formats

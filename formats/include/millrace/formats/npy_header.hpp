@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+
+namespace millrace::formats {
+
+inline constexpr std::size_t npy_prefix_bytes = 10;  ///< where the header text starts
+inline constexpr std::size_t npy_max_rank = 64;      ///< numpy 2's own limit
+
+/// Element type: numpy's letter for the kind (b bool, i signed, u unsigned, f float) and a size.
+struct npy_type {
+  char kind = 'u';
+  std::uint8_t size_bytes = 1;
+  bool operator==(const npy_type&) const = default;
+};
+
+/// The type that holds `T`s: integers of 1 to 8 bytes, float, double. Booleans are bytes, 0 or 1,
+/// handled as uint8 with `npy_bool`: any other byte in a C++ bool would be undefined behaviour.
+template <class T>
+constexpr npy_type npy_type_of() noexcept {
+  static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8);
+  const char integer = std::is_signed_v<T> ? 'i' : 'u';
+  return {std::is_floating_point_v<T> ? 'f' : integer, sizeof(T)};
+}
+inline constexpr npy_type npy_bool = {'b', 1};
+
+/// numpy's name of it in a header: "<i4", or "|u1" where there is no byte order.
+inline std::string npy_descr(npy_type type) {
+  return {type.size_bytes == 1 ? '|' : '<', type.kind, static_cast<char>('0' + type.size_bytes)};
+}
+
+/// What a header text says.
+struct npy_header {
+  npy_type type;
+  std::vector<std::uint64_t> shape;
+  std::size_t shape_offset = 0;  ///< in the file, to name it in an error
+};
+
+/// Parses the header text: of Python's literals, the part that numpy puts there.
+///
+/// @throws format_error  it is not such a dict, or its dtype or order is one that is left to numpy;
+///                       offsets count from the start of the file.
+npy_header parse_npy_header(std::string_view text);
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+class npy_header_parser {
+ public:
+  explicit npy_header_parser(std::string_view text) noexcept : text_(text) {}
+
+  npy_header parse() &&;
+
+ private:
+  [[noreturn]] void fail(std::size_t at, const std::string& problem) const {
+    throw format_error(npy_prefix_bytes + at, problem);
+  }
+  void skip_space() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n\f").find(text_[at_]) != text_.npos)
+      ++at_;
+  }
+  bool accept(char c) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c, const char* where) {
+    if (!accept(c)) fail(at_, std::string("expected '") + c + "' " + where);
+  }
+  std::string_view quoted();
+  bool boolean();
+  std::uint64_t number();
+  void parse_descr();
+  void parse_shape();
+
+  std::string_view text_;
+  std::size_t at_ = 0;  // <= text_.size()
+  npy_header header_;
+};
+
+inline npy_header npy_header_parser::parse() && {
+  constexpr std::array<std::string_view, 3> keys = {"descr", "fortran_order", "shape"};
+  std::array<bool, 3> seen = {};
+  bool fortran_order = false;
+  std::size_t fortran_order_at = 0;
+  expect('{', "where the header starts");
+  while (!accept('}')) {
+    skip_space();
+    const std::size_t key_at = at_;
+    const auto key = std::ranges::find(keys, quoted());
+    if (key == keys.end()) fail(key_at, "expected the key descr, fortran_order or shape");
+    const auto which = static_cast<std::size_t>(key - keys.begin());
+    if (seen[which]) fail(key_at, "the header has the key " + std::string(*key) + " twice");
+    seen[which] = true;
+    expect(':', "after a key");
+    skip_space();
+    if (which == 0) parse_descr();
+    if (which == 1) {
+      fortran_order_at = at_;
+      fortran_order = boolean();
+    }
+    if (which == 2) parse_shape();
+    if (!accept(',')) {
+      expect('}', "or ',' after a value");
+      break;
+    }
+  }
+  skip_space();
+  if (at_ != text_.size()) fail(at_, "expected nothing but space after the header's '}'");
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!seen[i]) fail(0, "the header has no key " + std::string(keys[i]));
+  }
+  if (fortran_order && header_.shape.size() > 1) {
+    fail(fortran_order_at, "the array is column-major (fortran_order), expected row-major");
+  }
+  return std::move(header_);
+}
+
+inline std::string_view npy_header_parser::quoted() {
+  const char quote = accept('"') ? '"' : '\'';
+  if (quote == '\'') expect('\'', "where a string starts");
+  const std::size_t end = text_.find(quote, at_);
+  if (end == text_.npos) fail(at_, "the header ends inside a string");
+  const auto inside = text_.substr(at_, end - at_);
+  at_ = end + 1;
+  return inside;
+}
+
+inline bool npy_header_parser::boolean() {
+  for (const bool value : {false, true}) {
+    const std::string_view word = value ? "True" : "False";
+    if (text_.substr(at_).starts_with(word)) {
+      at_ += word.size();
+      return value;
+    }
+  }
+  fail(at_, "expected True or False");
+}
+
+inline std::uint64_t npy_header_parser::number() {
+  skip_space();
+  const std::size_t begin = at_;
+  std::uint64_t value = 0;
+  for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+    const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
+    if (value >
+        (static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) - digit) / 10) {
+      fail(begin, "a size in the shape is more than 2^63 - 1");
+    }
+    value = value * 10 + digit;
+  }
+  if (at_ == begin) fail(begin, "expected a size of 0 or more");
+  if (at_ - begin > 1 && text_[begin] == '0') fail(begin, "a size in the shape has a leading 0");
+  return value;
+}
+
+inline void npy_header_parser::parse_descr() {
+  const std::size_t begin = at_;
+  if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '(')) {
+    fail(begin, "the array is of structures, expected plain numbers");
+  }
+  const std::string_view descr = quoted();
+  std::string_view code = descr;
+  // As numpy reads them: '=' and no mark at all are this machine's order, '|' is any.
+  const char order =
+      !code.empty() && std::string_view("<>=|").find(code[0]) != code.npos ? code[0] : '=';
+  if (code.starts_with(order)) code.remove_prefix(1);
+  constexpr std::array<std::string_view, 11> known = {"b1", "i1", "i2", "i4", "i8", "u1",
+                                                      "u2", "u4", "u8", "f4", "f8"};
+  if (std::ranges::find(known, code) == known.end()) {
+    std::string shown(descr.substr(0, 20));
+    std::ranges::replace_if(
+        shown, [](char c) { return c < ' ' || c > '~'; }, '?');
+    fail(begin, "expected numbers (b1, i1 to i8, u1 to u8, f4, f8), found dtype '" + shown + "'");
+  }
+  header_.type = {code[0], static_cast<std::uint8_t>(code[1] - '0')};
+  if (order == '>' && header_.type.size_bytes > 1) {
+    fail(begin, "expected little-endian numbers, found dtype '" + std::string(descr) + "'");
+  }
+}
+
+inline void npy_header_parser::parse_shape() {
+  header_.shape_offset = npy_prefix_bytes + at_;
+  expect('(', "where the shape starts");
+  auto& shape = header_.shape;
+  while (!accept(')')) {
+    if (shape.size() == npy_max_rank) fail(at_, "the shape has more than 64 sizes");
+    shape.push_back(number());
+    if (accept(',')) continue;
+    if (shape.size() == 1) fail(at_, "expected ',': a shape of one size is written (3,)");
+    expect(')', "or ',' after a size");
+    break;
+  }
+}
+
+}  // namespace detail
+
+inline npy_header parse_npy_header(std::string_view text) {
+  return detail::npy_header_parser(text).parse();
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include <millrace/io/file_ops.hpp>
+
+namespace millrace::io {
+
+/// A file that appears under its name whole, or not at all.
+///
+/// Bytes go to `PATH.partial` in the same folder. `commit()` makes them durable and renames; a
+/// destructor without it removes the partial file. After SIGKILL the partial file stays, is never
+/// taken for the real one, and the next writer of the same path starts it afresh.
+///
+/// An advisory lock on the partial file keeps two writers of one path apart, on file systems that
+/// have such locks; it ends with the process, however that ends. A moved-from or committed object
+/// owns nothing. Use from one thread; `pwrite_all(file.fd(), ...)` from many.
+class atomic_file {
+ public:
+  /// What would make `commit()` fail is looked for here, before the work and not after it.
+  ///
+  /// @throws io_error  the folder does not exist or refuses; the path names something that is not
+  ///                   a regular file (EISDIR, EINVAL); somebody else is writing it (EWOULDBLOCK).
+  explicit atomic_file(std::filesystem::path path);
+
+  atomic_file(atomic_file&&) = default;
+  atomic_file& operator=(atomic_file&&) = delete;
+  ~atomic_file() { discard(); }
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  const std::filesystem::path& partial_path() const noexcept { return partial_; }
+  const unique_fd& fd() const noexcept { return fd_; }
+
+  /// Bytes appended so far, where the next `append` writes.
+  std::uint64_t size_bytes() const noexcept { return size_; }
+
+  /// @throws io_error  e.g. ENOSPC; what was appended before is unharmed.
+  void append(std::span<const std::byte> bytes) {
+    pwrite_all(fd_, bytes, size_, partial_);
+    size_ += bytes.size();
+  }
+
+  /// Makes the contents durable under the partial name. Every `commit` includes it; call it
+  /// before, when several files must all be safe before the first is renamed.
+  ///
+  /// @pre not committed, not moved from
+  /// @throws io_error  the kernel could not write them. The partial file is removed: a second
+  ///                   fsync would report success for pages that the first one lost.
+  void sync();
+
+  /// fsync, rename over `path()`, fsync of the folder. The object owns nothing afterwards.
+  ///
+  /// @pre not committed, not moved from
+  /// @throws io_error  a step failed. Before the rename, nothing shows under `path()`; if only the
+  ///                   last step failed, the file is there whole, but may not survive power loss.
+  void commit();
+
+ private:
+  void discard() noexcept;
+  bool owns_partial_name() const noexcept;
+
+  std::filesystem::path path_;
+  std::filesystem::path partial_;
+  unique_fd folder_;  // opened early, so that a commit needs no descriptor that may not be had
+  unique_fd fd_;      // holds the lock; empty once there is nothing left to remove
+  std::uint64_t size_ = 0;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline atomic_file::atomic_file(std::filesystem::path path) : path_(std::move(path)) {
+  partial_ = path_;
+  partial_ += ".partial";
+  folder_ = open_folder(parent_folder(path_));
+  if (!path_.has_filename()) throw io_error(path_, "open", EISDIR);
+  struct ::stat there {};
+  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    if (S_ISDIR(there.st_mode)) throw io_error(path_, "open", EISDIR);
+    throw io_error(path_, "open (not a regular file)", EINVAL);
+  }
+  for (int attempt = 0;; ++attempt) {
+    // Not through a link: it could name, and so empty, any file of ours.
+    fd_ = unique_fd(uninterrupted(
+        [&] { return ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
+    if (!fd_) throw io_error(partial_, "open", errno);
+    if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      throw io_error(partial_, "flock (is another process writing it?)", EWOULDBLOCK);
+    }
+    // Between open and flock the former owner may have renamed or removed this inode; then the
+    // lock guards nothing, and the bytes may be the finished file's: open the name anew.
+    if (owns_partial_name()) break;
+    if (attempt == 100) throw io_error(partial_, "open (the name keeps changing)", EBUSY);
+  }
+  if (uninterrupted([&] { return ::ftruncate(fd_.get(), 0); }) != 0) {
+    throw io_error(partial_, "ftruncate", errno);
+  }
+}
+
+inline void atomic_file::sync() {
+  assert(fd_);
+  if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0) {
+    const int code = errno;
+    discard();
+    throw io_error(partial_, "fsync", code);
+  }
+}
+
+inline void atomic_file::commit() {
+  sync();
+  // A rename goes by name: it would publish what somebody else put there after removing ours.
+  if (!owns_partial_name()) throw io_error(partial_, "rename (the file was replaced)", ESTALE);
+  if (::rename(partial_.c_str(), path_.c_str()) != 0) throw io_error(path_, "rename", errno);
+  fd_.reset();
+  const unique_fd folder = std::move(folder_);
+  sync_folder(folder, parent_folder(path_));
+}
+
+/// Removes the partial file while the lock is still held, then lets go of it.
+inline void atomic_file::discard() noexcept {
+  if (fd_ && owns_partial_name()) (void)::unlink(partial_.c_str());
+  fd_.reset();
+}
+
+inline bool atomic_file::owns_partial_name() const noexcept {
+  struct ::stat mine {};
+  struct ::stat named {};
+  return ::fstat(fd_.get(), &mine) == 0 && ::lstat(partial_.c_str(), &named) == 0 &&
+         mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+}
+
+}  // namespace millrace::io

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+namespace millrace::io {
+
+/// Sole owner of a resource named by a value: a descriptor, a mapping, a stream.
+///
+/// `Empty` is the value that owns nothing; `Close(value)` ends ownership and must not throw.
+/// This is the only class of the project that closes anything: whoever owns a resource holds one.
+///
+/// Move assignment swaps: what the target held is closed when the source ends, at once if that is
+/// a temporary.
+template <class T, T Empty, auto Close>
+class unique_handle {
+ public:
+  unique_handle() = default;
+  explicit unique_handle(T value) noexcept : value_(value) {}
+  unique_handle(unique_handle&& other) noexcept : value_(other.release()) {}
+  unique_handle& operator=(unique_handle&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~unique_handle() {
+    if (value_ != Empty) (void)Close(value_);
+  }
+
+  const T& get() const noexcept { return value_; }
+  /// Gives up ownership without closing.
+  [[nodiscard]] T release() noexcept { return std::exchange(value_, Empty); }
+  /// Closes now.
+  void reset() noexcept { *this = unique_handle(); }
+  explicit operator bool() const noexcept { return value_ != Empty; }
+
+ private:
+  T value_ = Empty;
+};
+
+}  // namespace millrace::io

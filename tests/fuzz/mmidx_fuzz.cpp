@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+
+#include <millrace/formats/mmidx_verify.hpp>
+
+/// Whatever is sound in full must be what our writer makes of it.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
+  using namespace millrace::formats;
+  const auto file = std::as_bytes(std::span(data, size));
+  const mmidx_view idx = parse_mmidx(file);
+  verify_mmidx(idx, bin_size_bytes(idx));
+  const auto again = encode_mmidx(idx.type, idx.lengths.to_vector(), idx.document_index.to_vector(),
+                                  idx.modes.to_vector());
+  if (!std::ranges::equal(again, file)) std::abort();
+  return 0;
+} catch (const millrace::format_error& e) {
+  if (e.offset() > size) std::abort();
+  return 0;
+}

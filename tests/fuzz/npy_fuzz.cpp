@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+
+#include <millrace/formats/npy.hpp>
+
+/// However its header was put, a file means the same after our writer has written it.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
+  using namespace millrace::formats;
+  const npy_view read = parse_npy(std::as_bytes(std::span(data, size)));
+  const auto file = encode_npy(read.type, read.shape, read.data);
+  const npy_view again = parse_npy(file);
+  const bool same = again.type == read.type && again.shape == read.shape;
+  if (!same || !std::ranges::equal(again.data, read.data)) std::abort();
+  return 0;
+} catch (const millrace::format_error& e) {
+  if (e.offset() > size) std::abort();
+  return 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/io/atomic_file.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "support/paths.hpp"
+
+namespace millrace::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+void append(atomic_file& file, std::string_view text) {
+  file.append(std::as_bytes(std::span(text)));
+}
+
+class AtomicFile : public testing::Test {
+ protected:
+  fs::path path() const { return folder_ / "a.bin"; }
+  fs::path partial() const { return folder_ / "a.bin.partial"; }
+
+  int code_of(const fs::path& target) const {
+    try {
+      const atomic_file file(target);
+      return 0;
+    } catch (const io_error& e) {
+      return e.code();
+    }
+  }
+
+  test::temp_folder folder_;
+};
+
+TEST_F(AtomicFile, AppearsAtCommitOnly) {
+  atomic_file file(path());
+  append(file, "abc");
+  append(file, "def");
+  EXPECT_EQ(file.size_bytes(), 6);
+  EXPECT_FALSE(fs::exists(path()));
+  file.commit();
+  EXPECT_EQ(test::read_text(path()), "abcdef");
+  EXPECT_FALSE(fs::exists(partial()));
+}
+
+TEST_F(AtomicFile, LeavesNothingWithoutCommit) {
+  {
+    atomic_file file(path());
+    append(file, "abc");
+    EXPECT_TRUE(fs::exists(partial()));
+  }
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
+}
+
+TEST_F(AtomicFile, ReplacesTheOldFileOnlyAtCommit) {
+  test::write_text(path(), "the old one");
+  {
+    atomic_file given_up(path());
+    append(given_up, "half");
+  }
+  EXPECT_EQ(test::read_text(path()), "the old one");
+  atomic_file file(path());
+  append(file, "new");
+  EXPECT_EQ(test::read_text(path()), "the old one");
+  file.commit();
+  EXPECT_EQ(test::read_text(path()), "new");
+}
+
+TEST_F(AtomicFile, StartsALeftPartialFileAfresh) {
+  test::write_text(partial(), "what a killed run left, and it was longer");
+  atomic_file file(path());
+  append(file, "short");
+  file.commit();
+  EXPECT_EQ(test::read_text(path()), "short");
+}
+
+TEST_F(AtomicFile, KeepsASecondWriterOut) {
+  {
+    atomic_file first(path());
+    EXPECT_EQ(code_of(path()), EWOULDBLOCK);
+    append(first, "first");
+    first.commit();
+    EXPECT_EQ(code_of(path()), 0) << "a committed file holds no lock";
+  }
+  EXPECT_EQ(test::read_text(path()), "first") << "the second, not committed, changed nothing";
+}
+
+TEST_F(AtomicFile, MovedFromOwnsNothing) {
+  atomic_file first(path());
+  append(first, "abc");
+  {
+    atomic_file second = std::move(first);
+    append(second, "def");
+    second.commit();
+  }
+  EXPECT_EQ(test::read_text(path()), "abcdef");
+}
+
+// The name may by now be the next writer's.
+TEST_F(AtomicFile, RemovesNoPartialFileButItsOwn) {
+  {
+    atomic_file first(path());
+    append(first, "abc");
+    first.commit();
+    atomic_file next(path());
+    { const atomic_file gone = std::move(first); }
+    EXPECT_TRUE(fs::exists(partial()));
+  }
+  {
+    const atomic_file first(path());
+    fs::remove(partial());
+    test::write_text(partial(), "somebody else's");
+  }
+  EXPECT_EQ(test::read_text(partial()), "somebody else's");
+}
+
+TEST_F(AtomicFile, PublishesNoPartialFileButItsOwn) {
+  atomic_file file(path());
+  append(file, "abc");
+  fs::remove(partial());
+  test::write_text(partial(), "somebody else's");
+  EXPECT_THROW(file.commit(), io_error);
+  EXPECT_FALSE(fs::exists(path()));
+}
+
+TEST_F(AtomicFile, RefusesAtOnceWhatItCouldNotCommit) {
+  fs::create_directory(folder_ / "folder");
+  EXPECT_EQ(code_of(folder_ / "folder"), EISDIR);
+  EXPECT_EQ(code_of(folder_ / "folder/"), EISDIR);
+  EXPECT_EQ(code_of(folder_ / "none/a.bin"), ENOENT);
+  test::write_text(folder_ / "file", "");
+  EXPECT_EQ(code_of(folder_ / "file/a.bin"), ENOTDIR);
+  EXPECT_EQ(code_of("/dev/null"), EINVAL);
+  EXPECT_EQ(code_of(folder_ / std::string(255, 'n')), ENAMETOOLONG);
+}
+
+// Whoever may write in the folder could else point the partial name at any file of ours.
+TEST_F(AtomicFile, FollowsNoLinkFromThePartialName) {
+  test::write_text(folder_ / "precious", "keep");
+  fs::create_symlink(folder_ / "precious", partial());
+  EXPECT_EQ(code_of(path()), ELOOP);
+  EXPECT_EQ(test::read_text(folder_ / "precious"), "keep");
+}
+
+TEST_F(AtomicFile, WritesABareNameHere) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  {
+    atomic_file file("a.bin");
+    append(file, "abc");
+    file.commit();
+  }
+  fs::current_path(before);
+  EXPECT_EQ(test::read_text(path()), "abc");
+}
+
+}  // namespace
+}  // namespace millrace::io

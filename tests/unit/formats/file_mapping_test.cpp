@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/io/file_mapping.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "support/paths.hpp"
+
+namespace millrace::io {
+namespace {
+
+std::string text_of(const file_mapping& mapping) {
+  return {reinterpret_cast<const char*>(mapping.bytes().data()), mapping.bytes().size()};
+}
+
+TEST(FileMapping, ShowsTheWholeFile) {
+  const test::temp_folder folder;
+  const std::string text = std::string(10000, 'a') + "the end";  // more than two pages
+  test::write_text(folder / "a", text);
+  EXPECT_EQ(text_of(file_mapping(folder / "a")), text);
+}
+
+TEST(FileMapping, OfAnEmptyFileIsAnEmptySpan) {
+  const test::temp_folder folder;
+  test::write_text(folder / "a", "");
+  EXPECT_TRUE(file_mapping(folder / "a").bytes().empty());
+  EXPECT_TRUE(file_mapping().bytes().empty());
+}
+
+TEST(FileMapping, MovesWithoutMovingTheBytes) {
+  const test::temp_folder folder;
+  test::write_text(folder / "a", "abc");
+  file_mapping first(folder / "a");
+  const std::byte* address = first.bytes().data();
+  const file_mapping second = std::move(first);
+  EXPECT_EQ(second.bytes().data(), address);
+  EXPECT_TRUE(first.bytes().empty());  // NOLINT(bugprone-use-after-move): that is what is tested
+}
+
+// Datasets are replaced by rename while trainers read them.
+TEST(FileMapping, KeepsTheFileThatWasReplaced) {
+  const test::temp_folder folder;
+  test::write_text(folder / "a", "old");
+  test::write_text(folder / "b", "new!");
+  const file_mapping mapping(folder / "a");
+  std::filesystem::rename(folder / "b", folder / "a");
+  EXPECT_EQ(text_of(mapping), "old");
+}
+
+TEST(FileMapping, NamesTheFileThatIsMissing) {
+  const test::temp_folder folder;
+  try {
+    const file_mapping mapping(folder / "none");
+    FAIL() << "mapped";
+  } catch (const io_error& e) {
+    EXPECT_EQ(e.code(), ENOENT);
+    EXPECT_EQ(e.path(), folder / "none");
+  }
+}
+
+}  // namespace
+}  // namespace millrace::io

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/io/file_ops.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "support/paths.hpp"
+
+namespace millrace::io {
+namespace {
+
+unique_fd create(const std::filesystem::path& path) {
+  return unique_fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+}
+
+TEST(FileOps, WritesAndReadsAtAnyOffset) {
+  const test::temp_folder folder;
+  const unique_fd fd = create(folder / "a");
+  pwrite_all(fd, std::as_bytes(std::span("def", 3)), 3, folder / "a");
+  pwrite_all(fd, std::as_bytes(std::span("abc", 3)), 0, folder / "a");
+  EXPECT_EQ(test::read_text(folder / "a"), "abcdef");
+  EXPECT_EQ(regular_file_size(fd, folder / "a"), 6);
+
+  std::array<char, 4> out{};
+  EXPECT_EQ(pread_some(fd, std::as_writable_bytes(std::span(out)), 1, folder / "a"), 4);
+  EXPECT_EQ(std::string(out.data(), 4), "bcde");
+  EXPECT_EQ(pread_some(fd, std::as_writable_bytes(std::span(out)), 4, folder / "a"), 2)
+      << "short only at the end";
+  EXPECT_EQ(pread_some(fd, std::as_writable_bytes(std::span(out)), 600, folder / "a"), 0);
+}
+
+// An offset of 2^63 or more is negative to the kernel: refused there, not wrapped here.
+TEST(FileOps, RefusesOffsetsBeyondTheKernels) {
+  const test::temp_folder folder;
+  const unique_fd fd = create(folder / "a");
+  std::array<std::byte, 1> one{};
+  EXPECT_THROW(pwrite_all(fd, one, ~std::uint64_t{0}, folder / "a"), io_error);
+  EXPECT_THROW((void)pread_some(fd, one, ~std::uint64_t{0}, folder / "a"), io_error);
+}
+
+TEST(FileOps, UninterruptedRepeatsOnlyOnEintr) {
+  int calls = 0;
+  const auto third_time = [&] {
+    errno = EINTR;
+    return ++calls < 3 ? -1 : 5;
+  };
+  EXPECT_EQ(uninterrupted(third_time), 5);
+  EXPECT_EQ(calls, 3);
+  const auto fails = [&] {
+    ++calls;
+    errno = ENOSPC;
+    return -1;
+  };
+  EXPECT_EQ(uninterrupted(fails), -1);
+  EXPECT_EQ(calls, 4);
+}
+
+TEST(FileOps, ParentOfABareNameIsHere) {
+  EXPECT_EQ(parent_folder("a"), ".");
+  EXPECT_EQ(parent_folder("x/a"), "x");
+  EXPECT_EQ(parent_folder("/a"), "/");
+}
+
+TEST(FileOps, RemoveIfExistsTellsWhetherItDid) {
+  const test::temp_folder folder;
+  test::write_text(folder / "a", "");
+  EXPECT_TRUE(remove_if_exists(folder / "a"));
+  EXPECT_FALSE(remove_if_exists(folder / "a"));
+  EXPECT_THROW(remove_if_exists(folder.path()), io_error) << "a folder is no file";
+}
+
+TEST(FileOps, SyncFolderWantsAFolder) {
+  const test::temp_folder folder;
+  EXPECT_NO_THROW(sync_folder(folder.path()));
+  test::write_text(folder / "a", "");
+  EXPECT_THROW(sync_folder(folder / "a"), io_error);
+  EXPECT_THROW(sync_folder(folder / "none"), io_error);
+}
+
+}  // namespace
+}  // namespace millrace::io
