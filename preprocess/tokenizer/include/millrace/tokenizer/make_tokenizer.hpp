@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+namespace millrace::tokenizer {
+
+/// Megatron's tokenizer flags, as given.
+struct tokenizer_options {
+  std::string type = "ByteLevelTokenizer";  ///< `--tokenizer-type`
+  std::filesystem::path model;              ///< `--tokenizer-model`
+  std::filesystem::path vocab_file;         ///< `--vocab-file`
+  std::filesystem::path merge_file;         ///< `--merge-file`
+  std::optional<std::int64_t> vocab_size;   ///< `--vocab-size`
+};
+
+/// Builds the tokenizer that the options name.
+///
+///   ByteLevelTokenizer   no options; ids are the UTF-8 bytes, vocabulary 512, eod 0
+///   NullTokenizer        vocab_size; text is ids with single spaces between, eod vocab_size - 1
+///   GPT2BPETokenizer     vocab_file, merge_file; eod `<|endoftext|>`
+///
+/// @throws config_error  an unknown type, an option that is missing, or one that the type does
+///                       not take.
+/// @throws io_error      a file cannot be read.
+/// @throws format_error  a file is not what its option says.
+std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options);
+
+}  // namespace millrace::tokenizer

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+/// Text to ids and back. Engines implement these two interfaces; nothing outside this folder
+/// knows which engine it holds.
+namespace millrace::tokenizer {
+
+/// Why a text has no ids, and where: byte offset in the text.
+struct encode_fault {
+  std::size_t offset_bytes = 0;
+  std::string what;
+};
+
+/// Encodes texts for one thread: it owns the engine's scratch memory and caches.
+///
+/// Outlived by its tokenizer. Equal texts give equal ids whatever was encoded before.
+class encoder {
+ public:
+  virtual ~encoder() = default;
+
+  /// An upper bound of the ids that any text of `size_bytes` gives; what `ids` must have room for.
+  virtual std::size_t max_ids(std::size_t size_bytes) const noexcept = 0;
+
+  /// Writes the ids of `text` to `ids` and their number to `count`.
+  ///
+  /// @param text  valid UTF-8
+  /// @pre `ids` has room for max_ids(text.size()); with uint16_t the tokenizer's vocabulary is
+  ///      below 65,500.
+  /// @return nothing, or why this text cannot be encoded (then `count` and `ids` say nothing).
+  virtual std::optional<encode_fault> encode(std::string_view text, std::uint16_t* ids,
+                                             std::size_t& count) = 0;
+  virtual std::optional<encode_fault> encode(std::string_view text, std::int32_t* ids,
+                                             std::size_t& count) = 0;
+};
+
+/// A vocabulary with its rules: immutable, shared by all threads.
+class tokenizer {
+ public:
+  virtual ~tokenizer() = default;
+
+  virtual std::unique_ptr<encoder> make_encoder() const = 0;
+
+  /// Number of ids, added tokens included: every id is in 0 .. vocab_size() - 1. It decides the
+  /// dtype of a dataset.
+  virtual std::int64_t vocab_size() const noexcept = 0;
+
+  /// Id that ends a document, or nothing if the vocabulary names none.
+  virtual std::optional<std::int32_t> eod() const noexcept = 0;
+
+  /// The text that `ids` stand for. Bytes that are no UTF-8 (a character cut in half) come as
+  /// they are; ids outside the vocabulary, as U+FFFD.
+  virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
+
+  /// Hex SHA-256 over the type, its options, the contents of its files and the version of its
+  /// tables: two tokenizers with equal fingerprints give equal ids.
+  virtual std::string fingerprint() const = 0;
+};
+
+}  // namespace millrace::tokenizer

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+namespace millrace::tokenizer::detail {
+
+/// Megatron's byte-level tokenizer: ids are the bytes of the text. Ids 256 to 511 are kept for
+/// special tokens and come from no text; decoded, they are U+FFFD.
+class byte_level_tokenizer final : public tokenizer {
+ public:
+  std::unique_ptr<encoder> make_encoder() const override;
+  std::int64_t vocab_size() const noexcept override { return 512; }
+  std::optional<std::int32_t> eod() const noexcept override { return 0; }
+  std::string decode(std::span<const std::int64_t> ids) const override;
+  std::string fingerprint() const override;
+};
+
+}  // namespace millrace::tokenizer::detail

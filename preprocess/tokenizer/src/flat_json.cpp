@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flat_json.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::string_view white_space = " \t\r\n";
+constexpr std::string_view scalar_characters = "+-.0123456789Eaeflnrstu";  // numbers, true, null
+
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+// Size of the UTF-8 character at the front of `text`, or 0 if there is none.
+std::size_t character_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t size = lead < 0xC2   ? 0
+                           : lead < 0xE0 ? 2
+                           : lead < 0xF0 ? 3
+                           : lead < 0xF5 ? 4
+                                         : 0;
+  if (size == 0 || size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if (!is_continuation(text[i])) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
+  const bool too_high = lead == 0xF4 && byte(1) >= 0x90;
+  return overlong || surrogate || too_high ? 0 : size;
+}
+
+class walker {
+ public:
+  explicit walker(std::string_view json) : json_(json) {}
+
+  // Walks to entry number `entry`, or as far as the text is what it should be.
+  std::size_t walk(std::size_t entry) {
+    if (!take('{')) return at_;
+    for (std::size_t i = 0;; ++i) {
+      skip_space();
+      if (i == entry || !take_string() || !take(':') || !take_scalar()) return at_;
+      if (take('}')) break;
+      if (!take(',')) return at_;
+    }
+    skip_space();
+    return at_;
+  }
+
+ private:
+  bool next_is(char c) const { return at_ < json_.size() && json_[at_] == c; }
+
+  void skip_space() { at_ = std::min(json_.find_first_not_of(white_space, at_), json_.size()); }
+
+  bool take(char c) {
+    skip_space();
+    if (!next_is(c)) return false;
+    ++at_;
+    return true;
+  }
+
+  bool take_string() {
+    if (!take('"')) return false;
+    while (at_ < json_.size() && json_[at_] != '"') {
+      const auto byte = static_cast<unsigned char>(json_[at_]);
+      const std::size_t size = byte < 0x20 ? 0 : character_size(json_.substr(at_));
+      if (size == 0) return false;
+      at_ += size;
+      if (byte == '\\' && at_ < json_.size()) ++at_;  // the escaped character, perhaps a quote
+    }
+    return take('"');
+  }
+
+  bool take_scalar() {
+    skip_space();
+    if (next_is('"')) return take_string();
+    const std::size_t from = at_;
+    at_ = std::min(json_.find_first_not_of(scalar_characters, at_), json_.size());
+    return at_ > from;
+  }
+
+  std::string_view json_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::size_t flat_json_entry(std::string_view json, std::size_t entry) {
+  return walker(json).walk(entry);
+}
+
+std::size_t flat_json_end(std::string_view json) {
+  return walker(json).walk(std::numeric_limits<std::size_t>::max());
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+
+/// One line of a merge list: where `left` and `right` are neighbours, `result` may replace them.
+struct merge_rule {
+  std::int32_t left;
+  std::int32_t right;
+  std::int32_t result;
+};
+
+/// Which pairs of neighbouring tokens merge, and in what order. Read-only once built.
+class merge_table {
+ public:
+  static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
+
+  struct merge {
+    std::uint32_t rank = no_rank;  ///< the lower, the earlier
+    std::int32_t result = -1;
+  };
+
+  /// @param rules  in order of rank, ids not negative; of two rules for one pair the later counts
+  /// @pre rules.size() < no_rank
+  explicit merge_table(std::span<const merge_rule> rules)
+      : slots_(std::bit_ceil(2 * rules.size() + 2)), shift_(64 - std::countr_zero(slots_.size())) {
+    for (std::uint32_t rank = 0; rank < rules.size(); ++rank) {
+      const merge_rule& rule = rules[rank];
+      const std::uint64_t pair = key(rule.left, rule.right);
+      std::size_t at = home(pair);
+      while (slots_[at].pair != no_pair && slots_[at].pair != pair) at = next(at);
+      slots_[at] = {pair, {rank, rule.result}};
+    }
+  }
+
+  /// The merge of the pair, with `no_rank` if there is none.
+  merge find(std::int32_t left, std::int32_t right) const noexcept {
+    const std::uint64_t pair = key(left, right);
+    for (std::size_t at = home(pair);; at = next(at)) {
+      const slot& s = slots_[at];
+      if (s.pair == pair) return s.value;
+      if (s.pair == no_pair) return {};  // met: at most half of the slots are taken
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t no_pair = ~std::uint64_t{0};  // no two ids, as none is negative
+
+  struct slot {
+    std::uint64_t pair = no_pair;
+    merge value;
+  };
+
+  static std::uint64_t key(std::int32_t left, std::int32_t right) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
+           static_cast<std::uint32_t>(right);
+  }
+  std::size_t home(std::uint64_t pair) const noexcept {
+    return (pair ^ pair >> 32) * 0x9E3779B97F4A7C15U >> shift_;
+  }
+  std::size_t next(std::size_t at) const noexcept { return (at + 1) & (slots_.size() - 1); }
+
+  std::vector<slot> slots_;  // a power of two, at least 2
+  int shift_;
+};
+
+}  // namespace millrace::tokenizer::detail

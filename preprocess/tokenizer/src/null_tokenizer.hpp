@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+namespace millrace::tokenizer::detail {
+
+/// Megatron's null tokenizer: the text is the ids, written out as numbers.
+///
+/// Reads what Python's `[int(piece) for piece in text.split(' ')]` reads: single spaces between;
+/// in a piece white space around, a sign, decimal digits of any script with single underscores
+/// between, 4,300 digits at most. Refuses what that refuses, and ids outside the vocabulary.
+class null_tokenizer final : public tokenizer {
+ public:
+  /// @throws config_error  `vocab_size` is not in 1 .. 2^31 - 1.
+  explicit null_tokenizer(std::int64_t vocab_size);
+
+  std::unique_ptr<encoder> make_encoder() const override;
+  std::int64_t vocab_size() const noexcept override { return vocab_size_; }
+  std::optional<std::int32_t> eod() const noexcept override;
+  std::string decode(std::span<const std::int64_t> ids) const override;
+  std::string fingerprint() const override;
+
+ private:
+  std::int64_t vocab_size_;
+};
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millrace::tokenizer::detail {
+
+/// U+FFFD, what stands for something that has no text.
+inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
+
+struct code_point {
+  std::uint32_t value;
+  std::size_t size_bytes;
+};
+
+/// The code point at `at`.
+///
+/// Texts are valid UTF-8 by contract, so this does not check; on anything else it still stays
+/// inside `text` and takes at least one byte.
+/// @pre at < text.size()
+inline code_point code_point_at(std::string_view text, std::size_t at) noexcept {
+  const auto byte = [&](std::size_t i) {
+    return std::uint32_t{static_cast<unsigned char>(text[at + i])};
+  };
+  const std::size_t left = text.size() - at;
+  const std::uint32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  if (lead < 0xE0 && left >= 2) return {(lead & 0x1F) << 6 | (byte(1) & 0x3F), 2};
+  if (lead < 0xF0 && left >= 3) {
+    return {(lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 3};
+  }
+  if (left >= 4) {
+    return {(lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F),
+            4};
+  }
+  return {lead, 1};
+}
+
+/// @pre point < 0x800
+inline void append_small_code_point(std::string& text, std::uint32_t point) {
+  if (point < 0x80) {
+    text += static_cast<char>(point);
+  } else {
+    text += static_cast<char>(0xC0 | point >> 6);
+    text += static_cast<char>(0x80 | (point & 0x3F));
+  }
+}
+
+}  // namespace millrace::tokenizer::detail
