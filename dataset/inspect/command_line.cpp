@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_line.hpp"
+
+namespace millrace::inspect {
+
+namespace po = boost::program_options;
+
+std::optional<command_line> parse(const arguments& args, const po::options_description& own,
+                                  const std::string& help) {
+  command_line result;
+  po::options_description options;
+  options.add(own).add_options()               //
+      ("json", po::bool_switch(&result.json))  //
+      ("help,h", po::bool_switch())            //
+      ("prefix", po::value<std::vector<std::string>>());
+  po::positional_options_description positions;
+  positions.add("prefix", -1);
+  // No abbreviations: a flag that is added later must not change what an old script means.
+  constexpr int style =
+      po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  try {
+    po::store(
+        po::command_line_parser(args).options(options).positional(positions).style(style).run(),
+        result.values);
+    po::notify(result.values);
+  } catch (const po::error& e) {
+    throw misuse(e.what(), help);
+  }
+  if (result.values["help"].as<bool>()) {
+    command::answer(help);
+    return std::nullopt;
+  }
+  const auto prefixes = result.find<std::vector<std::string>>("prefix");
+  if (!prefixes) throw misuse("which dataset? PREFIX is missing", help);
+  if (prefixes->size() > 1) throw misuse("one PREFIX at a time, not also " + (*prefixes)[1], help);
+  result.prefix = prefixes->front();
+  return result;
+}
+
+command::usage_error misuse(const std::string& what, const std::string& help) {
+  return command::usage_error(what + '\n' + help.substr(0, help.find("\n\n")));
+}
+
+}  // namespace millrace::inspect

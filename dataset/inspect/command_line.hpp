@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <boost/program_options.hpp>
+
+#include <millrace/command/run_command.hpp>
+
+#include "inspect.hpp"
+
+namespace millrace::inspect {
+
+/// What follows a verb: PREFIX, `--json`, and the verb's own options.
+struct command_line {
+  std::filesystem::path prefix;
+  bool json = false;
+  boost::program_options::variables_map values;
+
+  /// The option's value if it was given.
+  template <class T>
+  std::optional<T> find(const char* option) const {
+    const auto& value = values[option];
+    return value.empty() ? std::nullopt : std::optional<T>(value.as<T>());
+  }
+};
+
+/// Parses the arguments of a verb. With `--help` among them, prints `help` and returns nothing.
+///
+/// @param own   the verb's options, beside `--json` and `--help`
+/// @param help  one screen; its first paragraph is the usage that an error ends with
+/// @throws usage_error  they do not fit.
+std::optional<command_line> parse(const arguments& args,
+                                  const boost::program_options::options_description& own,
+                                  const std::string& help);
+
+/// An error about the command line, with the usage out of `help` behind it.
+command::usage_error misuse(const std::string& what, const std::string& help);
+
+}  // namespace millrace::inspect

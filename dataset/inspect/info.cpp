@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/length_statistics.hpp>
+
+#include "command_line.hpp"
+#include "inspect.hpp"
+
+namespace millrace::inspect {
+
+namespace {
+
+constexpr const char* help = R"(usage: inspect_dataset info PREFIX [--json]
+
+Says what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and how long sequences and documents
+are. Reads the .idx only, however large the .bin is.
+
+  PREFIX   path of the dataset, without .bin and .idx
+  --json   one JSON object: prefix, dtype, sequences, documents, tokens, bin_bytes, idx_bytes,
+           multimodal, empty_sequences, empty_documents, and sequence_tokens and document_tokens
+           with min, median, mean, max (null where there are none)
+
+  inspect_dataset info data/web_text_document
+  inspect_dataset info data/web_text_document --json | jq .tokens
+)";
+
+void add_lengths(command::json_writer& json, const char* key,
+                 const dataset::length_statistics& lengths) {
+  json.key(key);
+  if (lengths.count == 0) {
+    json.null();
+    return;
+  }
+  json.open('{').key("min").value(lengths.min).key("median").value(lengths.median);
+  json.key("mean").value(lengths.mean).key("max").value(lengths.max).close('}');
+}
+
+std::string lengths_line(const dataset::length_statistics& lengths) {
+  if (lengths.count == 0) return "none";
+  return fmt::format("min {}, median {}, mean {:.2f}, max {}", lengths.min, lengths.median,
+                     lengths.mean, lengths.max);
+}
+
+std::string empty_note(const dataset::length_statistics& lengths) {
+  return lengths.empty == 0 ? "" : fmt::format(" ({} empty)", lengths.empty);
+}
+
+}  // namespace
+
+int info(const arguments& args) {
+  const auto line = parse(args, {}, help);
+  if (!line) return command::exit_done;
+
+  const dataset::indexed_dataset data(line->prefix);
+  const auto sequences = dataset::sequence_lengths(data);
+  const auto documents = dataset::document_lengths(data);
+
+  if (line->json) {
+    command::json_writer json;
+    json.open('{');
+    json.key("prefix").value(data.prefix().native());
+    json.key("dtype").value(formats::name(data.type()));
+    json.key("sequences").value(data.sequence_count());
+    json.key("documents").value(data.document_count());
+    json.key("tokens").value(data.token_count());
+    json.key("bin_bytes").value(data.bin_size_bytes());
+    json.key("idx_bytes").value(data.idx_size_bytes());
+    json.key("multimodal").value(data.is_multimodal());
+    json.key("empty_sequences").value(sequences.empty);
+    json.key("empty_documents").value(documents.empty);
+    add_lengths(json, "sequence_tokens", sequences);
+    add_lengths(json, "document_tokens", documents);
+    command::answer(json.close('}').text() + '\n');
+    return command::exit_done;
+  }
+
+  std::string text;
+  const auto row = [&](const char* what, const std::string& value) {
+    fmt::format_to(std::back_inserter(text), "{:<17}{}\n", what, value);
+  };
+  row("prefix", data.prefix().native());
+  row("dtype", std::string(formats::name(data.type())));
+  row("sequences", fmt::format("{}{}", data.sequence_count(), empty_note(sequences)));
+  row("documents", fmt::format("{}{}", data.document_count(), empty_note(documents)));
+  row("tokens", fmt::format("{}", data.token_count()));
+  row("bin_bytes", fmt::format("{}", data.bin_size_bytes()));
+  row("idx_bytes", fmt::format("{}", data.idx_size_bytes()));
+  row("multimodal", data.is_multimodal() ? "yes" : "no");
+  row("sequence_tokens", lengths_line(sequences));
+  row("document_tokens", lengths_line(documents));
+  command::answer(text);
+  return command::exit_done;
+}
+
+}  // namespace millrace::inspect

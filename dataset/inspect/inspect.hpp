@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// The verbs of `inspect_dataset`, one file each: they parse, call a library, print.
+///
+/// Each takes the arguments after its name and returns the program's exit code.
+/// @throws command::usage_error  the arguments are wrong.
+/// @throws millrace::error       the question could not be answered.
+namespace millrace::inspect {
+
+inline constexpr const char* program_name = "inspect_dataset";
+
+using arguments = std::vector<std::string>;
+
+/// "1 token", "2 tokens".
+inline std::string counted(std::int64_t count, const char* noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
+int info(const arguments& args);
+int verify(const arguments& args);
+int show(const arguments& args);
+
+}  // namespace millrace::inspect

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <csignal>
+#include <iterator>
+#include <string>
+
+#include <millrace/command/run_command.hpp>
+
+#include "inspect.hpp"
+
+namespace millrace::inspect {
+
+namespace {
+
+constexpr const char* usage = R"(usage: inspect_dataset VERB PREFIX [OPTIONS]
+       inspect_dataset VERB --help
+       inspect_dataset --help | --version)";
+
+constexpr const char* help = R"(
+
+Looks into a dataset, PREFIX.bin and PREFIX.idx, and changes nothing.
+
+  info     what it holds: type, counts, sizes, lengths
+  verify   whether it is whole: checks every entry, names the first fault and its byte
+  show     one document: its ids, and its text where a tokenizer is named
+
+Answers go to stdout, everything else to stderr; with --json the answer is one JSON object.
+Exit status: 0 done, 1 failed or a fault found, 2 wrong command line.
+
+  inspect_dataset info data/web_text_document
+  inspect_dataset verify data/web_text_document --vocab-size 50257 --json
+  inspect_dataset show data/web_text_document --doc 0 --tokenizer-type ByteLevelTokenizer
+)";
+
+struct verb {
+  const char* name;
+  int (*run)(const arguments&);
+};
+constexpr verb verbs[] = {{"info", info}, {"verify", verify}, {"show", show}};
+
+command::usage_error misuse(const std::string& what) {
+  return command::usage_error(what + '\n' + usage);
+}
+
+int run(arguments args) {
+  if (args.empty()) throw misuse("a verb and a PREFIX are missing");
+  const std::string first = args.front();
+  args.erase(args.begin());
+  if (first == "--help" || first == "-h") {
+    command::answer(std::string(usage) + help);
+    return command::exit_done;
+  }
+  if (first == "--version") {
+    command::print_version(program_name);
+    command::answer("optional parts: none\n");
+    return command::exit_done;
+  }
+  const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
+  if (found == std::end(verbs)) {
+    throw misuse("no verb '" + first + "', expected info, verify or show");
+  }
+  return found->run(args);
+}
+
+}  // namespace
+
+}  // namespace millrace::inspect
+
+int main(int argc, char** argv) {
+  using namespace millrace;
+  // A pipe that nobody reads is then a failed write, which is told like any other.
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  return command::run_command(inspect::program_name, [&] {
+    // argc is 0 where the caller passed not even a name.
+    return inspect::run(argc > 1 ? inspect::arguments(argv + 1, argv + argc)
+                                 : inspect::arguments());
+  });
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+#include "command_line.hpp"
+#include "inspect.hpp"
+
+namespace millrace::inspect {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::int64_t usual_tokens = 256;
+
+constexpr const char* help =
+    R"(usage: inspect_dataset show PREFIX --doc N [--tokens M | --all] [--json]
+                            [--tokenizer-type TYPE [--tokenizer-model FILE] [--vocab-file FILE]
+                             [--merge-file FILE] [--vocab-size V]]
+
+Prints a document, sequence by sequence: the ids, and the text where a tokenizer is named.
+
+  PREFIX       path of the dataset, without .bin and .idx
+  --doc N      the document, counted from 0
+  --tokens M   at most its first M tokens (256)
+  --all        all of it, however long
+  --json       one JSON object: prefix, dtype, document, sequences, tokens, tokens_shown, and
+               contents: a list of sequence, tokens, mode (multimodal only), ids, text
+
+The tokenizer flags are those of preprocess_data.
+
+  inspect_dataset show data/web_text_document --doc 0
+  inspect_dataset show data/web_text_document --doc 7 --all --tokenizer-type GPT2BPETokenizer \
+      --vocab-file vocab.json --merge-file merges.txt
+)";
+
+/// A sequence of the document, or the part of it that is shown.
+struct piece {
+  std::int64_t sequence;
+  std::int64_t tokens;  // of the whole sequence
+  dataset::token_view shown;
+};
+
+struct excerpt {
+  std::int64_t document;
+  std::int64_t sequences;
+  std::int64_t tokens;
+  std::int64_t tokens_shown;
+  std::vector<piece> pieces;
+};
+
+excerpt find(const dataset::indexed_dataset& data, std::int64_t document, std::int64_t limit) {
+  const auto range = data.document(document);
+  excerpt result{document, range.size(), 0, 0, {}};
+  for (std::int64_t i = range.first; i < range.last; ++i) {
+    const auto tokens = data.sequence(i);
+    const std::int64_t count = std::min(tokens.size(), limit - result.tokens_shown);
+    if (count > 0 || tokens.empty()) {
+      result.pieces.push_back({i, tokens.size(), tokens.subview(0, count)});
+    }
+    result.tokens += tokens.size();
+    result.tokens_shown += count;
+  }
+  return result;
+}
+
+std::string decode(const tokenizer::tokenizer& from, const dataset::token_view& tokens) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(tokens.size()));
+  tokens.copy_to(std::span(ids));
+  return from.decode(ids);
+}
+
+bool is_float(formats::dtype type) {
+  return type == formats::dtype::float32 || type == formats::dtype::float64;
+}
+
+std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
+                    const tokenizer::tokenizer* tokenizer) {
+  command::json_writer json;
+  json.open('{').key("prefix").value(data.prefix().native());
+  json.key("dtype").value(formats::name(data.type())).key("document").value(found.document);
+  json.key("sequences").value(found.sequences).key("tokens").value(found.tokens);
+  json.key("tokens_shown").value(found.tokens_shown).key("contents").open('[');
+  for (const auto& [sequence, tokens, shown] : found.pieces) {
+    json.open('{').key("sequence").value(sequence).key("tokens").value(tokens);
+    if (data.is_multimodal()) json.key("mode").value(data.mode(sequence));
+    json.key("ids").open('[');
+    for (std::int64_t i = 0; i < shown.size(); ++i) {
+      if (!is_float(data.type())) {
+        json.value(shown[i]);
+      } else if (std::isfinite(shown.as_double(i))) {
+        json.value(shown.as_double(i));
+      } else {
+        json.null();  // JSON has no number for it
+      }
+    }
+    json.close(']');
+    if (tokenizer != nullptr) json.key("text").value(decode(*tokenizer, shown));
+    json.close('}');
+  }
+  return json.close(']').close('}').text() + '\n';
+}
+
+std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
+                    const tokenizer::tokenizer* tokenizer) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "{}, document {}: {}, {}\n", data.prefix().native(), found.document,
+                 counted(found.sequences, "sequence"), counted(found.tokens, "token"));
+  for (const auto& [sequence, tokens, shown] : found.pieces) {
+    fmt::format_to(out, "sequence {}: {}", sequence, counted(tokens, "token"));
+    if (data.is_multimodal()) fmt::format_to(out, ", mode {}", data.mode(sequence));
+    text += "\nids:";
+    for (std::int64_t i = 0; i < shown.size(); ++i) {
+      if (is_float(data.type())) {
+        fmt::format_to(out, " {}", shown.as_double(i));
+      } else {
+        fmt::format_to(out, " {}", shown[i]);
+      }
+    }
+    text += shown.size() < tokens ? " ...\n" : "\n";
+    if (tokenizer != nullptr) fmt::format_to(out, "text:\n{}\n", decode(*tokenizer, shown));
+  }
+  return text;
+}
+
+po::options_description own_options() {
+  po::options_description own;
+  own.add_options()                                  //
+      ("doc", po::value<std::int64_t>())             //
+      ("tokens", po::value<std::int64_t>())          //
+      ("all", po::bool_switch())                     //
+      ("tokenizer-type", po::value<std::string>())   //
+      ("tokenizer-model", po::value<std::string>())  //
+      ("vocab-file", po::value<std::string>())       //
+      ("merge-file", po::value<std::string>())       //
+      ("vocab-size", po::value<std::int64_t>());
+  return own;
+}
+
+/// The tokenizer that the flags name, or nothing.
+std::unique_ptr<tokenizer::tokenizer> find_tokenizer(const command_line& line) {
+  const auto type = line.find<std::string>("tokenizer-type");
+  if (!type) {
+    for (const char* flag : {"tokenizer-model", "vocab-file", "merge-file", "vocab-size"}) {
+      if (!line.values[flag].empty()) {
+        throw misuse(fmt::format("--{} says nothing without --tokenizer-type", flag), help);
+      }
+    }
+    return nullptr;
+  }
+  try {
+    return tokenizer::make_tokenizer(
+        {.type = *type,
+         .model = line.find<std::string>("tokenizer-model").value_or(""),
+         .vocab_file = line.find<std::string>("vocab-file").value_or(""),
+         .merge_file = line.find<std::string>("merge-file").value_or(""),
+         .vocab_size = line.find<std::int64_t>("vocab-size")});
+  } catch (const config_error& e) {  // says which of the flags does not fit the others
+    throw misuse(e.what(), help);
+  }
+}
+
+/// How many tokens to show at most.
+std::int64_t token_limit(const command_line& line) {
+  const auto tokens = line.find<std::int64_t>("tokens");
+  const bool all = line.values["all"].as<bool>();
+  if (tokens && all) throw misuse("--tokens and --all exclude each other", help);
+  if (tokens && *tokens < 0) throw misuse("--tokens: expected 0 or more", help);
+  return all ? std::numeric_limits<std::int64_t>::max() : tokens.value_or(usual_tokens);
+}
+
+}  // namespace
+
+int show(const arguments& args) {
+  const auto line = parse(args, own_options(), help);
+  if (!line) return command::exit_done;
+  const auto document = line->find<std::int64_t>("doc");
+  if (!document) throw misuse("which document? --doc is missing", help);
+  if (*document < 0) throw misuse("--doc: expected 0 or more", help);
+  const std::int64_t limit = token_limit(*line);
+  const auto tokenizer = find_tokenizer(*line);
+
+  const dataset::indexed_dataset data(line->prefix);
+  if (*document >= data.document_count()) {
+    throw config_error(fmt::format(
+        "--doc {}: {} has {}", *document, data.prefix().native(),
+        data.document_count() == 0 ? std::string("no documents")
+                                   : fmt::format("documents 0 to {}", data.document_count() - 1)));
+  }
+  const excerpt found = find(data, *document, limit);
+  command::answer(line->json ? as_json(data, found, tokenizer.get())
+                             : as_text(data, found, tokenizer.get()));
+  if (found.tokens_shown < found.tokens) {
+    // Not fmt::print, which throws where stderr is closed: a note is not worth a failure.
+    std::fprintf(stderr, "%s: showed %lld of %lld tokens; --all shows the rest\n", program_name,
+                 static_cast<long long>(found.tokens_shown), static_cast<long long>(found.tokens));
+  }
+  return command::exit_done;
+}
+
+}  // namespace millrace::inspect

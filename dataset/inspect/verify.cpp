@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/verify_tokens.hpp>
+
+#include "command_line.hpp"
+#include "inspect.hpp"
+
+namespace millrace::inspect {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr const char* help = R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
+
+Checks every entry of PREFIX.idx, and that PREFIX.bin is as long as it says. Prints "PREFIX: ok" and
+what it holds, or the first fault with its file and byte; exits with 1 then.
+
+  PREFIX           path of the dataset, without .bin and .idx
+  --vocab-size V   also read all of PREFIX.bin: every token must be an id from 0 to V - 1
+  --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens, or fault
+                   with file, offset_bytes, what
+
+  inspect_dataset verify data/web_text_document
+  inspect_dataset verify data/web_text_document --vocab-size 50257
+)";
+
+std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64_t> vocab_size,
+                  bool as_json) {
+  if (!as_json) {
+    return fmt::format(
+        "{}: ok, {}, {}, {} of {}{}\n", data.prefix().native(),
+        counted(data.document_count(), "document"), counted(data.sequence_count(), "sequence"),
+        counted(data.token_count(), "token"), formats::name(data.type()),
+        vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string());
+  }
+  command::json_writer json;
+  json.open('{').key("prefix").value(data.prefix().native()).key("ok").value(true);
+  json.key("dtype").value(formats::name(data.type()));
+  json.key("sequences").value(data.sequence_count());
+  json.key("documents").value(data.document_count());
+  json.key("tokens").value(data.token_count());
+  if (vocab_size) json.key("vocab_size").value(*vocab_size);
+  return json.close('}').text() + '\n';
+}
+
+std::string broken(const std::filesystem::path& prefix, const format_error& fault, bool as_json) {
+  if (!as_json) return std::string(fault.what()) + '\n';
+  command::json_writer json;
+  json.open('{').key("prefix").value(prefix.native()).key("ok").value(false);
+  json.key("fault").open('{').key("file").value(fault.path().native());
+  json.key("offset_bytes").value(fault.offset()).key("what").value(fault.problem()).close('}');
+  return json.close('}').text() + '\n';
+}
+
+}  // namespace
+
+int verify(const arguments& args) {
+  po::options_description own;
+  own.add_options()("vocab-size", po::value<std::int64_t>());
+  const auto line = parse(args, own, help);
+  if (!line) return command::exit_done;
+  const auto vocab_size = line->find<std::int64_t>("vocab-size");
+  if (vocab_size && *vocab_size < 1) throw misuse("--vocab-size: expected 1 or more", help);
+
+  std::string answer;
+  int code = command::exit_done;
+  try {
+    const dataset::indexed_dataset data(line->prefix, {.check = dataset::check_level::full});
+    if (vocab_size) dataset::verify_tokens(data, *vocab_size);
+    answer = sound(data, vocab_size, line->json);
+  } catch (const format_error& fault) {  // the answer to what was asked, so it goes to stdout
+    answer = broken(line->prefix, fault, line->json);
+    code = command::exit_failed;
+  }
+  command::answer(answer);
+  return code;
+}
+
+}  // namespace millrace::inspect

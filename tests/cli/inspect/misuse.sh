@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each line is a command line that is wrong.
+while read -r line; do
+  # shellcheck disable=SC2086  # the words of a command line
+  inspect_dataset $line || echo "exit $?: inspect_dataset $line"
+done << 'LINES'
+
+look a
+--json
+info
+info a b
+info a --vocab-size 3
+info a --js
+verify a --vocab-size many
+verify a --vocab-size 0
+show a
+show a --doc -1
+show a --doc=-1
+show a --doc 99999999999999999999
+show a --doc 0 --tokens 3 --all
+show a --doc 0 --tokens=-3
+show a --doc 0 --vocab-file vocab.json
+show a --doc 0 --vocab-size 512
+show a --doc 0 --tokenizer-type NoSuchTokenizer
+show a --doc 0 --tokenizer-type GPT2BPETokenizer
+LINES
