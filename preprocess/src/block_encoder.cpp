@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "block_encoder.hpp"
+
+#include <cassert>
+#include <limits>
+
+#include "line_splitter.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
+template <class Id>
+Id* ids_end(encoded_column& column) {
+  return reinterpret_cast<Id*>(column.ids.data() + column.ids_bytes);
+}
+
+}  // namespace
+
+block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options)
+    : options_(options), parser_(options.keys), encoder_(tokenizer.make_encoder()) {
+  assert(options.dtype == formats::dtype::uint16 || options.dtype == formats::dtype::int32);
+}
+
+void block_encoder::encode(const byte_block& block, encoded_block& out) {
+  out.input = block.input;
+  out.offset_bytes = block.offset_bytes;
+  out.size_bytes = block.size_bytes;
+  out.read_bytes = block.read_bytes;
+  out.counts = {};
+  out.faults.clear();
+  out.columns.resize(options_.keys.size());
+  for (encoded_column& column : out.columns) {
+    column.ids_bytes = 0;
+    column.lengths.clear();
+    column.document_ends.clear();
+  }
+  if (options_.dtype == formats::dtype::uint16) {
+    encode_lines<std::uint16_t>(block.text(), out);
+  } else {
+    encode_lines<std::int32_t>(block.text(), out);
+  }
+}
+
+template <class Id>
+void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
+  line_splitter lines(text);
+  for (std::string_view line; lines.next(line); ++out.counts.lines) {
+    if (is_blank(line)) {
+      ++out.counts.blank_lines;
+      continue;
+    }
+    auto fault = encode_record<Id>(line, out);
+    if (!fault) continue;
+    ++out.counts.bad_records[static_cast<std::size_t>(fault->kind)];
+    if (out.faults.size() < kept_faults) {
+      fault->offset_bytes += static_cast<std::size_t>(line.data() - text.data());
+      out.faults.push_back({std::move(*fault), out.counts.lines});
+    }
+    if (options_.on_bad_record == bad_record_policy::fail) return;
+  }
+}
+
+template <class Id>
+std::optional<record_fault> block_encoder::encode_record(std::string_view line,
+                                                         encoded_block& out) {
+  if (auto fault = parser_.parse(line)) return fault;
+  const record_counts before = out.counts;
+  bool empty = false;
+  for (std::size_t key = 0; key < out.columns.size(); ++key) {
+    encoded_column& column = out.columns[key];
+    const std::size_t bytes = column.ids_bytes;
+    if (auto fault = encode_document<Id>(key, column, out.counts)) {
+      out.counts = before;
+      drop_record(out);
+      return fault;
+    }
+    empty |= column.ids_bytes == bytes;
+  }
+  ++out.counts.documents;
+  out.counts.empty_documents += empty ? 1 : 0;
+  out.counts.lone_surrogates += parser_.lone_surrogates();
+  return std::nullopt;
+}
+
+// One sequence for each text that has tokens; the document's end comes last, so that a document
+// cut short by a fault is told by its missing end.
+template <class Id>
+std::optional<record_fault> block_encoder::encode_document(std::size_t key, encoded_column& column,
+                                                           record_counts& counts) {
+  const std::size_t bytes_before = column.ids_bytes;
+  for (const std::string_view text : parser_.texts(key)) {
+    counts.text_bytes += static_cast<std::int64_t>(text.size());
+    const std::size_t room = (encoder_->max_ids(text.size()) + 1) * sizeof(Id);  // + 1 for the eod
+    column.ids.reserve(column.ids_bytes + room, column.ids_bytes);
+    std::size_t count = 0;
+    if (auto fault = encoder_->encode(text, ids_end<Id>(column), count)) {
+      return record_fault{fault_kind::not_encodable, 0,
+                          "text of key \"" + options_.keys[key] + "\" cannot be encoded: " +
+                              fault->what + " (at byte " + std::to_string(fault->offset_bytes) +
+                              " of the text)"};
+    }
+    if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+      return record_fault{fault_kind::not_encodable, 0,
+                          "text of key \"" + options_.keys[key] + "\" has " +
+                              std::to_string(count) +
+                              " tokens, more than the 2,147,483,646 that a sequence can hold"};
+    }
+    if (count == 0) continue;
+    column.ids_bytes += count * sizeof(Id);
+    column.lengths.push_back(static_cast<std::int32_t>(count));
+  }
+  if (options_.append_eod && column.ids_bytes != bytes_before) {
+    *ids_end<Id>(column) = static_cast<Id>(*options_.append_eod);
+    column.ids_bytes += sizeof(Id);
+    ++column.lengths.back();
+  }
+  column.document_ends.push_back(static_cast<std::int64_t>(column.lengths.size()));
+  return std::nullopt;
+}
+
+// Takes back what the last record left: every column keeps the documents that all columns have.
+void block_encoder::drop_record(encoded_block& out) const {
+  const std::size_t item = formats::size_bytes(options_.dtype);
+  const auto documents = static_cast<std::size_t>(out.counts.documents);
+  for (encoded_column& column : out.columns) {
+    column.document_ends.resize(documents);
+    const std::int64_t sequences = documents == 0 ? 0 : column.document_ends.back();
+    while (static_cast<std::int64_t>(column.lengths.size()) > sequences) {
+      column.ids_bytes -= static_cast<std::size_t>(column.lengths.back()) * item;
+      column.lengths.pop_back();
+    }
+  }
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/formats/dtype.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "block_reader.hpp"
+#include "encoded_block.hpp"
+#include "record_parser.hpp"
+
+namespace millrace::preprocess {
+
+/// What a run does with a bad record.
+enum class bad_record_policy : std::uint8_t {
+  fail,  ///< the first one, in input order, ends the run
+  skip,  ///< dropped under all keys, and counted
+};
+
+struct encoder_options {
+  std::vector<std::string> keys;               ///< `--json-keys`
+  std::optional<std::int32_t> append_eod;      ///< the id to append to each document, or nothing
+  formats::dtype dtype{};                      ///< uint16 or int32
+  bad_record_policy on_bad_record = bad_record_policy::fail;
+};
+
+/// Turns blocks of lines into documents: one a thread.
+///
+/// A pure function of the block, the options and the tokenizer, so that which thread does which
+/// block changes nothing.
+class block_encoder {
+ public:
+  /// Faults kept per block; the rest is only counted.
+  static constexpr std::size_t kept_faults = 10;
+
+  /// @param tokenizer  outlives this
+  block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options);
+
+  /// Overwrites `out`, whose buffers are reused. Under bad_record_policy::fail it stops at the
+  /// first bad record.
+  void encode(const byte_block& block, encoded_block& out);
+
+ private:
+  template <class Id>
+  void encode_lines(std::string_view text, encoded_block& out);
+  template <class Id>
+  std::optional<record_fault> encode_record(std::string_view line, encoded_block& out);
+  template <class Id>
+  std::optional<record_fault> encode_document(std::size_t key, encoded_column& column,
+                                              record_counts& counts);
+  void drop_record(encoded_block& out) const;
+
+  const encoder_options options_;
+  record_parser parser_;
+  std::unique_ptr<tokenizer::encoder> encoder_;
+};
+
+}  // namespace millrace::preprocess

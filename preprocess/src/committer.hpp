@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/dtype.hpp>
+
+#include "block_encoder.hpp"
+#include "dataset_writer.hpp"
+#include "encoded_block.hpp"
+#include "input_plan.hpp"
+
+namespace millrace::preprocess {
+
+/// A bad record under bad_record_policy::fail: `file:line (byte N): what`. The byte counts from
+/// the start of the decompressed file, from 0; the line from 1.
+class bad_record_error : public error {
+ public:
+  using error::error;
+};
+
+/// Gives encoded blocks their place in the output, in input order. Nothing else decides where a
+/// byte goes, so neither threads nor the size of blocks can change the output. For one thread.
+class committer {
+ public:
+  /// @param inputs    outlives this
+  /// @param prefixes  of the output datasets, one a key
+  committer(std::span<const input_file> inputs,
+            const std::vector<std::filesystem::path>& prefixes, formats::dtype type,
+            bad_record_policy policy);
+
+  /// Appends the next block.
+  ///
+  /// @return what the block's first faults are, one line each: empty under `fail`.
+  /// @throws bad_record_error  under `fail`, if the block has a bad record.
+  std::vector<std::string> commit(const encoded_block& block);
+
+  /// Completes, syncs and names all outputs.
+  void finish();
+
+  const record_counts& counts() const noexcept { return counts_; }
+  /// Decompressed bytes of input committed so far.
+  std::uint64_t input_bytes() const noexcept { return bytes_; }
+  const std::list<dataset_writer>& writers() const noexcept { return writers_; }
+
+ private:
+  std::string describe(const encoded_block& block, const block_fault& fault) const;
+
+  std::span<const input_file> inputs_;
+  bad_record_policy policy_;
+  std::list<dataset_writer> writers_;  // a list, since a writer does not move
+  record_counts counts_;
+  std::uint64_t bytes_ = 0;
+  std::size_t input_ = 0;         // the file of the last block
+  std::int64_t lines_before_ = 0;  // in that file, before the next block
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sstream>
+#include <string>
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/command/run_command.hpp>
+
+#include "merge.hpp"
+
+namespace {
+
+namespace command = millrace::command;
+namespace po = boost::program_options;
+namespace preprocess = millrace::preprocess;
+
+po::options_description flags() {
+  po::options_description flags("Options");
+  flags.add_options()
+      ("input", po::value<std::string>()->value_name("DIR"), "folder of .bin/.idx pairs")
+      ("output-prefix", po::value<std::string>()->value_name("PREFIX"),
+       "writes PREFIX.bin and PREFIX.idx, in another folder")
+      ("multimodal", "keep the mode of each sequence")
+      ("overwrite", "replace the output if it exists")
+      ("json", "print the summary as JSON on stdout")
+      ("help", "this text")
+      ("version", "the version");
+  return flags;
+}
+
+std::string help_text() {
+  std::ostringstream text;
+  text << "Concatenates all datasets of a folder, sorted by name, in constant memory.\n\n"
+          "  merge_datasets --input DIR --output-prefix PREFIX [options]\n\n"
+          "Example:\n"
+          "  merge_datasets --input parts --output-prefix merged/web_text_document\n\n"
+       << flags() << "\nExit codes: 0 done, 1 failed (nothing under a final name), 2 wrong flags.\n";
+  return text.str();
+}
+
+po::variables_map parse(int argc, const char* const* argv) {
+  po::variables_map given;
+  try {
+    po::store(po::command_line_parser(argc, argv)
+                  .options(flags())
+                  .positional({})
+                  .style(po::command_line_style::unix_style &
+                         ~po::command_line_style::allow_guessing)
+                  .run(),
+              given);
+  } catch (const po::error& e) {
+    throw command::usage_error(e.what());
+  }
+  return given;
+}
+
+std::string to_json(const preprocess::merge_options& options,
+                    const preprocess::merge_summary& summary) {
+  command::json_writer json;
+  json.open('{').key("prefix").value(options.output_prefix.string());
+  json.key("dtype").value(name(summary.type)).key("sequences").value(summary.sequences);
+  json.key("documents").value(summary.documents).key("tokens").value(summary.tokens);
+  json.key("inputs").open('[');
+  for (const auto& prefix : summary.prefixes) json.value(prefix.string());
+  json.close(']').close('}');
+  return json.text() + "\n";
+}
+
+int merge_datasets(int argc, const char* const* argv) {
+  const po::variables_map given = parse(argc, argv);
+  if (given.count("help") != 0) {
+    command::answer(help_text());
+    return command::exit_done;
+  }
+  if (given.count("version") != 0) {
+    command::print_version("merge_datasets");
+    return command::exit_done;
+  }
+  for (const char* flag : {"input", "output-prefix"}) {
+    if (given.count(flag) == 0) {
+      throw command::usage_error(fmt::format("--{} is required", flag));
+    }
+  }
+  const preprocess::merge_options options{.input = given["input"].as<std::string>(),
+                                          .output_prefix = given["output-prefix"].as<std::string>(),
+                                          .multimodal = given.count("multimodal") != 0,
+                                          .overwrite = given.count("overwrite") != 0};
+  const preprocess::merge_summary summary = preprocess::merge(options);
+  fmt::print(stderr, "merged {} datasets: {} documents, {} tokens ({})\n", summary.prefixes.size(),
+             summary.documents, summary.tokens, name(summary.type));
+  if (given.count("json") != 0) command::answer(to_json(options, summary));
+  return command::exit_done;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return command::run_command("merge_datasets", [&] { return merge_datasets(argc, argv); });
+}

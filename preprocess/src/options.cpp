@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
+#include <millrace/command/run_command.hpp>
+
+namespace millrace::preprocess {
+namespace {
+
+namespace po = boost::program_options;
+using command::usage_error;
+
+constexpr int most_workers = 1024;
+
+// The processors that this process may use, which taskset and containers make fewer.
+int usable_cores() {
+  ::cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+template <class T>
+po::typed_value<T>* value(const char* name) {
+  return po::value<T>()->value_name(name);
+}
+
+po::options_description files_group() {
+  po::options_description group("Files");
+  group.add_options()
+      ("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
+       "JSON lines: plain, gzip or zstd; names and patterns such as 'data/*.jsonl', in this order, "
+       "the matches of a pattern sorted")
+      ("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
+       "keys whose text to tokenize, each into a dataset of its own (default: text)")
+      ("output-prefix", value<std::string>("PREFIX"),
+       "writes PREFIX_KEY_document.bin and .idx")
+      ("overwrite", "replace these files if they exist");
+  return group;
+}
+
+po::options_description work_group() {
+  po::options_description group("Work");
+  group.add_options()
+      ("append-eod", "end each document that is not empty with the tokenizer's end-of-document id")
+      ("on-bad-record", value<std::string>("fail|skip"),
+       "a line that is no JSON object with text under every key ends the run (default), or is "
+       "dropped and counted")
+      ("workers", value<int>("N"), "threads for all the work (default: the processors it may use); "
+       "output does not depend on it")
+      ("log-interval", value<std::int64_t>("N"),
+       "documents between two progress lines, at most one a second (default: 1000)")
+      ("json", "print the summary as JSON on stdout");
+  return group;
+}
+
+po::options_description tokenizer_group() {
+  po::options_description group("Tokenizer");
+  group.add_options()
+      ("tokenizer-type", value<std::string>("TYPE"),
+       "ByteLevelTokenizer (default), GPT2BPETokenizer (--vocab-file, --merge-file) or "
+       "NullTokenizer (--vocab-size)")
+      ("tokenizer-model", value<std::string>("FILE"), "for types that are one file")
+      ("vocab-file", value<std::string>("FILE"), "vocab.json")
+      ("merge-file", value<std::string>("FILE"), "merges.txt")
+      ("vocab-size", value<std::int64_t>("N"), "for types without a vocabulary of their own");
+  return group;
+}
+
+po::options_description all_groups() {
+  po::options_description all;
+  all.add(files_group()).add(work_group()).add(tokenizer_group());
+  all.add_options()("help", "this text")("version", "the version");
+  return all;
+}
+
+po::variables_map parse(int argc, const char* const* argv) {
+  po::variables_map given;
+  try {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(argc, argv)
+                  .options(all_groups())
+                  .positional(po::positional_options_description())
+                  .style(style)
+                  .run(),
+              given);
+    po::notify(given);
+  } catch (const po::error& e) {
+    throw usage_error(e.what());
+  }
+  return given;
+}
+
+template <class T, class To>
+bool take(const po::variables_map& given, const char* name, To& to) {
+  if (given.count(name) == 0) return false;
+  to = given[name].as<T>();
+  return true;
+}
+
+void take_tokenizer(const po::variables_map& given, tokenizer::tokenizer_options& to) {
+  const bool typed = take<std::string>(given, "tokenizer-type", to.type);
+  take<std::string>(given, "tokenizer-model", to.model);
+  take<std::string>(given, "vocab-file", to.vocab_file);
+  take<std::string>(given, "merge-file", to.merge_file);
+  take<std::int64_t>(given, "vocab-size", to.vocab_size);
+  if (typed) return;
+  for (const char* flag : {"tokenizer-model", "vocab-file", "merge-file", "vocab-size"}) {
+    if (given.count(flag) != 0) {
+      throw usage_error(fmt::format("--{} is given without --tokenizer-type, which says how to "
+                                    "use it, e.g. GPT2BPETokenizer",
+                                    flag));
+    }
+  }
+}
+
+void take_run(const po::variables_map& given, run_options& run) {
+  run.output_prefix = given["output-prefix"].as<std::string>();
+  if (run.output_prefix.filename().empty()) {
+    throw usage_error(fmt::format("--output-prefix '{}': expected a folder and the start of a "
+                                  "file name, e.g. out/web",
+                                  run.output_prefix.string()));
+  }
+  take<std::vector<std::string>>(given, "json-keys", run.keys);
+  if (std::set(run.keys.begin(), run.keys.end()).size() != run.keys.size()) {
+    throw usage_error("--json-keys: a key is given twice, but each has one output");
+  }
+  run.append_eod = given.count("append-eod") != 0;
+  run.overwrite = given.count("overwrite") != 0;
+  run.workers = usable_cores();
+  take<int>(given, "workers", run.workers);
+  if (run.workers < 1 || run.workers > most_workers) {
+    throw usage_error(
+        fmt::format("--workers {}: expected 1 to {}", run.workers, most_workers));
+  }
+  std::string policy = "fail";
+  take<std::string>(given, "on-bad-record", policy);
+  if (policy != "fail" && policy != "skip") {
+    throw usage_error(fmt::format("--on-bad-record {}: expected fail or skip", policy));
+  }
+  run.on_bad_record = policy == "skip" ? bad_record_policy::skip : bad_record_policy::fail;
+}
+
+}  // namespace
+
+command_line parse_command_line(int argc, const char* const* argv) {
+  const po::variables_map given = parse(argc, argv);
+  command_line line;
+  line.help = given.count("help") != 0;
+  line.version = given.count("version") != 0;
+  if (line.help || line.version) return line;
+  for (const char* flag : {"input", "output-prefix"}) {
+    if (given.count(flag) == 0) throw usage_error(fmt::format("--{} is required", flag));
+  }
+  line.inputs = given["input"].as<std::vector<std::string>>();
+  line.json = given.count("json") != 0;
+  take<std::int64_t>(given, "log-interval", line.log_interval);
+  if (line.log_interval < 1) {
+    throw usage_error(fmt::format("--log-interval {}: expected 1 or more", line.log_interval));
+  }
+  take_tokenizer(given, line.tokenizer);
+  take_run(given, line.run);
+  return line;
+}
+
+std::string help_text() {
+  std::ostringstream text;
+  text << "Tokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
+          "  preprocess_data --input FILE ... --output-prefix PREFIX [options]\n\n"
+          "Examples:\n"
+          "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+          "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
+          "merges.txt\n"
+          "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
+       << all_groups()
+       << "\nExit codes: 0 done, 1 failed (nothing under a final name), 2 wrong flags.\n";
+  return text.str();
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+#include "pipeline.hpp"
+
+namespace millrace::preprocess {
+
+/// The command line of preprocess_data. Flags that Megatron's program has mean what they mean
+/// there.
+struct command_line {
+  bool help = false;
+  bool version = false;
+  bool json = false;                ///< `--json`: the summary as JSON on stdout
+  std::int64_t log_interval = 1000;  ///< `--log-interval`
+  std::vector<std::string> inputs;  ///< `--input`, patterns not yet expanded
+  tokenizer::tokenizer_options tokenizer;
+  run_options run;                  ///< all but its `inputs`
+};
+
+/// @throws command::usage_error  the flags are wrong.
+command_line parse_command_line(int argc, const char* const* argv);
+
+/// What `--help` prints.
+std::string help_text();
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include <fmt/format.h>
+
+#include <millrace/command/run_command.hpp>
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+#include "input_plan.hpp"
+#include "options.hpp"
+#include "pipeline.hpp"
+#include "progress.hpp"
+#include "summary.hpp"
+
+namespace {
+
+namespace command = millrace::command;
+namespace preprocess = millrace::preprocess;
+namespace tokenizer = millrace::tokenizer;
+
+// Which options a type takes is a matter of the command line; what its files hold is not.
+std::unique_ptr<tokenizer::tokenizer> open_tokenizer(const tokenizer::tokenizer_options& options) {
+  try {
+    return tokenizer::make_tokenizer(options);
+  } catch (const millrace::config_error& e) {
+    throw command::usage_error(e.what());
+  }
+}
+
+int preprocess_data(int argc, const char* const* argv) {
+  preprocess::command_line line = preprocess::parse_command_line(argc, argv);
+  if (line.help) {
+    command::answer(preprocess::help_text());
+    return command::exit_done;
+  }
+  if (line.version) {
+    command::print_version("preprocess_data");
+    return command::exit_done;
+  }
+  const auto tokenizer = open_tokenizer(line.tokenizer);
+  line.run.inputs = preprocess::plan_inputs(line.inputs);
+  std::uint64_t total_bytes = 0;
+  for (const auto& input : line.run.inputs) total_bytes += input.size_bytes;
+
+  preprocess::progress progress(preprocess::progress::style_of_stderr(), line.log_interval,
+                                total_bytes);
+  const preprocess::run_summary summary = preprocess::run(*tokenizer, line.run, progress);
+  fmt::print(stderr, "{}", preprocess::describe(summary));
+  if (line.json) command::answer(preprocess::to_json(summary));
+  return command::exit_done;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return command::run_command("preprocess_data", [&] { return preprocess_data(argc, argv); });
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "summary.hpp"
+
+#include <sys/resource.h>
+
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::array<std::string_view, fault_kinds> fault_names = {
+    "invalid_utf8", "invalid_json", "not_an_object",
+    "missing_key",  "wrong_type",   "not_encodable"};
+
+double per_second(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+
+}  // namespace
+
+std::int64_t run_summary::tokens() const noexcept {
+  std::int64_t sum = 0;
+  for (const output_summary& output : outputs) sum += output.tokens;
+  return sum;
+}
+
+void measure_process(run_summary& summary) {
+  struct ::rusage usage {};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
+  const auto seconds = [](const ::timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  summary.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  summary.peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // it is in KiB
+}
+
+std::string describe(const run_summary& s) {
+  std::string text;
+  const auto line = [&](fmt::string_view format, const auto&... values) {
+    fmt::vformat_to(std::back_inserter(text), format, fmt::make_format_args(values...));
+    text += '\n';
+  };
+  const double megabytes = static_cast<double>(s.input_bytes) * 1e-6;
+  line("{} documents, {} tokens ({}) from {:.1f} MB in {} files", s.counts.documents, s.tokens(),
+       s.dtype, megabytes, s.input_files);
+  line("{:.2f} s with {} workers: {:.1f} MB/s, {:.0f} docs/s, {:.0f} tokens/s; {:.2f} CPU seconds, "
+       "{:.0f} MB at most",
+       s.seconds, s.workers, per_second(megabytes, s.seconds),
+       per_second(static_cast<double>(s.counts.documents), s.seconds),
+       per_second(static_cast<double>(s.tokens()), s.seconds), s.cpu_seconds,
+       static_cast<double>(s.peak_rss_bytes) * 1e-6);
+  if (s.counts.blank_lines != 0) line("{} blank lines skipped", s.counts.blank_lines);
+  if (s.counts.empty_documents != 0) line("{} empty documents", s.counts.empty_documents);
+  if (s.counts.lone_surrogates != 0) {
+    line("{} lone surrogates replaced by U+FFFD", s.counts.lone_surrogates);
+  }
+  for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
+    if (s.counts.bad_records[kind] != 0) {
+      line("{} bad records skipped: {}", s.counts.bad_records[kind], fault_names[kind]);
+    }
+  }
+  for (const output_summary& output : s.outputs) {
+    line("wrote {}.bin ({} bytes) and .idx", output.prefix, output.bin_bytes);
+  }
+  return text;
+}
+
+std::string to_json(const run_summary& s) {
+  command::json_writer json;
+  json.open('{');
+  json.key("documents").value(s.counts.documents).key("tokens").value(s.tokens());
+  json.key("dtype").value(s.dtype).key("outputs").open('[');
+  for (const output_summary& output : s.outputs) {
+    json.open('{').key("prefix").value(output.prefix);
+    json.key("sequences").value(output.sequences).key("documents").value(output.documents);
+    json.key("tokens").value(output.tokens).key("bin_bytes").value(output.bin_bytes).close('}');
+  }
+  json.close(']').key("lines").value(s.counts.lines);
+  json.key("blank_lines").value(s.counts.blank_lines);
+  json.key("empty_documents").value(s.counts.empty_documents);
+  json.key("lone_surrogates").value(s.counts.lone_surrogates);
+  json.key("bad_records").open('{');
+  for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
+    json.key(fault_names[kind]).value(s.counts.bad_records[kind]);
+  }
+  json.close('}').key("input_files").value(s.input_files);
+  json.key("input_bytes").value(s.input_bytes).key("read_bytes").value(s.read_bytes);
+  json.key("text_bytes").value(s.counts.text_bytes).key("workers").value(s.workers);
+  json.key("seconds").value(s.seconds).key("cpu_seconds").value(s.cpu_seconds);
+  json.key("peak_rss_bytes").value(s.peak_rss_bytes).close('}');
+  return json.text() + "\n";
+}
+
+}  // namespace millrace::preprocess
