@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams some micro-batches of a dataset and prints their shapes and a line of text.
+//
+//   example_stream_batches PREFIX [--batches N]
+//
+// PREFIX is what preprocess_data wrote with its default tokenizer, without .bin or .idx.
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <span>
+#include <string>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/loader/batch_loader.hpp>
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+namespace {
+
+// The first tokens of a row as one line of text.
+std::string first_line(std::span<const std::int64_t> row) {
+  const auto tokenizer = millrace::tokenizer::make_tokenizer({});
+  std::string text = tokenizer->decode(row.first(std::min<std::size_t>(row.size(), 60)));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return text;
+}
+
+void stream(const std::string& prefix, std::int64_t batches) {
+  const millrace::dataset::indexed_dataset data(prefix);
+  const millrace::loader::loader_options options{.batch_size = 4, .seq_len = 256};
+  millrace::loader::batch_loader loader(data, options);
+
+  std::cout << prefix << ": " << data.token_count() << " tokens, " << loader.micro_batches()
+            << " micro-batches of [" << options.batch_size << ", " << options.seq_len << "]\n";
+  for (std::int64_t i = 0; i < batches; ++i) {
+    const auto batch = loader.next();
+    if (!batch) break;
+    std::cout << "batch " << batch->micro_batch() << ": samples " << batch->first_sample()
+              << " to " << batch->first_sample() + options.batch_size - 1 << ", tokens and labels ["
+              << options.batch_size << ", " << options.seq_len << "] int64\n"
+              << "  \"" << first_line(batch->tokens()) << "\"\n";
+  }
+  std::cout << "consumed_samples " << loader.consumed_samples() << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool counted = argc == 4 && std::string(argv[2]) == "--batches";
+  if (argc != 2 && !counted) {
+    std::cerr << "usage: example_stream_batches PREFIX [--batches N]\n";
+    return 2;
+  }
+  try {
+    stream(argv[1], counted ? std::atoll(argv[3]) : 3);
+  } catch (const std::exception& e) {
+    std::cerr << "example_stream_batches: " << e.what() << '\n';
+    return 1;
+  }
+}
