@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -17,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -253,10 +253,10 @@ TEST(IoFault, KillBetweenTwoCommitsLeavesTheFirstOnly) {
 // Many processes, one name: each commit is whole, and nobody's bytes end up in another's file.
 TEST(IoFault, RacingWritersNeverMix) {
   const test::temp_folder folder;
-  std::vector<pid_t> children;
-  for (int c = 0; c < 4; ++c) {
-    children.push_back(start_child([&, c] {
-      const std::string mine(10000, static_cast<char>('a' + c));
+  std::array<pid_t, 4> children{};
+  for (std::size_t c = 0; c < children.size(); ++c) {
+    children[c] = start_child([&, c] {
+      const std::string mine(10000, "abcd"[c]);
       for (int i = 0; i < 100; ++i) {
         const int code = code_of([&] {
           atomic_file file(folder / "a");
@@ -269,7 +269,7 @@ TEST(IoFault, RacingWritersNeverMix) {
         if (seen.size() != mine.size() || seen.find_first_not_of(seen[0]) != seen.npos) return 2;
       }
       return 0;
-    }));
+    });
   }
   for (const pid_t child : children) EXPECT_EQ(end_of(child), 0);
   EXPECT_FALSE(fs::exists(folder / "a.partial"));

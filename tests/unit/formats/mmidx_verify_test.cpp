@@ -20,8 +20,8 @@ bytes golden_idx() {
   return test::read_bytes(test::golden("megatron/idx_uint16_3docs.idx"));
 }
 constexpr std::size_t lengths_at = 34;
-constexpr std::size_t pointers_at = lengths_at + 4 * 3;
-constexpr std::size_t document_index_at = pointers_at + 8 * 3;
+constexpr std::size_t pointers_at = lengths_at + 3 * sizeof(std::int32_t);
+constexpr std::size_t document_index_at = pointers_at + 3 * sizeof(std::int64_t);
 
 void verify(std::span<const std::byte> file) {
   verify_mmidx(parse_mmidx(file), 16);

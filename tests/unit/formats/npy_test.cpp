@@ -196,19 +196,18 @@ bytes file_of_shape(const std::string& shape) {
 
 // 2^62 * 4 and 2^32 * 2^32 * 4 wrap to 0, the size of the data that is there.
 TEST(ParseNpy, RefusesShapesThatWouldWrap) {
-  const std::string p31 = "2147483648";
-  const std::string p32 = "4294967296";
-  const std::string p62 = "4611686018427387904";
-  for (const std::string& shape :
-       {"(" + p62 + ",)", "(" + p32 + ", " + p32 + ")", "(" + p31 + ", " + p31 + ")",
-        "(0, " + p32 + ", " + p32 + ")", "(" + p32 + ", " + p32 + ", 0)"}) {
+  for (const char* shape :
+       {"(4611686018427387904,)", "(4294967296, 4294967296)", "(2147483648, 2147483648)",
+        "(0, 4294967296, 4294967296)", "(4294967296, 4294967296, 0)"}) {
     expect_refused(parse_npy, file_of_shape(shape), 60, "more than 2^63 - 1 bytes");
   }
-  expect_refused(parse_npy, file_of_shape("(18446744073709551616,)"), 61, "2^63 - 1");
-  expect_refused(parse_npy, file_of_shape("(9223372036854775808,)"), 61, "2^63 - 1");
-  expect_refused(parse_npy, file_of_shape("(" + p31 + ", 1073741823)"),
-                 file_of_shape("(" + p31 + ", 1073741823)").size(), "9223372028264841216 bytes");
-  EXPECT_FALSE(test::refusal(parse_npy, file_of_shape("(0, " + p31 + ", 1073741823)")));
+  for (const char* shape : {"(18446744073709551616,)", "(9223372036854775808,)"}) {
+    expect_refused(parse_npy, file_of_shape(shape), 61,
+                   "a size in the shape is more than 2^63 - 1");
+  }
+  const bytes largest = file_of_shape("(2147483648, 1073741823)");
+  expect_refused(parse_npy, largest, largest.size(), "the shape takes 9223372028264841216 bytes");
+  EXPECT_FALSE(test::refusal(parse_npy, file_of_shape("(0, 2147483648, 1073741823)")));
 }
 
 TEST(ParseNpy, RefusesMoreSizesThanNumpyHas) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <cmath>
+#include <cstddef>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -45,7 +46,13 @@ class json_writer {
     separate();
     if constexpr (std::is_same_v<T, bool>) {
       text_ += v ? "true" : "false";
-    } else if constexpr (std::is_arithmetic_v<T>) {
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if (std::isfinite(v)) {
+        fmt::format_to(std::back_inserter(text_), "{}", v);
+      } else {
+        text_ += "null";  // JSON has no NaN and no infinity
+      }
+    } else if constexpr (std::is_integral_v<T>) {
       fmt::format_to(std::back_inserter(text_), "{}", v);
     } else {
       text_ += json_string(v);
