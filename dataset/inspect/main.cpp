@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <csignal>
 #include <iterator>
 #include <string>
 
@@ -52,7 +51,6 @@ int run(arguments args) {
   }
   if (first == "--version") {
     command::print_version(program_name);
-    command::answer("optional parts: none\n");
     return command::exit_done;
   }
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
@@ -68,9 +66,7 @@ int run(arguments args) {
 
 int main(int argc, char** argv) {
   using namespace millrace;
-  // A pipe that nobody reads is then a failed write, which is told like any other.
-  (void)std::signal(SIGPIPE, SIG_IGN);
-  return command::run_command(inspect::program_name, [&] {
+  return command::run_command(inspect::program_name, "", [&] {
     // argc is 0 where the caller passed not even a name.
     return inspect::run(argc > 1 ? inspect::arguments(argv + 1, argv + argc)
                                  : inspect::arguments());

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A path is any bytes, a JSON text is not.
-prefix=$'quote" back\\slash\ttab\xff'
+prefix=$'quote" back\\slash\xff'
 for suffix in bin idx; do
   cp "$CASE_DIR/../../golden/megatron/idx_int32.$suffix" "$prefix.$suffix"
 done

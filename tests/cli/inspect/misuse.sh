@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Each line is a command line that is wrong.
+# Each line is a command line that is wrong: a sentence, then the usage.
 while read -r line; do
   # shellcheck disable=SC2086  # the words of a command line
-  inspect_dataset $line || echo "exit $?: inspect_dataset $line"
+  inspect_dataset $line 2> err || echo "$?: $(head -n 1 err)"
+  [[ $(sed -n 2p err) == 'usage: inspect_dataset '* ]] || echo "no usage: inspect_dataset $line"
 done << 'LINES'
 
 look a
@@ -21,6 +22,4 @@ show a --doc 0 --tokens 3 --all
 show a --doc 0 --tokens=-3
 show a --doc 0 --vocab-file vocab.json
 show a --doc 0 --vocab-size 512
-show a --doc 0 --tokenizer-type NoSuchTokenizer
-show a --doc 0 --tokenizer-type GPT2BPETokenizer
 LINES

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # One sequence of 300 tokens, which is 0x12c, by hand.
-eight() { printf "\\x$1\\x$2\\0\\0\\0\\0\\0\\0"; }
+eight() { printf '%b' "\x$1\x$2\0\0\0\0\0\0"; }
 {
   printf 'MMIDIDX\0\0'
   eight 01 00  # version

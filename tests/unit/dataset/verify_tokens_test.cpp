@@ -2,6 +2,7 @@
 #include <millrace/dataset/verify_tokens.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,18 @@ TEST(VerifyTokens, NamesTheFirstIdOutsideTheVocabulary) {
               EndsWith("data.bin: token 0 of sequence 0 is 1, expected 0 to 0 (at byte 0)"));
 }
 
+// Also where the vocabulary is larger than the type: a negative id must not wrap into it.
 TEST(VerifyTokens, TakesNegativeIdsForNone) {
   const test::temp_folder folder;
   test::write_dataset<std::int32_t>(folder / "data", {{{1, -1}}});
-  EXPECT_THAT(fault_of(folder / "data", 1000), EndsWith("is -1, expected 0 to 999 (at byte 4)"));
+  for (const std::int64_t vocab_size : {std::int64_t{1000}, std::int64_t{1} << 40}) {
+    EXPECT_THAT(
+        fault_of(folder / "data", vocab_size),
+        EndsWith("is -1, expected 0 to " + std::to_string(vocab_size - 1) + " (at byte 4)"));
+  }
+  test::write_dataset<std::int64_t>(folder / "data", {{{std::int64_t{1} << 62, -1}}});
+  EXPECT_THAT(fault_of(folder / "data", std::numeric_limits<std::int64_t>::max()),
+              EndsWith("(at byte 8)"));
 }
 
 TEST(VerifyTokens, AcceptsADatasetWithoutTokens) {

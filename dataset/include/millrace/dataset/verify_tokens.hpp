@@ -5,6 +5,8 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -28,17 +30,18 @@ namespace detail {
 /// First token outside 0 .. vocab_size - 1, or tokens.size().
 template <class T>
 std::int64_t find_outside(std::span<const T> tokens, std::int64_t vocab_size) {
-  // A negative id becomes a huge one, so that one comparison does.
-  const auto outside = [limit = static_cast<std::uint64_t>(vocab_size)](T token) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(token)) >= limit;
-  };
-  // Whole blocks first, without a branch a token, so that the compiler can use vectors.
+  // Compared as unsigned, negative ids are above all others: one comparison finds both kinds.
+  using id = std::make_unsigned_t<T>;
+  const auto limit = std::min(static_cast<std::uint64_t>(vocab_size),
+                              static_cast<std::uint64_t>(std::numeric_limits<T>::max()) + 1);
+  const auto outside = [limit](T token) { return static_cast<id>(token) >= limit; };
+  // The largest of a block first, in the type of the tokens, so that compilers can use vectors.
   constexpr std::size_t block = 4096;
   for (std::size_t first = 0; first < tokens.size(); first += block) {
     const auto part = tokens.subspan(first, std::min(block, tokens.size() - first));
-    bool any = false;
-    for (const T token : part) any |= outside(token);
-    if (!any) continue;
+    id largest = 0;
+    for (const T token : part) largest = std::max(largest, static_cast<id>(token));
+    if (largest < limit) continue;
     const auto found = std::ranges::find_if(part, outside);
     return static_cast<std::int64_t>(first) + (found - part.begin());
   }
