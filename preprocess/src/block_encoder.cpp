@@ -9,7 +9,9 @@
 namespace millrace::preprocess {
 namespace {
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t") == line.npos;
+}
 
 template <class Id>
 Id* ids_end(encoded_column& column) {
@@ -97,9 +99,9 @@ std::optional<record_fault> block_encoder::encode_document(std::size_t key, enco
     std::size_t count = 0;
     if (auto fault = encoder_->encode(text, ids_end<Id>(column), count)) {
       return record_fault{fault_kind::not_encodable, 0,
-                          "text of key \"" + options_.keys[key] + "\" cannot be encoded: " +
-                              fault->what + " (at byte " + std::to_string(fault->offset_bytes) +
-                              " of the text)"};
+                          "text of key \"" + options_.keys[key] +
+                              "\" cannot be encoded: " + fault->what + " (at byte " +
+                              std::to_string(fault->offset_bytes) + " of the text)"};
     }
     if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
       return record_fault{fault_kind::not_encodable, 0,

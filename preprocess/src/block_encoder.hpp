@@ -25,9 +25,9 @@ enum class bad_record_policy : std::uint8_t {
 };
 
 struct encoder_options {
-  std::vector<std::string> keys;               ///< `--json-keys`
-  std::optional<std::int32_t> append_eod;      ///< the id to append to each document, or nothing
-  formats::dtype dtype{};                      ///< uint16 or int32
+  std::vector<std::string> keys;           ///< `--json-keys`
+  std::optional<std::int32_t> append_eod;  ///< the id to append to each document, or nothing
+  formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
 };
 

@@ -51,10 +51,10 @@ class block_reader {
   std::size_t block_bytes_;
   std::size_t input_ = 0;  // the one that source_ reads
   std::unique_ptr<byte_source> source_;
-  bool ended_ = false;            // source_ gave its last byte
-  std::uint64_t offset_ = 0;      // of the first byte of rest_
-  std::vector<std::byte> rest_;   // read, but behind the last cut
-  std::uint64_t finished_ = 0;    // bytes on disk of inputs before this one
+  bool ended_ = false;           // source_ gave its last byte
+  std::uint64_t offset_ = 0;     // of the first byte of rest_
+  std::vector<std::byte> rest_;  // read, but behind the last cut
+  std::uint64_t finished_ = 0;   // bytes on disk of inputs before this one
 };
 
 }  // namespace millrace::preprocess

@@ -57,9 +57,9 @@ class plain_source final : public byte_source {
 class gzip_source final : public byte_source {
  public:
   explicit gzip_source(const std::filesystem::path& path) : file_(path) {
-    buffer_.push(boost::iostreams::gzip_decompressor(
-        boost::iostreams::gzip::default_window_bits,
-        static_cast<std::streamsize>(packed_chunk_bytes)));
+    buffer_.push(
+        boost::iostreams::gzip_decompressor(boost::iostreams::gzip::default_window_bits,
+                                            static_cast<std::streamsize>(packed_chunk_bytes)));
     buffer_.push(device{&file_}, static_cast<std::streamsize>(packed_chunk_bytes));
   }
 
@@ -151,9 +151,12 @@ class zstd_source final : public byte_source {
 
 std::unique_ptr<byte_source> open_input(const input_file& file) {
   switch (file.packing) {
-    case compression::gzip: return std::make_unique<gzip_source>(file.path);
-    case compression::zstd: return std::make_unique<zstd_source>(file.path);
-    case compression::none: break;
+    case compression::gzip:
+      return std::make_unique<gzip_source>(file.path);
+    case compression::zstd:
+      return std::make_unique<zstd_source>(file.path);
+    case compression::none:
+      break;
   }
   return std::make_unique<plain_source>(file.path);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "committer.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace millrace::preprocess {
@@ -20,6 +22,8 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
   std::vector<std::string> notes;
   for (const block_fault& fault : block.faults) notes.push_back(describe(block, fault));
   if (policy_ == bad_record_policy::fail && !notes.empty()) throw bad_record_error(notes.front());
+  notes.resize(std::min(notes.size(), most_notes - notes_));
+  notes_ += notes.size();
 
   std::size_t key = 0;
   for (dataset_writer& writer : writers_) {
@@ -39,8 +43,8 @@ void committer::finish() {
 
 std::string committer::describe(const encoded_block& block, const block_fault& fault) const {
   return fmt::format("{}:{} (byte {}): {}", inputs_[block.input].path.string(),
-                     lines_before_ + fault.line + 1,
-                     block.offset_bytes + fault.fault.offset_bytes, fault.fault.what);
+                     lines_before_ + fault.line + 1, block.offset_bytes + fault.fault.offset_bytes,
+                     fault.fault.what);
 }
 
 }  // namespace millrace::preprocess

@@ -32,13 +32,16 @@ class committer {
  public:
   /// @param inputs    outlives this
   /// @param prefixes  of the output datasets, one a key
-  committer(std::span<const input_file> inputs,
-            const std::vector<std::filesystem::path>& prefixes, formats::dtype type,
-            bad_record_policy policy);
+  committer(std::span<const input_file> inputs, const std::vector<std::filesystem::path>& prefixes,
+            formats::dtype type, bad_record_policy policy);
+
+  /// Notes given in a run; further faults are only counted.
+  static constexpr std::size_t most_notes = 10;
 
   /// Appends the next block.
   ///
-  /// @return what the block's first faults are, one line each: empty under `fail`.
+  /// @return a line for each of the block's faults, if it is among the run's first: empty under
+  ///         `fail`.
   /// @throws bad_record_error  under `fail`, if the block has a bad record.
   std::vector<std::string> commit(const encoded_block& block);
 
@@ -57,8 +60,9 @@ class committer {
   bad_record_policy policy_;
   std::list<dataset_writer> writers_;  // a list, since a writer does not move
   record_counts counts_;
+  std::size_t notes_ = 0;  // given so far
   std::uint64_t bytes_ = 0;
-  std::size_t input_ = 0;         // the file of the last block
+  std::size_t input_ = 0;          // the file of the last block
   std::int64_t lines_before_ = 0;  // in that file, before the next block
 };
 

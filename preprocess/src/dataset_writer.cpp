@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset_writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <memory>
@@ -41,10 +42,10 @@ void dataset_writer::append(std::span<const std::byte> ids, std::span<const std:
   idx_.append(std::as_bytes(lengths));
   std::array<std::int64_t, 4096> absolute;
   for (std::size_t done = 0; done < document_ends.size();) {
-    const auto part = document_ends.subspan(done, std::min(absolute.size(),
-                                                           document_ends.size() - done));
+    const auto part =
+        document_ends.subspan(done, std::min(absolute.size(), document_ends.size() - done));
     for (std::size_t i = 0; i < part.size(); ++i) absolute[i] = sequences_ + part[i];
-    documents_spill_.append(std::as_bytes(std::span(absolute).first(part.size())));
+    documents_spill_->append(std::as_bytes(std::span(absolute).first(part.size())));
     done += part.size();
   }
   if (modes_spill_) modes_spill_->append(std::as_bytes(modes));
@@ -56,8 +57,10 @@ void dataset_writer::finish() {
   write_pointers();
   const std::int64_t first_document = 0;
   idx_.append(std::as_bytes(std::span(&first_document, 1)));
-  append_spill(documents_spill_);
+  append_spill(*documents_spill_);
   if (modes_spill_) append_spill(*modes_spill_);
+  documents_spill_.reset();
+  modes_spill_.reset();
   io::pwrite_all(idx_.fd(),
                  formats::encode_mmidx_header(type_, static_cast<std::uint64_t>(sequences_),
                                               static_cast<std::uint64_t>(documents_)),
@@ -80,8 +83,8 @@ void dataset_writer::write_pointers() {
   const auto total = static_cast<std::uint64_t>(sequences_);
   std::int64_t pointer = 0;
   for (std::uint64_t done = 0; done < total;) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(chunk_entries,
-                                                                        total - done));
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(chunk_entries, total - done));
     const auto bytes = std::as_writable_bytes(std::span(lengths).first(count));
     const std::uint64_t at = formats::mmidx_header_bytes + 4 * done;
     if (io::pread_some(idx_.fd(), bytes, at, idx_.partial_path()) != bytes.size()) {

@@ -42,8 +42,7 @@ class dataset_writer {
   /// @param modes          one a sequence in a multimodal dataset, otherwise empty
   /// @throws io_error  e.g. ENOSPC
   void append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
-              std::span<const std::int64_t> document_ends,
-              std::span<const std::int8_t> modes = {});
+              std::span<const std::int64_t> document_ends, std::span<const std::int8_t> modes = {});
 
   /// Completes both files under their partial names and makes them durable.
   void finish();
@@ -66,7 +65,7 @@ class dataset_writer {
   dataset_paths paths_;
   io::atomic_file bin_;
   io::atomic_file idx_;
-  io::atomic_file documents_spill_;
+  std::optional<io::atomic_file> documents_spill_;  // both gone after finish()
   std::optional<io::atomic_file> modes_spill_;
   std::int64_t sequences_ = 0;
   std::int64_t documents_ = 0;

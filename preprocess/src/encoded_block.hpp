@@ -39,8 +39,8 @@ struct record_counts {
 
 /// A fault and where its record is, relative to the block.
 struct block_fault {
-  record_fault fault;             ///< its offset is relative to the block
-  std::int64_t line = 0;          ///< lines before it in the block
+  record_fault fault;     ///< its offset is relative to the block
+  std::int64_t line = 0;  ///< lines before it in the block
 };
 
 /// The documents of one block under one key.

@@ -64,11 +64,12 @@ void check_name(const input_file& file) {
 
 input_file look_at(const std::string& name) {
   input_file file{.path = name};
-  const io::unique_fd fd = io::open_read_only(file.path);
   struct ::stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw io_error(file.path, "fstat", errno);
+  if (::stat(file.path.c_str(), &status) != 0) throw io_error(file.path, "open", errno);
   if (S_ISDIR(status.st_mode)) throw io_error(file.path, "open", EISDIR);
-  if (!S_ISREG(status.st_mode)) return file;  // a pipe cannot be looked at without eating it
+  // A pipe is not even opened: closed again, it would take its writer down, with all that it wrote.
+  if (!S_ISREG(status.st_mode)) return file;
+  const io::unique_fd fd = io::open_read_only(file.path);
   file.size_bytes = static_cast<std::uint64_t>(status.st_size);
   std::array<std::byte, 4> head{};
   const std::size_t size = io::pread_some(fd, head, 0, file.path);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <string_view>
 
 namespace millrace::preprocess {
@@ -11,37 +10,40 @@ namespace millrace::preprocess {
 /// a line, nothing else does. The last line may lack its end.
 class line_splitter {
  public:
-  explicit line_splitter(std::string_view text) : text_(text) { find_return(); }
+  explicit line_splitter(std::string_view text)
+      : text_(text), feed_(find('\n')), return_(find('\r')) {}
 
   /// The next line, without its end; false when there is none.
   bool next(std::string_view& line) {
     if (at_ == text_.size()) return false;
-    const std::size_t feed = find('\n', at_);
-    const std::size_t end = return_ < feed ? return_ : feed;
+    const std::size_t end = feed_ < return_ ? feed_ : return_;
     line = text_.substr(at_, end - at_);
-    if (end == text_.size()) {
-      at_ = end;
-    } else if (end == feed) {
-      at_ = end + 1;
-    } else {
-      at_ = end + (feed == end + 1 ? 2 : 1);
-      find_return();
+    at_ = end;
+    if (at_ == text_.size()) return true;
+    if (text_[at_] == '\r') {
+      ++at_;
+      return_ = find('\r');
+      if (at_ == text_.size() || text_[at_] != '\n') return true;
     }
+    ++at_;
+    feed_ = find('\n');
     return true;
   }
 
  private:
-  std::size_t find(char c, std::size_t from) const {
-    const void* at = std::memchr(text_.data() + from, c, text_.size() - from);
-    if (at == nullptr) return text_.size();
-    return static_cast<std::size_t>(static_cast<const char*>(at) - text_.data());
+  // From at_ on; the end of the text if there is none.
+  std::size_t find(char c) const {
+    const std::size_t found = text_.find(c, at_);
+    return found == text_.npos ? text_.size() : found;
   }
-  // Most texts have no '\r', so the next one is looked for once, not once a line.
-  void find_return() { return_ = find('\r', at_); }
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::size_t return_ = 0;  // the next '\r' at or behind at_, or the end
+  // The next of each at or behind at_. Both are kept: texts have one kind or the other, and a
+  // search for the kind that is not there, from every line, would take time in proportion to the
+  // square of the text.
+  std::size_t feed_;
+  std::size_t return_;
 };
 
 }  // namespace millrace::preprocess

@@ -54,7 +54,9 @@ std::vector<std::filesystem::path> find_prefixes(const std::filesystem::path& fo
 class merge_input {
  public:
   explicit merge_input(const std::filesystem::path& prefix)
-      : paths_(prefix), mapping_(paths_.idx), idx_(io::open_read_only(paths_.idx)),
+      : paths_(prefix),
+        mapping_(paths_.idx),
+        idx_(io::open_read_only(paths_.idx)),
         bin_(io::open_read_only(paths_.bin)) {
     try {
       view_ = formats::parse_mmidx(mapping_.bytes());
@@ -64,8 +66,9 @@ class merge_input {
     const std::uint64_t expected = formats::bin_size_bytes(view_);
     const std::uint64_t size = io::regular_file_size(bin_, paths_.bin);
     if (size != expected) {
-      throw format_error(paths_.bin, std::min(size, expected),
-                         fmt::format("expected {} bytes as its .idx says, found {}", expected, size));
+      throw format_error(
+          paths_.bin, std::min(size, expected),
+          fmt::format("expected {} bytes as its .idx says, found {}", expected, size));
     }
   }
 
@@ -82,8 +85,8 @@ class merge_input {
   }
 
  private:
-  static void read(const io::unique_fd& fd, const std::filesystem::path& path,
-                   std::uint64_t offset, std::span<std::byte> out) {
+  static void read(const io::unique_fd& fd, const std::filesystem::path& path, std::uint64_t offset,
+                   std::span<std::byte> out) {
     if (io::pread_some(fd, out, offset, path) != out.size()) {
       throw format_error(path, offset, "the file became shorter while it was read");
     }

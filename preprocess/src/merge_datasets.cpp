@@ -2,9 +2,10 @@
 #include <sstream>
 #include <string>
 
-#include <boost/program_options.hpp>
 #include <fmt/format.h>
+#include <boost/program_options.hpp>
 
+#include <millrace/command/flags.hpp>
 #include <millrace/command/json_writer.hpp>
 #include <millrace/command/run_command.hpp>
 
@@ -16,43 +17,44 @@ namespace command = millrace::command;
 namespace po = boost::program_options;
 namespace preprocess = millrace::preprocess;
 
+constexpr const char* usage = "usage: merge_datasets --input DIR --output-prefix PREFIX [OPTIONS]";
+
 po::options_description flags() {
   po::options_description flags("Options");
-  flags.add_options()
-      ("input", po::value<std::string>()->value_name("DIR"), "folder of .bin/.idx pairs")
-      ("output-prefix", po::value<std::string>()->value_name("PREFIX"),
-       "writes PREFIX.bin and PREFIX.idx, in another folder")
-      ("multimodal", "keep the mode of each sequence")
-      ("overwrite", "replace the output if it exists")
-      ("json", "print the summary as JSON on stdout")
-      ("help", "this text")
-      ("version", "the version");
+  flags.add_options()("input", po::value<std::string>()->value_name("DIR"),
+                      "folder of .bin/.idx pairs")(
+      "output-prefix", po::value<std::string>()->value_name("PREFIX"),
+      "writes PREFIX.bin and PREFIX.idx, in another folder")(
+      "multimodal", "keep the mode of each sequence")("overwrite",
+                                                      "replace the output if it exists")(
+      "json", "print the summary as JSON on stdout")("help", "this text")("version", "the version");
   return flags;
 }
 
 std::string help_text() {
   std::ostringstream text;
-  text << "Concatenates all datasets of a folder, sorted by name, in constant memory.\n\n"
-          "  merge_datasets --input DIR --output-prefix PREFIX [options]\n\n"
+  text << usage
+       << "\n\nConcatenates all datasets of a folder, sorted by name, in constant memory.\n\n"
           "Example:\n"
           "  merge_datasets --input parts --output-prefix merged/web_text_document\n\n"
-       << flags() << "\nExit codes: 0 done, 1 failed (nothing under a final name), 2 wrong flags.\n";
+       << flags() << "\nExit codes: 0 done, 1 failed, 2 wrong flags.\n";
   return text.str();
 }
 
 po::variables_map parse(int argc, const char* const* argv) {
   po::variables_map given;
   try {
-    po::store(po::command_line_parser(argc, argv)
-                  .options(flags())
-                  .positional({})
-                  .style(po::command_line_style::unix_style &
-                         ~po::command_line_style::allow_guessing)
-                  .run(),
-              given);
+    po::store(
+        po::command_line_parser(argc, argv)
+            .options(flags())
+            .positional({})
+            .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
+            .run(),
+        given);
   } catch (const po::error& e) {
     throw command::usage_error(e.what());
   }
+  command::refuse_flags_as_values(given);
   return given;
 }
 
@@ -88,8 +90,9 @@ int merge_datasets(int argc, const char* const* argv) {
                                           .multimodal = given.count("multimodal") != 0,
                                           .overwrite = given.count("overwrite") != 0};
   const preprocess::merge_summary summary = preprocess::merge(options);
-  fmt::print(stderr, "merged {} datasets: {} documents, {} tokens ({})\n", summary.prefixes.size(),
-             summary.documents, summary.tokens, name(summary.type));
+  command::tell(fmt::format("merged {} datasets: {} documents, {} tokens ({})\n",
+                            summary.prefixes.size(), summary.documents, summary.tokens,
+                            name(summary.type)));
   if (given.count("json") != 0) command::answer(to_json(options, summary));
   return command::exit_done;
 }
@@ -97,5 +100,5 @@ int merge_datasets(int argc, const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return command::run_command("merge_datasets", [&] { return merge_datasets(argc, argv); });
+  return command::run_command("merge_datasets", usage, [&] { return merge_datasets(argc, argv); });
 }

@@ -8,9 +8,10 @@
 #include <sstream>
 #include <thread>
 
-#include <boost/program_options.hpp>
 #include <fmt/format.h>
+#include <boost/program_options.hpp>
 
+#include <millrace/command/flags.hpp>
 #include <millrace/command/run_command.hpp>
 
 namespace millrace::preprocess {
@@ -36,43 +37,42 @@ po::typed_value<T>* value(const char* name) {
 
 po::options_description files_group() {
   po::options_description group("Files");
-  group.add_options()
-      ("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
-       "JSON lines: plain, gzip or zstd; names and patterns such as 'data/*.jsonl', in this order, "
-       "the matches of a pattern sorted")
-      ("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
-       "keys whose text to tokenize, each into a dataset of its own (default: text)")
-      ("output-prefix", value<std::string>("PREFIX"),
-       "writes PREFIX_KEY_document.bin and .idx")
-      ("overwrite", "replace these files if they exist");
+  group.add_options()(
+      "input", value<std::vector<std::string>>("FILE ...")->multitoken(),
+      "JSON lines: plain, gzip or zstd; names and patterns such as 'data/*.jsonl', in this order, "
+      "the matches of a pattern sorted")(
+      "json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
+      "keys whose text to tokenize, each into a dataset of its own (default: text)")(
+      "output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx")(
+      "overwrite", "replace these files if they exist");
   return group;
 }
 
 po::options_description work_group() {
   po::options_description group("Work");
-  group.add_options()
-      ("append-eod", "end each document that is not empty with the tokenizer's end-of-document id")
-      ("on-bad-record", value<std::string>("fail|skip"),
-       "a line that is no JSON object with text under every key ends the run (default), or is "
-       "dropped and counted")
-      ("workers", value<int>("N"), "threads for all the work (default: the processors it may use); "
-       "output does not depend on it")
-      ("log-interval", value<std::int64_t>("N"),
-       "documents between two progress lines, at most one a second (default: 1000)")
-      ("json", "print the summary as JSON on stdout");
+  group.add_options()(
+      "append-eod", "end each document that is not empty with the tokenizer's end-of-document id")(
+      "on-bad-record", value<std::string>("fail|skip"),
+      "a line that is no JSON object with text under every key ends the run (default), or is "
+      "dropped and counted")("workers", value<int>("N"),
+                             "threads for all the work (default: the processors it may use); "
+                             "output does not depend on it")(
+      "log-interval", value<std::int64_t>("N"),
+      "documents between two progress lines, at most one a second (default: 1000)")(
+      "json", "print the summary as JSON on stdout");
   return group;
 }
 
 po::options_description tokenizer_group() {
   po::options_description group("Tokenizer");
-  group.add_options()
-      ("tokenizer-type", value<std::string>("TYPE"),
-       "ByteLevelTokenizer (default), GPT2BPETokenizer (--vocab-file, --merge-file) or "
-       "NullTokenizer (--vocab-size)")
-      ("tokenizer-model", value<std::string>("FILE"), "for types that are one file")
-      ("vocab-file", value<std::string>("FILE"), "vocab.json")
-      ("merge-file", value<std::string>("FILE"), "merges.txt")
-      ("vocab-size", value<std::int64_t>("N"), "for types without a vocabulary of their own");
+  group.add_options()(
+      "tokenizer-type", value<std::string>("TYPE"),
+      "ByteLevelTokenizer (default), GPT2BPETokenizer (--vocab-file, --merge-file) or "
+      "NullTokenizer (--vocab-size)")("tokenizer-model", value<std::string>("FILE"),
+                                      "for types that are one file")(
+      "vocab-file", value<std::string>("FILE"), "vocab.json")(
+      "merge-file", value<std::string>("FILE"), "merges.txt")(
+      "vocab-size", value<std::int64_t>("N"), "for types without a vocabulary of their own");
   return group;
 }
 
@@ -97,6 +97,7 @@ po::variables_map parse(int argc, const char* const* argv) {
   } catch (const po::error& e) {
     throw usage_error(e.what());
   }
+  command::refuse_flags_as_values(given);
   return given;
 }
 
@@ -116,9 +117,10 @@ void take_tokenizer(const po::variables_map& given, tokenizer::tokenizer_options
   if (typed) return;
   for (const char* flag : {"tokenizer-model", "vocab-file", "merge-file", "vocab-size"}) {
     if (given.count(flag) != 0) {
-      throw usage_error(fmt::format("--{} is given without --tokenizer-type, which says how to "
-                                    "use it, e.g. GPT2BPETokenizer",
-                                    flag));
+      throw usage_error(
+          fmt::format("--{} is given without --tokenizer-type, which says how to "
+                      "use it, e.g. GPT2BPETokenizer",
+                      flag));
     }
   }
 }
@@ -126,9 +128,10 @@ void take_tokenizer(const po::variables_map& given, tokenizer::tokenizer_options
 void take_run(const po::variables_map& given, run_options& run) {
   run.output_prefix = given["output-prefix"].as<std::string>();
   if (run.output_prefix.filename().empty()) {
-    throw usage_error(fmt::format("--output-prefix '{}': expected a folder and the start of a "
-                                  "file name, e.g. out/web",
-                                  run.output_prefix.string()));
+    throw usage_error(
+        fmt::format("--output-prefix '{}': expected a folder and the start of a "
+                    "file name, e.g. out/web",
+                    run.output_prefix.string()));
   }
   take<std::vector<std::string>>(given, "json-keys", run.keys);
   if (std::set(run.keys.begin(), run.keys.end()).size() != run.keys.size()) {
@@ -139,8 +142,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   run.workers = usable_cores();
   take<int>(given, "workers", run.workers);
   if (run.workers < 1 || run.workers > most_workers) {
-    throw usage_error(
-        fmt::format("--workers {}: expected 1 to {}", run.workers, most_workers));
+    throw usage_error(fmt::format("--workers {}: expected 1 to {}", run.workers, most_workers));
   }
   std::string policy = "fail";
   take<std::string>(given, "on-bad-record", policy);
@@ -174,15 +176,14 @@ command_line parse_command_line(int argc, const char* const* argv) {
 
 std::string help_text() {
   std::ostringstream text;
-  text << "Tokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
-          "  preprocess_data --input FILE ... --output-prefix PREFIX [options]\n\n"
+  text << usage
+       << "\n\nTokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
           "Examples:\n"
           "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
           "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
           "merges.txt\n"
           "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
-       << all_groups()
-       << "\nExit codes: 0 done, 1 failed (nothing under a final name), 2 wrong flags.\n";
+       << all_groups() << "\nExit codes: 0 done, 1 failed, 2 wrong flags.\n";
   return text.str();
 }
 

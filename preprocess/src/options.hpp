@@ -16,15 +16,18 @@ namespace millrace::preprocess {
 struct command_line {
   bool help = false;
   bool version = false;
-  bool json = false;                ///< `--json`: the summary as JSON on stdout
+  bool json = false;                 ///< `--json`: the summary as JSON on stdout
   std::int64_t log_interval = 1000;  ///< `--log-interval`
-  std::vector<std::string> inputs;  ///< `--input`, patterns not yet expanded
+  std::vector<std::string> inputs;   ///< `--input`, patterns not yet expanded
   tokenizer::tokenizer_options tokenizer;
-  run_options run;                  ///< all but its `inputs`
+  run_options run;  ///< all but its `inputs`
 };
 
 /// @throws command::usage_error  the flags are wrong.
 command_line parse_command_line(int argc, const char* const* argv);
+
+inline constexpr const char* usage =
+    "usage: preprocess_data --input FILE ... --output-prefix PREFIX [OPTIONS]";
 
 /// What `--help` prints.
 std::string help_text();

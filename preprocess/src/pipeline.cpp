@@ -69,21 +69,24 @@ std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
   return prefixes;
 }
 
-void check_outputs(const std::vector<std::filesystem::path>& prefixes, const run_options& options) {
+void check_folder(const run_options& options) {
   const auto folder = io::parent_folder(options.output_prefix);
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) {
     throw config_error(fmt::format("--output-prefix {}: there is no folder {}; make it first",
                                    options.output_prefix.string(), folder.string()));
   }
-  if (options.overwrite) return;
+}
+
+void refuse_existing(const std::vector<std::filesystem::path>& prefixes) {
+  std::error_code ignored;
   for (const auto& prefix : prefixes) {
     const dataset_paths paths(prefix);
     for (const auto& path : {paths.bin, paths.idx}) {
       if (std::filesystem::exists(path, ignored)) {
-        throw config_error(fmt::format(
-            "{} exists; give --overwrite to replace it, or another --output-prefix",
-            path.string()));
+        throw config_error(
+            fmt::format("{} exists; give --overwrite to replace it, or another --output-prefix",
+                        path.string()));
       }
     }
   }
@@ -151,9 +154,11 @@ run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& option
                 progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   const auto prefixes = output_prefixes(options);
-  check_outputs(prefixes, options);
+  check_folder(options);
   const encoder_options encoding = encoder_options_of(tokenizer, options);
   committer committer(options.inputs, prefixes, encoding.dtype, options.on_bad_record);
+  // Only now, under the locks of the committer's files: another run may have just finished.
+  if (!options.overwrite) refuse_existing(prefixes);
 
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     static_cast<std::size_t>(options.workers));
@@ -172,13 +177,12 @@ run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& option
   for (const input_file& file : options.inputs) summary.read_bytes += file.size_bytes;
   std::size_t key = 0;
   for (const dataset_writer& writer : committer.writers()) {
-    summary.outputs.push_back(
-        {.prefix = prefixes[key++].string(),
-         .sequences = writer.sequence_count(),
-         .documents = writer.document_count(),
-         .tokens = writer.token_count(),
-         .bin_bytes = static_cast<std::uint64_t>(writer.token_count()) *
-                      formats::size_bytes(encoding.dtype)});
+    summary.outputs.push_back({.prefix = prefixes[key++].string(),
+                               .sequences = writer.sequence_count(),
+                               .documents = writer.document_count(),
+                               .tokens = writer.token_count(),
+                               .bin_bytes = static_cast<std::uint64_t>(writer.token_count()) *
+                                            formats::size_bytes(encoding.dtype)});
   }
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   measure_process(summary);

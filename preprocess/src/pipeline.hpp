@@ -18,12 +18,12 @@ namespace millrace::preprocess {
 
 /// One run of preprocess_data.
 struct run_options {
-  std::vector<input_file> inputs;
-  std::filesystem::path output_prefix;        ///< `--output-prefix`
-  std::vector<std::string> keys = {"text"};   ///< `--json-keys`
-  bool append_eod = false;                    ///< `--append-eod`
-  int workers = 1;                            ///< `--workers`: threads, all stages together
-  bool overwrite = false;                     ///< `--overwrite`
+  std::vector<input_file> inputs = {};
+  std::filesystem::path output_prefix = {};  ///< `--output-prefix`
+  std::vector<std::string> keys = {"text"};  ///< `--json-keys`
+  bool append_eod = false;                   ///< `--append-eod`
+  int workers = 1;                           ///< `--workers`: threads, all stages together
+  bool overwrite = false;                    ///< `--overwrite`
   bad_record_policy on_bad_record = bad_record_policy::fail;
   /// Bytes of a block: the unit of work. Changes memory and speed, never output.
   std::size_t block_bytes = std::size_t{512} << 10;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include <fmt/format.h>
-
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
@@ -45,7 +43,7 @@ int preprocess_data(int argc, const char* const* argv) {
   preprocess::progress progress(preprocess::progress::style_of_stderr(), line.log_interval,
                                 total_bytes);
   const preprocess::run_summary summary = preprocess::run(*tokenizer, line.run, progress);
-  fmt::print(stderr, "{}", preprocess::describe(summary));
+  command::tell(preprocess::describe(summary));
   if (line.json) command::answer(preprocess::to_json(summary));
   return command::exit_done;
 }
@@ -53,5 +51,6 @@ int preprocess_data(int argc, const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return command::run_command("preprocess_data", [&] { return preprocess_data(argc, argv); });
+  return command::run_command("preprocess_data", preprocess::usage,
+                              [&] { return preprocess_data(argc, argv); });
 }

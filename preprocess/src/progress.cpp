@@ -4,15 +4,23 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include <millrace/command/run_command.hpp>
 
 namespace millrace::preprocess {
 namespace {
 constexpr std::chrono::milliseconds bar_period{200};
 constexpr std::chrono::milliseconds line_period{1000};
 constexpr const char* erase_line = "\r\033[K";
+
+template <class... Values>
+void tell(fmt::format_string<Values...> format, Values&&... values) {
+  command::tell(fmt::format(format, std::forward<Values>(values)...));
+}
+
 }  // namespace
 
 progress::style progress::style_of_stderr() {
@@ -35,9 +43,9 @@ void progress::update(const progress_state& state) {
   } else {
     if (state.documents < next_documents_) return;
     next_documents_ = state.documents + log_interval_;
-    fmt::print(stderr, "Processed {} documents ({:.2f} docs/s, {:.2f} MB/s).\n", state.documents,
-               static_cast<double>(state.documents) / seconds,
-               static_cast<double>(state.input_bytes) * 1e-6 / seconds);
+    tell("Processed {} documents ({:.2f} docs/s, {:.2f} MB/s).\n", state.documents,
+         static_cast<double>(state.documents) / seconds,
+         static_cast<double>(state.input_bytes) * 1e-6 / seconds);
   }
   last_shown_ = now;
 }
@@ -47,24 +55,22 @@ void progress::draw_bar(const progress_state& state, double seconds) const {
   const double rate = static_cast<double>(state.input_bytes) * 1e-6 / seconds;
   const double docs = static_cast<double>(state.documents) / seconds;
   if (total_bytes_ == 0 || state.read_bytes == 0) {
-    fmt::print(stderr, "{}{} documents  {:.0f} docs/s  {:.1f} MB/s", erase_line, state.documents,
-               docs, rate);
+    tell("{}{} documents  {:.0f} docs/s  {:.1f} MB/s", erase_line, state.documents, docs, rate);
     return;
   }
-  const double part = std::min(1.0, static_cast<double>(state.read_bytes) /
-                                        static_cast<double>(total_bytes_));
+  const double part =
+      std::min(1.0, static_cast<double>(state.read_bytes) / static_cast<double>(total_bytes_));
   const auto filled = static_cast<std::size_t>(part * static_cast<double>(width));
-  fmt::print(stderr, "{}[{:=<{}}>{: <{}}] {:3.0f}%  {:.0f} docs/s  {:.1f} MB/s  {:.0f} s left",
-             erase_line, "", filled, "", width - filled, part * 100, docs, rate,
-             seconds * (1 - part) / part);
+  tell("{}[{:=<{}}>{: <{}}] {:3.0f}%  {:.0f} docs/s  {:.1f} MB/s  {:.0f} s left", erase_line, "",
+       filled, "", width - filled, part * 100, docs, rate, seconds * (1 - part) / part);
 }
 
 void progress::note(std::string_view line) {
-  fmt::print(stderr, "{}{}\n", style_ == style::bar ? erase_line : "", line);
+  tell("{}{}\n", style_ == style::bar ? erase_line : "", line);
 }
 
-void progress::close() {
-  if (style_ == style::bar) fmt::print(stderr, "{}", erase_line);
+void progress::close() noexcept {
+  if (style_ == style::bar) command::tell(erase_line);
 }
 
 }  // namespace millrace::preprocess

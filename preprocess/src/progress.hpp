@@ -27,12 +27,15 @@ class progress {
   /// @param log_interval  documents between two lines, at least
   /// @param total_bytes   on disk, of all inputs; 0 where it is not known
   progress(style how, std::int64_t log_interval, std::uint64_t total_bytes);
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
+  ~progress() { close(); }  // what is said of a failure starts on a clean line
 
   void update(const progress_state& state);
   /// A line that stays, such as a skipped record.
   void note(std::string_view line);
   /// Removes the bar.
-  void close();
+  void close() noexcept;
 
  private:
   using clock = std::chrono::steady_clock;

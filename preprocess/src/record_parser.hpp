@@ -34,8 +34,10 @@ struct record_fault {
 /// `json.loads(line)[key]`: what that accepts is accepted, what it refuses is refused, the whole
 /// line is validated, the last of duplicate keys wins, escaped keys match.
 ///
-/// simdjson decides nearly every line; the lines on which its meaning differs (see
-/// preprocess/README.md) go to `exact_json`, which is slower. For one thread.
+/// simdjson decides nearly every line; what it refuses or may judge in another way (see
+/// preprocess/README.md) goes to `exact_json`, which also finds the words for every fault, so that
+/// they do not depend on simdjson. Takes no memory once lines and lists stop growing. For one
+/// thread.
 class record_parser {
  public:
   /// Bytes that must be readable, with any contents, behind every line.
@@ -53,7 +55,7 @@ class record_parser {
   std::optional<record_fault> parse(std::string_view line);
 
   /// The texts under `keys[key]`: one for a string, any number for a list of strings. Valid
-  /// UTF-8, lone surrogates replaced by U+FFFD. Valid until the next parse().
+  /// UTF-8, each lone surrogate replaced by U+FFFD. Valid until the next parse(), without the line.
   std::span<const std::string_view> texts(std::size_t key) const;
 
   /// Lone surrogates that the texts of the last record had (in other values they do not count).

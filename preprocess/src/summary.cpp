@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <array>
-#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -15,10 +14,15 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::array<std::string_view, fault_kinds> fault_names = {
-    "invalid_utf8", "invalid_json", "not_an_object",
-    "missing_key",  "wrong_type",   "not_encodable"};
+    "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
-double per_second(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+double per_second(double amount, double seconds) {
+  return seconds > 0 ? amount / seconds : 0;
+}
 
 }  // namespace
 
@@ -39,32 +43,28 @@ void measure_process(run_summary& summary) {
 }
 
 std::string describe(const run_summary& s) {
-  std::string text;
-  const auto line = [&](fmt::string_view format, const auto&... values) {
-    fmt::vformat_to(std::back_inserter(text), format, fmt::make_format_args(values...));
-    text += '\n';
-  };
   const double megabytes = static_cast<double>(s.input_bytes) * 1e-6;
-  line("{} documents, {} tokens ({}) from {:.1f} MB in {} files", s.counts.documents, s.tokens(),
-       s.dtype, megabytes, s.input_files);
-  line("{:.2f} s with {} workers: {:.1f} MB/s, {:.0f} docs/s, {:.0f} tokens/s; {:.2f} CPU seconds, "
-       "{:.0f} MB at most",
-       s.seconds, s.workers, per_second(megabytes, s.seconds),
-       per_second(static_cast<double>(s.counts.documents), s.seconds),
-       per_second(static_cast<double>(s.tokens()), s.seconds), s.cpu_seconds,
-       static_cast<double>(s.peak_rss_bytes) * 1e-6);
-  if (s.counts.blank_lines != 0) line("{} blank lines skipped", s.counts.blank_lines);
-  if (s.counts.empty_documents != 0) line("{} empty documents", s.counts.empty_documents);
-  if (s.counts.lone_surrogates != 0) {
-    line("{} lone surrogates replaced by U+FFFD", s.counts.lone_surrogates);
-  }
+  const auto rate = [&](double amount) { return per_second(amount, s.seconds); };
+  std::string text = fmt::format(
+      "{}, {} ({}) from {:.1f} MB in {}\n"
+      "{:.2f} s with {}: {:.1f} MB/s, {:.0f} docs/s, {:.0f} tokens/s; {:.2f} CPU seconds, "
+      "{:.0f} MB at most\n",
+      counted(s.counts.documents, "document"), counted(s.tokens(), "token"), s.dtype, megabytes,
+      counted(static_cast<std::int64_t>(s.input_files), "file"), s.seconds,
+      counted(s.workers, "worker"), rate(megabytes), rate(static_cast<double>(s.counts.documents)),
+      rate(static_cast<double>(s.tokens())), s.cpu_seconds,
+      static_cast<double>(s.peak_rss_bytes) * 1e-6);
+  const auto add = [&](std::int64_t count, std::string_view noun, std::string_view rest) {
+    if (count != 0) text += fmt::format("{}{}\n", counted(count, noun), rest);
+  };
+  add(s.counts.blank_lines, "blank line", " skipped");
+  add(s.counts.empty_documents, "empty document", "");
+  add(s.counts.lone_surrogates, "lone surrogate", " replaced by U+FFFD");
   for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
-    if (s.counts.bad_records[kind] != 0) {
-      line("{} bad records skipped: {}", s.counts.bad_records[kind], fault_names[kind]);
-    }
+    add(s.counts.bad_records[kind], "bad record", fmt::format(" skipped: {}", fault_names[kind]));
   }
   for (const output_summary& output : s.outputs) {
-    line("wrote {}.bin ({} bytes) and .idx", output.prefix, output.bin_bytes);
+    text += fmt::format("wrote {}.bin ({} bytes) and .idx\n", output.prefix, output.bin_bytes);
   }
   return text;
 }

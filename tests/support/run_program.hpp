@@ -24,6 +24,8 @@ struct program_options {
   std::optional<::rlim_t> file_size;    ///< RLIMIT_FSIZE, bytes
   std::optional<::rlim_t> descriptors;  ///< RLIMIT_NOFILE
   std::string stdout_path;              ///< instead of being kept
+  std::string stderr_path;              ///< instead of being kept
+  bool closed_streams = false;          ///< stdin, stdout and stderr are closed, as some daemons do
 };
 
 struct program_result {
@@ -35,10 +37,12 @@ struct program_result {
 /// A running program. stdin is empty; the destructor kills.
 class running_program {
  public:
-  explicit running_program(std::vector<std::string> arguments, const program_options& options = {}) {
+  explicit running_program(std::vector<std::string> arguments,
+                           const program_options& options = {}) {
     const std::string out =
         options.stdout_path.empty() ? (folder_ / "out").string() : options.stdout_path;
-    const std::string err = (folder_ / "err").string();
+    const std::string err =
+        options.stderr_path.empty() ? (folder_ / "err").string() : options.stderr_path;
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -51,6 +55,9 @@ class running_program {
                        redirect(2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC) &&
                        limit(RLIMIT_FSIZE, options.file_size) &&
                        limit(RLIMIT_NOFILE, options.descriptors);
+    if (options.closed_streams) {
+      for (const int fd : {0, 1, 2}) (void)::close(fd);
+    }
     if (ready) ::execv(argv[0], argv.data());
     ::_exit(126);
   }
@@ -79,7 +86,7 @@ class running_program {
     program_result result;
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (std::filesystem::exists(folder_ / "out")) result.out = read_text(folder_ / "out");
-    result.err = read_text(folder_ / "err");
+    if (std::filesystem::exists(folder_ / "err")) result.err = read_text(folder_ / "err");
     return result;
   }
 

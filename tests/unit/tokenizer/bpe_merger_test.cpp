@@ -111,6 +111,7 @@ TEST(BpeMerger, MergesTheLeftmostOfEqualRanks) {
 // for. The bound is loose, for sanitizers and busy machines; release builds need some 0.1 s.
 TEST(BpeMerger, TakesLittleLongerThanLinearTime) {
   std::vector<merge_rule> rules;
+  rules.reserve(16);
   for (std::int32_t i = 0; i < 16; ++i) rules.push_back({i, i, i + 1});  // 2, 4, ... equal letters
   const merge_table table(rules);
   bpe_merger merger(table);

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+merge_datasets --help > help
+for flag in input output-prefix multimodal overwrite json help version; do
+  grep -q -- "--$flag\b" help
+done

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+merge_datasets --version > version
+grep -Eqx 'merge_datasets \(millrace\) [0-9]+\.[0-9]+\.[0-9]+' version

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Hours of work are replaced on demand only; half a pair counts as well.
+echo '{"text": "a"}' > in.jsonl
+fails() {
+  local status=0
+  preprocess_data --input in.jsonl --output-prefix out || status=$?
+  echo "= $status" >&2
+}
+echo old > out_text_document.bin
+fails
+mv out_text_document.bin out_text_document.idx
+fails
+cat out_text_document.idx
+rm out_text_document.idx
+preprocess_data --input in.jsonl --output-prefix out 2> log
+fails

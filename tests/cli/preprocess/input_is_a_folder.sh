@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+mkdir folder
+preprocess_data --input folder --output-prefix out

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+echo '{"text": "a"}' > in.jsonl
+echo old > out_text_document.bin
+echo old > out_text_document.idx
+preprocess_data --input in.jsonl --output-prefix out --overwrite 2> log
+od -An -tu2 out_text_document.bin
+test "$(echo out*)" = 'out_text_document.bin out_text_document.idx'

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+preprocess_data --version > version
+grep -Eqx 'preprocess_data \(millrace\) [0-9]+\.[0-9]+\.[0-9]+' version

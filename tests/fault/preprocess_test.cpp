@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/packed.hpp"
+#include "support/paths.hpp"
+#include "support/preprocess_files.hpp"
+#include "support/run_program.hpp"
+#include "support/seed.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+using clock = std::chrono::steady_clock;
+
+std::string records(std::size_t count, const std::string& word) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text +=
+        "{\"text\": \"" + word + " " + std::to_string(i) + " " + std::string(i % 40, 'x') + "\"}\n";
+  }
+  return text;
+}
+
+// Cannot be packed to less than a third, so a damaged place lies where it is wanted.
+std::string random_records(std::size_t count) {
+  std::mt19937_64 random(3);
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += "{\"text\": \"" + std::to_string(random()) + std::to_string(random()) + "\"}\n";
+  }
+  return text;
+}
+
+class PreprocessFault : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string add(const std::string& name, const std::string& contents) const {
+    test::write_text(folder_ / name, contents);
+    return path(name);
+  }
+
+  std::vector<std::string> command(const std::string& input,
+                                   const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> all = {test::program("preprocess_data").string(), "--input", input,
+                                    "--output-prefix", path("out")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  static test::program_options full_stdout() {
+    test::program_options options;
+    options.stdout_path = "/dev/full";
+    return options;
+  }
+
+  fs::path prefix() const { return folder_ / "out_text_document"; }
+  fs::path bin() const { return folder_ / "out_text_document.bin"; }
+  fs::path idx() const { return folder_ / "out_text_document.idx"; }
+
+  // One line that names the program first: a sentence, not a trace or silence.
+  static void expect_sentence(const test::program_result& result, const std::string& part) {
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err,
+                AllOf(StartsWith("preprocess_data: "), HasSubstr(part), EndsWith("\n")));
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+
+  // The names in the folder that begin with "out".
+  std::vector<std::string> outputs() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("out")) names.push_back(name);
+    }
+    return names;
+  }
+
+  test::temp_folder folder_;
+};
+
+// The promise of --overwrite. A third of the kills come as soon as the old index is gone, which is
+// the one dangerous moment; the others at any time.
+TEST_F(PreprocessFault, AKillLeavesTheOldPairTheNewPairOrNone) {
+  const std::string old_input = add("old.jsonl", records(500, "old"));
+  const std::string new_input = add("new.jsonl", records(3000, "new"));
+  ASSERT_EQ(test::run_program(command(old_input)).status, 0);
+  const auto old_pair = test::read_dataset(prefix());
+  const auto start = clock::now();
+  ASSERT_EQ(test::run_program(command(new_input, {"--overwrite"})).status, 0);
+  const auto whole_run = clock::now() - start;
+  const auto new_pair = test::read_dataset(prefix());
+  ASSERT_FALSE(old_pair == new_pair);
+
+  std::mt19937_64 random(test::seed(51));
+  int killed = 0;
+  int without = 0;
+  for (int round = 0; round < 60; ++round) {
+    test::write_text(bin(), old_pair.bin);
+    test::write_text(idx(), old_pair.idx);
+    test::running_program program(command(new_input, {"--overwrite"}));
+    if (round % 3 == 0) {
+      while (fs::exists(idx()) && !program.ended()) {
+      }
+    } else {
+      std::this_thread::sleep_for(whole_run * static_cast<int>(random() % 1200) / 1000);
+    }
+    program.kill();
+    killed += program.wait().status == 128 + SIGKILL ? 1 : 0;
+
+    if (fs::exists(idx())) {
+      ASSERT_TRUE(fs::exists(bin())) << "an .idx without its .bin in round " << round;
+      const auto found = test::read_dataset(prefix());
+      ASSERT_TRUE(found == old_pair || found == new_pair) << "a mix in round " << round;
+    } else {
+      ++without;
+    }
+    if (round % 4 == 0) {
+      const auto again = test::run_program(command(new_input, {"--overwrite"}));
+      ASSERT_EQ(again.status, 0) << again.err;
+      ASSERT_TRUE(test::read_dataset(prefix()) == new_pair);
+      ASSERT_EQ(outputs().size(), 2U) << "what the killed run left is used up";
+    }
+  }
+  std::cout << killed << " of 60 killed, " << without << " left no pair\n";
+  EXPECT_GE(killed, 10);
+}
+
+// A full disk, in the middle of the tokens, and again where only the index does not fit.
+TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndNoPartialFile) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "{\"text\": \"ab\"}\n";
+  const std::string input = add("in.jsonl", text);
+  test::write_text(bin(), "old bin");
+  test::write_text(idx(), "old idx");
+  for (const ::rlim_t limit : {40'000U, 150'000U, 350'000U}) {
+    SCOPED_TRACE(limit);
+    test::program_options options;
+    options.file_size = limit;
+    expect_sentence(test::run_program(command(input, {"--overwrite"}), options),
+                    std::generic_category().message(EFBIG));
+    EXPECT_THAT(outputs(),
+                testing::UnorderedElementsAre("out_text_document.bin", "out_text_document.idx"));
+    EXPECT_EQ(test::read_text(bin()), "old bin");
+    EXPECT_EQ(test::read_text(idx()), "old idx");
+  }
+}
+
+TEST_F(PreprocessFault, NamesAnOutputFolderThatIsNotThere) {
+  auto arguments = command(add("in.jsonl", records(1, "a")));
+  arguments[4] = path("none/out");
+  expect_sentence(test::run_program(arguments), "--output-prefix " + path("none/out"));
+}
+
+TEST_F(PreprocessFault, NamesAnOutputFolderThatIsNone) {
+  const std::string input = add("in.jsonl", records(1, "a"));
+  auto arguments = command(input);
+  arguments[4] = input + "/out";
+  expect_sentence(test::run_program(arguments), input);
+}
+
+TEST_F(PreprocessFault, NamesAnOutputFolderThatRefuses) {
+  auto arguments = command(add("in.jsonl", records(1, "a")));
+  arguments[4] = "/proc/out";  // nobody makes files there, root neither
+  expect_sentence(test::run_program(arguments), "/proc/out_text_document");
+}
+
+TEST_F(PreprocessFault, NamesAnOutputFolderThatMayNotBeWritten) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  fs::create_directory(folder_ / "locked");
+  fs::permissions(folder_ / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+  auto arguments = command(add("in.jsonl", records(1, "a")));
+  arguments[4] = path("locked/out");
+  expect_sentence(test::run_program(arguments), path("locked"));
+}
+
+TEST_F(PreprocessFault, NamesAnOutputThatIsAFolder) {
+  fs::create_directory(idx());
+  const std::string input = add("in.jsonl", records(1, "a"));
+  expect_sentence(test::run_program(command(input, {"--overwrite"})), idx().string());
+  EXPECT_EQ(outputs().size(), 1U);
+}
+
+TEST_F(PreprocessFault, TellsThatDescriptorsRanOut) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
+#endif
+  const std::string input = add("in.jsonl", records(1, "a"));
+  std::vector<std::string> more = {"--json-keys"};
+  for (int key = 0; key < 30; ++key) more.push_back("key" + std::to_string(key));
+  test::program_options options;
+  options.descriptors = 20;
+  expect_sentence(test::run_program(command(input, more), options),
+                  std::generic_category().message(EMFILE));
+  EXPECT_TRUE(outputs().empty());
+}
+
+// A script that asked for the answer and cannot have it must not go on as if it had.
+TEST_F(PreprocessFault, FailsIfTheAnswerCannotBeWritten) {
+  const std::string input = add("in.jsonl", records(10, "a"));
+  const auto result = test::run_program(command(input, {"--json"}), full_stdout());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("preprocess_data: stdout: write: "));
+}
+
+TEST_F(PreprocessFault, FailsIfTheHelpCannotBeWritten) {
+  for (const char* flag : {"--help", "--version"}) {
+    const auto result =
+        test::run_program({test::program("preprocess_data").string(), flag}, full_stdout());
+    EXPECT_EQ(result.status, 1) << flag;
+    EXPECT_THAT(result.err, HasSubstr("preprocess_data: stdout: write: ")) << flag;
+  }
+}
+
+// What cannot be told is lost, and nothing else: neither the work nor the exit code may hang on it.
+TEST_F(PreprocessFault, EndsAlikeIfNobodyCanBeTold) {
+  test::program_options full;
+  full.stderr_path = "/dev/full";
+  const std::string good = add("good.jsonl", records(10, "a"));
+  EXPECT_EQ(test::run_program(command(good), full).status, 0);
+  EXPECT_EQ(outputs().size(), 2U);
+  EXPECT_EQ(test::run_program(command(good), full).status, 1) << "the output exists";
+  EXPECT_EQ(test::run_program(command(good, {"--nonsense"}), full).status, 2);
+}
+
+// A file that is opened then may get the number of stderr, and what is told lands in it.
+TEST_F(PreprocessFault, WritesNoMessageIntoAFileWhereStreamsAreClosed) {
+  const std::string input = add("in.jsonl", "bad\n" + records(10, "a") + "bad\n");
+  ASSERT_EQ(test::run_program(command(input, {"--on-bad-record=skip"})).status, 0);
+  const auto wanted = test::read_dataset(prefix());
+  test::program_options closed;
+  closed.closed_streams = true;
+  const auto arguments = command(input, {"--on-bad-record=skip", "--overwrite"});
+  EXPECT_EQ(test::run_program(arguments, closed).status, 0);
+  EXPECT_TRUE(test::read_dataset(prefix()) == wanted);
+  auto with_answer = arguments;
+  with_answer.push_back("--json");
+  EXPECT_EQ(test::run_program(with_answer, closed).status, 1) << "nobody got the answer";
+}
+
+// Whoever starts the same job twice by mistake must not get two halves of two jobs.
+TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  const std::string input = add("in.jsonl", records(10, "second"));
+  test::running_program first(command(path("fifo")));
+  std::ofstream feed(path("fifo"));  // opens when the first run reads
+  feed << records(5, "first") << std::flush;
+  const auto give_up = clock::now() + std::chrono::seconds(30);
+  while (!fs::exists(bin().string() + ".partial") && clock::now() < give_up) {
+  }
+
+  expect_sentence(test::run_program(command(input)), "another process");
+  expect_sentence(test::run_program(command(input, {"--overwrite"})), "another process");
+  feed << records(5, "first") << std::flush;
+  feed.close();
+  const auto result = first.wait();
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(outputs().size(), 2U);
+  EXPECT_THAT(test::read_text(bin()), HasSubstr(std::string("f\0i\0r\0s\0t\0", 10)));
+}
+
+// Eight bad records over ten blocks and seven workers: the one that is named does not depend on
+// who is quickest.
+TEST_F(PreprocessFault, NamesTheFirstBadRecordEveryTime) {
+  std::string text = records(30'000, "good");
+  text += "{\"text\": \"good\"}\n[\"first\"]\n";
+  const std::size_t first = text.size() - 10;
+  for (int i = 0; i < 7; ++i)
+    text += "{\"other\": " + std::to_string(i) + "}\n" + records(10'000, "g");
+  const std::string input = add("in.jsonl", text);
+  const std::string place = input + ":30002 (byte " + std::to_string(first) + "): ";
+  for (int round = 0; round < 20; ++round) {
+    expect_sentence(test::run_program(command(input, {"--workers=7"})), place);
+    ASSERT_TRUE(outputs().empty());
+    if (HasFailure()) return;
+  }
+}
+
+// As one thread would: what comes first in the input is told first.
+TEST_F(PreprocessFault, NamesABadRecordBeforeADamagedPlaceBehindIt) {
+  const std::string packed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
+  const std::string input = add("in.jsonl.gz", packed.substr(0, packed.size() - 1000));
+  for (int round = 0; round < 5; ++round) {
+    expect_sentence(test::run_program(command(input, {"--workers=7"})), input + ":1 (byte 9): ");
+    EXPECT_TRUE(outputs().empty());
+  }
+}
+
+TEST_F(PreprocessFault, NamesADamagedPlaceBeforeABadRecordBehindIt) {
+  const std::string packed = test::gzip(random_records(100'000));
+  const std::string cut = add("1.jsonl.gz", packed.substr(0, packed.size() / 2));
+  const std::string bad = add("2.jsonl", "{\"text\": 1}\n");
+  for (int round = 0; round < 5; ++round) {
+    expect_sentence(test::run_program(command(cut, {"--input", bad, "--workers=7"})), cut + ": ");
+    EXPECT_TRUE(outputs().empty());
+  }
+}
+
+// Bad records may be skipped; half a file may not.
+TEST_F(PreprocessFault, SkipsNoDamagedFile) {
+  const std::string packed = test::zstd(random_records(50'000));
+  const std::string cut = add("in.zst", packed.substr(0, packed.size() / 2));
+  expect_sentence(test::run_program(command(cut, {"--on-bad-record=skip"})), cut + ": ");
+  EXPECT_TRUE(outputs().empty());
+}
+
+// What `program <(unpacker)` and `unpacker > fifo &` give: every byte of it counts.
+TEST_F(PreprocessFault, ReadsAFifo) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  const std::string text = records(5000, "piped");
+  ASSERT_EQ(test::run_program(command(add("in.jsonl", text))).status, 0);
+  const auto wanted = test::read_dataset(prefix());
+  test::running_program program(command(path("fifo"), {"--overwrite"}));
+  std::ofstream(path("fifo")) << text;
+  EXPECT_EQ(program.wait().status, 0);
+  EXPECT_TRUE(test::read_dataset(prefix()) == wanted);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

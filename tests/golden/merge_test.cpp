@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge.hpp"
+
+#include <gtest/gtest.h>
+
+#include <simdjson.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "support/paths.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Megatron's add_index joined the parts that the manifest names; our folder holds copies of them
+// whose names sort in that order.
+TEST(MergeGolden, GivesMegatronsBytes) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::object manifest =
+      parser.load(test::golden("megatron/manifest.json").string()).get_object();
+  int merges = 0;
+  for (const auto [name, how] : manifest) {
+    simdjson::dom::array parts;
+    if (how["parts"].get(parts) != simdjson::SUCCESS) continue;
+    SCOPED_TRACE(std::string(name));
+    ++merges;
+    const test::temp_folder folder;
+    fs::create_directory(folder / "parts");
+    std::size_t number = 0;
+    for (const std::string_view part : parts) {
+      const std::string from = (test::golden("megatron") / part).string();
+      const std::string to = (folder / "parts/part_").string() + std::to_string(number++);
+      for (const char* suffix : {".bin", ".idx"}) fs::copy_file(from + suffix, to + suffix);
+    }
+    const merge_summary summary = merge({.input = folder / "parts",
+                                         .output_prefix = folder / "merged",
+                                         .multimodal = how["multimodal"].get_bool()});
+    EXPECT_EQ(summary.prefixes.size(), number);
+    for (const char* suffix : {".bin", ".idx"}) {
+      EXPECT_EQ(test::read_text((folder / "merged").string() + suffix),
+                test::read_text((test::golden("megatron") / name).string() + suffix))
+          << suffix;
+    }
+  }
+  EXPECT_EQ(merges, 3);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

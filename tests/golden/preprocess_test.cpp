@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <simdjson.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <millrace/formats/sha256.hpp>
+
+#include "support/paths.hpp"
+#include "support/preprocess_files.hpp"
+#include "support/tokenizers.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+std::unique_ptr<tokenizer::tokenizer> tokenizer_named(std::string_view name) {
+  if (name == "byte") return test::byte_tokenizer();
+  if (name == "null:1000") return test::null_tokenizer(1000);
+  if (name == "tiny_bpe") return test::tiny_bpe_tokenizer();
+  throw std::runtime_error("no tokenizer is named " + std::string(name));
+}
+
+// Runs `check(options, prefix)` for each way to cut the work and share it out, which must not show
+// in a single byte.
+template <class Check>
+void for_each_way(bool append_eod, const Check& check) {
+  for (const int workers : {1, 2, 7}) {
+    for (const std::size_t block_bytes : {std::size_t{64}, std::size_t{512} << 10}) {
+      SCOPED_TRACE(testing::Message() << workers << " workers, blocks of " << block_bytes);
+      const test::temp_folder folder;
+      run_options options;
+      options.output_prefix = folder / "out";
+      options.append_eod = append_eod;
+      options.workers = workers;
+      options.block_bytes = block_bytes;
+      check(options, folder / "out_text_document");
+    }
+  }
+}
+
+// What Megatron's own builder wrote for the same lines and the same tokenizer.
+TEST(PreprocessGolden, GivesMegatronsBytes) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::object manifest =
+      parser.load(test::golden("megatron/manifest.json").string()).get_object();
+  int runs = 0;
+  for (const auto [name, how] : manifest) {
+    std::string_view input;
+    if (how["input"].get(input) != simdjson::SUCCESS) continue;
+    SCOPED_TRACE(std::string(name));
+    ++runs;
+    const auto tokenizer = tokenizer_named(how["tokenizer"].get_string());
+    EXPECT_EQ(tokenizer->vocab_size(), std::int64_t{how["vocab_size"]});
+    const std::string path = (test::golden("megatron") / input).string();
+    const auto wanted = test::read_dataset(test::golden("megatron") / name);
+    for_each_way(bool{how["append_eod"]}, [&](const auto& options, const auto& prefix) {
+      const run_summary summary = test::preprocess_files(*tokenizer, {path}, options);
+      const auto found = test::read_dataset(prefix);
+      EXPECT_TRUE(found.bin == wanted.bin);
+      EXPECT_TRUE(found.idx == wanted.idx);
+      EXPECT_EQ(summary.counts.bad_record_total(), 0);
+    });
+  }
+  EXPECT_EQ(runs, 3);
+}
+
+// The corpus that the quickstart uses, by two tokenizers.
+TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::object sums =
+      parser.load(test::golden("megatron/sample_sha256.json").string()).get_object();
+  const std::string corpus =
+      (std::filesystem::path(MILLRACE_SOURCE_DIR) / "scripts/sample/corpus.jsonl").string();
+  int runs = 0;
+  for (const auto [name, sum] : sums) {
+    const simdjson::dom::element wanted = sum;  // a binding cannot be captured
+    SCOPED_TRACE(std::string(name));
+    ++runs;
+    const bool append_eod = name.ends_with("_eod");
+    const auto tokenizer =
+        tokenizer_named(append_eod ? name.substr(0, name.size() - 4) : std::string_view(name));
+    for_each_way(append_eod, [&](const auto& options, const auto& prefix) {
+      const run_summary summary = test::preprocess_files(*tokenizer, {corpus}, options);
+      const auto found = test::read_dataset(prefix);
+      EXPECT_EQ(formats::sha256_hex(found.bin), std::string_view(wanted["bin_sha256"]));
+      EXPECT_EQ(formats::sha256_hex(found.idx), std::string_view(wanted["idx_sha256"]));
+      EXPECT_EQ(summary.counts.documents, std::int64_t{wanted["documents"]});
+      EXPECT_EQ(summary.outputs.at(0).sequences, std::int64_t{wanted["sequences"]});
+      EXPECT_EQ(summary.outputs.at(0).documents, std::int64_t{wanted["documents"]});
+      EXPECT_EQ(summary.tokens(), std::int64_t{wanted["tokens"]});
+    });
+  }
+  EXPECT_EQ(runs, 4);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "block_encoder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/tokenizers.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using formats::dtype;
+using std::string_view_literals::operator""sv;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+byte_block block_of(std::string_view text) {
+  byte_block block;
+  block.input = 3;
+  block.offset_bytes = 1000;
+  block.size_bytes = text.size();
+  block.read_bytes = 77;
+  block.buffer.reserve(text.size() + record_parser::padding_bytes, 0);
+  std::memcpy(block.buffer.data(), text.data(), text.size());
+  return block;
+}
+
+template <class Id = std::uint16_t>
+std::vector<std::int64_t> ids(const encoded_column& column) {
+  std::vector<Id> out(column.ids_bytes / sizeof(Id));
+  if (!out.empty()) std::memcpy(out.data(), column.ids.data(), column.ids_bytes);
+  return {out.begin(), out.end()};
+}
+
+// Ids are written out in the texts, so that every expectation can be read.
+class BlockEncoder : public testing::Test {
+ protected:
+  encoder_options options() const {
+    return {.keys = {"text"}, .append_eod = std::nullopt, .dtype = dtype::uint16};
+  }
+  encoded_block encode(std::string_view text, const encoder_options& options) const {
+    block_encoder encoder(*tokenizer_, options);
+    encoded_block out;
+    encoder.encode(block_of(text), out);
+    return out;
+  }
+  std::int64_t count(const encoded_block& block, fault_kind kind) const {
+    return block.counts.bad_records[static_cast<std::size_t>(kind)];
+  }
+
+  std::unique_ptr<tokenizer::tokenizer> tokenizer_ = test::null_tokenizer(1000);
+};
+
+TEST_F(BlockEncoder, MakesOneSequenceOfAString) {
+  const auto out = encode("{\"text\": \"1 2 3\"}\n{\"text\": \"4\"}\n", options());
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(out.columns[0].lengths, ElementsAre(3, 1));
+  EXPECT_THAT(out.columns[0].document_ends, ElementsAre(1, 2));
+  EXPECT_EQ(out.counts.documents, 2);
+  EXPECT_EQ(out.counts.lines, 2);
+  EXPECT_EQ(out.counts.text_bytes, 6);
+}
+
+TEST_F(BlockEncoder, MakesOneDocumentOfAList) {
+  const auto out = encode("{\"text\": [\"4 5\", \"6\", \"8 9 10\"]}", options());
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre(4, 5, 6, 8, 9, 10));
+  EXPECT_THAT(out.columns[0].lengths, ElementsAre(2, 1, 3));
+  EXPECT_THAT(out.columns[0].document_ends, ElementsAre(3));
+}
+
+// As Megatron has it: the id ends the document, which is its last sequence that has tokens.
+TEST_F(BlockEncoder, AppendsEodToTheLastSequenceThatHasTokens) {
+  tokenizer_ = test::byte_tokenizer();
+  auto with_eod = options();
+  with_eod.append_eod = 0;
+  const auto out = encode("{\"text\": [\"ab\", \"c\", \"\"]}\n{\"text\": \"d\"}\n", with_eod);
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre('a', 'b', 'c', 0, 'd', 0));
+  EXPECT_THAT(out.columns[0].lengths, ElementsAre(2, 2, 2));
+  EXPECT_THAT(out.columns[0].document_ends, ElementsAre(2, 3));
+}
+
+TEST_F(BlockEncoder, AppendsNoEodToAnEmptyDocument) {
+  tokenizer_ = test::byte_tokenizer();
+  auto with_eod = options();
+  with_eod.append_eod = 0;
+  const auto out = encode("{\"text\": \"\"}\n{\"text\": []}\n{\"text\": [\"\", \"\"]}\n", with_eod);
+  EXPECT_THAT(ids(out.columns[0]), IsEmpty());
+  EXPECT_THAT(out.columns[0].lengths, IsEmpty());
+  EXPECT_THAT(out.columns[0].document_ends, ElementsAre(0, 0, 0));
+  EXPECT_EQ(out.counts.documents, 3);
+  EXPECT_EQ(out.counts.empty_documents, 3);
+}
+
+TEST_F(BlockEncoder, LeavesOutEmptyTextsOfAList) {
+  tokenizer_ = test::byte_tokenizer();
+  const auto out = encode("{\"text\": [\"\", \"1\", \"\", \"2\"]}", options());
+  EXPECT_THAT(out.columns[0].lengths, ElementsAre(1, 1));
+  EXPECT_THAT(out.columns[0].document_ends, ElementsAre(2));
+  EXPECT_EQ(out.counts.empty_documents, 0);
+}
+
+TEST_F(BlockEncoder, SkipsAndCountsBlankLines) {
+  const auto out = encode("\n  \r\n\t\r{\"text\": \"1\"}\n\n", options());
+  EXPECT_EQ(out.counts.lines, 5);
+  EXPECT_EQ(out.counts.blank_lines, 4);
+  EXPECT_EQ(out.counts.documents, 1);
+  EXPECT_EQ(out.counts.bad_record_total(), 0);
+}
+
+// To JSON these are not white space.
+TEST_F(BlockEncoder, TakesALineOfOtherSpacesForABadRecord) {
+  for (const std::string_view line : {"\v"sv, "\f"sv, "\xC2\xA0"sv, "\0"sv}) {
+    const auto out = encode(line, options());
+    EXPECT_EQ(out.counts.blank_lines, 0) << testing::PrintToString(line);
+    EXPECT_EQ(out.counts.bad_record_total(), 1) << testing::PrintToString(line);
+  }
+}
+
+TEST_F(BlockEncoder, PutsEachKeyIntoItsOwnColumn) {
+  auto two = options();
+  two.keys = {"a", "b"};
+  const auto out =
+      encode("{\"a\": \"1\", \"b\": [\"2 3\", \"4\"]}\n{\"b\": [], \"a\": \"5\"}\n", two);
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre(1, 5));
+  EXPECT_THAT(ids(out.columns[1]), ElementsAre(2, 3, 4));
+  EXPECT_THAT(out.columns[1].document_ends, ElementsAre(2, 2));
+  EXPECT_EQ(out.counts.documents, 2);
+  EXPECT_EQ(out.counts.empty_documents, 1) << "empty under one key is enough";
+}
+
+// Documents of several keys belong together by their number, so none may lose one alone.
+TEST_F(BlockEncoder, DropsARecordUnderAllKeysIfOneIsBad) {
+  auto two = options();
+  two.keys = {"a", "b"};
+  two.append_eod = 999;
+  two.on_bad_record = bad_record_policy::skip;
+  const std::string good = "{\"a\": [\"1\", \"2 3\"], \"b\": \"4 5\"}\n";
+  for (const std::string bad :
+       {"{\"a\": [\"6\", \"7\"], \"b\": \"no ids\"}\n", "{\"a\": \"no ids\", \"b\": \"8\"}\n",
+        "{\"a\": [\"6\", \"no ids\"], \"b\": \"8\"}\n", "{\"a\": \"6\", \"b\": [\"8\", \"no\"]}\n",
+        "{\"a\": \"6\"}\n", "{\"a\": \"6\", \"b\": 7}\n", "{\"a\": \"6\", \"b\": \"7\"\n"}) {
+    SCOPED_TRACE(bad);
+    const auto out = encode(bad + good + bad + bad + good, two);
+    EXPECT_THAT(ids(out.columns[0]), ElementsAre(1, 2, 3, 999, 1, 2, 3, 999));
+    EXPECT_THAT(out.columns[0].lengths, ElementsAre(1, 3, 1, 3));
+    EXPECT_THAT(out.columns[0].document_ends, ElementsAre(2, 4));
+    EXPECT_THAT(ids(out.columns[1]), ElementsAre(4, 5, 999, 4, 5, 999));
+    EXPECT_THAT(out.columns[1].document_ends, ElementsAre(1, 2));
+    EXPECT_EQ(out.counts.documents, 2);
+    EXPECT_EQ(out.counts.text_bytes, 14) << "of documents only";
+    EXPECT_EQ(out.counts.lines, 5);
+    EXPECT_EQ(out.counts.bad_record_total(), 3);
+  }
+}
+
+TEST_F(BlockEncoder, StopsAtTheFirstBadRecordUnderFail) {
+  const auto out = encode("{\"text\": \"1\"}\n\nbad\n{\"text\": \"2\"}\nworse\n", options());
+  ASSERT_EQ(out.faults.size(), 1U);
+  EXPECT_EQ(out.faults[0].line, 2);
+  EXPECT_EQ(out.counts.bad_record_total(), 1);
+}
+
+TEST_F(BlockEncoder, CountsBadRecordsByKind) {
+  auto skip = options();
+  skip.on_bad_record = bad_record_policy::skip;
+  const auto out = encode(
+      "{\"text\": \"\xFF\"}\n"  // invalid UTF-8
+      "{\"text\": \"1\"\n"
+      "[1]\n"
+      "{}\n"
+      "{\"text\": 7}\n"
+      "{\"text\": \"no ids\"}\n"
+      "{\"text\": \"5\"}\n",
+      skip);
+  for (const fault_kind kind :
+       {fault_kind::invalid_utf8, fault_kind::invalid_json, fault_kind::not_an_object,
+        fault_kind::missing_key, fault_kind::wrong_type, fault_kind::not_encodable}) {
+    EXPECT_EQ(count(out, kind), 1) << static_cast<int>(kind);
+  }
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre(5));
+}
+
+TEST_F(BlockEncoder, TellsThePlaceOfAFaultInTheBlock) {
+  auto skip = options();
+  skip.on_bad_record = bad_record_policy::skip;
+  const std::string first = "{\"text\": \"1\"}\r\n";
+  const auto out = encode(first + "\n" + "[]\n" + first + "{\"text\": \"no ids\"}\n", skip);
+  ASSERT_EQ(out.faults.size(), 2U);
+  EXPECT_EQ(out.faults[0].line, 2);
+  EXPECT_EQ(out.faults[0].fault.offset_bytes, first.size() + 1);
+  EXPECT_EQ(out.faults[1].line, 4);
+  EXPECT_EQ(out.faults[1].fault.offset_bytes, 2 * first.size() + 4);
+  EXPECT_THAT(out.faults[1].fault.what, HasSubstr("key \"text\""));
+}
+
+// A terabyte of bad records must not become a list of them.
+TEST_F(BlockEncoder, KeepsTheFirstFaultsOnly) {
+  auto skip = options();
+  skip.on_bad_record = bad_record_policy::skip;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "bad\n";
+  const auto out = encode(text, skip);
+  EXPECT_EQ(out.faults.size(), block_encoder::kept_faults);
+  EXPECT_EQ(out.faults.back().line, static_cast<std::int64_t>(block_encoder::kept_faults) - 1);
+  EXPECT_EQ(out.counts.bad_record_total(), 1000);
+}
+
+TEST_F(BlockEncoder, WritesInt32WhereTheVocabularyNeedsIt) {
+  tokenizer_ = test::null_tokenizer(2'000'000'000);
+  auto wide = options();
+  wide.dtype = dtype::int32;
+  wide.append_eod = 1'999'999'999;
+  const auto out = encode("{\"text\": \"70000 1\"}\n", wide);
+  EXPECT_THAT(ids<std::int32_t>(out.columns[0]), ElementsAre(70000, 1, 1'999'999'999));
+  EXPECT_EQ(out.columns[0].ids_bytes, 12U);
+}
+
+// The buffers go round the pipeline: a block must leave nothing to the next.
+TEST_F(BlockEncoder, OverwritesWhatTheLastBlockLeft) {
+  auto skip = options();
+  skip.on_bad_record = bad_record_policy::skip;
+  block_encoder encoder(*tokenizer_, skip);
+  encoded_block out;
+  encoder.encode(block_of("bad\n{\"text\": [\"1 2 3\", \"4\"]}\n\n"), out);
+  encoder.encode(block_of("{\"text\": \"9\"}\n"), out);
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre(9));
+  EXPECT_THAT(out.columns[0].lengths, ElementsAre(1));
+  EXPECT_THAT(out.columns[0].document_ends, ElementsAre(1));
+  EXPECT_THAT(out.faults, IsEmpty());
+  EXPECT_EQ(out.counts.lines, 1);
+  EXPECT_EQ(out.counts.blank_lines, 0);
+  EXPECT_EQ(out.counts.bad_record_total(), 0);
+}
+
+TEST_F(BlockEncoder, CarriesThePlaceOfTheBlock) {
+  const auto out = encode("\n", options());
+  EXPECT_EQ(out.input, 3U);
+  EXPECT_EQ(out.offset_bytes, 1000U);
+  EXPECT_EQ(out.size_bytes, 1U);
+  EXPECT_EQ(out.read_bytes, 77U);
+}
+
+TEST_F(BlockEncoder, CountsLoneSurrogatesOfDocumentsOnly) {
+  tokenizer_ = test::byte_tokenizer();
+  auto two = options();
+  two.keys = {"a", "b"};
+  two.on_bad_record = bad_record_policy::skip;
+  const auto out = encode(
+      "{\"a\": \"\\ud800\", \"b\": \"x\\udfff\\ud83d\\ude00\", \"c\": \"\\ud800\"}\n"
+      "{\"a\": \"\\ud800\"}\n",
+      two);
+  EXPECT_EQ(out.counts.lone_surrogates, 2);
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre(0xEF, 0xBF, 0xBD));
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

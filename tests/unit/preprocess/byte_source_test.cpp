@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "byte_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <millrace/error.hpp>
+
+#include "support/packed.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+class ByteSource : public testing::Test {
+ protected:
+  // What comes out of a file of these bytes, read `step` bytes at a time.
+  std::string read(std::string_view file, compression packing, std::size_t step = 4096) const {
+    test::write_text(path(), file);
+    const auto source = open_input({path(), packing, file.size()});
+    std::string all;
+    std::string part(step, '?');
+    while (true) {
+      const std::size_t n = source->read(std::as_writable_bytes(std::span(part)));
+      EXPECT_LE(n, step);
+      all += part.substr(0, n);
+      if (n < step) break;
+    }
+    EXPECT_EQ(source->read(std::as_writable_bytes(std::span(part))), 0U) << "the end stays";
+    EXPECT_EQ(source->position_bytes(), file.size());
+    return all;
+  }
+
+  // The text, or nothing if the file is refused by the error that a damaged file must give.
+  std::optional<std::string> read_or_refuse(std::string_view file, compression packing) const {
+    try {
+      return read(file, packing);
+    } catch (const format_error& e) {
+      EXPECT_EQ(e.path(), path());
+      return std::nullopt;
+    }
+  }
+
+  std::filesystem::path path() const { return folder_ / "input"; }
+
+  test::temp_folder folder_;
+};
+
+// Little repeats in it, so it has bytes of every kind of deflate block and zstd literal.
+std::string some_text(std::size_t size, unsigned seed = 7) {
+  std::mt19937 random(seed);
+  std::string text;
+  while (text.size() < size) {
+    text += random() % 3 == 0 ? std::string("and again the same words\n")
+                              : std::to_string(random()) + "\n";
+  }
+  text.resize(size);
+  return text;
+}
+
+TEST_F(ByteSource, ReadsAPlainFileInAnySteps) {
+  const std::string text = some_text(10'000);
+  for (const std::size_t step : {1U, 7U, 4096U, 10'000U, 10'001U}) {
+    EXPECT_EQ(read(text, compression::none, step), text);
+  }
+}
+
+TEST_F(ByteSource, ReadsAnEmptyPlainFile) {
+  EXPECT_EQ(read("", compression::none), "");
+}
+
+// Longer than the chunk of 256 KiB in which packed bytes are read.
+TEST_F(ByteSource, ReadsPackedFilesInAnySteps) {
+  const std::string text = some_text(1'500'000);
+  for (const std::size_t step : {1000U, 65'536U, 1'500'000U, 1'500'001U}) {
+    EXPECT_EQ(read(test::gzip(text), compression::gzip, step), text);
+    EXPECT_EQ(read(test::zstd(text), compression::zstd, step), text);
+  }
+}
+
+TEST_F(ByteSource, ReadsAPackedEmptyText) {
+  EXPECT_EQ(read(test::gzip(""), compression::gzip), "");
+  EXPECT_EQ(read(test::zstd(""), compression::zstd), "");
+}
+
+// `cat a.gz b.gz` is how shards are often joined, and parallel compressors write nothing else.
+TEST_F(ByteSource, JoinsTheMembersOfAGzipFile) {
+  std::string packed;
+  std::string text;
+  for (unsigned i = 0; i < 40; ++i) {
+    const std::string part = some_text(i % 5 == 0 ? 0 : i * 4000, i);
+    packed += test::gzip(part);
+    text += part;
+  }
+  ASSERT_GT(packed.size(), std::size_t{512} << 10) << "members must lie over the edges of chunks";
+  EXPECT_EQ(read(packed, compression::gzip), text);
+  EXPECT_EQ(read(packed, compression::gzip, text.size() + 1), text);
+}
+
+// A member may end, or its header be cut, exactly where a chunk of packed bytes ends.
+TEST_F(ByteSource, JoinsMembersWhereverAChunkEnds) {
+  const std::string second = test::gzip("second");
+  const std::size_t chunk = std::size_t{256} << 10;
+  for (std::size_t before_edge = 0; before_edge <= second.size(); ++before_edge) {
+    // A comment of the right length puts the edge where it is wanted.
+    const std::string first = test::gzip("first");
+    const std::size_t wanted = chunk - before_edge;
+    const std::string comment(wanted - first.size() - 1, 'c');
+    const std::string padded = test::gzip("first", {.comment = comment});
+    ASSERT_EQ(padded.size(), wanted);
+    EXPECT_EQ(read(padded + second, compression::gzip), "firstsecond")
+        << before_edge << " bytes of the second member before the edge";
+  }
+}
+
+// bgzip writes extra fields, gzip file names, and some tools the rest of RFC 1952.
+TEST_F(ByteSource, ReadsEveryOptionalPartOfAGzipHeader) {
+  const std::string extra("BC\x02\0\x1B\0", 6);
+  EXPECT_EQ(read(test::gzip("text", {.extra = extra}), compression::gzip), "text");
+  EXPECT_EQ(read(test::gzip("text", {.name = "a.jsonl"}), compression::gzip), "text");
+  EXPECT_EQ(read(test::gzip("text", {.comment = "c"}), compression::gzip), "text");
+  EXPECT_EQ(read(test::gzip("text", {.checksum = true}), compression::gzip), "text");
+  EXPECT_EQ(
+      read(test::gzip("text", {.extra = extra, .name = "n", .comment = "c", .checksum = true}),
+           compression::gzip),
+      "text");
+}
+
+TEST_F(ByteSource, JoinsTheFramesOfAZstdFile) {
+  std::string packed = test::zstd_skippable("a seek table, or whatever");
+  std::string text;
+  for (unsigned i = 0; i < 20; ++i) {
+    const std::string part = some_text(i % 5 == 0 ? 0 : i * 9000, i);
+    packed += test::zstd(part);
+    if (i % 3 == 0) packed += test::zstd_skippable(std::string(i * 1000, 's'));
+    text += part;
+  }
+  EXPECT_EQ(read(packed, compression::zstd), text);
+  EXPECT_EQ(read(packed, compression::zstd, text.size()), text);
+}
+
+TEST_F(ByteSource, ReadsNothingFromSkippableFramesAlone) {
+  EXPECT_EQ(read(test::zstd_skippable("nothing") + test::zstd_skippable(""), compression::zstd),
+            "");
+}
+
+// A copy that was cut off is the commonest damage. A shorter text with exit code 0 would be lost
+// data that nobody ever misses.
+TEST_F(ByteSource, RefusesEveryTruncationOfGzip) {
+  const std::string whole = test::gzip(some_text(300), {.name = "n", .checksum = true});
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    EXPECT_EQ(read_or_refuse(whole.substr(0, size), compression::gzip), std::nullopt)
+        << "first " << size << " of " << whole.size() << " bytes";
+  }
+}
+
+TEST_F(ByteSource, RefusesEveryTruncationOfTheSecondGzipMember) {
+  const std::string first = test::gzip("first");
+  const std::string second = test::gzip(some_text(100));
+  for (std::size_t size = 1; size < second.size(); ++size) {
+    EXPECT_EQ(read_or_refuse(first + second.substr(0, size), compression::gzip), std::nullopt)
+        << "first " << size << " of " << second.size() << " bytes of the second";
+  }
+}
+
+TEST_F(ByteSource, RefusesEveryTruncationOfZstd) {
+  const std::string frame = test::zstd(some_text(300));
+  const std::string whole = test::zstd_skippable("skipped") + frame;
+  const std::size_t skippable = whole.size() - frame.size();
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    if (size == skippable) continue;  // one whole frame
+    EXPECT_EQ(read_or_refuse(whole.substr(0, size), compression::zstd), std::nullopt)
+        << "first " << size << " of " << whole.size() << " bytes";
+  }
+}
+
+// What is cut off may be just what the reader's buffer had no room for.
+TEST_F(ByteSource, RefusesATruncationWhateverTheStep) {
+  const std::string text = some_text(300'000);
+  for (const std::size_t step : {1000U, 300'000U, 400'000U}) {
+    const std::string gz = test::gzip(text);
+    EXPECT_THROW(read(gz.substr(0, gz.size() - 1), compression::gzip, step), format_error);
+    const std::string zst = test::zstd(text);
+    EXPECT_THROW(read(zst.substr(0, zst.size() - 1), compression::zstd, step), format_error);
+  }
+}
+
+// Some bytes of a gzip header mean nothing; any other change must be seen, or change nothing.
+TEST_F(ByteSource, GivesNoOtherTextForAnyDamagedByte) {
+  const std::string text = some_text(300);
+  for (const auto& [whole, packing] : {std::pair(test::gzip(text), compression::gzip),
+                                       std::pair(test::zstd(text), compression::zstd)}) {
+    std::size_t refused = 0;
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      for (const unsigned flip : {0x01U, 0x80U, 0xFFU}) {
+        std::string damaged = whole;
+        damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ flip);
+        const auto read_text = read_or_refuse(damaged, packing);
+        if (!read_text) ++refused;
+        EXPECT_EQ(read_text.value_or(text), text) << "byte " << at << " changed by " << flip;
+      }
+    }
+    EXPECT_GT(refused, 2 * whole.size());
+  }
+}
+
+TEST_F(ByteSource, RefusesGarbageBehindTheData) {
+  for (const std::string_view garbage : {"x", "garbage", "\x1F", "\x1F\x8B", "\x28\xB5"}) {
+    EXPECT_EQ(read_or_refuse(test::gzip("text") + std::string(garbage), compression::gzip),
+              std::nullopt)
+        << garbage;
+    EXPECT_EQ(read_or_refuse(test::zstd("text") + std::string(garbage), compression::zstd),
+              std::nullopt)
+        << garbage;
+  }
+}
+
+// The place tells how much of the text can still be saved.
+TEST_F(ByteSource, TellsHowFarTheTextIsGood) {
+  const std::string text = some_text(1'000'000);
+  for (const auto& [whole, packing] : {std::pair(test::gzip(text), compression::gzip),
+                                       std::pair(test::zstd(text), compression::zstd)}) {
+    try {
+      read(whole.substr(0, whole.size() / 2), packing, 1000);
+      ADD_FAILURE() << "accepted";
+    } catch (const format_error& e) {
+      EXPECT_GT(e.offset(), text.size() / 4) << e.what();
+      EXPECT_LT(e.offset(), text.size() * 3 / 4) << e.what();
+    }
+  }
+}
+
+// `preprocess_data --input <(unpacker file)`: a pipe gives short reads and has no size.
+TEST_F(ByteSource, ReadsAFifoToItsEnd) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  const std::string text = some_text(200'000);
+  std::thread writer([&] {
+    std::ofstream out(path(), std::ios::binary);
+    for (std::size_t at = 0; at < text.size(); at += 777) {
+      out << text.substr(at, 777) << std::flush;
+    }
+  });
+  const auto source = open_input({.path = path()});
+  std::string all(text.size() + 1, '?');
+  EXPECT_EQ(source->read(std::as_writable_bytes(std::span(all))), text.size());
+  writer.join();
+  all.pop_back();
+  EXPECT_EQ(all, text);
+}
+
+TEST_F(ByteSource, NamesAFileThatIsNotThere) {
+  for (const auto packing : {compression::none, compression::gzip, compression::zstd}) {
+    try {
+      (void)open_input({.path = folder_ / "none", .packing = packing});
+      ADD_FAILURE() << "opened";
+    } catch (const io_error& e) {
+      EXPECT_EQ(e.code(), ENOENT);
+      EXPECT_EQ(e.path(), folder_ / "none");
+    }
+  }
+}
+
+// The error of the disk must come through the decompressor as what it is, not as bad data.
+TEST_F(ByteSource, TellsAReadErrorAsSuch) {
+  for (const auto packing : {compression::none, compression::gzip, compression::zstd}) {
+    const auto source = open_input({.path = folder_.path(), .packing = packing});
+    std::array<std::byte, 16> out{};
+    try {
+      (void)source->read(out);
+      ADD_FAILURE() << "read a folder";
+    } catch (const io_error& e) {
+      EXPECT_EQ(e.code(), EISDIR) << e.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

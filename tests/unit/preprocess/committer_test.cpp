@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "committer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <millrace/formats/mmidx.hpp>
+
+#include "support/file_size_limit.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using formats::dtype;
+using testing::ElementsAre;
+
+class Committer : public testing::Test {
+ protected:
+  committer make(bad_record_policy policy = bad_record_policy::fail) {
+    return committer(inputs_, {folder_ / "out_a", folder_ / "out_b"}, dtype::uint16, policy);
+  }
+
+  // A block with nothing in its two columns.
+  static encoded_block block(std::size_t input, std::uint64_t offset, std::int64_t lines) {
+    encoded_block made;
+    made.input = input;
+    made.offset_bytes = offset;
+    made.size_bytes = 100;
+    made.counts.lines = lines;
+    made.columns.resize(2);
+    return made;
+  }
+  static void add_fault(encoded_block& to, std::int64_t line, std::size_t offset,
+                        const std::string& what) {
+    to.faults.push_back({{fault_kind::missing_key, offset, what}, line});
+    ++to.counts.bad_records[static_cast<std::size_t>(fault_kind::missing_key)];
+  }
+  static void add_document(encoded_column& to, int number) {
+    const auto id = static_cast<std::uint16_t>(number);
+    to.ids.reserve(to.ids_bytes + 2, to.ids_bytes);
+    std::memcpy(to.ids.data() + to.ids_bytes, &id, 2);
+    to.ids_bytes += 2;
+    to.lengths.push_back(1);
+    to.document_ends.push_back(static_cast<std::int64_t>(to.lengths.size()));
+  }
+
+  static std::string failure(committer& c, const encoded_block& b) {
+    try {
+      (void)c.commit(b);
+    } catch (const bad_record_error& e) {
+      return e.what();
+    }
+    return "no bad_record_error";
+  }
+
+  test::temp_folder folder_;
+  std::vector<input_file> inputs_ = {{.path = "first.jsonl"}, {.path = "second.jsonl.gz"}};
+};
+
+// The line is found by `sed -n 8p`, the byte by `tail -c +N`.
+TEST_F(Committer, CountsLinesFromOneAndBytesFromZero) {
+  committer c = make();
+  encoded_block bad = block(0, 0, 1);
+  add_fault(bad, 0, 0, "missing key \"text\"");
+  EXPECT_EQ(failure(c, bad), "first.jsonl:1 (byte 0): missing key \"text\"");
+}
+
+TEST_F(Committer, CountsLinesOverTheBlocksOfAFile) {
+  committer c = make();
+  (void)c.commit(block(0, 0, 5));
+  (void)c.commit(block(0, 100, 2));
+  encoded_block bad = block(0, 200, 4);
+  add_fault(bad, 3, 17, "what");
+  EXPECT_EQ(failure(c, bad), "first.jsonl:11 (byte 217): what");
+}
+
+TEST_F(Committer, CountsLinesOfEachFileAnew) {
+  committer c = make();
+  (void)c.commit(block(0, 0, 5));
+  (void)c.commit(block(1, 0, 2));
+  encoded_block bad = block(1, 100, 1);
+  add_fault(bad, 0, 1, "what");
+  EXPECT_EQ(failure(c, bad), "second.jsonl.gz:3 (byte 101): what");
+}
+
+TEST_F(Committer, FailsWithTheFirstFaultOfABlock) {
+  committer c = make();
+  encoded_block bad = block(0, 0, 9);
+  add_fault(bad, 2, 20, "first");
+  add_fault(bad, 5, 50, "second");
+  EXPECT_EQ(failure(c, bad), "first.jsonl:3 (byte 20): first");
+}
+
+// A path like "{}" or "%s" is a path, not a format.
+TEST_F(Committer, TakesNamesLiterally) {
+  inputs_[0].path = "{}%s{0}";
+  committer c = make();
+  encoded_block bad = block(0, 0, 1);
+  add_fault(bad, 0, 0, "{} %n");
+  EXPECT_EQ(failure(c, bad), "{}%s{0}:1 (byte 0): {} %n");
+}
+
+TEST_F(Committer, NotesTheFaultsThatItSkips) {
+  committer c = make(bad_record_policy::skip);
+  EXPECT_TRUE(c.commit(block(0, 0, 5)).empty());
+  encoded_block bad = block(0, 100, 9);
+  add_fault(bad, 2, 20, "one");
+  add_fault(bad, 5, 50, "two");
+  EXPECT_THAT(c.commit(bad),
+              ElementsAre("first.jsonl:8 (byte 120): one", "first.jsonl:11 (byte 150): two"));
+  EXPECT_EQ(c.counts().bad_record_total(), 2);
+  EXPECT_EQ(c.counts().lines, 14);
+  EXPECT_EQ(c.input_bytes(), 200U);
+}
+
+TEST_F(Committer, WritesEachColumnIntoItsOwnDataset) {
+  committer c = make();
+  for (const int id : {1, 2, 3}) {
+    encoded_block b = block(0, 0, 2);
+    add_document(b.columns[0], id);
+    add_document(b.columns[1], id * 10);
+    add_document(b.columns[1], id * 10 + 1);
+    (void)c.commit(b);
+  }
+  c.finish();
+  const auto ids = [&](const char* name) {
+    const std::string bytes = test::read_text(folder_ / name);
+    std::vector<std::uint16_t> out(bytes.size() / 2);
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  };
+  EXPECT_THAT(ids("out_a.bin"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(ids("out_b.bin"), ElementsAre(10, 11, 20, 21, 30, 31));
+  const std::vector<std::int32_t> lengths(6, 1);
+  const std::vector<std::int64_t> index = {0, 1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(test::read_bytes(folder_ / "out_b.idx"),
+            formats::encode_mmidx(dtype::uint16, lengths, index));
+}
+
+TEST_F(Committer, ShowsNoNameBeforeFinish) {
+  {
+    committer c = make();
+    encoded_block b = block(0, 0, 1);
+    for (auto& column : b.columns) add_document(column, 7);
+    (void)c.commit(b);
+    for (const char* name : {"out_a.bin", "out_a.idx", "out_b.bin", "out_b.idx"}) {
+      EXPECT_FALSE(std::filesystem::exists(folder_ / name)) << name;
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+// Text under one key without that under the other is no result: all are complete on disk before
+// the first gets its name.
+TEST_F(Committer, NamesNoDatasetIfAnotherCannotBeFinished) {
+  {
+    committer c = make();
+    encoded_block b = block(0, 0, 1000);
+    add_document(b.columns[0], 1);
+    for (int i = 0; i < 1000; ++i) add_document(b.columns[1], 1);
+    (void)c.commit(b);
+    // Room for what is written so far and for the first .idx, but not for the second one.
+    const test::file_size_limit limit(5000);
+    EXPECT_THROW(c.finish(), io_error);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

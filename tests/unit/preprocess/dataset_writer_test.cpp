@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset_writer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/mmidx.hpp>
+
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using formats::dtype;
+
+struct contents {
+  std::vector<std::byte> bin;
+  std::vector<std::int32_t> lengths;
+  std::vector<std::int64_t> document_index = {0};
+  std::vector<std::int8_t> modes;
+};
+
+contents random_contents(std::mt19937_64& random, dtype type, std::size_t sequences, bool modes) {
+  contents made;
+  for (std::size_t i = 0; i < sequences; ++i) {
+    made.lengths.push_back(static_cast<std::int32_t>(random() % 5));
+    if (modes) made.modes.push_back(static_cast<std::int8_t>(random() % 256));
+    const std::size_t bytes =
+        static_cast<std::size_t>(made.lengths.back()) * formats::size_bytes(type);
+    for (std::size_t b = 0; b < bytes; ++b) made.bin.push_back(static_cast<std::byte>(random()));
+    for (; random() % 3 != 0;) made.document_index.push_back(static_cast<std::int64_t>(i));
+  }
+  made.document_index.push_back(static_cast<std::int64_t>(sequences));
+  return made;
+}
+
+class DatasetWriter : public testing::Test {
+ protected:
+  fs::path prefix() const { return folder_ / "out"; }
+  fs::path bin() const { return folder_ / "out.bin"; }
+  fs::path idx() const { return folder_ / "out.idx"; }
+
+  void expect_files(const contents& wanted, dtype type) const {
+    EXPECT_TRUE(test::read_bytes(bin()) == wanted.bin);
+    EXPECT_TRUE(test::read_bytes(idx()) ==
+                formats::encode_mmidx(type, wanted.lengths, wanted.document_index, wanted.modes));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 2) << "and nothing else";
+  }
+
+  // Writes all in pieces of 0 to 2 * `usual` sequences, tokens and documents where they fall:
+  // tokens may come late or early, and a document's end any time before its last sequence.
+  void write_in_pieces(const contents& from, dtype type, std::mt19937_64& random,
+                       std::size_t usual) const {
+    dataset_writer writer(prefix(), type, !from.modes.empty());
+    std::size_t sequence = 0;
+    std::size_t document = 1;
+    std::size_t byte = 0;
+    while (sequence < from.lengths.size() || document < from.document_index.size() ||
+           byte < from.bin.size()) {
+      const std::size_t sequences =
+          std::min(random() % (2 * usual + 1), from.lengths.size() - sequence);
+      const std::size_t documents =
+          std::min(random() % (2 * usual + 1), from.document_index.size() - document);
+      const std::size_t bytes =
+          std::min(formats::size_bytes(type) * (random() % (5 * usual)), from.bin.size() - byte);
+      std::vector<std::int64_t> ends;
+      for (std::size_t i = 0; i < documents; ++i) {
+        ends.push_back(from.document_index[document + i] - static_cast<std::int64_t>(sequence));
+      }
+      writer.append(std::span(from.bin).subspan(byte, bytes),
+                    std::span(from.lengths).subspan(sequence, sequences), ends,
+                    from.modes.empty() ? std::span<const std::int8_t>()
+                                       : std::span(from.modes).subspan(sequence, sequences));
+      sequence += sequences;
+      document += documents;
+      byte += bytes;
+    }
+    EXPECT_EQ(writer.sequence_count(), static_cast<std::int64_t>(from.lengths.size()));
+    EXPECT_EQ(writer.document_count(), static_cast<std::int64_t>(from.document_index.size()) - 1);
+    EXPECT_EQ(writer.token_count(),
+              static_cast<std::int64_t>(from.bin.size() / formats::size_bytes(type)));
+    writer.finish();
+    writer.publish();
+  }
+
+  void write(const contents& from, dtype type) const {
+    dataset_writer writer(prefix(), type, !from.modes.empty());
+    const auto& ends = from.document_index;
+    writer.append(from.bin, from.lengths, std::span(ends).subspan(1), from.modes);
+    writer.finish();
+    writer.publish();
+  }
+
+  test::temp_folder folder_;
+};
+
+// The streamed index must be the one that is built whole in memory, however it came.
+TEST_F(DatasetWriter, WritesWhatTheCodecEncodes) {
+  std::mt19937_64 random(test::seed(21));
+  for (const dtype type : {dtype::uint16, dtype::int32, dtype::uint8, dtype::float64}) {
+    for (const bool multimodal : {false, true}) {
+      for (const std::size_t sequences : {1U, 2U, 50U, 1000U}) {
+        SCOPED_TRACE(testing::Message() << name(type) << " " << multimodal << " " << sequences);
+        const contents made = random_contents(random, type, sequences, multimodal);
+        write_in_pieces(made, type, random, 1 + sequences / 20);
+        expect_files(made, type);
+      }
+    }
+  }
+}
+
+// More entries than any of the buffers that they are copied through.
+TEST_F(DatasetWriter, WritesManySequencesAndDocuments) {
+  std::mt19937_64 random(test::seed(22));
+  for (const bool multimodal : {false, true}) {
+    const contents made = random_contents(random, dtype::uint16, 140'000, multimodal);
+    ASSERT_GT(made.document_index.size(), 131'072U);
+    write_in_pieces(made, dtype::uint16, random, 20'000);
+    expect_files(made, dtype::uint16);
+  }
+}
+
+TEST_F(DatasetWriter, WritesMegatronsEmptyDataset) {
+  write(contents{}, dtype::uint16);
+  EXPECT_EQ(test::read_bytes(idx()), test::read_bytes(test::golden("megatron/idx_empty.idx")));
+  EXPECT_EQ(fs::file_size(bin()), 0U);
+}
+
+// Offsets in the .bin pass 2^31 long before a dataset is large.
+TEST_F(DatasetWriter, ComputesPointersInSixtyFourBits) {
+  const std::vector<std::int32_t> lengths(3, 2'000'000'000);
+  const std::vector<std::int64_t> ends = {3};
+  dataset_writer writer(prefix(), dtype::int32);
+  writer.append({}, lengths, ends);  // the tokens do not matter here
+  writer.finish();
+  writer.publish();
+  const std::vector<std::int64_t> document_index = {0, 3};
+  EXPECT_EQ(test::read_bytes(idx()), formats::encode_mmidx(dtype::int32, lengths, document_index));
+}
+
+TEST_F(DatasetWriter, ShowsNoFinalNameBeforePublish) {
+  dataset_writer writer(prefix(), dtype::uint16);
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      found.push_back(entry.path().filename().string());
+    }
+    return found;
+  };
+  writer.append({}, {}, std::vector<std::int64_t>{0});
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("out.bin.partial", "out.idx.partial",
+                                                     "out.documents.partial"));
+  writer.finish();
+  EXPECT_FALSE(fs::exists(bin()));
+  EXPECT_FALSE(fs::exists(idx()));
+}
+
+TEST_F(DatasetWriter, LeavesNoFileWithoutPublish) {
+  for (const bool multimodal : {false, true}) {
+    for (const bool finished : {false, true}) {
+      {
+        dataset_writer writer(prefix(), dtype::uint16, multimodal);
+        writer.append({}, {}, std::vector<std::int64_t>{0, 0});
+        if (finished) writer.finish();
+      }
+      EXPECT_TRUE(fs::is_empty(folder_.path())) << multimodal << finished;
+    }
+  }
+}
+
+TEST_F(DatasetWriter, KeepsTheOldPairWithoutPublish) {
+  test::write_text(bin(), "old bin");
+  test::write_text(idx(), "old idx");
+  {
+    dataset_writer writer(prefix(), dtype::uint16);
+    writer.finish();
+  }
+  EXPECT_EQ(test::read_text(bin()), "old bin");
+  EXPECT_EQ(test::read_text(idx()), "old idx");
+}
+
+TEST_F(DatasetWriter, ReplacesTheOldPair) {
+  test::write_text(bin(), std::string(10'000, 'x'));
+  test::write_text(idx(), std::string(10'000, 'x'));
+  std::mt19937_64 random(23);
+  const contents made = random_contents(random, dtype::int32, 10, false);
+  write(made, dtype::int32);
+  expect_files(made, dtype::int32);
+}
+
+// What a killed run left may be longer than what comes now.
+TEST_F(DatasetWriter, StartsLeftPartialFilesAfresh) {
+  for (const char* left : {"out.bin.partial", "out.idx.partial", "out.documents.partial"}) {
+    test::write_text(folder_ / left, std::string(100'000, 'x'));
+  }
+  std::mt19937_64 random(24);
+  const contents made = random_contents(random, dtype::uint16, 10, false);
+  write(made, dtype::uint16);
+  expect_files(made, dtype::uint16);
+}
+
+// The order is the promise: an old .idx beside a new .bin is garbage that opens without an error.
+TEST_F(DatasetWriter, RemovesTheOldIdxBeforeTheBinAndNamesTheNewOneLast) {
+  test::write_text(bin(), "old bin");
+  test::write_text(idx(), "old idx");
+  dataset_writer writer(prefix(), dtype::uint16);
+  writer.finish();
+  fs::remove(bin());
+  fs::create_directory(bin());  // no file can be renamed to this
+  EXPECT_THROW(writer.publish(), io_error);
+  EXPECT_FALSE(fs::exists(idx()));
+}
+
+TEST_F(DatasetWriter, TouchesNoBinWhileTheOldIdxStays) {
+  test::write_text(bin(), "old bin");
+  dataset_writer writer(prefix(), dtype::uint16);
+  writer.finish();
+  fs::create_directory(idx());  // no unlink removes this
+  EXPECT_THROW(writer.publish(), io_error);
+  EXPECT_EQ(test::read_text(bin()), "old bin");
+}
+
+TEST_F(DatasetWriter, RefusesASecondWriterOfOnePrefix) {
+  const dataset_writer first(prefix(), dtype::uint16);
+  EXPECT_THROW(dataset_writer(prefix(), dtype::uint16), io_error);
+  EXPECT_TRUE(fs::exists(folder_ / "out.bin.partial")) << "the first one's files stay";
+}
+
+TEST_F(DatasetWriter, NamesAFolderThatIsNotThere) {
+  try {
+    const dataset_writer writer(folder_ / "none/out", dtype::uint16);
+    ADD_FAILURE() << "opened";
+  } catch (const io_error& e) {
+    EXPECT_EQ(e.code(), ENOENT);
+  }
+}
+
+// A prefix is not a file name: "v1.2" must not become "v1.bin".
+TEST(DatasetPaths, AppendSuffixesToTheWholePrefix) {
+  const dataset_paths paths("out/web.v1.2");
+  EXPECT_EQ(paths.bin, "out/web.v1.2.bin");
+  EXPECT_EQ(paths.idx, "out/web.v1.2.idx");
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

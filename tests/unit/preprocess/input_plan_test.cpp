@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input_plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/io/unique_fd.hpp>
+
+#include "support/packed.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class InputPlan : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void add(const std::string& name, const std::string& contents = "{}\n") const {
+    test::write_text(folder_ / name, contents);
+  }
+
+  // The names of the planned files, without the folder.
+  std::vector<std::string> names(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> out;
+    for (const input_file& file : plan_inputs(arguments)) {
+      EXPECT_EQ(file.path.parent_path(), folder_.path());
+      out.push_back(file.path.filename().string());
+    }
+    return out;
+  }
+
+  std::string config_message(const std::string& argument) const {
+    try {
+      (void)plan_inputs(std::vector<std::string>{argument});
+    } catch (const config_error& e) {
+      return e.what();
+    }
+    return "no config_error";
+  }
+
+  int io_code(const std::string& argument) const {
+    try {
+      (void)plan_inputs(std::vector<std::string>{argument});
+    } catch (const io_error& e) {
+      EXPECT_EQ(e.path(), argument);
+      return e.code();
+    }
+    return 0;
+  }
+
+  compression packing(const std::string& name) const {
+    return plan_inputs(std::vector<std::string>{path(name)}).at(0).packing;
+  }
+
+  test::temp_folder folder_;
+};
+
+TEST_F(InputPlan, KeepsTheOrderAndTheRepetitionsOfNames) {
+  for (const char* name : {"a", "b"}) add(name);
+  EXPECT_THAT(names({path("b"), path("a"), path("b")}), ElementsAre("b", "a", "b"));
+}
+
+// Megatron takes a glob in the order of the folder, so two machines give two datasets.
+TEST_F(InputPlan, SortsTheMatchesOfAPatternByByteValue) {
+  for (const char* name : {"p_10", "p_2", "p_1", "p_B", "p_a", "p_\xC3\xA4"}) add(name);
+  EXPECT_THAT(names({path("p_*")}), ElementsAre("p_1", "p_10", "p_2", "p_B", "p_a", "p_\xC3\xA4"));
+}
+
+TEST_F(InputPlan, SortsWithinAPatternOnly) {
+  for (const char* name : {"a1", "a2", "b1", "b2"}) add(name);
+  EXPECT_THAT(names({path("b?"), path("a[12]"), path("a1")}),
+              ElementsAre("b1", "b2", "a1", "a2", "a1"));
+}
+
+// A downloaded file may well be called "data[1].jsonl"; the shell passes it on unquoted.
+TEST_F(InputPlan, TakesAnExistingFileWhateverItsName) {
+  for (const char* name : {"d[1]", "d1", "what?", "st*r", "stxr"}) add(name);
+  EXPECT_THAT(names({path("d[1]")}), ElementsAre("d[1]"));
+  EXPECT_THAT(names({path("st*r")}), ElementsAre("st*r"));
+  EXPECT_THAT(names({path("what?")}), ElementsAre("what?"));
+}
+
+TEST_F(InputPlan, NamesAPatternThatMatchesNothing) {
+  EXPECT_THAT(config_message(path("*.jsonl")),
+              testing::AllOf(HasSubstr(path("*.jsonl")), HasSubstr("matches")));
+}
+
+TEST_F(InputPlan, RefusesAMissingFile) {
+  EXPECT_EQ(io_code(path("none")), ENOENT);
+}
+
+TEST_F(InputPlan, RefusesAFolder) {
+  std::filesystem::create_directory(folder_ / "folder");
+  EXPECT_EQ(io_code(path("folder")), EISDIR);
+}
+
+TEST_F(InputPlan, RefusesAFolderAmongTheMatchesOfAPattern) {
+  add("x1");
+  std::filesystem::create_directory(folder_ / "x2");
+  EXPECT_THROW((void)names({path("x*")}), io_error);
+}
+
+// A dangling link among the matches is a missing shard, not one shard fewer.
+TEST_F(InputPlan, RefusesALinkToNothing) {
+  add("x1");
+  std::filesystem::create_symlink("gone", folder_ / "x2");
+  EXPECT_THROW((void)names({path("x*")}), io_error);
+}
+
+TEST_F(InputPlan, RefusesAFileThatMayNotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  add("secret");
+  std::filesystem::permissions(folder_ / "secret", std::filesystem::perms::none);
+  EXPECT_EQ(io_code(path("secret")), EACCES);
+}
+
+TEST_F(InputPlan, TellsThePackingByTheFirstBytes) {
+  add("plain", "{\"text\": \"a\"}\n");
+  add("gz", test::gzip("{}"));
+  add("zst", test::zstd("{}"));
+  add("skippable", test::zstd_skippable("s") + test::zstd("{}"));
+  add("jsonl_in_name.jsonl", test::gzip("{}"));
+  EXPECT_EQ(packing("plain"), compression::none);
+  EXPECT_EQ(packing("gz"), compression::gzip);
+  EXPECT_EQ(packing("zst"), compression::zstd);
+  EXPECT_EQ(packing("skippable"), compression::zstd);
+  EXPECT_EQ(packing("jsonl_in_name.jsonl"), compression::gzip);
+}
+
+// Sixteen magic numbers begin a skippable frame.
+TEST_F(InputPlan, KnowsEverySkippableFrame) {
+  for (char low = 0x50; low < 0x60; ++low) {
+    add("s", std::string(1, low) + "\x2A\x4D\x18");
+    EXPECT_EQ(packing("s"), compression::zstd) << int{low};
+  }
+  for (const char low : {char{0x4F}, char{0x60}}) {
+    add("s", std::string(1, low) + "\x2A\x4D\x18");
+    EXPECT_EQ(packing("s"), compression::none) << int{low};
+  }
+}
+
+TEST_F(InputPlan, TakesFilesTooShortForAMagicNumber) {
+  for (const std::string contents : {"", "{", "\x1F", "\x28\xB5\x2F"}) {
+    add("short", contents);
+    EXPECT_EQ(packing("short"), compression::none) << testing::PrintToString(contents);
+  }
+}
+
+// An unpacked file that kept its name, or half a download: reading it as text would tell of bad
+// JSON on line 1.
+TEST_F(InputPlan, RefusesAPackedNameOnOtherBytes) {
+  for (const char* name : {"a.gz", "a.jsonl.zst"}) {
+    add(name, "{}\n");
+    EXPECT_THAT(config_message(path(name)),
+                testing::AllOf(HasSubstr(path(name)), HasSubstr("first bytes")));
+  }
+  add("b.gz", test::zstd("{}"));
+  EXPECT_THAT(config_message(path("b.gz")), HasSubstr("1f 8b"));
+  add("b.zst", test::gzip("{}"));
+  EXPECT_THAT(config_message(path("b.zst")), HasSubstr("28 b5 2f fd"));
+  add("c.gz", "\x1F");
+  EXPECT_THAT(config_message(path("c.gz")), HasSubstr("1f 8b"));
+}
+
+// Python's gzip module reads nothing from such a file, without an error.
+TEST_F(InputPlan, TakesAnEmptyFileOfAnyName) {
+  for (const char* name : {"e.gz", "e.zst", "e.jsonl"}) {
+    add(name, "");
+    EXPECT_EQ(packing(name), compression::none);
+  }
+}
+
+TEST_F(InputPlan, TellsTheSizeOnDisk) {
+  add("a", "12345");
+  EXPECT_EQ(plan_inputs(std::vector<std::string>{path("a")}).at(0).size_bytes, 5U);
+}
+
+// To open a FIFO and close it again takes its writer down: what that wrote is lost, and the open
+// for reading then waits for ever.
+TEST_F(InputPlan, DoesNotOpenAFifo) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  auto planned = std::async(std::launch::async,
+                            [&] { return plan_inputs(std::vector<std::string>{path("fifo")}); });
+  const bool prompt = planned.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+  EXPECT_TRUE(prompt) << "it waits for a writer";
+  if (!prompt) const io::unique_fd rescue(::open(path("fifo").c_str(), O_RDWR | O_NONBLOCK));
+  const auto files = planned.get();
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files[0].size_bytes, 0U);
+  EXPECT_EQ(files[0].packing, compression::none);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

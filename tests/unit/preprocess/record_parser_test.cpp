@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record_parser.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "exact_json.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using namespace std::string_literals;
+using testing::ElementsAre;
+
+// Lines of every outcome; what each must give is told by the tests of exact_json.
+const std::vector<std::string> lines = {
+    R"({"text":"a"})",
+    R"( {"text":"a"} )",
+    R"({"text":["a","","\u00e9"]})",
+    R"({"text":[]})",
+    R"({"text":""})",
+    R"({"text":"\u0000\"\\\/\b\f\n\r\t\uffff\ud83d\ude00"})",
+    "{\"text\":\"\u00e9\u4e2d\U0001F600\x7f\u2028\"}",
+    R"({"id":1,"text":"a","meta":{"text":"b","n":[1,2.5,-3e10,true,null]}})",
+    R"({"\u0074ext":"a"})",
+    R"({"text":"a","text":"b"})",
+    R"({"text":1,"text":"b"})",
+    R"({"text":"a","text":1})",
+    R"({"text":["a",1],"text":["b"]})",
+    R"({"text":"a","n":NaN,"m":-Infinity,"o":1e400,"p":18446744073709551616})",
+    R"({"text":"a","n":)" + std::string(4300, '9') + "}",
+    R"({"text":"a","n":)" + std::string(4301, '9') + "}",
+    R"({"text":"a","n":1.)" + std::string(5000, '9') + "}",
+    R"({"text":"\ud83d"})",
+    R"({"text":["\ud83d\ud83d\ude00","\udc00\ud800"],"other":"\ud800"})",
+    R"({"text":"a","\ud800":1,"text\udc00":2})",
+    "\uFEFF{\"text\":\"a\"}",
+    "{\"text\":\"a\",\"b\":\"\xED\xA0\x80\"}",
+    "{\"text\":\"\xFF\"}",
+    "{\"text\":\"a\nb\"}",
+    "{\"text\":\"a\"}\0"s,
+    "{\"text\":\"a\"\f}",
+    R"({"text":"a",})",
+    R"({"text":"a"}})",
+    R"({"text":"a"} 1)",
+    R"({"text":"a")",
+    R"({"text":"a)",
+    R"({"text":"a","n":01})",
+    R"({"text":"a","n":1.})",
+    R"({"text":"a","n":+1})",
+    R"({"text":"a","n":"\x"})",
+    R"({'text':'a'})",
+    R"({"text":"a"/**/})",
+    R"(["text"])",
+    R"("text")",
+    "12",
+    "true",
+    "null",
+    "",
+    " ",
+    "{}",
+    R"({"Text":"a"})",
+    R"({"text":null})",
+    R"({"text":{"text":"a"}})",
+    R"({"text":["a",["b"]]})",
+};
+
+// A line with `record_parser::padding_bytes` of a chosen byte behind it, and not one more.
+class padded_line {
+ public:
+  padded_line(std::string_view line, char padding)
+      : size_(line.size()), bytes_(new char[size_ + record_parser::padding_bytes]) {
+    std::ranges::copy(line, bytes_.get());
+    std::fill_n(bytes_.get() + size_, record_parser::padding_bytes, padding);
+  }
+  operator std::string_view() const { return {bytes_.get(), size_}; }
+
+ private:
+  std::size_t size_;
+  std::unique_ptr<char[]> bytes_;
+};
+
+void expect_both_agree(record_parser& parser, exact_json& exact, std::string_view line,
+                       char padding) {
+  const padded_line padded(line, padding);
+  const auto fault = parser.parse(padded);
+  const auto expected = exact.parse(line);
+  const std::string shown = testing::PrintToString(std::string(line.substr(0, 200)));
+  ASSERT_EQ(fault.has_value(), expected.has_value()) << shown;
+  if (fault) {
+    EXPECT_EQ(fault->kind, expected->kind) << shown;
+    EXPECT_EQ(fault->offset_bytes, expected->offset_bytes) << shown;
+    EXPECT_EQ(fault->what, expected->what) << shown;
+    return;
+  }
+  for (std::size_t key = 0; key < exact.keys().size(); ++key) {
+    ASSERT_THAT(parser.texts(key), testing::ElementsAreArray(exact.texts(key))) << shown;
+  }
+  ASSERT_EQ(parser.lone_surrogates(), exact.lone_surrogates()) << shown;
+}
+
+TEST(RecordParser, BothWaysAgreeWhateverStandsBehindTheLine) {
+  record_parser parser({"text"});
+  exact_json exact({"text"});
+  for (const std::string& line : lines) {
+    for (const char padding : {'\0', ' ', '"', '}', '1', '\\', '\xFF'}) {
+      expect_both_agree(parser, exact, line, padding);
+    }
+  }
+}
+
+TEST(RecordParser, BothWaysAgreeOnEveryCutAndEveryChangedByte) {
+  record_parser parser({"text", "b"});
+  exact_json exact({"text", "b"});
+  const std::string line =
+      "{\"text\": [\"a\\u00e9\\ud83d\\ude00 \u00e9\", \"\"], \"n\": [-1.5e+3, true, null, {}], "
+      "\"b\": "
+      "\"\\\\\"}";
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    expect_both_agree(parser, exact, line.substr(0, at), '"');
+    std::string changed = line;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      changed[at] = static_cast<char>(byte);
+      expect_both_agree(parser, exact, changed, '}');
+    }
+  }
+}
+
+// What record_parser relies on: simdjson never takes half of a pair.
+TEST(RecordParser, BothWaysAgreeOnEscapedSurrogates) {
+  record_parser parser({"text"});
+  exact_json exact({"text"});
+  char line[64];
+  for (const unsigned first : {0x0041U, 0xD7FFU, 0xD800U, 0xDBFFU, 0xDC00U, 0xDFFFU, 0xE000U}) {
+    for (unsigned second = 0; second < 0x10000; second += second < 0xD700 ? 251 : 1) {
+      const int size =
+          std::snprintf(line, sizeof line, R"({"text":"\u%04x\u%04X"})", first, second);
+      expect_both_agree(parser, exact, {line, static_cast<std::size_t>(size)}, '0');
+    }
+  }
+}
+
+TEST(RecordParser, BothWaysAgreeOnNestingAboutTheLimit) {
+  record_parser parser({"text"});
+  exact_json exact({"text"});
+  for (std::size_t levels = max_nesting - 4; levels < max_nesting + 4; ++levels) {
+    for (const std::string core : {"", "1", "{}", "[]"}) {
+      const std::string line =
+          R"({"text":"a","n":)" + std::string(levels, '[') + core + std::string(levels, ']') + "}";
+      expect_both_agree(parser, exact, line, ' ');
+    }
+  }
+  record_parser other({"text"});
+  EXPECT_FALSE(other.parse(padded_line(
+      R"({"text":"a","n":)" + std::string(994, '[') + std::string(994, ']') + "}", ' ')));
+  EXPECT_TRUE(other.parse(padded_line(
+      R"({"text":"a","n":)" + std::string(995, '[') + std::string(995, ']') + "}", ' ')));
+}
+
+TEST(RecordParser, LinesMayBeOfAnyLength) {
+  record_parser parser({"text"});
+  exact_json exact({"text"});
+  const std::size_t sizes[] = {0, 1, 100, 16'000, 17'000, 100, 1'048'560, 1'048'570, 5'000'000, 7};
+  for (const std::size_t size : sizes) {
+    std::string text(size, 'a');
+    if (size > 8) text.replace(size / 2, 2, "\\n");
+    expect_both_agree(parser, exact, R"({"text":")" + text + R"("})", '"');
+  }
+}
+
+TEST(RecordParser, TakesSeveralKeysInTheOrderInWhichTheyWereGiven) {
+  record_parser parser({"b", "a", ""});
+  const padded_line line(R"({"a":["1","2"],"c":0,"":"3","b":"\u0034"})", ' ');
+  ASSERT_FALSE(parser.parse(line));
+  EXPECT_THAT(parser.texts(0), ElementsAre("4"));
+  EXPECT_THAT(parser.texts(1), ElementsAre("1", "2"));
+  EXPECT_THAT(parser.texts(2), ElementsAre("3"));
+  // One bad key makes a bad record.
+  const auto fault = parser.parse(padded_line(R"({"a":"1","b":"2"})", ' '));
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->kind, fault_kind::missing_key);
+  EXPECT_EQ(fault->offset_bytes, 16U);
+  EXPECT_EQ(fault->what, R"(key "" is missing)");
+}
+
+TEST(RecordParser, CountsTheLoneSurrogatesOfTheLastRecordOnly) {
+  record_parser parser({"text"});
+  ASSERT_FALSE(parser.parse(padded_line(R"({"text":"\ud800a\udc00","b":"\ud800"})", ' ')));
+  EXPECT_EQ(parser.lone_surrogates(), 2);
+  EXPECT_THAT(parser.texts(0), ElementsAre("\uFFFDa\uFFFD"));
+  ASSERT_FALSE(parser.parse(padded_line(R"({"text":"a"})", ' ')));
+  EXPECT_EQ(parser.lone_surrogates(), 0);
+}
+
+TEST(RecordParser, TextsOutliveTheLine) {
+  record_parser parser({"text"});
+  for (const std::string text : {"plain", R"(\ud800)"}) {  // either way
+    { ASSERT_FALSE(parser.parse(padded_line(R"({"text":")" + text + R"("})", ' '))); }
+    EXPECT_THAT(parser.texts(0), ElementsAre(text == "plain" ? "plain" : "\uFFFD"));
+  }
+}
+
+TEST(RecordParser, CanBeMoved) {
+  record_parser parser({"text"});
+  const padded_line line(R"({"text":"a"})", ' ');
+  ASSERT_FALSE(parser.parse(line));
+  record_parser moved(std::move(parser));
+  EXPECT_THAT(moved.texts(0), ElementsAre("a"));
+  EXPECT_FALSE(moved.parse(line));
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

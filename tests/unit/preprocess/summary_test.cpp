@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "summary.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <simdjson.h>
+
+#include <string>
+#include <string_view>
+
+namespace millrace::preprocess {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+run_summary example() {
+  run_summary s;
+  s.counts.lines = 10;
+  s.counts.blank_lines = 2;
+  s.counts.documents = 5;
+  s.counts.empty_documents = 1;
+  s.counts.lone_surrogates = 4;
+  s.counts.text_bytes = 1'000'000'000'000;
+  s.counts.bad_records = {1, 2, 3, 4, 5, 6};
+  s.outputs = {{.prefix = "out/we\"b\n_a_document",
+                .sequences = 7,
+                .documents = 5,
+                .tokens = 100,
+                .bin_bytes = 200},
+               {.prefix = "out/b\xFF", .sequences = 8, .documents = 5, .tokens = 11}};
+  s.dtype = "uint16";
+  s.input_files = 3;
+  s.input_bytes = 2'000'000;
+  s.read_bytes = 1'000'000;
+  s.seconds = 0.00001;
+  s.cpu_seconds = 1.5;
+  s.peak_rss_bytes = 12'345'678;
+  s.workers = 7;
+  return s;
+}
+
+class SummaryJson : public testing::Test {
+ protected:
+  void SetUp() override {
+    text_ = to_json(example());
+    ASSERT_EQ(parser_.parse(text_).get(json_), simdjson::SUCCESS) << text_;
+  }
+  std::int64_t number(std::string_view pointer) const {
+    std::int64_t value = -1;
+    EXPECT_EQ(json_.at_pointer(pointer).get(value), simdjson::SUCCESS) << pointer;
+    return value;
+  }
+  std::string string(std::string_view pointer) const {
+    std::string_view value;
+    EXPECT_EQ(json_.at_pointer(pointer).get(value), simdjson::SUCCESS) << pointer;
+    return std::string(value);
+  }
+  double real(std::string_view pointer) const {
+    double value = -1;
+    EXPECT_EQ(json_.at_pointer(pointer).get(value), simdjson::SUCCESS) << pointer;
+    return value;
+  }
+
+  std::string text_;
+  simdjson::dom::parser parser_;
+  simdjson::dom::element json_;
+};
+
+// Whoever reads it reads a line.
+TEST_F(SummaryJson, IsOneLine) {
+  EXPECT_EQ(text_.find('\n'), text_.size() - 1);
+}
+
+TEST_F(SummaryJson, HoldsEveryCount) {
+  EXPECT_EQ(number("/documents"), 5);
+  EXPECT_EQ(number("/tokens"), 111) << "over all keys";
+  EXPECT_EQ(number("/lines"), 10);
+  EXPECT_EQ(number("/blank_lines"), 2);
+  EXPECT_EQ(number("/empty_documents"), 1);
+  EXPECT_EQ(number("/lone_surrogates"), 4);
+  EXPECT_EQ(number("/input_files"), 3);
+  EXPECT_EQ(number("/input_bytes"), 2'000'000);
+  EXPECT_EQ(number("/read_bytes"), 1'000'000);
+  EXPECT_EQ(number("/text_bytes"), 1'000'000'000'000);
+  EXPECT_EQ(number("/workers"), 7);
+  EXPECT_EQ(number("/peak_rss_bytes"), 12'345'678);
+  EXPECT_EQ(real("/seconds"), 0.00001);
+  EXPECT_EQ(real("/cpu_seconds"), 1.5);
+  EXPECT_EQ(string("/dtype"), "uint16");
+}
+
+TEST_F(SummaryJson, NamesTheKindsOfBadRecords) {
+  std::int64_t expected = 1;
+  for (const char* kind : {"invalid_utf8", "invalid_json", "not_an_object", "missing_key",
+                           "wrong_type", "not_encodable"}) {
+    EXPECT_EQ(number(std::string("/bad_records/") + kind), expected++);
+  }
+}
+
+TEST_F(SummaryJson, HoldsEachOutput) {
+  EXPECT_EQ(string("/outputs/0/prefix"), "out/we\"b\n_a_document");
+  EXPECT_EQ(number("/outputs/0/sequences"), 7);
+  EXPECT_EQ(number("/outputs/0/documents"), 5);
+  EXPECT_EQ(number("/outputs/0/tokens"), 100);
+  EXPECT_EQ(number("/outputs/0/bin_bytes"), 200);
+  EXPECT_EQ(number("/outputs/1/tokens"), 11);
+}
+
+// A path is bytes; the answer must be JSON all the same.
+TEST_F(SummaryJson, ReplacesBytesOfAPathThatAreNotUtf8) {
+  EXPECT_EQ(string("/outputs/1/prefix"), "out/b\xEF\xBF\xBD");
+}
+
+TEST(SummaryJsonOf, NothingIsJsonToo) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  EXPECT_EQ(parser.parse(to_json({})).get(json), simdjson::SUCCESS);
+}
+
+TEST(SummaryText, TellsOfWhatWasFound) {
+  const std::string text = describe(example());
+  EXPECT_THAT(text, HasSubstr("5 documents, 111 tokens (uint16) from 2.0 MB in 3 files\n"));
+  EXPECT_THAT(text, HasSubstr("2 blank lines skipped\n"));
+  EXPECT_THAT(text, HasSubstr("1 empty document\n"));
+  EXPECT_THAT(text, HasSubstr("4 lone surrogates replaced by U+FFFD\n"));
+  EXPECT_THAT(text, HasSubstr("1 bad record skipped: invalid_utf8\n"));
+  EXPECT_THAT(text, HasSubstr("6 bad records skipped: not_encodable\n"));
+}
+
+// A clean run has three things to say.
+TEST(SummaryText, DoesNotTellOfWhatWasNotFound) {
+  run_summary s;
+  s.counts.documents = 5;
+  const std::string text = describe(s);
+  for (const char* word : {"blank", "empty", "surrogate", "bad", "inf", "nan"}) {
+    EXPECT_THAT(text, Not(HasSubstr(word)));
+  }
+}
+
+TEST(MeasureProcess, FillsInTimeAndMemory) {
+  run_summary s;
+  measure_process(s);
+  EXPECT_GT(s.peak_rss_bytes, 1U << 20) << "this process has more than a MiB";
+  EXPECT_GE(s.cpu_seconds, 0);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
