@@ -53,7 +53,7 @@ class no_ids_tokenizer final : public tokenizer::tokenizer {
 
 int measure(int argc, char** argv) {
   if (argc < 4) {
-    throw millrace::command::usage_error("expected WORKERS OUTPUT_PREFIX FILE ...");
+    throw millrace::command::usage_error("too few arguments");
   }
   preprocess::run_options options;
   options.workers = std::atoi(argv[1]);
@@ -69,6 +69,7 @@ int measure(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return millrace::command::run_command("bench_preprocess_ceiling",
-                                        [&] { return measure(argc, argv); });
+  return millrace::command::run_command(
+      "bench_preprocess_ceiling", "usage: bench_preprocess_ceiling WORKERS OUTPUT_PREFIX FILE ...",
+      [&] { return measure(argc, argv); });
 }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/batch_loader.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/loader/stored_tokens.hpp"
+
+namespace millrace::loader {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// A dataset that ends with the statement cannot be read from.
+static_assert(!std::is_constructible_v<batch_loader, dataset::indexed_dataset, loader_options>);
+static_assert(!std::is_copy_constructible_v<batch_loader>);
+
+/// Streams to the end and compares everything with the model.
+template <class T>
+void expect_run(const test::stored_tokens<T>& stored, const loader_options& options) {
+  batch_loader loader(stored.data(), options);
+  const auto expected = static_cast<std::int64_t>(stored.samples(options).size());
+  const std::int64_t step = options.world_size * options.batch_size;
+  EXPECT_EQ(loader.micro_batches(), expected);
+  for (std::int64_t m = 0; m < expected; ++m) {
+    EXPECT_EQ(loader.consumed_samples(), options.consumed_samples + m * step);
+    const auto batch = loader.next();
+    ASSERT_TRUE(batch.has_value());
+    stored.expect_batch(*batch, options, m);
+  }
+  EXPECT_EQ(loader.consumed_samples(), options.consumed_samples + expected * step);
+  EXPECT_FALSE(loader.next().has_value());
+  EXPECT_FALSE(loader.next().has_value());
+}
+
+template <class T>
+class BatchLoaderOf : public testing::Test {};
+using Integers = testing::Types<std::uint8_t, std::int8_t, std::int16_t, std::uint16_t,
+                                std::int32_t, std::int64_t>;
+TYPED_TEST_SUITE(BatchLoaderOf, Integers);
+
+TYPED_TEST(BatchLoaderOf, ServesTheWindowsOfEveryIntegerType) {
+  const test::stored_tokens<TypeParam> stored(700);
+  expect_run(stored, {.batch_size = 4, .seq_len = 13});
+}
+
+TEST(BatchLoader, ServesTheSmallestThereIs) {
+  expect_run(test::stored_tokens(2), {.batch_size = 1, .seq_len = 1});
+  expect_run(test::stored_tokens(257), {.batch_size = 1, .seq_len = 256});
+}
+
+TEST(BatchLoader, ServesTheSameWhateverItLooksAhead) {
+  const test::stored_tokens stored(400);
+  for (std::int64_t look_ahead = 1; look_ahead <= 5; ++look_ahead) {
+    SCOPED_TRACE(testing::Message() << "look_ahead " << look_ahead);
+    expect_run(stored, {.batch_size = 3, .seq_len = 10, .look_ahead = look_ahead});
+  }
+  expect_run(stored, {.batch_size = 3, .seq_len = 10, .look_ahead = 1024});
+}
+
+TEST(BatchLoader, GoesOnFromWhereverItStopped) {
+  const test::stored_tokens stored(200);
+  const loader_options whole = {.batch_size = 2, .seq_len = 6, .rank = 1, .world_size = 2};
+  batch_loader reference(stored.data(), whole);
+  for (std::int64_t k = 0; k <= reference.micro_batches(); ++k) {
+    SCOPED_TRACE(testing::Message() << "stopped after " << k);
+    batch_loader before(stored.data(), whole);
+    for (std::int64_t m = 0; m < k; ++m) ASSERT_TRUE(before.next().has_value());
+
+    loader_options rest = whole;
+    rest.consumed_samples = before.consumed_samples();
+    batch_loader after(stored.data(), rest);
+    ASSERT_EQ(after.micro_batches(), reference.micro_batches() - k);
+    while (const auto batch = after.next()) {
+      stored.expect_contents(*batch, whole, k + batch->micro_batch());
+    }
+    expect_run(stored, rest);
+  }
+}
+
+// The global batch of a step is the same samples in the same order, however many share it.
+TEST(BatchLoader, DealsTheSameStepsToAnyNumberOfRanks) {
+  const test::stored_tokens stored(1300);  // 259 windows: six steps of 42, and 7 left over
+  for (const std::int64_t world_size : {1, 2, 3, 7}) {
+    SCOPED_TRACE(testing::Message() << world_size << " ranks");
+    const std::int64_t rows = 42 / world_size;
+    for (std::int64_t rank = 0; rank < world_size; ++rank) {
+      batch_loader loader(
+          stored.data(),
+          {.batch_size = rows, .seq_len = 5, .rank = rank, .world_size = world_size});
+      ASSERT_EQ(loader.micro_batches(), 6);
+      for (std::int64_t step = 0; step < 6; ++step) {
+        EXPECT_EQ(loader.next()->first_sample(), step * 42 + rank * rows);
+        EXPECT_EQ(loader.consumed_samples(), (step + 1) * 42);
+      }
+      expect_run(stored,
+                 {.batch_size = rows, .seq_len = 5, .rank = rank, .world_size = world_size});
+    }
+  }
+}
+
+TEST(BatchLoader, RefusesToServeWhenEverySlotIsHeld) {
+  const test::stored_tokens stored(500);
+  for (std::int64_t look_ahead = 1; look_ahead <= 3; ++look_ahead) {
+    const loader_options options = {.batch_size = 2, .seq_len = 8, .look_ahead = look_ahead};
+    batch_loader loader(stored.data(), options);
+    std::vector<std::optional<batch>> held;
+    for (std::int64_t m = 0; m < look_ahead + 2; ++m) held.push_back(loader.next());
+    const std::int64_t consumed = loader.consumed_samples();
+    try {
+      loader.next();
+      FAIL() << "served";
+    } catch (const config_error& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("all " + std::to_string(held.size()) + " batches"),
+                                  HasSubstr("look_ahead is " + std::to_string(look_ahead))));
+    }
+    EXPECT_EQ(loader.consumed_samples(), consumed);
+
+    held[1].reset();
+    stored.expect_batch(*loader.next(), options, look_ahead + 2);
+    stored.expect_batch(*held[0], options, 0);
+  }
+}
+
+// A slot released on another thread before the call is there for the call: no false refusal.
+TEST(BatchLoader, SeesEveryReleaseThatCameBefore) {
+  const test::stored_tokens stored(20000);
+  batch_loader loader(stored.data(), {.batch_size = 1, .seq_len = 4, .look_ahead = 1});
+  std::vector<batch> held;
+  for (int i = 0; i < 3; ++i) held.push_back(std::move(*loader.next()));
+
+  std::atomic<batch*> handed = nullptr;
+  std::jthread other([&handed](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (batch* b = handed.load()) {
+        { const batch taken = std::move(*b); }
+        handed = nullptr;
+      }
+      std::this_thread::yield();
+    }
+  });
+  for (std::size_t i = 0; i < 2000; ++i) {
+    handed = &held[i % 3];
+    while (handed.load() != nullptr) std::this_thread::yield();
+    ASSERT_NO_THROW(held[i % 3] = std::move(*loader.next()));
+  }
+}
+
+// A caller that keeps a short run whole is at its end, not in error.
+TEST(BatchLoader, EndsEvenWhenEveryBatchIsHeld) {
+  const test::stored_tokens stored(31);  // six windows of 5
+  for (const std::int64_t batch_size : {1, 2, 3, 6}) {
+    batch_loader loader(stored.data(), {.batch_size = batch_size, .seq_len = 5, .look_ahead = 4});
+    std::vector<batch> held;
+    while (auto batch = loader.next()) held.push_back(std::move(*batch));
+    EXPECT_EQ(static_cast<std::int64_t>(held.size()), 6 / batch_size);
+  }
+}
+
+TEST(BatchLoader, StopsAtAnyTime) {
+  const test::stored_tokens stored(5000);
+  for (std::int64_t taken = 0; taken < 40; ++taken) {
+    batch_loader loader(stored.data(), {.batch_size = 2, .seq_len = 32, .look_ahead = 3});
+    for (std::int64_t m = 0; m < taken; ++m) ASSERT_TRUE(loader.next().has_value());
+  }
+}
+
+TEST(BatchLoader, ServesNothingWhereNoStepIsWhole) {
+  const test::stored_tokens stored(100);
+  // Slots for these would not fit into memory: none are made.
+  expect_run(stored, {.batch_size = 2147483647, .seq_len = 99, .world_size = 2147483647});
+  expect_run(stored, {.batch_size = 10, .seq_len = 10});                        // 9 windows
+  expect_run(stored, {.batch_size = 1, .seq_len = 10, .consumed_samples = 9});  // all served
+  expect_run(stored, {.seq_len = 10, .rank = 9, .world_size = 10});             // 9 for 10
+  EXPECT_FALSE(batch_loader(stored.data(), {.seq_len = 10, .consumed_samples = 9}).next());
+}
+
+std::string refusal(const dataset::indexed_dataset& data, const loader_options& options) {
+  try {
+    batch_loader loader(data, options);
+  } catch (const config_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(BatchLoader, RefusesOptionsThatCannotBe) {
+  const test::stored_tokens stored(100);
+  EXPECT_THAT(refusal(stored.data(), {.batch_size = 0}), HasSubstr("batch_size is 0"));
+  EXPECT_THAT(refusal(stored.data(), {.seq_len = 0}), HasSubstr("seq_len is 0"));
+  EXPECT_THAT(refusal(stored.data(), {.rank = 1}), HasSubstr("rank is 1"));
+  EXPECT_THAT(refusal(stored.data(), {.world_size = 0}), HasSubstr("world_size is 0"));
+  EXPECT_THAT(refusal(stored.data(), {.consumed_samples = -1}), HasSubstr("consumed_samples is"));
+  EXPECT_THAT(refusal(stored.data(), {.look_ahead = 0}), HasSubstr("look_ahead is 0"));
+  EXPECT_THAT(refusal(stored.data(), {.seq_len = 10, .consumed_samples = 10}),
+              HasSubstr("consumed_samples is 10, expected at most 9"));
+}
+
+TEST(BatchLoader, RefusesADatasetOfLessThanOneWindow) {
+  EXPECT_THAT(refusal(test::stored_tokens(8).data(), {.seq_len = 8}), HasSubstr("has 8 tokens"));
+  EXPECT_THAT(refusal(test::stored_tokens(0).data(), {.seq_len = 1}), HasSubstr("has 0 tokens"));
+}
+
+TEST(BatchLoader, RefusesFloats) {
+  EXPECT_THAT(refusal(test::stored_tokens<float>(8).data(), {.seq_len = 2}), HasSubstr("float32"));
+  EXPECT_THAT(refusal(test::stored_tokens<double>(8).data(), {.seq_len = 2}), HasSubstr("float64"));
+}
+
+}  // namespace
+}  // namespace millrace::loader

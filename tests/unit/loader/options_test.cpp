@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/options.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::loader {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+TEST(Options, AreGoodAsTheyStand) {
+  EXPECT_NO_THROW(check({}));
+}
+
+TEST(Options, AreGoodAtTheEndsOfTheirRanges) {
+  EXPECT_NO_THROW(check({.batch_size = 2147483647,
+                         .seq_len = 2147483647,
+                         .rank = 2147483646,
+                         .world_size = 2147483647,
+                         .consumed_samples = most,
+                         .look_ahead = 1024}));
+  EXPECT_NO_THROW(check({.batch_size = 1, .seq_len = 1, .look_ahead = 1}));
+}
+
+TEST(Options, OutOfRangeAreNamedWithValueAndRange) {
+  struct wrong {
+    loader_options options;
+    std::string name_and_value;
+    std::string range;
+  };
+  const std::string int32 = "expected 1 to 2147483647";
+  const std::vector<wrong> cases = {
+      {{.batch_size = 0}, "batch_size is 0,", int32},
+      {{.batch_size = least}, "batch_size is -9223372036854775808,", int32},
+      {{.batch_size = 2147483648}, "batch_size is 2147483648,", int32},
+      {{.seq_len = 0}, "seq_len is 0,", int32},
+      {{.seq_len = -1}, "seq_len is -1,", int32},
+      {{.seq_len = most}, "seq_len is 9223372036854775807,", int32},
+      {{.world_size = 0}, "world_size is 0,", int32},
+      {{.world_size = 2147483648}, "world_size is 2147483648,", int32},
+      {{.rank = -1}, "rank is -1,", "expected 0 to world_size - 1, which is 0"},
+      {{.rank = 4, .world_size = 4}, "rank is 4,", "expected 0 to world_size - 1, which is 3"},
+      {{.consumed_samples = -1}, "consumed_samples is -1,", "expected 0 or more"},
+      {{.look_ahead = 0}, "look_ahead is 0,", "expected 1 to 1024"},
+      {{.look_ahead = 1025}, "look_ahead is 1025,", "expected 1 to 1024"},
+  };
+  for (const wrong& c : cases) {
+    try {
+      check(c.options);
+      ADD_FAILURE() << "accepted: " << c.name_and_value;
+    } catch (const config_error& e) {
+      EXPECT_THAT(e.what(), AllOf(StartsWith(c.name_and_value), HasSubstr(c.range)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::loader
