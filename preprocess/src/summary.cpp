@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -24,6 +25,17 @@ double per_second(double amount, double seconds) {
   return seconds > 0 ? amount / seconds : 0;
 }
 
+// VmHWM, not getrusage's ru_maxrss: that one starts with the memory of the program that called
+// exec.
+std::uint64_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::int64_t run_summary::tokens() const noexcept {
@@ -33,13 +45,13 @@ std::int64_t run_summary::tokens() const noexcept {
 }
 
 void measure_process(run_summary& summary) {
+  summary.peak_rss_bytes = peak_resident_bytes();
   struct ::rusage usage {};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return;
   const auto seconds = [](const ::timeval& t) {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
   };
   summary.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  summary.peak_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // it is in KiB
 }
 
 std::string describe(const run_summary& s) {
