@@ -9,10 +9,11 @@ std::optional<command_line> parse(const arguments& args, const po::options_descr
                                   const std::string& help) {
   command_line result;
   po::options_description options;
-  options.add(own).add_options()               //
-      ("json", po::bool_switch(&result.json))  //
-      ("help,h", po::bool_switch())            //
-      ("prefix", po::value<std::vector<std::string>>());
+  options.add(own);
+  auto add = options.add_options();
+  add("json", po::bool_switch(&result.json));
+  add("help,h", po::bool_switch());
+  add("prefix", po::value<std::vector<std::string>>());
   po::positional_options_description positions;
   positions.add("prefix", -1);
   // No abbreviations: a flag that is added later must not change what an old script means.

@@ -14,7 +14,7 @@
 
 #include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -140,37 +140,20 @@ std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
 
 po::options_description own_options() {
   po::options_description own;
-  own.add_options()                                  //
-      ("doc", po::value<std::int64_t>())             //
-      ("tokens", po::value<std::int64_t>())          //
-      ("all", po::bool_switch())                     //
-      ("tokenizer-type", po::value<std::string>())   //
-      ("tokenizer-model", po::value<std::string>())  //
-      ("vocab-file", po::value<std::string>())       //
-      ("merge-file", po::value<std::string>())       //
-      ("vocab-size", po::value<std::int64_t>());
+  auto add = own.add_options();
+  add("doc", po::value<std::int64_t>());
+  add("tokens", po::value<std::int64_t>());
+  add("all", po::bool_switch());
+  own.add(tokenizer::tokenizer_flags());
   return own;
 }
 
 /// The tokenizer that the flags name, or nothing.
 std::unique_ptr<tokenizer::tokenizer> find_tokenizer(const command_line& line) {
-  const auto type = line.find<std::string>("tokenizer-type");
-  if (!type) {
-    for (const char* flag : {"tokenizer-model", "vocab-file", "merge-file", "vocab-size"}) {
-      if (!line.values[flag].empty()) {
-        throw misuse(fmt::format("--{} says nothing without --tokenizer-type", flag), help);
-      }
-    }
-    return nullptr;
-  }
   try {
-    return tokenizer::make_tokenizer(
-        {.type = *type,
-         .model = line.find<std::string>("tokenizer-model").value_or(""),
-         .vocab_file = line.find<std::string>("vocab-file").value_or(""),
-         .merge_file = line.find<std::string>("merge-file").value_or(""),
-         .vocab_size = line.find<std::int64_t>("vocab-size")});
-  } catch (const config_error& e) {  // says which of the flags does not fit the others
+    const auto options = tokenizer::tokenizer_options_of(line.values);
+    return options ? tokenizer::open_tokenizer(*options) : nullptr;
+  } catch (const command::usage_error& e) {
     throw misuse(e.what(), help);
   }
 }
@@ -206,9 +189,8 @@ int show(const arguments& args) {
   command::answer(line->json ? as_json(data, found, tokenizer.get())
                              : as_text(data, found, tokenizer.get()));
   if (found.tokens_shown < found.tokens) {
-    // Not fmt::print, which throws where stderr is closed: a note is not worth a failure.
-    std::fprintf(stderr, "%s: showed %lld of %lld tokens; --all shows the rest\n", program_name,
-                 static_cast<long long>(found.tokens_shown), static_cast<long long>(found.tokens));
+    command::tell(fmt::format("{}: showed {} of {} tokens; --all shows the rest\n", program_name,
+                              found.tokens_shown, found.tokens));
   }
   return command::exit_done;
 }

@@ -21,13 +21,15 @@ constexpr const char* usage = "usage: merge_datasets --input DIR --output-prefix
 
 po::options_description flags() {
   po::options_description flags("Options");
-  flags.add_options()("input", po::value<std::string>()->value_name("DIR"),
-                      "folder of .bin/.idx pairs")(
-      "output-prefix", po::value<std::string>()->value_name("PREFIX"),
-      "writes PREFIX.bin and PREFIX.idx, in another folder")(
-      "multimodal", "keep the mode of each sequence")("overwrite",
-                                                      "replace the output if it exists")(
-      "json", "print the summary as JSON on stdout")("help", "this text")("version", "the version");
+  auto add = flags.add_options();
+  add("input", po::value<std::string>()->value_name("DIR"), "folder of .bin/.idx pairs");
+  add("output-prefix", po::value<std::string>()->value_name("PREFIX"),
+      "writes PREFIX.bin and PREFIX.idx, in another folder");
+  add("multimodal", "keep the mode of each sequence");
+  add("overwrite", "replace the output if it exists");
+  add("json", "print the summary as JSON on stdout");
+  add("help", "this text");
+  add("version", "the version");
   return flags;
 }
 

@@ -13,6 +13,7 @@
 
 #include <millrace/command/flags.hpp>
 #include <millrace/command/run_command.hpp>
+#include <millrace/tokenizer/tokenizer_flags.hpp>
 
 namespace millrace::preprocess {
 namespace {
@@ -37,49 +38,39 @@ po::typed_value<T>* value(const char* name) {
 
 po::options_description files_group() {
   po::options_description group("Files");
-  group.add_options()(
-      "input", value<std::vector<std::string>>("FILE ...")->multitoken(),
+  auto add = group.add_options();
+  add("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
       "JSON lines: plain, gzip or zstd; names and patterns such as 'data/*.jsonl', in this order, "
-      "the matches of a pattern sorted")(
-      "json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
-      "keys whose text to tokenize, each into a dataset of its own (default: text)")(
-      "output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx")(
-      "overwrite", "replace these files if they exist");
+      "the matches of a pattern sorted");
+  add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
+      "keys whose text to tokenize, each into a dataset of its own (default: text)");
+  add("output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx");
+  add("overwrite", "replace these files if they exist");
   return group;
 }
 
 po::options_description work_group() {
   po::options_description group("Work");
-  group.add_options()(
-      "append-eod", "end each document that is not empty with the tokenizer's end-of-document id")(
-      "on-bad-record", value<std::string>("fail|skip"),
+  auto add = group.add_options();
+  add("append-eod", "end each document that is not empty with the tokenizer's end-of-document id");
+  add("on-bad-record", value<std::string>("fail|skip"),
       "a line that is no JSON object with text under every key ends the run (default), or is "
-      "dropped and counted")("workers", value<int>("N"),
-                             "threads for all the work (default: the processors it may use); "
-                             "output does not depend on it")(
-      "log-interval", value<std::int64_t>("N"),
-      "documents between two progress lines, at most one a second (default: 1000)")(
-      "json", "print the summary as JSON on stdout");
-  return group;
-}
-
-po::options_description tokenizer_group() {
-  po::options_description group("Tokenizer");
-  group.add_options()(
-      "tokenizer-type", value<std::string>("TYPE"),
-      "ByteLevelTokenizer (default), GPT2BPETokenizer (--vocab-file, --merge-file) or "
-      "NullTokenizer (--vocab-size)")("tokenizer-model", value<std::string>("FILE"),
-                                      "for types that are one file")(
-      "vocab-file", value<std::string>("FILE"), "vocab.json")(
-      "merge-file", value<std::string>("FILE"), "merges.txt")(
-      "vocab-size", value<std::int64_t>("N"), "for types without a vocabulary of their own");
+      "dropped and counted");
+  add("workers", value<int>("N"),
+      "threads for all the work (default: the processors it may use); output does not depend on "
+      "it");
+  add("log-interval", value<std::int64_t>("N"),
+      "documents between two progress lines, at most one a second (default: 1000)");
+  add("json", "print the summary as JSON on stdout");
   return group;
 }
 
 po::options_description all_groups() {
   po::options_description all;
-  all.add(files_group()).add(work_group()).add(tokenizer_group());
-  all.add_options()("help", "this text")("version", "the version");
+  all.add(files_group()).add(work_group()).add(tokenizer::tokenizer_flags());
+  auto add = all.add_options();
+  add("help", "this text");
+  add("version", "the version");
   return all;
 }
 
@@ -106,23 +97,6 @@ bool take(const po::variables_map& given, const char* name, To& to) {
   if (given.count(name) == 0) return false;
   to = given[name].as<T>();
   return true;
-}
-
-void take_tokenizer(const po::variables_map& given, tokenizer::tokenizer_options& to) {
-  const bool typed = take<std::string>(given, "tokenizer-type", to.type);
-  take<std::string>(given, "tokenizer-model", to.model);
-  take<std::string>(given, "vocab-file", to.vocab_file);
-  take<std::string>(given, "merge-file", to.merge_file);
-  take<std::int64_t>(given, "vocab-size", to.vocab_size);
-  if (typed) return;
-  for (const char* flag : {"tokenizer-model", "vocab-file", "merge-file", "vocab-size"}) {
-    if (given.count(flag) != 0) {
-      throw usage_error(
-          fmt::format("--{} is given without --tokenizer-type, which says how to "
-                      "use it, e.g. GPT2BPETokenizer",
-                      flag));
-    }
-  }
 }
 
 void take_run(const po::variables_map& given, run_options& run) {
@@ -169,7 +143,7 @@ command_line parse_command_line(int argc, const char* const* argv) {
   if (line.log_interval < 1) {
     throw usage_error(fmt::format("--log-interval {}: expected 1 or more", line.log_interval));
   }
-  take_tokenizer(given, line.tokenizer);
+  line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
   take_run(given, line.run);
   return line;
 }
@@ -183,7 +157,9 @@ std::string help_text() {
           "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
           "merges.txt\n"
           "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
-       << all_groups() << "\nExit codes: 0 done, 1 failed, 2 wrong flags.\n";
+       << all_groups()
+       << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
+          "Exit codes: 0 done, 1 failed, 2 wrong flags.\n";
   return text.str();
 }
 

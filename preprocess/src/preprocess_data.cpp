@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <memory>
+#include <cstdint>
 
 #include <millrace/command/run_command.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input_plan.hpp"
 #include "options.hpp"
@@ -14,16 +14,6 @@ namespace {
 
 namespace command = millrace::command;
 namespace preprocess = millrace::preprocess;
-namespace tokenizer = millrace::tokenizer;
-
-// Which options a type takes is a matter of the command line; what its files hold is not.
-std::unique_ptr<tokenizer::tokenizer> open_tokenizer(const tokenizer::tokenizer_options& options) {
-  try {
-    return tokenizer::make_tokenizer(options);
-  } catch (const millrace::config_error& e) {
-    throw command::usage_error(e.what());
-  }
-}
 
 int preprocess_data(int argc, const char* const* argv) {
   preprocess::command_line line = preprocess::parse_command_line(argc, argv);
@@ -35,7 +25,7 @@ int preprocess_data(int argc, const char* const* argv) {
     command::print_version("preprocess_data");
     return command::exit_done;
   }
-  const auto tokenizer = open_tokenizer(line.tokenizer);
+  const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
   line.run.inputs = preprocess::plan_inputs(line.inputs);
   std::uint64_t total_bytes = 0;
   for (const auto& input : line.run.inputs) total_bytes += input.size_bytes;
