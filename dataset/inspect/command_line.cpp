@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
+#include <millrace/command/flags.hpp>
+
 namespace millrace::inspect {
 
 namespace po = boost::program_options;
@@ -24,7 +26,12 @@ std::optional<command_line> parse(const arguments& args, const po::options_descr
         po::command_line_parser(args).options(options).positional(positions).style(style).run(),
         result.values);
     po::notify(result.values);
+    po::variables_map flags = result.values;
+    flags.erase("prefix");  // a name, and behind `--` it may look like a flag
+    command::refuse_flags_as_values(flags);
   } catch (const po::error& e) {
+    throw misuse(e.what(), help);
+  } catch (const command::usage_error& e) {
     throw misuse(e.what(), help);
   }
   if (result.values["help"].as<bool>()) {
@@ -39,7 +46,7 @@ std::optional<command_line> parse(const arguments& args, const po::options_descr
 }
 
 command::usage_error misuse(const std::string& what, const std::string& help) {
-  return command::usage_error(what + '\n' + help.substr(0, help.find("\n\n")));
+  return command::usage_error(what, help.substr(0, help.find("\n\n")));
 }
 
 }  // namespace millrace::inspect

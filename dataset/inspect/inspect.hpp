@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
+
+#include <millrace/command/text.hpp>
 
 /// The verbs of `inspect_dataset`, one file each: they parse, call a library, print.
 ///
@@ -15,11 +16,7 @@ namespace millrace::inspect {
 inline constexpr const char* program_name = "inspect_dataset";
 
 using arguments = std::vector<std::string>;
-
-/// "1 token", "2 tokens".
-inline std::string counted(std::int64_t count, const char* noun) {
-  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
-}
+using command::counted;
 
 int info(const arguments& args);
 int verify(const arguments& args);

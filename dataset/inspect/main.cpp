@@ -37,12 +37,8 @@ struct verb {
 };
 constexpr verb verbs[] = {{"info", info}, {"verify", verify}, {"show", show}};
 
-command::usage_error misuse(const std::string& what) {
-  return command::usage_error(what + '\n' + usage);
-}
-
 int run(arguments args) {
-  if (args.empty()) throw misuse("a verb and a PREFIX are missing");
+  if (args.empty()) throw command::usage_error("a verb and a PREFIX are missing");
   const std::string first = args.front();
   args.erase(args.begin());
   if (first == "--help" || first == "-h") {
@@ -55,7 +51,7 @@ int run(arguments args) {
   }
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
-    throw misuse("no verb '" + first + "', expected info, verify or show");
+    throw command::usage_error("no verb '" + first + "', expected info, verify or show");
   }
   return found->run(args);
 }
@@ -66,7 +62,7 @@ int run(arguments args) {
 
 int main(int argc, char** argv) {
   using namespace millrace;
-  return command::run_command(inspect::program_name, "", [&] {
+  return command::run_command(inspect::program_name, inspect::usage, [&] {
     // argc is 0 where the caller passed not even a name.
     return inspect::run(argc > 1 ? inspect::arguments(argv + 1, argv + argc)
                                  : inspect::arguments());

@@ -6,11 +6,17 @@
 //
 // PREFIX is what preprocess_data wrote with its default tokenizer, without .bin or .idx.
 
-#include <cstdlib>
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/loader/batch_loader.hpp>
@@ -46,16 +52,27 @@ void stream(const std::string& prefix, std::int64_t batches) {
   std::cout << "consumed_samples " << loader.consumed_samples() << '\n';
 }
 
+// The number that `text` is, if it is one from 0 on and nothing else.
+std::optional<std::int64_t> parse_count(std::string_view text) {
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end || count < 0) return std::nullopt;
+  return count;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool counted = argc == 4 && std::string(argv[2]) == "--batches";
-  if (argc != 2 && !counted) {
+  std::optional<std::int64_t> batches;
+  if (argc == 2) batches = 3;
+  if (argc == 4 && std::string_view(argv[2]) == "--batches") batches = parse_count(argv[3]);
+  if (!batches) {
     std::cerr << "usage: example_stream_batches PREFIX [--batches N]\n";
     return 2;
   }
   try {
-    stream(argv[1], counted ? std::atoll(argv[3]) : 3);
+    stream(argv[1], *batches);
   } catch (const std::exception& e) {
     std::cerr << "example_stream_batches: " << e.what() << '\n';
     return 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string_view>
 
@@ -46,12 +47,35 @@ bool block_reader::next(byte_block& block) {
 void block_reader::open_next() {
   source_ = open_input(inputs_[input_]);
   ended_ = false;
+  failure_ = nullptr;
   offset_ = 0;
   rest_.clear();
 }
 
+// Appends to a block that has `used` bytes until it has `target`, or the input ends or fails.
+std::size_t block_reader::append(byte_block& block, std::size_t used, std::size_t target) {
+  const bool at_start = offset_ == 0 && used == 0;
+  try {
+    while (used < target && !ended_) {
+      const std::size_t n = source_->read({block.buffer.data() + used, target - used});
+      ended_ = n == 0;
+      used += n;
+    }
+  } catch (...) {
+    // The lines before the damage come first: one of them may be bad, and is told then.
+    failure_ = std::current_exception();
+  }
+  const std::string_view text(reinterpret_cast<const char*>(block.buffer.data()), used);
+  if (!at_start || !text.starts_with(byte_order_mark)) return used;
+  used -= byte_order_mark.size();
+  std::memmove(block.buffer.data(), block.buffer.data() + byte_order_mark.size(), used);
+  offset_ = block.offset_bytes = byte_order_mark.size();
+  return used;
+}
+
 // Reads until `block` has a line end to cut at, or the input ends.
 void block_reader::fill(byte_block& block) {
+  if (failure_) std::rethrow_exception(failure_);
   block.input = input_;
   block.offset_bytes = offset_;
   std::size_t used = rest_.size();
@@ -62,18 +86,7 @@ void block_reader::fill(byte_block& block) {
   std::size_t searched = 0;
   for (std::size_t target = std::max(block_bytes_, used);; target += target) {
     block.buffer.reserve(target + record_parser::padding_bytes, used);
-    if (!ended_) {
-      const std::size_t n = source_->read({block.buffer.data() + used, target - used});
-      ended_ = n < target - used;
-      const bool at_start = offset_ == 0 && used == 0;
-      used += n;
-      if (at_start && std::string_view(reinterpret_cast<const char*>(block.buffer.data()), used)
-                          .starts_with(byte_order_mark)) {
-        used -= byte_order_mark.size();
-        std::memmove(block.buffer.data(), block.buffer.data() + byte_order_mark.size(), used);
-        offset_ = block.offset_bytes = byte_order_mark.size();
-      }
-    }
+    used = append(block, used, target);
     const std::string_view text(reinterpret_cast<const char*>(block.buffer.data()), used);
     const auto cut = ended_ ? std::optional(used) : cut_after(text, searched);
     if (cut) {
@@ -82,6 +95,7 @@ void block_reader::fill(byte_block& block) {
       offset_ += *cut;
       return;
     }
+    if (failure_) std::rethrow_exception(failure_);
     searched = used;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -40,17 +41,19 @@ class block_reader {
   /// Reads the next block into `block`, whose buffer is reused.
   ///
   /// @return false at the end of the last input.
-  /// @throws io_error, format_error  as byte_source::read
+  /// @throws io_error, format_error  as byte_source::read, after the whole lines before that.
   bool next(byte_block& block);
 
  private:
   void open_next();
   void fill(byte_block& block);
+  std::size_t append(byte_block& block, std::size_t used, std::size_t target);
 
   std::span<const input_file> inputs_;
   std::size_t block_bytes_;
   std::size_t input_ = 0;  // the one that source_ reads
   std::unique_ptr<byte_source> source_;
+  std::exception_ptr failure_;   // of source_, thrown once the lines before it are given
   bool ended_ = false;           // source_ gave its last byte
   std::uint64_t offset_ = 0;     // of the first byte of rest_
   std::vector<std::byte> rest_;  // read, but behind the last cut

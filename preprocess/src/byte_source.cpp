@@ -5,12 +5,12 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_streambuf.hpp>
-#include <boost/iostreams/read.hpp>
 
 #include <millrace/error.hpp>
 #include <millrace/io/unique_fd.hpp>
@@ -30,18 +30,10 @@ class plain_source final : public byte_source {
   }
 
   std::size_t read(std::span<std::byte> out) override {
-    std::size_t done = 0;
-    while (done < out.size()) {
-      const ssize_t n = ::read(fd_.get(), out.data() + done, out.size() - done);
-      if (n < 0) {
-        if (errno == EINTR) continue;
-        throw io_error(path_, "read", errno);
-      }
-      if (n == 0) break;
-      done += static_cast<std::size_t>(n);
-    }
-    position_ += done;
-    return done;
+    const ssize_t n = io::uninterrupted([&] { return ::read(fd_.get(), out.data(), out.size()); });
+    if (n < 0) throw io_error(path_, "read", errno);
+    position_ += static_cast<std::size_t>(n);
+    return static_cast<std::size_t>(n);
   }
 
   std::uint64_t position_bytes() const noexcept override { return position_; }
@@ -53,32 +45,31 @@ class plain_source final : public byte_source {
   std::uint64_t position_ = 0;
 };
 
-/// Boost's gzip filter: any number of members, header and checksums checked.
+/// Boost's gzip filter: any number of members, header and checksums checked. What the filter had
+/// of the last `given_at_once` bytes when it met damage is lost.
 class gzip_source final : public byte_source {
  public:
   explicit gzip_source(const std::filesystem::path& path) : file_(path) {
     buffer_.push(
         boost::iostreams::gzip_decompressor(boost::iostreams::gzip::default_window_bits,
-                                            static_cast<std::streamsize>(packed_chunk_bytes)));
+                                            static_cast<std::streamsize>(packed_chunk_bytes)),
+        given_at_once);
     buffer_.push(device{&file_}, static_cast<std::streamsize>(packed_chunk_bytes));
   }
 
   std::size_t read(std::span<std::byte> out) override {
-    std::size_t done = 0;
+    // The first call may fail; the second only copies what the first one has brought.
     try {
-      while (done < out.size()) {
-        const std::streamsize n =
-            boost::iostreams::read(buffer_, reinterpret_cast<char*>(out.data()) + done,
-                                   static_cast<std::streamsize>(out.size() - done));
-        if (n <= 0) break;
-        done += static_cast<std::size_t>(n);
-      }
+      if (buffer_.sgetc() == std::char_traits<char>::eof()) return 0;
     } catch (const boost::iostreams::gzip_error&) {
-      throw format_error(file_.path(), produced_ + done,
+      throw format_error(file_.path(), produced_,
                          "damaged or cut off gzip data, after the decompressed bytes given");
     }
-    produced_ += done;
-    return done;
+    const std::streamsize n =
+        buffer_.sgetn(reinterpret_cast<char*>(out.data()),
+                      std::min(static_cast<std::streamsize>(out.size()), buffer_.in_avail()));
+    produced_ += static_cast<std::size_t>(n);
+    return static_cast<std::size_t>(n);
   }
 
   std::uint64_t position_bytes() const noexcept override { return file_.position_bytes(); }
@@ -95,6 +86,8 @@ class gzip_source final : public byte_source {
     plain_source* file;
   };
 
+  static constexpr std::streamsize given_at_once = 16 << 10;
+
   plain_source file_;
   boost::iostreams::filtering_streambuf<boost::iostreams::input> buffer_;
   std::uint64_t produced_ = 0;
@@ -110,19 +103,21 @@ class zstd_source final : public byte_source {
 
   std::size_t read(std::span<std::byte> out) override {
     ZSTD_outBuffer to{out.data(), out.size(), 0};
-    while (to.pos < to.size) {
-      if (from_.pos == from_.size) {
+    while (to.pos == 0) {
+      // Inside a frame the last call may have kept bytes for which `out` had no room.
+      if (from_.pos == from_.size && !(was_full_ && inside_frame_)) {
         from_ = {packed_.data(), file_.read(packed_), 0};
         if (from_.size == 0) {
-          if (inside_frame_) fail(to.pos, "zstd data is cut off in the middle of a frame");
+          if (inside_frame_) fail("zstd data is cut off in the middle of a frame");
           break;
         }
       }
       const std::size_t hint = ZSTD_decompressStream(stream_.get(), &to, &from_);
       if (ZSTD_isError(hint) != 0) {
-        fail(to.pos, std::string("damaged zstd data: ") + ZSTD_getErrorName(hint));
+        fail(std::string("damaged zstd data: ") + ZSTD_getErrorName(hint));
       }
       inside_frame_ = hint != 0;
+      was_full_ = to.pos == to.size;
     }
     produced_ += to.pos;
     return to.pos;
@@ -131,9 +126,8 @@ class zstd_source final : public byte_source {
   std::uint64_t position_bytes() const noexcept override { return file_.position_bytes(); }
 
  private:
-  [[noreturn]] void fail(std::size_t done, const std::string& problem) const {
-    throw format_error(file_.path(), produced_ + done,
-                       problem + ", after the decompressed bytes given");
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw format_error(file_.path(), produced_, problem + ", after the decompressed bytes given");
   }
   struct free_stream {
     void operator()(ZSTD_DCtx* stream) const noexcept { ZSTD_freeDCtx(stream); }
@@ -144,6 +138,7 @@ class zstd_source final : public byte_source {
   std::unique_ptr<ZSTD_DCtx, free_stream> stream_;
   ZSTD_inBuffer from_{nullptr, 0, 0};
   bool inside_frame_ = false;
+  bool was_full_ = false;  // of the last call's `out`
   std::uint64_t produced_ = 0;
 };
 

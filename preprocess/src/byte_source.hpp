@@ -15,11 +15,13 @@ class byte_source {
  public:
   virtual ~byte_source() = default;
 
-  /// Fills `out` and returns its size, or less at the end of the input only.
+  /// Writes the next bytes to `out`: at least one, or none at the end of the input.
   ///
+  /// @pre `out` is not empty.
   /// @throws io_error      the file cannot be read.
-  /// @throws format_error  compressed data is damaged or cut off; the offset counts decompressed
-  ///                       bytes.
+  /// @throws format_error  compressed data is damaged or cut off. The calls before gave what
+  ///                       precedes the damage (of gzip, all but a few kilobytes); the offset
+  ///                       counts the decompressed bytes given.
   virtual std::size_t read(std::span<std::byte> out) = 0;
 
   /// Bytes of the file on disk that were read so far: what a progress bar shows.

@@ -22,8 +22,6 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
   std::vector<std::string> notes;
   for (const block_fault& fault : block.faults) notes.push_back(describe(block, fault));
   if (policy_ == bad_record_policy::fail && !notes.empty()) throw bad_record_error(notes.front());
-  notes.resize(std::min(notes.size(), most_notes - notes_));
-  notes_ += notes.size();
 
   std::size_t key = 0;
   for (dataset_writer& writer : writers_) {
@@ -33,7 +31,19 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
   counts_ += block.counts;
   bytes_ += block.size_bytes;
   lines_before_ += block.counts.lines;
+  limit(notes);
   return notes;
+}
+
+// The first notes of the run stay, and one line says that there would be more. What is told does
+// not depend on where blocks end.
+void committer::limit(std::vector<std::string>& notes) {
+  notes.resize(std::min(notes.size(), most_notes - notes_));
+  notes_ += notes.size();
+  if (!told_of_more_ && counts_.bad_record_total() > std::int64_t{most_notes}) {
+    notes.emplace_back("further bad records are only counted");
+    told_of_more_ = true;
+  }
 }
 
 void committer::finish() {

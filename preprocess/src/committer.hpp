@@ -54,13 +54,15 @@ class committer {
   const std::list<dataset_writer>& writers() const noexcept { return writers_; }
 
  private:
+  void limit(std::vector<std::string>& notes);
   std::string describe(const encoded_block& block, const block_fault& fault) const;
 
   std::span<const input_file> inputs_;
   bad_record_policy policy_;
   std::list<dataset_writer> writers_;  // a list, since a writer does not move
   record_counts counts_;
-  std::size_t notes_ = 0;  // given so far
+  std::size_t notes_ = 0;  // given so far, at most most_notes
+  bool told_of_more_ = false;
   std::uint64_t bytes_ = 0;
   std::size_t input_ = 0;          // the file of the last block
   std::int64_t lines_before_ = 0;  // in that file, before the next block

@@ -16,6 +16,14 @@ namespace {
 // Room for texts is taken by powers of two, but given back after a line that needed more than this.
 constexpr std::size_t kept_room_bytes = std::size_t{4} << 20;
 
+// Texts of a list are kept as well, up to so many.
+constexpr std::size_t kept_texts = std::size_t{64} << 10;
+
+void forget(std::vector<std::string_view>& texts) {
+  if (texts.capacity() > kept_texts) texts = {};
+  texts.clear();
+}
+
 // What a value is called, by the first of its bytes.
 const char* name_of_value(char first) {
   switch (first) {
@@ -163,7 +171,7 @@ class exact_json::scanner {
       to.wrong = false;
       to.list = wanted_list_;
       to.lone_surrogates = 0;
-      to.texts.clear();
+      forget(to.texts);
     }
     if (*at_ != '"') {
       if ((in_list || !wanted_list_) && !to.wrong) {
@@ -337,7 +345,7 @@ std::optional<record_fault> exact_json::parse(std::string_view line) {
   for (slot& each : slots_) {
     each.found = false;
     each.lone_surrogates = 0;
-    each.texts.clear();
+    forget(each.texts);
   }
   if (!simdjson::validate_utf8(line.data(), line.size())) {
     return record_fault{fault_kind::invalid_utf8, detail::first_invalid_utf8(line), "not UTF-8"};

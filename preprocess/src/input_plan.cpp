@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input_plan.hpp"
 
-#include <glob.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <memory>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,21 +18,61 @@
 namespace millrace::preprocess {
 namespace {
 
-std::vector<std::string> expand(const std::string& argument) {
-  std::error_code ignored;
-  if (argument.find_first_of("*?[") == std::string::npos ||
-      std::filesystem::exists(argument, ignored)) {
-    return {argument};
+bool is_absent(int code) {
+  return code == ENOENT || code == ENOTDIR;
+}
+
+bool exists(const std::string& path) {
+  struct ::stat ignored {};
+  if (::lstat(path.c_str(), &ignored) == 0) return true;
+  if (!is_absent(errno)) throw io_error(path, "stat", errno);
+  return false;
+}
+
+// The paths in `folder` whose last part matches.
+void list_matches(const std::string& folder, const std::string& pattern,
+                  std::vector<std::string>& paths) {
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder.empty() ? "." : folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0) paths.push_back(folder + name);
   }
-  ::glob_t found{};
-  const int status = ::glob(argument.c_str(), GLOB_NOSORT, nullptr, &found);
-  const std::unique_ptr<::glob_t, decltype(&::globfree)> owner(&found, &::globfree);
-  if (status == GLOB_NOMATCH) {
+  if (error && !is_absent(error.value())) throw io_error(folder, "readdir", error.value());
+}
+
+// Not glob(3): it takes a folder or a name that it may not look at for one that is not there, which
+// would be so many documents fewer, without a word.
+std::vector<std::string> expand_pattern(const std::string& pattern) {
+  std::vector<std::string> paths = {pattern.starts_with('/') ? "/" : ""};
+  for (std::size_t begin = 0; begin < pattern.size();) {
+    const std::size_t end = std::min(pattern.find('/', begin), pattern.size());
+    const std::string part = pattern.substr(begin, end - begin);
+    begin = end + 1;
+    if (part.empty()) continue;
+    std::vector<std::string> longer;
+    for (const std::string& path : paths) {
+      if (part.find_first_of("*?[\\") != part.npos) {
+        list_matches(path, part, longer);
+      } else if (exists(path + part)) {
+        longer.push_back(path + part);
+      }
+    }
+    if (end != pattern.size()) {
+      for (std::string& path : longer) path += '/';
+    }
+    paths = std::move(longer);
+  }
+  std::sort(paths.begin(), paths.end());  // by byte value: the same order under every locale
+  return paths;
+}
+
+std::vector<std::string> expand(const std::string& argument) {
+  if (argument.find_first_of("*?[") == argument.npos || exists(argument)) return {argument};
+  auto paths = expand_pattern(argument);
+  if (paths.empty()) {
     throw config_error(fmt::format("--input {}: no file matches this pattern", argument));
   }
-  if (status != 0) throw io_error(argument, "glob", status == GLOB_NOSPACE ? ENOMEM : EACCES);
-  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  std::sort(paths.begin(), paths.end());  // by byte value: the same order under every locale
   return paths;
 }
 

@@ -12,6 +12,8 @@
 #include <emmintrin.h>
 #endif
 
+#include <millrace/formats/utf8.hpp>
+
 /// The bytes of JSON strings: passing them, decoding escapes, and UTF-8. Used by `exact_json`.
 namespace millrace::preprocess::detail {
 
@@ -137,29 +139,12 @@ const char* pass_plain(const char* at, const char* end, char*& out_end) {
   return at;
 }
 
-/// Bytes of the well-formed UTF-8 sequence at the start of `text`; 0 if there is none.
-inline std::size_t sequence_bytes(std::string_view text) {
-  const std::uint8_t lead = byte(text[0]);
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2 || lead > 0xF4) return 0;
-  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  if (text.size() < size) return 0;
-  // The second byte's range keeps out long forms, surrogates and what is above U+10FFFF.
-  const std::uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const std::uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (byte(text[1]) < low || byte(text[1]) > high) return 0;
-  for (std::size_t i = 2; i < size; ++i) {
-    if ((byte(text[i]) & 0xC0) != 0x80) return 0;
-  }
-  return size;
-}
-
 /// Where the first byte is that begins no well-formed sequence, as Python's
 /// UnicodeDecodeError.start says; the size of `line` if there is none.
 inline std::size_t first_invalid_utf8(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size()) {
-    const std::size_t size = sequence_bytes(line.substr(at));
+    const std::size_t size = formats::utf8_sequence_bytes(line.substr(at));
     if (size == 0) break;
     at += size;
   }

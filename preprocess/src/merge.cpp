@@ -15,6 +15,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "dataset_writer.hpp"
+#include "output_check.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -22,26 +23,40 @@ namespace {
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
 
-// A dataset is told by its .bin or .idx; a file named PREFIX and one other suffix goes with it.
+bool is_regular(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+// The prefix of the dataset that a file of the folder belongs to: its .bin, its .idx, or PREFIX and
+// one other suffix.
+std::filesystem::path prefix_of(const std::filesystem::path& file) {
+  // A link to nowhere is a missing shard, not one shard fewer.
+  if (!is_regular(file)) throw io_error(file, "open (not a regular file)", EINVAL);
+  auto prefix = file;
+  prefix.replace_extension();
+  const dataset_paths paths(prefix);
+  for (const auto& path : {paths.bin, paths.idx}) {
+    if (is_regular(path)) continue;
+    throw config_error(
+        file.extension() == ".partial"
+            ? fmt::format("{} is what a stopped run left; remove it", file.string())
+            : fmt::format("{} belongs to no dataset: there is no {}; move it out of the folder, or "
+                          "add that",
+                          file.string(), path.string()));
+  }
+  return prefix;
+}
+
 std::vector<std::filesystem::path> find_prefixes(const std::filesystem::path& folder) {
   std::set<std::string> prefixes;
   std::error_code error;
   std::filesystem::directory_iterator entries(folder, error);
-  if (error) throw io_error(folder, "opendir", error.value());
-  for (const auto& entry : entries) {
-    if (!entry.is_regular_file()) continue;
-    auto prefix = entry.path();
-    prefix.replace_extension();
-    const dataset_paths paths(prefix);
-    for (const auto& path : {paths.bin, paths.idx}) {
-      if (!std::filesystem::is_regular_file(path)) {
-        throw config_error(fmt::format(
-            "{} belongs to no dataset: there is no {}; move it out of the folder, or add that",
-            entry.path().string(), path.string()));
-      }
-    }
-    prefixes.insert(prefix.string());
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    std::error_code ignored;
+    if (!entries->is_directory(ignored)) prefixes.insert(prefix_of(entries->path()).string());
   }
+  if (error) throw io_error(folder, "opendir", error.value());
   if (prefixes.empty()) {
     throw config_error(
         fmt::format("--input {}: the folder has no .bin/.idx pair", folder.string()));
@@ -62,6 +77,10 @@ class merge_input {
       view_ = formats::parse_mmidx(mapping_.bytes());
     } catch (const format_error& e) {
       throw e.in(paths_.idx);
+    }
+    // Whoever replaces a dataset removes its .idx first: see formats/spec/mmidx.md.
+    if (io::identity_of(paths_.idx) != mapping_.identity()) {
+      throw io_error(paths_.idx, "open (it is being replaced by another process)", ESTALE);
     }
     const std::uint64_t expected = formats::bin_size_bytes(view_);
     const std::uint64_t size = io::regular_file_size(bin_, paths_.bin);
@@ -162,25 +181,14 @@ void copy_sequences(const merge_input& input, bool multimodal, dataset_writer& w
   });
 }
 
-void check_output(const merge_options& options) {
-  const auto folder = io::parent_folder(options.output_prefix);
+void expect_another_folder(const merge_options& options) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    throw config_error(fmt::format("--output-prefix {}: there is no folder {}; make it first",
-                                   options.output_prefix.string(), folder.string()));
-  }
-  if (std::filesystem::equivalent(folder, options.input, ignored)) {
+  if (std::filesystem::equivalent(io::parent_folder(options.output_prefix), options.input,
+                                  ignored)) {
     throw config_error(fmt::format(
         "--output-prefix {}: the output would lie among the inputs, and be merged with them the "
         "next time; name another folder",
         options.output_prefix.string()));
-  }
-  const dataset_paths paths(options.output_prefix);
-  for (const auto& path : {paths.bin, paths.idx}) {
-    if (!options.overwrite && std::filesystem::exists(path, ignored)) {
-      throw config_error(fmt::format(
-          "{} exists; give --overwrite to replace it, or another --output-prefix", path.string()));
-    }
   }
 }
 
@@ -200,7 +208,8 @@ void check_fits(const merge_input& input, const merge_input& first, bool multimo
 
 merge_summary merge(const merge_options& options) {
   merge_summary summary{.prefixes = find_prefixes(options.input)};
-  check_output(options);
+  expect_folder(options.output_prefix);
+  expect_another_folder(options);
   const merge_input first(summary.prefixes.front());
   summary.type = first.view().type;
   // All headers are compared before the first byte is copied: hours may lie between the two.
@@ -209,8 +218,10 @@ merge_summary merge(const merge_options& options) {
   }
 
   dataset_writer writer(options.output_prefix, summary.type, options.multimodal);
+  if (!options.overwrite) refuse_existing(options.output_prefix);
   for (const auto& prefix : summary.prefixes) {
     const merge_input input(prefix);
+    check_fits(input, first, options.multimodal);  // again: it may have been replaced since
     copy_tokens(input, writer);
     copy_documents(input, writer);  // before the sequences: their ends count from here
     copy_sequences(input, options.multimodal, writer);

@@ -26,6 +26,7 @@ struct merge_summary {
 };
 
 /// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory.
+/// Every file of the folder must belong to one, hidden files too; folders in it are passed over.
 /// Empty datasets may be among them, the first too.
 ///
 /// @throws config_error  the folder has no dataset, or a file that belongs to none; dtypes differ;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -22,13 +23,14 @@ constexpr const char* usage = "usage: merge_datasets --input DIR --output-prefix
 po::options_description flags() {
   po::options_description flags("Options");
   auto add = flags.add_options();
-  add("input", po::value<std::string>()->value_name("DIR"), "folder of .bin/.idx pairs");
+  add("input", po::value<std::string>()->value_name("DIR"),
+      "folder of .bin/.idx pairs, and of no other files");
   add("output-prefix", po::value<std::string>()->value_name("PREFIX"),
       "writes PREFIX.bin and PREFIX.idx, in another folder");
   add("multimodal", "keep the mode of each sequence");
   add("overwrite", "replace the output if it exists");
   add("json", "print the summary as JSON on stdout");
-  add("help", "this text");
+  add("help,h", "this text");
   add("version", "the version");
   return flags;
 }
@@ -86,6 +88,9 @@ int merge_datasets(int argc, const char* const* argv) {
     if (given.count(flag) == 0) {
       throw command::usage_error(fmt::format("--{} is required", flag));
     }
+  }
+  if (std::filesystem::path(given["output-prefix"].as<std::string>()).filename().empty()) {
+    throw command::usage_error("--output-prefix: expected a folder and the start of a file name");
   }
   const preprocess::merge_options options{.input = given["input"].as<std::string>(),
                                           .output_prefix = given["output-prefix"].as<std::string>(),

@@ -23,7 +23,7 @@ using command::usage_error;
 
 constexpr int most_workers = 1024;
 
-// The processors that this process may use, which taskset and containers make fewer.
+// The processors that this process may use, which taskset and cpusets make fewer.
 int usable_cores() {
   ::cpu_set_t set;
   CPU_ZERO(&set);
@@ -40,7 +40,8 @@ po::options_description files_group() {
   po::options_description group("Files");
   auto add = group.add_options();
   add("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
-      "JSON lines: plain, gzip or zstd; names and patterns such as 'data/*.jsonl', in this order, "
+      "JSON lines: plain, gzip or zstd (a pipe: plain); names and patterns such as 'data/*.jsonl', "
+      "in this order, "
       "the matches of a pattern sorted");
   add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
       "keys whose text to tokenize, each into a dataset of its own (default: text)");
@@ -69,7 +70,7 @@ po::options_description all_groups() {
   po::options_description all;
   all.add(files_group()).add(work_group()).add(tokenizer::tokenizer_flags());
   auto add = all.add_options();
-  add("help", "this text");
+  add("help,h", "this text");
   add("version", "the version");
   return all;
 }
@@ -113,7 +114,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
-  run.workers = usable_cores();
+  run.workers = std::min(usable_cores(), most_workers);
   take<int>(given, "workers", run.workers);
   if (run.workers < 1 || run.workers > most_workers) {
     throw usage_error(fmt::format("--workers {}: expected 1 to {}", run.workers, most_workers));

@@ -13,10 +13,10 @@
 #include <tbb/task_arena.h>
 
 #include <millrace/error.hpp>
-#include <millrace/io/file_ops.hpp>
 
 #include "block_reader.hpp"
 #include "committer.hpp"
+#include "output_check.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -67,29 +67,6 @@ std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
     prefixes.push_back(std::move(prefix));
   }
   return prefixes;
-}
-
-void check_folder(const run_options& options) {
-  const auto folder = io::parent_folder(options.output_prefix);
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    throw config_error(fmt::format("--output-prefix {}: there is no folder {}; make it first",
-                                   options.output_prefix.string(), folder.string()));
-  }
-}
-
-void refuse_existing(const std::vector<std::filesystem::path>& prefixes) {
-  std::error_code ignored;
-  for (const auto& prefix : prefixes) {
-    const dataset_paths paths(prefix);
-    for (const auto& path : {paths.bin, paths.idx}) {
-      if (std::filesystem::exists(path, ignored)) {
-        throw config_error(
-            fmt::format("{} exists; give --overwrite to replace it, or another --output-prefix",
-                        path.string()));
-      }
-    }
-  }
 }
 
 encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
@@ -154,11 +131,13 @@ run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& option
                 progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   const auto prefixes = output_prefixes(options);
-  check_folder(options);
+  expect_folder(options.output_prefix);
+  for (const auto& prefix : prefixes) refuse_partial_inputs(prefix, options.inputs);
   const encoder_options encoding = encoder_options_of(tokenizer, options);
   committer committer(options.inputs, prefixes, encoding.dtype, options.on_bad_record);
-  // Only now, under the locks of the committer's files: another run may have just finished.
-  if (!options.overwrite) refuse_existing(prefixes);
+  if (!options.overwrite) {
+    for (const auto& prefix : prefixes) refuse_existing(prefix);
+  }
 
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     static_cast<std::size_t>(options.workers));

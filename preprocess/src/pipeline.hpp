@@ -33,7 +33,8 @@ struct run_options {
 /// Megatron's preprocess_data writes with the same tokenizer, whatever `workers` is.
 ///
 /// Reading, parsing with tokenizing, and writing overlap; at most 2 * workers + 2 blocks are in
-/// flight, so memory does not depend on the size of the inputs, only on their longest line.
+/// flight, so memory does not depend on the size of the inputs, only on the workers and the longest
+/// line.
 ///
 /// @throws config_error      the output exists and `overwrite` is off, the tokenizer has no eod to
 ///                           append, a key cannot be part of a file name.

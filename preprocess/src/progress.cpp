@@ -66,7 +66,7 @@ void progress::draw_bar(const progress_state& state, double seconds) const {
 }
 
 void progress::note(std::string_view line) {
-  tell("{}{}\n", style_ == style::bar ? erase_line : "", line);
+  tell("{}{}\n", style_ == style::bar ? erase_line : "", command::one_line(line));
 }
 
 void progress::close() noexcept {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
+#include <millrace/command/text.hpp>
 
 namespace millrace::preprocess {
 namespace {
@@ -17,9 +18,7 @@ namespace {
 constexpr std::array<std::string_view, fault_kinds> fault_names = {
     "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
+using command::counted;
 
 double per_second(double amount, double seconds) {
   return seconds > 0 ? amount / seconds : 0;

@@ -295,14 +295,14 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) 
     const run_summary summary = run_on_corpus(how, bad_record_policy::skip);
     std::istringstream notes(testing::internal::GetCapturedStderr());
     expect_equal(summary);
-    std::size_t told = 0;
-    for (std::string note; std::getline(notes, note); ++told) {
-      EXPECT_NE(std::ranges::find(model_.faults, note), model_.faults.end()) << note;
-      if (told == 0) {
-        EXPECT_EQ(note, model_.faults.front());
-      }
+    std::vector<std::string> told;
+    for (std::string note; std::getline(notes, note);) told.push_back(note);
+    std::vector<std::string> expected = model_.faults;
+    if (expected.size() > committer::most_notes) {
+      expected.resize(committer::most_notes);
+      expected.emplace_back("further bad records are only counted");
     }
-    EXPECT_EQ(told == 0, model_.faults.empty());
+    EXPECT_EQ(told, expected);
     if (HasFailure()) return;
   }
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/child_process.hpp"
 #include "support/paths.hpp"
 
 /// Runs programs of this build as a user does, under what the kernel can do to them.
@@ -25,8 +26,12 @@ struct program_options {
   std::optional<::rlim_t> descriptors;  ///< RLIMIT_NOFILE
   std::string stdout_path;              ///< instead of being kept
   std::string stderr_path;              ///< instead of being kept
+  bool ordinary_user = false;           ///< see become_ordinary_user; or ends as cannot_become
   bool closed_streams = false;          ///< stdin, stdout and stderr are closed, as some daemons do
 };
+
+/// The status of a program that was to run as an ordinary user, where that cannot be.
+inline constexpr int cannot_become = 125;
 
 struct program_result {
   int status = 0;  ///< exit status, or 128 + the signal that killed it
@@ -58,6 +63,7 @@ class running_program {
     if (options.closed_streams) {
       for (const int fd : {0, 1, 2}) (void)::close(fd);
     }
+    if (options.ordinary_user && !become_ordinary_user()) ::_exit(cannot_become);
     if (ready) ::execv(argv[0], argv.data());
     ::_exit(126);
   }

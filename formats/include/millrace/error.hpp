@@ -9,8 +9,9 @@
 #include <system_error>
 #include <utility>
 
-/// The four kinds of failure that end an operation. All derive from `millrace::error`, so one
-/// handler at the edge of a program catches them; each `what()` is one line, a whole sentence.
+/// The three kinds of failure that end an operation. All derive from `millrace::error`, so one
+/// handler at the edge of a program catches them; each `what()` is a whole sentence, on
+/// one line unless a name in it has line ends of its own.
 namespace millrace {
 
 class error : public std::runtime_error {

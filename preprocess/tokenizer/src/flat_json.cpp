@@ -4,35 +4,13 @@
 #include <algorithm>
 #include <limits>
 
+#include <millrace/formats/utf8.hpp>
+
 namespace millrace::tokenizer::detail {
 namespace {
 
 constexpr std::string_view white_space = " \t\r\n";
 constexpr std::string_view scalar_characters = "+-.0123456789Eaeflnrstu";  // numbers, true, null
-
-bool is_continuation(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
-
-// Size of the UTF-8 character at the front of `text`, or 0 if there is none.
-std::size_t character_size(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t size = lead < 0xC2   ? 0
-                           : lead < 0xE0 ? 2
-                           : lead < 0xF0 ? 3
-                           : lead < 0xF5 ? 4
-                                         : 0;
-  if (size == 0 || size > text.size()) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if (!is_continuation(text[i])) return 0;
-  }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
-  const bool too_high = lead == 0xF4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_high ? 0 : size;
-}
 
 class walker {
  public:
@@ -67,7 +45,7 @@ class walker {
     if (!take('"')) return false;
     while (at_ < json_.size() && json_[at_] != '"') {
       const auto byte = static_cast<unsigned char>(json_[at_]);
-      const std::size_t size = byte < 0x20 ? 0 : character_size(json_.substr(at_));
+      const std::size_t size = byte < 0x20 ? 0 : formats::utf8_sequence_bytes(json_.substr(at_));
       if (size == 0) return false;
       at_ += size;
       if (byte == '\\' && at_ < json_.size()) ++at_;  // the escaped character, perhaps a quote

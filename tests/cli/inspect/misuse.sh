@@ -22,4 +22,6 @@ show a --doc 0 --tokens 3 --all
 show a --doc 0 --tokens=-3
 show a --doc 0 --vocab-file vocab.json
 show a --doc 0 --vocab-size 512
+show a --doc 0 --vocab-file --merge-file merges.txt
+show a --doc 0 --tokenizer-type --json
 LINES

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,6 +49,42 @@ TEST(FileMapping, KeepsTheFileThatWasReplaced) {
   const file_mapping mapping(folder / "a");
   std::filesystem::rename(folder / "b", folder / "a");
   EXPECT_EQ(text_of(mapping), "old");
+}
+
+TEST(FileMapping, TellsWhichFileItMapped) {
+  const test::temp_folder folder;
+  test::write_text(folder / "a", "old");
+  test::write_text(folder / "b", "new");
+  std::filesystem::create_symlink("a", folder / "link");
+  const file_mapping mapping(folder / "a");
+  EXPECT_EQ(identity_of(folder / "a"), mapping.identity());
+  EXPECT_EQ(identity_of(folder / "link"), mapping.identity());
+  EXPECT_EQ(file_mapping(folder / "link").identity(), mapping.identity());
+  EXPECT_NE(identity_of(folder / "b"), mapping.identity());
+
+  const file_mapping next(folder / "b");
+  std::filesystem::rename(folder / "b", folder / "a");
+  EXPECT_NE(identity_of(folder / "a"), mapping.identity());
+  EXPECT_EQ(identity_of(folder / "a"), next.identity());
+  EXPECT_EQ(identity_of(folder / "b"), std::nullopt);
+}
+
+// As long as the old one is mapped: else most file systems give its inode to the next file.
+TEST(FileMapping, SharesItsIdentityWithNoLaterFile) {
+  const test::temp_folder folder;
+  test::write_text(folder / "a", "old");
+  const file_mapping mapping(folder / "a");
+  for (int i = 0; i < 100; ++i) {
+    std::filesystem::remove(folder / "a");
+    test::write_text(folder / "a", "new");
+    ASSERT_NE(identity_of(folder / "a"), mapping.identity());
+  }
+}
+
+TEST(IdentityOf, ThrowsIfItCannotBeAsked) {
+  const test::temp_folder folder;
+  test::write_text(folder / "a", "");
+  EXPECT_THROW((void)identity_of(folder / "a" / "b"), io_error);  // ENOTDIR
 }
 
 TEST(FileMapping, NamesTheFileThatIsMissing) {

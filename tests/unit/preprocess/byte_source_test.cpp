@@ -33,7 +33,7 @@ class ByteSource : public testing::Test {
       const std::size_t n = source->read(std::as_writable_bytes(std::span(part)));
       EXPECT_LE(n, step);
       all += part.substr(0, n);
-      if (n < step) break;
+      if (n == 0) break;
     }
     EXPECT_EQ(source->read(std::as_writable_bytes(std::span(part))), 0U) << "the end stays";
     EXPECT_EQ(source->position_bytes(), file.size());
@@ -250,10 +250,12 @@ TEST_F(ByteSource, ReadsAFifoToItsEnd) {
     }
   });
   const auto source = open_input({.path = path()});
-  std::string all(text.size() + 1, '?');
-  EXPECT_EQ(source->read(std::as_writable_bytes(std::span(all))), text.size());
+  std::string all;
+  std::string part(4096, '?');
+  while (const std::size_t n = source->read(std::as_writable_bytes(std::span(part)))) {
+    all += part.substr(0, n);
+  }
   writer.join();
-  all.pop_back();
   EXPECT_EQ(all, text);
 }
 

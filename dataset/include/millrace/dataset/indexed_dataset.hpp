@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <millrace/dataset/token_view.hpp>
@@ -50,11 +53,15 @@ struct document_range {
 /// A file may lie in the middle of an index that was only checked quickly: each access checks what
 /// it follows, and throws `format_error` with the path and the byte of the `.idx`. Like any mapped
 /// file, neither may shrink while the dataset lives (see `io::file_mapping`).
+///
+/// Both files may be replaced at any time, in the order of formats/spec/mmidx.md: who has them open
+/// keeps the old ones, who opens them meanwhile gets the old pair, the new pair, or an `io_error`.
 class indexed_dataset {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
   /// @throws config_error  the prefix ends in `.bin` or `.idx`.
-  /// @throws io_error      a file cannot be opened, or is not a regular file.
+  /// @throws io_error      a file cannot be opened, or is not a regular file; or the dataset was
+  ///                       replaced again and again during 0.2 s (ESTALE).
   /// @throws format_error  the `.idx` is none, or the `.bin` is not as long as it says.
   explicit indexed_dataset(std::filesystem::path prefix, open_options options = {});
 
@@ -139,6 +146,31 @@ class indexed_dataset {
 
 // ---------------------------------------------------------------------------------------------
 
+namespace detail {
+
+/// Maps the index at `path`, then calls `map_bin`; both anew for as long as the index is another
+/// one afterwards. The mapping holds the index, so that no other file has its identity.
+///
+/// @throws io_error  ESTALE: the index was another one each time. Or what a mapping throws.
+template <class MapBin>
+io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& map_bin) {
+  constexpr int attempts = 10;
+  for (int attempt = 1; attempt <= attempts; ++attempt) {
+    if (attempt > 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    try {
+      io::file_mapping idx(path);
+      map_bin();
+      if (io::identity_of(path) == idx.identity()) return idx;
+    } catch (const io_error& e) {
+      // Once it was there, its absence is a moment of a replacement; before, it is just absent.
+      if (attempt == 1 || e.code() != ENOENT || e.path() != path) throw;
+    }
+  }
+  throw io_error(path, "open (it is being replaced by another process)", ESTALE);
+}
+
+}  // namespace detail
+
 inline indexed_dataset::indexed_dataset(std::filesystem::path prefix, open_options options)
     : prefix_(std::move(prefix)) {
   const auto extension = prefix_.extension();
@@ -147,8 +179,8 @@ inline indexed_dataset::indexed_dataset(std::filesystem::path prefix, open_optio
                        extension.string() + ": " +
                        std::filesystem::path(prefix_).replace_extension().string());
   }
-  idx_file_ = io::file_mapping(idx_path());
-  bin_file_ = io::file_mapping(bin_path());
+  idx_file_ =
+      detail::map_unreplaced_idx(idx_path(), [this] { bin_file_ = io::file_mapping(bin_path()); });
   try {
     idx_ = formats::parse_mmidx(idx_file_.bytes());
     check_bin_size();

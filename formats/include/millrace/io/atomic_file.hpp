@@ -24,14 +24,16 @@ namespace millrace::io {
 /// taken for the real one, and the next writer of the same path starts it afresh.
 ///
 /// An advisory lock on the partial file keeps two writers of one path apart, on file systems that
-/// have such locks; it ends with the process, however that ends. A moved-from or committed object
+/// have such locks; it ends with the process, however that ends. A symbolic link at PATH is
+/// replaced by the file, not followed. A moved-from or committed object
 /// owns nothing. Use from one thread; `pwrite_all(file.fd(), ...)` from many.
 class atomic_file {
  public:
   /// What would make `commit()` fail is looked for here, before the work and not after it.
   ///
   /// @throws io_error  the folder does not exist or refuses; the path names something that is not
-  ///                   a regular file (EISDIR, EINVAL); somebody else is writing it (EWOULDBLOCK).
+  ///                   a regular file (EISDIR, EINVAL); somebody else is writing it (EWOULDBLOCK);
+  ///                   the partial file has a second name, a hard link (EMLINK).
   explicit atomic_file(std::filesystem::path path);
 
   atomic_file(atomic_file&&) = default;
@@ -101,6 +103,12 @@ inline atomic_file::atomic_file(std::filesystem::path path) : path_(std::move(pa
     // lock guards nothing, and the bytes may be the finished file's: open the name anew.
     if (owns_partial_name()) break;
     if (attempt == 100) throw io_error(partial_, "open (the name keeps changing)", EBUSY);
+  }
+  struct ::stat mine {};
+  if (::fstat(fd_.get(), &mine) != 0) throw io_error(partial_, "fstat", errno);
+  if (mine.st_nlink > 1) {
+    fd_.reset();  // not ours to remove
+    throw io_error(partial_, "open (the file has another name, and would be emptied)", EMLINK);
   }
   if (uninterrupted([&] { return ::ftruncate(fd_.get(), 0); }) != 0) {
     throw io_error(partial_, "ftruncate", errno);

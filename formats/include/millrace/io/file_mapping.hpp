@@ -2,16 +2,36 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 #include <millrace/io/unique_fd.hpp>
 
 namespace millrace::io {
+
+/// Which file it is, whatever its name: no two files of a machine have the same at one time. It is
+/// not given to another file as long as somebody has this one open or mapped.
+struct file_identity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool operator==(const file_identity&) const = default;
+};
+
+/// The file that is behind `path` now, at the end of its symbolic links; nothing if there is none.
+///
+/// @throws io_error  it cannot be asked, e.g. EACCES.
+inline std::optional<file_identity> identity_of(const std::filesystem::path& path) {
+  struct ::stat status {};
+  if (::stat(path.c_str(), &status) == 0) return file_identity{status.st_dev, status.st_ino};
+  if (errno != ENOENT) throw io_error(path, "stat", errno);
+  return std::nullopt;
+}
 
 namespace detail {
 
@@ -41,6 +61,9 @@ class file_mapping {
     // Closed on return: the mapping alone keeps the file.
     const unique_fd fd = open_read_only(path, O_NONBLOCK);  // a FIFO: refused, not waited for
     const std::uint64_t size = regular_file_size(fd, path);
+    struct ::stat status {};
+    if (::fstat(fd.get(), &status) != 0) throw io_error(path, "fstat", errno);
+    identity_ = {status.st_dev, status.st_ino};
     if (size == 0) return;  // mmap refuses length 0, so an empty file owns no region
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
     if (address == MAP_FAILED) throw io_error(path, "mmap", errno);
@@ -51,8 +74,13 @@ class file_mapping {
     return {static_cast<const std::byte*>(region_.get().address), region_.get().size_bytes};
   }
 
+  /// The file that was mapped, whatever its path names since. An empty file is not held: another
+  /// one may have its identity by now.
+  file_identity identity() const noexcept { return identity_; }
+
  private:
   detail::unique_region region_;
+  file_identity identity_;
 };
 
 }  // namespace millrace::io

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <millrace/formats/utf8.hpp>
+
 namespace millrace::command {
 
 /// `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD, so that the
@@ -77,37 +79,10 @@ class json_writer {
   bool first_ = true;
 };
 
-namespace detail {
-
-/// Bytes of the UTF-8 character at the front of `text`, or 0 if there is none.
-inline std::size_t utf8_length(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto tail = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned a = byte(0);
-  const unsigned b = byte(1);
-  if (a < 0x80) return 1;
-  if (a >= 0xC2 && a <= 0xDF) return tail(1) ? 2 : 0;
-  if (a >= 0xE0 && a <= 0xEF) {
-    if (!tail(1) || !tail(2) || (a == 0xE0 && b < 0xA0) || (a == 0xED && b > 0x9F)) return 0;
-    return 3;
-  }
-  if (a >= 0xF0 && a <= 0xF4) {
-    if (!tail(1) || !tail(2) || !tail(3) || (a == 0xF0 && b < 0x90) || (a == 0xF4 && b > 0x8F)) {
-      return 0;
-    }
-    return 4;
-  }
-  return 0;
-}
-
-}  // namespace detail
-
 inline std::string json_string(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
-    const std::size_t length = detail::utf8_length(text);
+    const std::size_t length = formats::utf8_sequence_bytes(text);
     const char c = text.front();
     if (length == 0) {
       out += "\xEF\xBF\xBD";

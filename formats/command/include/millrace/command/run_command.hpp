@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
 
 /// What every program does the same way: exit codes, the last line on stderr, `--version`.
@@ -24,7 +27,13 @@ inline constexpr int exit_misuse = 2;
 /// The command line itself is wrong. Ends the program with `exit_misuse` and a pointer to --help.
 class usage_error : public error {
  public:
-  using error::error;
+  /// @param usage  the shape of a right command line, where the program's own does not fit
+  explicit usage_error(const std::string& what, std::string usage = {})
+      : error(what), usage_(std::move(usage)) {}
+  const std::string& usage() const noexcept { return usage_; }
+
+ private:
+  std::string usage_;
 };
 
 /// Writes an answer to stdout.
@@ -66,23 +75,21 @@ inline void prepare_process() noexcept {
 /// Runs the body of `main`, which returns an exit code, and turns what it throws into one
 /// sentence on stderr and the code that belongs to it.
 ///
-/// @param usage  the shape of a right command line, told to who typed a wrong one; may be empty
+/// @param usage  the shape of a right command line, told to who typed a wrong one
 template <class Body>
 int run_command(std::string_view program, std::string_view usage, Body&& body) noexcept {
   detail::prepare_process();
   try {
     return body();
   } catch (const usage_error& e) {
-    tell(fmt::format("{0}: {1}\n{2}{3}Try '{0} --help'.\n", program, e.what(), usage,
-                     usage.empty() ? "" : "\n"));
+    tell(fmt::format("{0}: {1}\n{2}\nTry '{0} --help'.\n", program, one_line(e.what()),
+                     e.usage().empty() ? usage : e.usage()));
     return exit_misuse;
-  } catch (const error& e) {
-    tell(fmt::format("{}: {}\n", program, e.what()));
   } catch (const std::bad_alloc&) {
     tell(program);
     tell(": out of memory\n");
   } catch (const std::exception& e) {
-    tell(fmt::format("{}: {}\n", program, e.what()));
+    tell(fmt::format("{}: {}\n", program, one_line(e.what())));
   }
   return exit_failed;
 }

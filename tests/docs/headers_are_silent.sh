@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A library prints nothing. Fails with the place of each line in an installed header that could.
+#
+# usage: tests/docs/headers_are_silent.sh
+set -euo pipefail
+
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
+
+folders=(formats/include dataset/include loader/include preprocess/tokenizer/include)
+# printf and its family; not snprintf and the like, which write into memory.
+streams='std::(cout|cerr|clog)|<(iostream|print)>'
+calls='\b(v?printf|v?fprintf|v?dprintf|f?puts|putc|putchar|perror|(fmt|std)::v?print(ln)?)\b *\('
+
+[[ -f ${folders[0]}/millrace/error.hpp ]] || {
+  echo "headers_are_silent.sh: there are no headers in $PWD" >&2
+  exit 1
+}
+status=0
+grep -rnE --include='*.hpp' -- "$streams|$calls|\b(stdout|stderr)\b" "${folders[@]}" || status=$?
+case $status in
+  1) ;;
+  0)
+    echo 'headers_are_silent.sh: the lines above print, or include what does' >&2
+    exit 1
+    ;;
+  *) exit "$status" ;;
+esac
