@@ -93,8 +93,8 @@ inline char* put_utf8(char* out, int code_point) {
 /// appends them at `out_end`, which has room for block_bytes more than there are.
 template <bool Keep>
 const char* pass_plain(const char* at, const char* end, char*& out_end) {
-  char* out =
-      out_end;  // a store through a char* could change out_end, so keep that out of the loop
+  // A store through a char* could change out_end, so that is kept out of the loop.
+  char* out = out_end;
 #if defined(__SSE2__)
   const __m128i quote = _mm_set1_epi8('"');
   const __m128i backslash = _mm_set1_epi8('\\');
