@@ -27,15 +27,7 @@ namespace tokenizer = millrace::tokenizer;
 
 class no_ids_encoder final : public tokenizer::encoder {
  public:
-  std::size_t max_ids(std::size_t) const noexcept override { return 0; }
-  std::optional<tokenizer::encode_fault> encode(std::string_view, std::uint16_t*,
-                                                std::size_t& count) override {
-    count = 0;
-    return std::nullopt;
-  }
-  std::optional<tokenizer::encode_fault> encode(std::string_view, std::int32_t*,
-                                                std::size_t& count) override {
-    count = 0;
+  std::optional<tokenizer::encode_fault> encode(std::string_view, tokenizer::id_buffer&) override {
     return std::nullopt;
   }
 };

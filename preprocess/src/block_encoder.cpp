@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "block_encoder.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <limits>
 
@@ -8,6 +9,9 @@
 
 namespace millrace::preprocess {
 namespace {
+
+// Ids of one huge text are not kept for the ordinary ones that follow it.
+constexpr std::size_t kept_ids = std::size_t{1} << 20;
 
 bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t") == line.npos;
@@ -43,6 +47,8 @@ void block_encoder::encode(const byte_block& block, encoded_block& out) {
   } else {
     encode_lines<std::int32_t>(block.text(), out);
   }
+  ids_.clear();
+  ids_.shrink_to(kept_ids);
 }
 
 template <class Id>
@@ -94,15 +100,14 @@ std::optional<record_fault> block_encoder::encode_document(std::size_t key, enco
   const std::size_t bytes_before = column.ids_bytes;
   for (const std::string_view text : parser_.texts(key)) {
     counts.text_bytes += static_cast<std::int64_t>(text.size());
-    const std::size_t room = (encoder_->max_ids(text.size()) + 1) * sizeof(Id);  // + 1 for the eod
-    column.ids.reserve(column.ids_bytes + room, column.ids_bytes);
-    std::size_t count = 0;
-    if (auto fault = encoder_->encode(text, ids_end<Id>(column), count)) {
+    ids_.clear();
+    if (auto fault = encoder_->encode(text, ids_)) {
       return record_fault{fault_kind::not_encodable, 0,
                           "text of key \"" + options_.keys[key] +
                               "\" cannot be encoded: " + fault->what + " (at byte " +
                               std::to_string(fault->offset_bytes) + " of the text)"};
     }
+    const std::size_t count = ids_.size();
     if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
       return record_fault{fault_kind::not_encodable, 0,
                           "text of key \"" + options_.keys[key] + "\" has " +
@@ -110,6 +115,10 @@ std::optional<record_fault> block_encoder::encode_document(std::size_t key, enco
                               " tokens, more than the 2,147,483,646 that a sequence can hold"};
     }
     if (count == 0) continue;
+    const std::size_t room = (count + 1) * sizeof(Id);  // + 1 for the eod
+    column.ids.reserve(column.ids_bytes + room, column.ids_bytes);
+    std::ranges::transform(ids_.ids(), ids_end<Id>(column),
+                           [](std::int32_t id) { return static_cast<Id>(id); });
     column.ids_bytes += count * sizeof(Id);
     column.lengths.push_back(static_cast<std::int32_t>(count));
   }

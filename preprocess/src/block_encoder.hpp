@@ -60,6 +60,7 @@ class block_encoder {
   const encoder_options options_;
   record_parser parser_;
   std::unique_ptr<tokenizer::encoder> encoder_;
+  tokenizer::id_buffer ids_;  // of one text
 };
 
 }  // namespace millrace::preprocess

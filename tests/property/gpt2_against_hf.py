@@ -95,7 +95,8 @@ def main():
     except ImportError:
         print("skipped: needs the Python package tokenizers")
         sys.exit(77)
-    driver = Driver([options.driver, options.vocab_file, options.merge_file])
+    driver = Driver([options.driver, "--tokenizer-type", "GPT2BPETokenizer",
+                     "--vocab-file", options.vocab_file, "--merge-file", options.merge_file])
 
     print(f"seed {options.seed}")
     rng = random.Random(options.seed)

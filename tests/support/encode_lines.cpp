@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes texts that come on stdin, for property/gpt2_against_hf.py:
+// Encodes texts that come on stdin, for the scripts of property/:
 //
-//   encode_lines VOCAB_FILE MERGE_FILE
+//   encode_lines <the tokenizer flags of preprocess_data>
 //
 // in:  for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
 // out: for each text the number of its ids, then the ids, as little-endian uint32
 #include <cstdint>
 #include <exception>
 #include <iostream>
+#include <span>
 #include <string>
-#include <vector>
+
+#include <boost/program_options.hpp>
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer_flags.hpp>
 
 namespace {
 
@@ -19,36 +22,35 @@ bool read(std::uint32_t& value) {
   return static_cast<bool>(std::cin.read(reinterpret_cast<char*>(&value), sizeof value));
 }
 
-void write(const std::vector<std::int32_t>& ids, std::size_t count) {
-  const auto number = static_cast<std::uint32_t>(count);
+void write(std::span<const std::int32_t> ids) {
+  const auto number = static_cast<std::uint32_t>(ids.size());
   std::cout.write(reinterpret_cast<const char*>(&number), sizeof number);
   std::cout.write(reinterpret_cast<const char*>(ids.data()),
-                  static_cast<std::streamsize>(count * sizeof ids[0]));
+                  static_cast<std::streamsize>(ids.size_bytes()));
 }
 
-int run(const char* vocab_file, const char* merge_file) {
-  millrace::tokenizer::tokenizer_options options;
-  options.type = "GPT2BPETokenizer";
-  options.vocab_file = vocab_file;
-  options.merge_file = merge_file;
-  const auto tokenizer = millrace::tokenizer::make_tokenizer(options);
+int run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  po::variables_map given;
+  po::store(po::parse_command_line(argc, argv, millrace::tokenizer::tokenizer_flags()), given);
+  const auto options = millrace::tokenizer::tokenizer_options_of(given);
+  const auto tokenizer = millrace::tokenizer::make_tokenizer(options.value());
   const auto encoder = tokenizer->make_encoder();
 
   std::string text;
-  std::vector<std::int32_t> ids;
+  millrace::tokenizer::id_buffer ids;
   for (std::uint32_t size = 0; read(size);) {
     text.resize(size);
     if (!std::cin.read(text.data(), static_cast<std::streamsize>(size))) {
       std::cerr << "encode_lines: the input ends inside a text\n";
       return 1;
     }
-    ids.resize(encoder->max_ids(text.size()));
-    std::size_t count = 0;
-    if (const auto fault = encoder->encode(text, ids.data(), count)) {
+    ids.clear();
+    if (const auto fault = encoder->encode(text, ids)) {
       std::cerr << "encode_lines: " << fault->what << " at byte " << fault->offset_bytes << '\n';
       return 1;
     }
-    write(ids, count);
+    write(ids.ids());
   }
   return std::cout.flush() ? 0 : 1;
 }
@@ -56,13 +58,9 @@ int run(const char* vocab_file, const char* merge_file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: encode_lines VOCAB_FILE MERGE_FILE\n";
-    return 2;
-  }
   std::ios::sync_with_stdio(false);
   try {
-    return run(argv[1], argv[2]);
+    return run(argc, argv);
   } catch (const std::exception& e) {
     std::cerr << "encode_lines: " << e.what() << '\n';
     return 1;

@@ -6,9 +6,9 @@
 
 #include <millrace/error.hpp>
 
-#include "byte_level_tokenizer.hpp"
-#include "gpt2_tokenizer.hpp"
-#include "null_tokenizer.hpp"
+#include "gpt2/gpt2_tokenizer.hpp"
+#include "simple/byte_level_tokenizer.hpp"
+#include "simple/null_tokenizer.hpp"
 
 namespace millrace::tokenizer {
 namespace {
@@ -29,7 +29,7 @@ std::unique_ptr<tokenizer> make_null(const tokenizer_options& options) {
   return std::make_unique<detail::null_tokenizer>(options.vocab_size.value());
 }
 std::unique_ptr<tokenizer> make_gpt2(const tokenizer_options& options) {
-  return std::make_unique<detail::gpt2_tokenizer>(options.vocab_file, options.merge_file);
+  return detail::make_gpt2_tokenizer(options.vocab_file, options.merge_file);
 }
 
 constexpr std::array known_types = {

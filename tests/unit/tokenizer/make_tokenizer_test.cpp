@@ -8,7 +8,7 @@
 
 #include <millrace/error.hpp>
 
-#include "small_vocabulary.hpp"
+#include "support/small_vocabulary.hpp"
 
 namespace millrace::tokenizer {
 namespace {

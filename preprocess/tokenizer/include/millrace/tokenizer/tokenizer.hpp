@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include <millrace/tokenizer/id_buffer.hpp>
+
 /// Text to ids and back. Engines implement these two interfaces; nothing outside this folder
 /// knows which engine it holds.
 namespace millrace::tokenizer {
@@ -26,19 +28,14 @@ class encoder {
  public:
   virtual ~encoder() = default;
 
-  /// An upper bound of the ids that any text of `size_bytes` gives; what `ids` must have room for.
-  virtual std::size_t max_ids(std::size_t size_bytes) const noexcept = 0;
-
-  /// Writes the ids of `text` to `ids` and their number to `count`.
+  /// Appends the ids of `text` to `ids`.
   ///
   /// @param text  valid UTF-8
-  /// @pre `ids` has room for max_ids(text.size()); with uint16_t the tokenizer's vocabulary is
-  ///      below 65,500.
-  /// @return nothing, or why this text cannot be encoded (then `count` and `ids` say nothing).
-  virtual std::optional<encode_fault> encode(std::string_view text, std::uint16_t* ids,
-                                             std::size_t& count) = 0;
-  virtual std::optional<encode_fault> encode(std::string_view text, std::int32_t* ids,
-                                             std::size_t& count) = 0;
+  /// @return nothing, or why this text cannot be encoded (then `ids` has some of its ids).
+  virtual std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) = 0;
+
+  /// Special tokens found in the texts so far, those that a template adds not among them.
+  virtual std::int64_t special_tokens_found() const noexcept { return 0; }
 };
 
 /// A vocabulary with its rules: immutable, shared by all threads.

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+
+/// The bytes of each token, by id; ids may have gaps. Bytes lie one after another in one string,
+/// so that 200,000 of them cost no 200,000 allocations.
+class token_table {
+ public:
+  /// @pre id >= 0, not there yet
+  void add(std::int32_t id, std::string_view bytes) {
+    const auto index = static_cast<std::size_t>(id);
+    if (index >= places_.size()) places_.resize(index + 1);
+    assert(places_[index].size == none);
+    places_[index] = {bytes_.size(), static_cast<std::uint32_t>(bytes.size())};
+    bytes_ += bytes;
+    ++count_;
+  }
+
+  bool has(std::int64_t id) const noexcept {
+    return id >= 0 && id < end_id() && places_[static_cast<std::size_t>(id)].size != none;
+  }
+  /// Valid until the next add.
+  /// @pre has(id)
+  std::string_view bytes(std::int64_t id) const noexcept {
+    const place& p = places_[static_cast<std::size_t>(id)];
+    return {bytes_.data() + p.begin, p.size};
+  }
+
+  std::size_t count() const noexcept { return count_; }
+  /// One above the highest id.
+  std::int64_t end_id() const noexcept { return static_cast<std::int64_t>(places_.size()); }
+
+ private:
+  static constexpr std::uint32_t none = 0xFFFFFFFF;
+  struct place {
+    std::size_t begin = 0;
+    std::uint32_t size = none;
+  };
+
+  std::string bytes_;
+  std::vector<place> places_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace millrace::tokenizer::detail

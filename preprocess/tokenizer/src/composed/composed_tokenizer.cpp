@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "composed/composed_tokenizer.hpp"
+
+#include <cstddef>
+#include <string_view>
+
+#include "messages/in_quotes.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+class composed_encoder final : public encoder {
+ public:
+  explicit composed_encoder(const tokenizer_parts& parts)
+      : parts_(&parts), engine_(parts.engine->make_encoder()) {}
+
+  std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
+    ids.append(parts_->ids_before);
+    auto fault = split(parts_->raw_tokens, text, true, ids,
+                       [&](section part, id_buffer& out) { return encode_raw(part, out); });
+    if (!fault) ids.append(parts_->ids_behind);
+    return fault;
+  }
+
+  std::int64_t special_tokens_found() const noexcept override { return special_tokens_; }
+
+ private:
+  // A fault's offset stays relative to the raw section where the normalizer changed it, since the
+  // place in the text itself is not known then.
+  std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
+    const std::string_view normalized =
+        parts_->normal ? parts_->normal->normalize(raw.text, normalized_) : raw.text;
+    return split(parts_->normalized_tokens, normalized, raw.at_start, ids,
+                 [&](section part, id_buffer& out) { return engine_->encode(part, out); });
+  }
+
+  template <class Encode>
+  std::optional<encode_fault> split(const added_token_finder& finder, std::string_view text,
+                                    bool at_start, id_buffer& ids, Encode encode) {
+    std::size_t begin = 0;
+    while (begin < text.size() && !finder.empty()) {
+      const auto found = finder.next(text, begin);
+      if (!found) break;
+      if (auto fault = encode_between(text, begin, found->begin, at_start, ids, encode)) {
+        return fault;
+      }
+      if (found->special) {
+        if (parts_->special_tokens_are_faults) {
+          return encode_fault{found->begin,
+                              "the special token " +
+                                  in_quotes(text.substr(found->begin, found->end - found->begin)) +
+                                  " in the text"};
+        }
+        ++special_tokens_;
+      }
+      ids.push_back(found->id);
+      begin = found->end;
+    }
+    return encode_between(text, begin, text.size(), at_start, ids, encode);
+  }
+
+  template <class Encode>
+  std::optional<encode_fault> encode_between(std::string_view text, std::size_t begin,
+                                             std::size_t end, bool at_start, id_buffer& ids,
+                                             Encode encode) {
+    if (begin == end) return std::nullopt;
+    auto fault = encode(section{text.substr(begin, end - begin), at_start && begin == 0}, ids);
+    if (fault) fault->offset_bytes += begin;
+    return fault;
+  }
+
+  const tokenizer_parts* parts_;
+  std::unique_ptr<section_encoder> engine_;
+  std::string normalized_;
+  std::int64_t special_tokens_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<encoder> composed_tokenizer::make_encoder() const {
+  return std::make_unique<composed_encoder>(parts_);
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "composed/added_tokens.hpp"
+#include "composed/detokenizer.hpp"
+#include "composed/normalizer.hpp"
+#include "composed/section_engine.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// What a loader makes of its files.
+struct tokenizer_parts {
+  added_token_finder raw_tokens;             ///< looked for in the text as it comes
+  std::unique_ptr<const normalizer> normal;  ///< of what lies between; null: none
+  added_token_finder normalized_tokens;      ///< looked for in what that gives
+  std::unique_ptr<const section_engine> engine;
+  std::vector<std::int32_t> ids_before;  ///< of a template, before the text's ids
+  std::vector<std::int32_t> ids_behind;
+  bool special_tokens_are_faults = false;  ///< in texts
+  std::unique_ptr<const detokenizer> decoder;
+  std::int64_t vocab_size = 0;
+  std::optional<std::int32_t> eod;
+  std::string fingerprint;
+};
+
+/// The tokenizer that every vocabulary file comes to:
+///
+///   text -> raw added tokens | normalizer -> normalized added tokens | engine -> ids, in a
+///   template
+class composed_tokenizer final : public tokenizer {
+ public:
+  explicit composed_tokenizer(tokenizer_parts parts) : parts_(std::move(parts)) {}
+
+  std::unique_ptr<encoder> make_encoder() const override;
+  std::int64_t vocab_size() const noexcept override { return parts_.vocab_size; }
+  std::optional<std::int32_t> eod() const noexcept override { return parts_.eod; }
+  std::string decode(std::span<const std::int64_t> ids) const override {
+    return parts_.decoder->decode(ids);
+  }
+  std::string fingerprint() const override { return parts_.fingerprint; }
+
+ private:
+  const tokenizer_parts parts_;
+};
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+namespace millrace::tokenizer::detail {
+
+/// A stretch of text without added tokens, normalized: what an engine sees as a text of its own,
+/// with a start and an end that patterns may look at.
+struct section {
+  std::string_view text;
+  bool at_start = true;  ///< no text, and no added token, lies before it
+};
+
+/// Encodes sections for one thread; an engine's scratch memory and caches.
+class section_encoder {
+ public:
+  virtual ~section_encoder() = default;
+
+  /// Appends the ids of `section`. Nothing is read outside its text.
+  /// @return nothing, or what is wrong, with its offset in section.text.
+  virtual std::optional<encode_fault> encode(const section& section, id_buffer& ids) = 0;
+};
+
+/// Pre-tokenizer and model: text without added tokens to ids. Immutable, shared by threads.
+class section_engine {
+ public:
+  virtual ~section_engine() = default;
+
+  /// @return an encoder that this outlives.
+  virtual std::unique_ptr<section_encoder> make_encoder() const = 0;
+};
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpt2/gpt2_tokenizer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/sha256.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+#include "bpe/byte_bpe_engine.hpp"
+#include "bpe/byte_detokenizer.hpp"
+#include "composed/composed_tokenizer.hpp"
+#include "gpt2/byte_alphabet.hpp"
+#include "gpt2/merges_txt.hpp"
+#include "gpt2/vocab_json.hpp"
+#include "split/splitters.hpp"
+#include "unicode/unicode_classes.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::string_view end_of_text = "<|endoftext|>";
+
+// Real files have a few megabytes; what is larger was given by mistake, and reading it would take
+// many times its size.
+constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
+
+// Calls `read` with the text of a file; what it finds wrong gets the path of the file.
+template <class Read>
+auto with_text_of(const std::filesystem::path& path, Read read) {
+  const io::file_mapping file(path);
+  const auto bytes = file.bytes();
+  try {
+    if (bytes.size() > max_file_bytes) {
+      throw format_error(max_file_bytes, "the file is too large for a tokenizer's");
+    }
+    return read(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  } catch (const format_error& e) {
+    throw e.in(path);
+  }
+}
+
+bool occurs_in_utf8(std::size_t byte) {
+  return byte != 0xC0 && byte != 0xC1 && byte < 0xF5;
+}
+
+std::array<std::int32_t, 256> ids_of_bytes(const token_ids& ids, std::size_t size_bytes) {
+  std::array<std::int32_t, 256> result;
+  result.fill(-1);
+  for (std::size_t byte = 0; byte < result.size(); ++byte) {
+    const std::string spelled = spelling_of(std::string(1, static_cast<char>(byte)));
+    const auto found = ids.find(spelled);
+    if (found != ids.end()) {
+      result[byte] = found->second;
+    } else if (occurs_in_utf8(byte)) {
+      throw format_error(size_bytes,
+                         "the vocabulary has no token for byte " + std::to_string(byte) + " alone");
+    }
+  }
+  return result;
+}
+
+// Id of the special token, which joins `entries` if it is not among them.
+std::int32_t end_of_text_of(std::vector<vocab_entry>& entries, std::size_t size_bytes) {
+  const auto present = std::ranges::find(entries, end_of_text, &vocab_entry::spelled);
+  if (present != entries.end()) return present->id;
+  const auto id = static_cast<std::int32_t>(entries.size());
+  const auto place = std::ranges::lower_bound(entries, id, {}, &vocab_entry::id);
+  if (place != entries.end() && place->id == id) {
+    throw format_error(size_bytes, "the vocabulary lacks " + std::string(end_of_text) +
+                                       ", and the id it would get, " + std::to_string(id) +
+                                       ", is another token's");
+  }
+  entries.insert(place, {std::string(end_of_text), id});
+  return id;
+}
+
+struct vocabulary {
+  std::vector<vocab_entry> entries;
+  token_ids ids;  // over entries
+  std::array<std::int32_t, 256> byte_ids{};
+  std::int32_t end_of_text_id = 0;
+};
+
+vocabulary read_vocabulary(std::string_view json) {
+  vocabulary v;
+  v.entries = parse_vocab_json(json);
+  v.end_of_text_id = end_of_text_of(v.entries, json.size());
+  v.ids.reserve(v.entries.size());
+  for (const vocab_entry& entry : v.entries) v.ids.emplace(entry.spelled, entry.id);
+  v.byte_ids = ids_of_bytes(v.ids, json.size());
+  return v;
+}
+
+}  // namespace
+
+std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& vocab_file,
+                                               const std::filesystem::path& merge_file) {
+  std::string identity = "type GPT2BPETokenizer\n";
+  const vocabulary v = with_text_of(vocab_file, [&](std::string_view text) {
+    identity += "vocab_file " + formats::sha256_hex(text) + "\n";
+    return read_vocabulary(text);
+  });
+  byte_bpe_vocabulary bpe;
+  bpe.byte_ids = v.byte_ids;
+  bpe.merges = with_text_of(merge_file, [&](std::string_view text) {
+    identity += "merge_file " + formats::sha256_hex(text) + "\n";
+    return parse_merges_txt(text, v.ids);
+  });
+  identity += std::string("unicode ") + unicode_version + "\n";
+
+  token_table all;
+  for (const vocab_entry& entry : v.entries) {
+    // A special token outside the alphabet is its own text.
+    const auto bytes = bytes_of(entry.spelled);
+    all.add(entry.id, bytes.value_or(entry.spelled));
+    if (bytes && entry.id != v.end_of_text_id) bpe.tokens.add(entry.id, *bytes);
+  }
+  tokenizer_parts parts;
+  parts.vocab_size = all.end_id();
+  parts.eod = v.end_of_text_id;
+  parts.raw_tokens = added_token_finder({{std::string(end_of_text), v.end_of_text_id}});
+  parts.engine = make_byte_bpe_engine(std::move(bpe), make_r50k_splitter());
+  parts.decoder = std::make_unique<byte_detokenizer>(std::move(all));
+  parts.fingerprint = formats::sha256_hex(identity);
+  return std::make_unique<composed_tokenizer>(std::move(parts));
+}
+
+}  // namespace millrace::tokenizer::detail

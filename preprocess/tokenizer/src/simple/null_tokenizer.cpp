@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simple/null_tokenizer.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/sha256.hpp>
+
+#include "messages/in_quotes.hpp"
+#include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::int64_t max_vocab_size = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t max_digits = 4300;  // Python's limit on what int() converts
+
+// What int() makes of a piece; saturates, so that a long number is too large, never a wrong one.
+// Nothing if int() raises.
+std::optional<std::int64_t> python_int(std::string_view piece) {
+  std::size_t at = 0;
+  const auto skip_space = [&] {
+    while (at < piece.size()) {
+      const code_point point = code_point_at(piece, at);
+      if (class_of(point.value) != char_class::space) break;
+      at += point.size_bytes;
+    }
+  };
+  const auto next_is = [&](char c) { return at < piece.size() && piece[at] == c; };
+
+  skip_space();
+  const bool negative = next_is('-');
+  if (negative || next_is('+')) ++at;
+
+  std::int64_t magnitude = 0;
+  std::size_t digits = 0;
+  for (bool may_separate = false; at < piece.size();) {
+    if (piece[at] == '_') {
+      if (!may_separate) return std::nullopt;
+      may_separate = false;
+      ++at;
+      continue;
+    }
+    const code_point point = code_point_at(piece, at);
+    const int value = decimal_value(point.value);
+    if (value < 0) break;
+    magnitude = std::min<std::int64_t>(magnitude * 10 + value, max_vocab_size);
+    may_separate = true;
+    ++digits;
+    at += point.size_bytes;
+  }
+  if (digits == 0 || digits > max_digits || piece[at - 1] == '_') return std::nullopt;
+  skip_space();
+  if (at != piece.size()) return std::nullopt;
+  return negative ? -magnitude : magnitude;
+}
+
+class null_encoder final : public encoder {
+ public:
+  explicit null_encoder(std::int64_t vocab_size) : vocab_size_(vocab_size) {}
+
+  std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
+    for (std::size_t begin = 0;;) {
+      const std::size_t end = std::min(text.find(' ', begin), text.size());
+      const std::string_view piece = text.substr(begin, end - begin);
+      const std::optional<std::int64_t> id = python_int(piece);
+      if (!id) return encode_fault{begin, "expected an integer, found " + in_quotes(piece)};
+      if (*id < 0 || *id >= vocab_size_) {
+        return encode_fault{begin, "id " + in_quotes(piece) + " is outside the vocabulary, 0.." +
+                                       std::to_string(vocab_size_ - 1)};
+      }
+      ids.push_back(static_cast<std::int32_t>(*id));
+      if (end == text.size()) return std::nullopt;
+      begin = end + 1;
+    }
+  }
+
+ private:
+  std::int64_t vocab_size_;
+};
+
+}  // namespace
+
+null_tokenizer::null_tokenizer(std::int64_t vocab_size) : vocab_size_(vocab_size) {
+  if (vocab_size < 1 || vocab_size > max_vocab_size) {
+    throw config_error("--vocab-size " + std::to_string(vocab_size) + ": expected 1.." +
+                       std::to_string(max_vocab_size));
+  }
+}
+
+std::unique_ptr<encoder> null_tokenizer::make_encoder() const {
+  return std::make_unique<null_encoder>(vocab_size_);
+}
+
+std::optional<std::int32_t> null_tokenizer::eod() const noexcept {
+  return static_cast<std::int32_t>(vocab_size_ - 1);
+}
+
+std::string null_tokenizer::decode(std::span<const std::int64_t> ids) const {
+  std::string text;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0) text += ' ';
+    if (ids[i] >= 0 && ids[i] < vocab_size_) {
+      text += std::to_string(ids[i]);
+    } else {
+      text += replacement_character;
+    }
+  }
+  return text;
+}
+
+std::string null_tokenizer::fingerprint() const {
+  return formats::sha256_hex("type NullTokenizer\nvocab_size " + std::to_string(vocab_size_) +
+                             "\nunicode " + unicode_version + "\n");
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+#include "gpt2/byte_alphabet.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::test {
+
+/// A GPT-2 vocabulary written by hand: the 256 bytes, byte b with id b, then tokens of the test's.
+class small_vocabulary {
+ public:
+  using tokens = std::vector<std::pair<std::string, std::int64_t>>;
+
+  static tokens bytes() {
+    tokens all;
+    for (int byte = 0; byte < 256; ++byte) {
+      all.emplace_back(tokenizer::detail::spelling_of(std::string(1, static_cast<char>(byte))),
+                       byte);
+    }
+    return all;
+  }
+
+  /// Bytes, then `more` from id 256 on.
+  static tokens bytes_and(const std::vector<std::string>& more) {
+    tokens all = bytes();
+    for (const std::string& token : more) {
+      all.emplace_back(token, static_cast<std::int64_t>(all.size()));
+    }
+    return all;
+  }
+
+  static std::string json(const tokens& all) {
+    std::string text = "{";
+    for (const auto& [token, id] : all) {
+      if (text.size() > 1) text += ", ";
+      text += '"';
+      for (const char c : token) {
+        if (c == '"' || c == '\\') text += '\\';
+        text += c;
+      }
+      text += "\": " + std::to_string(id);
+    }
+    return text + "}";
+  }
+
+  /// Writes both files, as they are given.
+  small_vocabulary(std::string_view vocab_json, std::string_view merges_txt) {
+    write_text(folder_ / "vocab.json", vocab_json);
+    write_text(folder_ / "merges.txt", merges_txt);
+  }
+  small_vocabulary(const tokens& all, std::string_view merges_txt)
+      : small_vocabulary(json(all), merges_txt) {}
+
+  tokenizer::tokenizer_options options() const {
+    tokenizer::tokenizer_options options;
+    options.type = "GPT2BPETokenizer";
+    options.vocab_file = folder_ / "vocab.json";
+    options.merge_file = folder_ / "merges.txt";
+    return options;
+  }
+  std::unique_ptr<tokenizer::tokenizer> load() const {
+    return tokenizer::make_tokenizer(options());
+  }
+
+ private:
+  temp_folder folder_;
+};
+
+}  // namespace millrace::test

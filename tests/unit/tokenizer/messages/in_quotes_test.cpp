@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "messages/in_quotes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// Messages are one line of ASCII, whatever the file holds that they speak of.
+TEST(InQuotes, ShowsAnyBytesOnOneLineOfAscii) {
+  EXPECT_EQ(in_quotes("a b"), "'a b'");
+  EXPECT_EQ(in_quotes(""), "''");
+  EXPECT_EQ(in_quotes("a\n\u00E9\x7F"), "'a\\x0a\\xc3\\xa9\\x7f'");
+  EXPECT_EQ(in_quotes(std::string(40, 'x')), "'" + std::string(40, 'x') + "'");
+  EXPECT_EQ(in_quotes(std::string(41, 'x')), "'" + std::string(40, 'x') + "'...");
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "split/r50k_split.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/seed.hpp"
+#include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using strings = std::vector<std::string>;
+
+strings split(std::string_view text) {
+  strings parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = r50k_end(text, at);
+    if (end <= at || end > text.size()) throw std::logic_error("an end that is none");
+    parts.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return parts;
+}
+
+TEST(R50kSplit, FollowsThePatternCaseByCase) {
+  const std::vector<std::pair<std::string, strings>> cases = {
+      {"", {}},
+      {"Hello world", {"Hello", " world"}},
+      {"it's", {"it", "'s"}},
+      {"'sad", {"'s", "ad"}},      // a contraction ends in the middle of a word
+      {"IT'S", {"IT", "'", "S"}},  // lower case only
+      {"we'll've", {"we", "'ll", "'ve"}},
+      {"'r 'l", {"'", "r", " '", "l"}},  // half a contraction is none
+      {" 's", {" '", "s"}},              // the space has taken the apostrophe
+      {"!'s", {"!'", "s"}},              // so has a run of punctuation
+      {"a1b2", {"a", "1", "b", "2"}},
+      {" 12 ab", {" 12", " ab"}},
+      {"a  b", {"a", " ", " b"}},        // the last space goes with the word
+      {"a \tb", {"a", " ", "\t", "b"}},  // only U+0020 does
+      {"a \n b", {"a", " \n", " b"}},
+      {"a  ", {"a", "  "}},  // at the end a run stays whole
+      {"a \n", {"a", " \n"}},
+      {" ", {" "}},
+      {"\u00A0a", {"\u00A0", "a"}},
+      {"a\u3000\u3000b", {"a", "\u3000", "\u3000", "b"}},
+      {"a\u200Bb", {"a", "\u200B", "b"}},  // zero width space is punctuation, not space
+      {"e\u0301t", {"e", "\u0301", "t"}},  // so are marks
+      {"\u65E5\u672C 2024", {"\u65E5\u672C", " 2024"}},
+      {" \u00BD\u2167!", {" \u00BD\u2167", "!"}},
+  };
+  for (const auto& [text, parts] : cases) EXPECT_EQ(split(text), parts) << text;
+}
+
+// The pattern as a backtracking engine would read it, a character at a time and with no case
+// merged into another.
+class naive_pattern {
+ public:
+  explicit naive_pattern(std::string_view text) {
+    for (std::size_t at = 0; at < text.size();) {
+      const code_point point = code_point_at(text, at);
+      points_.push_back(point.value);
+      texts_.emplace_back(text.substr(at, point.size_bytes));
+      at += point.size_bytes;
+    }
+  }
+
+  strings split() const {
+    strings parts;
+    for (std::size_t at = 0; at < points_.size();) {
+      const std::size_t size = match(at);
+      std::string part;
+      for (std::size_t i = at; i < at + size; ++i) part += texts_[i];
+      parts.push_back(part);
+      at += size;
+    }
+    return parts;
+  }
+
+ private:
+  bool is(std::size_t at, char_class kind) const {
+    return at < points_.size() && class_of(points_[at]) == kind;
+  }
+  bool literal(std::size_t at, std::u32string_view word) const {
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      if (at + i >= points_.size() || points_[at + i] != word[i]) return false;
+    }
+    return true;
+  }
+  std::size_t run(std::size_t at, char_class kind) const {
+    std::size_t size = 0;
+    while (is(at + size, kind)) ++size;
+    return size;
+  }
+
+  std::size_t match(std::size_t at) const {
+    for (const std::u32string_view word : {U"'s", U"'t", U"'re", U"'ve", U"'m", U"'ll", U"'d"}) {
+      if (literal(at, word)) return word.size();
+    }
+    for (const auto kind : {char_class::letter, char_class::number, char_class::other}) {
+      for (const std::size_t space : {std::size_t{1}, std::size_t{0}}) {  // " ?" is greedy
+        if (space == 1 && points_[at] != ' ') continue;
+        if (const std::size_t size = run(at + space, kind)) return space + size;
+      }
+    }
+    const std::size_t spaces = run(at, char_class::space);
+    for (std::size_t size = spaces; size > 0; --size) {  // \s+(?!\S) gives back one at a time
+      const bool followed = at + size < points_.size() && !is(at + size, char_class::space);
+      if (!followed) return size;
+    }
+    return spaces;
+  }
+
+  std::vector<std::uint32_t> points_;
+  strings texts_;
+};
+
+TEST(R50kSplit, AgreesWithTheNaivePatternOnRandomTexts) {
+  const strings alphabet = {" ",
+                            " ",
+                            " ",
+                            "\n",
+                            "\t",
+                            "\u00A0",
+                            "\u3000",
+                            "\u2028",
+                            "\x1C",
+                            "'",
+                            "'",
+                            "'s",
+                            "'ll",
+                            "'S",
+                            "r",
+                            "e",
+                            "v",
+                            "l",
+                            "s",
+                            "t",
+                            "m",
+                            "d",
+                            "A",
+                            "\u00E9",
+                            "\u4E2D",
+                            "\u01C5",
+                            "\u02B0",
+                            "\u0301",
+                            "1",
+                            "\u00B2",
+                            "\u0665",
+                            "\u2167",
+                            "!",
+                            "-",
+                            "\u20AC",
+                            "\u200B",
+                            "\u0378",
+                            "\U0001F600",
+                            "\U00020000",
+                            "\U00010D40",
+                            std::string(1, '\0')};
+  std::mt19937_64 random(test::seed(50));
+  for (int i = 0; i < 50000; ++i) {
+    std::string text;
+    for (auto left = random() % 14; left > 0; --left) text += alphabet[random() % alphabet.size()];
+    ASSERT_EQ(split(text), naive_pattern(text).split()) << testing::PrintToString(text);
+  }
+}
+
+// Callers promise UTF-8. One that breaks the promise gets pretokens of its bytes, all of them, and
+// nothing is read past the end (a fresh allocation each, so that ASan would see it).
+TEST(R50kSplit, CoversTextsThatAreNotUtf8) {
+  std::mt19937_64 random(test::seed(51));
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<char> bytes(random() % 12);
+    for (char& byte : bytes) byte = static_cast<char>(random() % 4 == 0 ? ' ' : random());
+    bytes.shrink_to_fit();
+    std::string joined;
+    for (const std::string& part : split({bytes.data(), bytes.size()})) joined += part;
+    ASSERT_EQ(joined, std::string(bytes.begin(), bytes.end()));
+  }
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
