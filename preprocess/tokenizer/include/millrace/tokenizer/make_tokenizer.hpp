@@ -11,6 +11,14 @@
 
 namespace millrace::tokenizer {
 
+/// What becomes of special tokens that a text spells out, e.g. `</s>`.
+enum class special_tokens_in_text : std::uint8_t {
+  as_reference,    ///< what the program does that the type imitates
+  allow,           ///< they become their ids
+  encode_as_text,  ///< they are characters like any others
+  error,           ///< the text is refused
+};
+
 /// Megatron's tokenizer flags, as given.
 struct tokenizer_options {
   std::string type = "ByteLevelTokenizer";  ///< `--tokenizer-type`
