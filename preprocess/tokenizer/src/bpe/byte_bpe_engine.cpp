@@ -2,6 +2,7 @@
 #include "bpe/byte_bpe_engine.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,101 +10,210 @@
 #include <utility>
 
 #include "bpe/bpe_merger.hpp"
-#include "bpe/word_cache.hpp"
+#include "bpe/rare_words.hpp"
+#include "bpe/seams.hpp"
+#include "bpe/word_batch.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
+// What encoders share.
 struct compiled {
-  explicit compiled(byte_bpe_vocabulary v) : vocabulary(std::move(v)), merges(vocabulary.merges) {
-    if (!vocabulary.whole_words_first) return;
-    for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
-      if (vocabulary.tokens.has(id)) {
-        words.emplace(vocabulary.tokens.bytes(id), static_cast<std::int32_t>(id));
+  explicit compiled(byte_bpe_vocabulary given)
+      : vocabulary(std::move(given)),
+        merges(vocabulary.merges),
+        seams(vocabulary.tokens),
+        shorts(line_bits(vocabulary.tokens.count())),
+        longs(line_bits(vocabulary.tokens.count()) - 2) {
+    if (vocabulary.whole_words_first) {
+      words.reserve(vocabulary.tokens.count());
+      for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
+        if (vocabulary.tokens.has(id)) {
+          words.emplace(vocabulary.tokens.bytes(id), static_cast<std::int32_t>(id));
+        }
       }
     }
+    seed();
+  }
+
+  // Symbols of the single bytes of `word`; their number.
+  std::size_t symbols_of(std::string_view word, std::int32_t* symbols) const noexcept {
+    std::size_t count = 0;
+    for (const char c : word) {
+      const std::int32_t id = vocabulary.byte_ids[static_cast<unsigned char>(c)];
+      if (id >= 0) symbols[count++] = id;
+    }
+    return count;
   }
 
   byte_bpe_vocabulary vocabulary;
   merge_table merges;
   std::unordered_map<std::string_view, std::int32_t> words;  // only if they come first
+  seam_finder seams;
+  word_batch::short_table shorts;  // of the vocabulary's words
+  word_batch::long_table longs;
+
+ private:
+  static unsigned line_bits(std::size_t count) {
+    return std::clamp(static_cast<unsigned>(std::bit_width(count)), 10U, 20U);
+  }
+
+  // Enters every token by what it really gives, since not every token is what its bytes merge to.
+  // Low ids come first, as lines fill up and they are the frequent ones.
+  void seed() {
+    bpe_merger merger(merges);
+    std::vector<std::int32_t> symbols(word_batch::long_table::key::max_bytes);
+    for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
+      if (!vocabulary.tokens.has(id)) continue;
+      const std::string_view word = vocabulary.tokens.bytes(id);
+      if (word.empty() || word.size() > symbols.size()) continue;
+      const std::span<std::int32_t> all(symbols.data(), symbols_of(word, symbols.data()));
+      const std::span<const std::int32_t> ids = all.first(merger.merge(all));
+      const bool merges_to_itself = ids.size() == 1 && ids.front() == id;
+      if (vocabulary.whole_words_first && !merges_to_itself) continue;  // not as a fragment
+      put(shorts, word, ids) || put(longs, word, ids);
+    }
+  }
+
+  template <class Table>
+  static bool put(Table& table, std::string_view word, std::span<const std::int32_t> ids) {
+    if (word.size() > Table::key::max_bytes) return false;
+    typename Table::ids found;
+    if (ids.size() > found.capacity) return true;
+    found.set(ids);
+    table.put_if_free(Table::key::of(word.data(), word.size(), word.size()), found);
+    return true;
+  }
 };
 
 class byte_bpe_encoder final : public section_encoder {
  public:
   byte_bpe_encoder(const compiled& model, const word_splitter& splitter)
-      : model_(&model), splitter_(&splitter), merger_(model.merges) {}
+      : model_(&model),
+        splitter_(&splitter),
+        merger_(model.merges),
+        shorts_(18),
+        longs_(16),
+        rare_(std::size_t{16} << 20),
+        batch_(shorts_, longs_, &model.seams, best_instruction_set()) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     const std::string_view text = part.text;
-    std::array<std::size_t, 256> ends;
+    batch_.start(text.data(), text.size());
+    std::array<std::size_t, word_batch::capacity> ends;
     for (std::size_t at = 0; at < text.size();) {
-      const std::size_t count = splitter_->next_ends(text, at, ends);
-      for (const std::size_t end : std::span(ends).first(count)) {
-        const std::string_view word = text.substr(at, end - at);
-        if (word.size() <= word_cache::max_word_bytes) {
-          encode_word(word, text.size() - at, ids);
-        } else if (word.size() <= bpe_merger::max_symbols) {
-          ids.append(merge(word));
-        } else {
-          return encode_fault{at, "a word of " + std::to_string(word.size()) +
-                                      " bytes, expected at most " +
-                                      std::to_string(bpe_merger::max_symbols)};
-        }
-        at = end;
+      auto rest = std::span<const std::size_t>(ends).first(splitter_->next_ends(text, at, ends));
+      at = rest.back();
+      while (!rest.empty()) {
+        rest = rest.subspan(batch_.fill(rest));
+        if (auto fault = encode_batch(text, ids)) return fault;
       }
     }
     return std::nullopt;
   }
 
  private:
-  static constexpr std::size_t copied_at_once = 4;
   // Symbols of one huge pretoken are not kept for the ordinary ones that follow it.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
-  void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
-    const auto key = word_cache::make_key(word.data(), word.size(), readable);
-    word_cache::entry& place = cache_.at(key);
-    if (place.word != key) {
-      const auto found = merge(word);
-      if (found.size() > word_cache::max_ids) {
-        ids.append(found);
-        return;
+  std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids) {
+    for (std::size_t i = 0;; ++i) {
+      std::int32_t* const begin = ids.room(word_batch::max_ids);
+      std::int32_t* out = begin;
+      i = batch_.look_up(i, out);
+      ids.add(static_cast<std::size_t>(out - begin));
+      if (i == batch_.size()) return std::nullopt;
+      const std::string_view word = text.substr(batch_.begin(i), batch_.end(i) - batch_.begin(i));
+      if (word.size() <= word_batch::short_table::key::max_bytes) {
+        encode_missing(shorts_, model_->shorts, batch_.short_key(i), word, batch_.is_fragment(i),
+                       ids);
+      } else if (word.size() <= word_batch::long_table::key::max_bytes) {
+        encode_missing(longs_, model_->longs, batch_.long_key(i), word, batch_.is_fragment(i), ids);
+      } else if (word.size() <= bpe_merger::max_symbols) {
+        encode_rare(word, batch_.is_fragment(i), ids);
+      } else {
+        return encode_fault{batch_.begin(i), "a word of " + std::to_string(word.size()) +
+                                                 " bytes, expected at most " +
+                                                 std::to_string(bpe_merger::max_symbols)};
       }
-      word_cache::put(place, key, found);
     }
-    const std::int32_t* known = place.ids.data();
-    std::int32_t* out = ids.room(word_cache::max_ids);
-    for (std::size_t i = 0; i < copied_at_once; ++i) out[i] = known[i];
-    for (std::size_t i = copied_at_once; i < place.count; ++i) out[i] = known[i];
-    ids.add(place.count);
   }
 
-  // The ids of one pretoken, valid until the next call.
-  std::span<const std::int32_t> merge(std::string_view word) {
+  // A word that look_up did not find, or found not to be that simple.
+  template <class Table>
+  void encode_missing(Table& table, const Table& tokens, const typename Table::key& key,
+                      std::string_view word, bool is_fragment, id_buffer& ids) {
+    const std::uint64_t hash = key.hash();
+    if (const auto* known = Table::find(table.line_of(hash), key)) {
+      if (known->is_elsewhere()) return encode_rare(word, is_fragment, ids);
+      if (!(is_fragment && known->is_whole_only())) return append(*known, ids);
+      return ids.append(merge(word, true).ids);
+    }
+    if (const auto* token = Table::find(tokens.line_of(hash), key)) {
+      table.put(key, *token);
+      return append(*token, ids);
+    }
+    const merged result = merge(word, is_fragment);
+    ids.append(result.ids);
+    typename Table::ids found;
+    if (result.ids.size() <= found.capacity) {
+      found.set(result.ids);
+      if (result.whole_only) found.set_whole_only();
+    } else {
+      found.set_elsewhere();
+      rare_.put(word, result.ids);
+    }
+    table.put(key, found);
+  }
+
+  template <class Ids>
+  static void append(const Ids& found, id_buffer& ids) {
+    found.copy_to(ids.room(found.capacity));
+    ids.add(found.count());
+  }
+
+  // A word that no table has room for. None of these is a token for whole words alone, or it would
+  // have one id.
+  void encode_rare(std::string_view word, bool is_fragment, id_buffer& ids) {
+    const auto known = rare_.find(word);
+    if (known.data() != nullptr) {
+      ids.append(known);
+      return;
+    }
+    const merged result = merge(word, is_fragment);
+    ids.append(result.ids);
+    if (!result.whole_only) rare_.put(word, result.ids);
+  }
+
+  struct merged {
+    std::span<const std::int32_t> ids;  // valid until the next merge
+    bool whole_only = false;            // not what its bytes merge to
+  };
+
+  merged merge(std::string_view word, bool is_fragment) {
     if (symbols_.size() < word.size() || symbols_.size() > kept_symbols) {
       symbols_ = std::vector<std::int32_t>(std::max<std::size_t>(word.size(), 64));
     }
-    if (model_->vocabulary.whole_words_first) {
+    if (model_->vocabulary.whole_words_first && !is_fragment) {
       const auto whole = model_->words.find(word);
       if (whole != model_->words.end()) {
         symbols_[0] = whole->second;
-        return {symbols_.data(), 1};
+        return {{symbols_.data(), 1}, true};
       }
     }
-    std::size_t count = 0;
-    for (const char c : word) {
-      const std::int32_t id = model_->vocabulary.byte_ids[static_cast<unsigned char>(c)];
-      if (id >= 0) symbols_[count++] = id;
-    }
-    const std::span<std::int32_t> symbols(symbols_.data(), count);
-    return symbols.first(merger_.merge(symbols));
+    const std::span<std::int32_t> symbols(symbols_.data(),
+                                          model_->symbols_of(word, symbols_.data()));
+    return {symbols.first(merger_.merge(symbols)), false};
   }
 
   const compiled* model_;
   const word_splitter* splitter_;
   bpe_merger merger_;
-  word_cache cache_;
+  // Words met so far, tokens and others.
+  word_batch::short_table shorts_;
+  word_batch::long_table longs_;
+  rare_words rare_;
+  word_batch batch_;
   std::vector<std::int32_t> symbols_;
 };
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times one tokenizer on the texts of a JSON-lines file, in memory, and prints one JSON line:
+//
+//   encode_corpus FILE PASSES THREADS <the tokenizer flags of preprocess_data>
+//
+// Pass 1 is the first: nothing but the vocabulary is known to the encoders. Later ones meet the
+// same texts again. "md5" is over the ids of all texts as little-endian uint32. All memory is
+// touched before the clock runs: on a virtual machine a new page costs more than the text on it.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <simdjson.h>
+#include <boost/program_options.hpp>
+
+#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer_flags.hpp>
+
+#include "support/md5.hpp"
+
+namespace {
+
+namespace tokenizer = millrace::tokenizer;
+using seconds = std::chrono::duration<double>;
+
+double now() {
+  return seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct corpus {
+  std::string text;
+  std::vector<std::size_t> ends;  // of each document
+
+  std::string_view document(std::size_t i) const {
+    const std::size_t begin = i == 0 ? 0 : ends[i - 1];
+    return std::string_view(text).substr(begin, ends[i] - begin);
+  }
+};
+
+corpus read_corpus(const char* path) {
+  corpus all;
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(std::string(path) + ": cannot be read");
+  simdjson::dom::parser parser;
+  for (std::string line; std::getline(in, line);) {
+    all.text += std::string_view(parser.parse(line)["text"]);
+    all.ends.push_back(all.text.size());
+  }
+  return all;
+}
+
+// One thread's share of the documents: neighbours, and about as many bytes as the others have.
+struct share {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  tokenizer::id_buffer ids;
+  std::unique_ptr<tokenizer::encoder> encoder;
+};
+
+void encode_share(const corpus& all, share& mine) {
+  mine.ids.clear();
+  for (std::size_t i = mine.begin; i < mine.end; ++i) {
+    if (const auto fault = mine.encoder->encode(all.document(i), mine.ids)) {
+      throw std::runtime_error(fault->what);
+    }
+  }
+}
+
+std::vector<share> shares_of(const corpus& all, std::size_t threads,
+                             const tokenizer::tokenizer& tokenizer) {
+  std::vector<share> shares(threads);
+  for (std::size_t t = 0, at = 0; t < threads; ++t) {
+    shares[t].begin = at;
+    const std::size_t target = all.text.size() * (t + 1) / threads;
+    while (at < all.ends.size() && (all.ends[at] <= target || t + 1 == threads)) ++at;
+    shares[t].end = at;
+    shares[t].encoder = tokenizer.make_encoder();
+    const std::size_t room = all.text.size() / threads * 5 / 4 + 65536;
+    std::fill_n(shares[t].ids.room(room), room, 1);
+  }
+  return shares;
+}
+
+double timed_pass(const corpus& all, std::vector<share>& shares) {
+  const double start = now();
+  if (shares.size() == 1) {
+    encode_share(all, shares[0]);
+  } else {
+    std::vector<std::jthread> threads;
+    for (share& mine : shares) threads.emplace_back([&] { encode_share(all, mine); });
+  }
+  return now() - start;
+}
+
+int run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  po::variables_map given;
+  po::store(po::parse_command_line(argc - 3, argv + 3, tokenizer::tokenizer_flags()), given);
+  const corpus all = read_corpus(argv[1]);
+  const double load_start = now();
+  const auto made = tokenizer::make_tokenizer(tokenizer::tokenizer_options_of(given).value());
+  const double load = now() - load_start;
+  auto shares = shares_of(all, static_cast<std::size_t>(std::atoi(argv[3])), *made);
+
+  std::string times;
+  std::string rates;
+  for (int pass = 0; pass < std::atoi(argv[2]); ++pass) {
+    const double taken = timed_pass(all, shares);
+    times += (pass > 0 ? ", " : "") + std::to_string(taken);
+    rates +=
+        (pass > 0 ? ", " : "") + std::to_string(static_cast<double>(all.text.size()) / 1e6 / taken);
+  }
+  millrace::test::md5 md5;
+  std::size_t tokens = 0;
+  for (const share& mine : shares) {
+    tokens += mine.ids.size();
+    md5.update(std::as_bytes(mine.ids.ids()));
+  }
+  std::cout << "{\"bytes\": " << all.text.size() << ", \"tokens\": " << tokens << ", \"md5\": \""
+            << md5.hex() << "\", \"load_s\": " << load << ", \"seconds\": [" << times
+            << "], \"MB_per_s\": [" << rates << "]}" << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) {
+    std::cerr << "usage: encode_corpus FILE PASSES THREADS <tokenizer flags>\n";
+    return 2;
+  }
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << "encode_corpus: " << e.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpe/word_batch.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push  // GCC 12 means the undefined operands in its own header
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
+
+namespace millrace::tokenizer::detail {
+
+std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
+  size_ = 0;
+  ends_[0] = next_;
+  return set_ == instruction_set::avx512 ? fill_avx512(ends) : fill_portable(ends);
+}
+
+std::size_t word_batch::look_up(std::size_t first, std::int32_t*& out) const noexcept {
+  return set_ == instruction_set::avx512 ? look_up_avx512(first, out)
+                                         : look_up_portable(first, out);
+}
+
+// One word, from next_ to `end`.
+inline void word_batch::push(std::size_t end, bool is_fragment) noexcept {
+  const char* const word = text_ + next_;
+  const std::size_t size_bytes = end - next_;
+  const auto readable = static_cast<std::size_t>(text_end_ - word);
+  if (size_bytes <= short_table::key::max_bytes) {
+    const auto key = short_table::key::of(word, size_bytes, readable);
+    short_keys_[size_] = key;
+    lines_[size_] = &shorts_->line_of(key.hash());
+  } else if (size_bytes <= long_table::key::max_bytes) {
+    const auto key = long_table::key::of(word, size_bytes, readable);
+    long_keys_[size_] = key;
+    lines_[size_] = &longs_->line_of(key.hash());
+  } else {
+    lines_[size_] = nullptr;
+  }
+  __builtin_prefetch(lines_[size_]);
+  is_fragment_[size_] = is_fragment ? 1 : 0;
+  next_ = ends_[++size_] = end;
+}
+
+// Whether it pays to look for seams: in scripts that have few pairs which no token crosses, words
+// come again as a whole. Chinese, Japanese and Korean characters begin with these bytes.
+bool word_batch::has_seams(std::size_t end) const noexcept {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text_[next_ + i]); };
+  return seams_ != nullptr && end - next_ > 1 && std::max(at(0), at(1)) >= 0xE2;
+}
+
+// A word that may have seams. False: the batch is full before its end.
+bool word_batch::fill_long(std::size_t end) noexcept {
+  if (!inside_word_ && !has_seams(end)) {
+    push(end, false);
+    return true;
+  }
+  while (next_ < end) {
+    if (size_ == capacity) return false;
+    const std::size_t cut = next_ + seams_->fragment_size({text_ + next_, end - next_});
+    inside_word_ |= cut < end;
+    push(cut, inside_word_);
+  }
+  inside_word_ = false;
+  return true;
+}
+
+std::size_t word_batch::fill_portable(std::span<const std::size_t> ends) noexcept {
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (size_ == capacity) return i;
+    if (ends[i] - next_ > short_table::key::max_bytes || inside_word_) {
+      if (!fill_long(ends[i])) return i;
+    } else {
+      push(ends[i], false);
+    }
+  }
+  return ends.size();
+}
+
+std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) const noexcept {
+  std::int32_t* to = out;
+  std::size_t i = first;
+  for (; i < size_; ++i) {
+    const std::size_t size_bytes = ends_[i + 1] - ends_[i];
+    if (size_bytes <= short_table::key::max_bytes) {
+      const auto* line = static_cast<const short_table::line*>(lines_[i]);
+      const auto* found = short_table::find(*line, short_keys_[i]);
+      if (found == nullptr || found->is_special()) break;
+      found->copy_to(to);
+      to += found->count();
+    } else {
+      if (size_bytes > long_table::key::max_bytes) break;
+      const auto* line = static_cast<const long_table::line*>(lines_[i]);
+      const auto* found = long_table::find(*line, long_keys_[i]);
+      if (found == nullptr || found->is_special()) break;
+      found->copy_to(to);
+      to += found->count();
+    }
+  }
+  out = to;
+  return i;
+}
+
+#if defined(__x86_64__)
+#define MILLRACE_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
+
+// Four words at a time, as long as they are short and 16 bytes may be read at each.
+MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
+  const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);
+  const __m512i spread = _mm512_set_epi32(0x18181818, 0x18181818, 0x18181818, 0x18181818,  //
+                                          0x10101010, 0x10101010, 0x10101010, 0x10101010,  //
+                                          0x08080808, 0x08080808, 0x08080808, 0x08080808,  //
+                                          0, 0, 0, 0);
+  const __m512i factors =
+      _mm512_set4_epi64(static_cast<long long>(short_table::key::hash_factors[1]),
+                        static_cast<long long>(short_table::key::hash_factors[0]),
+                        static_cast<long long>(short_table::key::hash_factors[1]),
+                        static_cast<long long>(short_table::key::hash_factors[0]));
+  const __m512i last_factor =
+      _mm512_set1_epi64(static_cast<long long>(short_table::key::hash_factors[0]));
+  const __m256i longest = _mm256_set1_epi64x(short_table::key::max_bytes);
+  const __m256i lines = _mm256_set1_epi64x(reinterpret_cast<long long>(shorts_->lines()));
+  const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(shorts_->shift()));
+  const auto readable_end = static_cast<std::size_t>(text_end_ - text_);
+
+  std::size_t i = 0;
+  while (i < ends.size()) {
+    if (i + 4 <= ends.size() && size_ + 4 <= capacity && ends[i + 2] + 16 <= readable_end &&
+        !inside_word_) {
+      const __m256i end = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends[i]));
+      // ends_[size_] is where the first of the four begins.
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(&ends_[size_ + 1]), end);
+      const __m256i begin = _mm256_mask_expandloadu_epi64(
+          _mm256_set1_epi64x(static_cast<long long>(next_)), 0b1110, &ends[i]);
+      const __m256i size = _mm256_sub_epi64(end, begin);
+      if (_mm256_cmpgt_epu64_mask(size, longest) == 0) {
+        const auto load = [&](std::size_t at) __attribute__((always_inline)) {
+          return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text_ + at));
+        };
+        __m512i key = _mm512_castsi128_si512(load(next_));
+        key = _mm512_inserti64x2(key, load(ends[i]), 1);
+        key = _mm512_inserti64x2(key, load(ends[i + 1]), 2);
+        key = _mm512_inserti64x2(key, load(ends[i + 2]), 3);
+        const __m512i sizes = _mm512_permutexvar_epi8(spread, _mm512_castsi256_si512(size));
+        key = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(position, sizes), key);
+        key = _mm512_mask_mov_epi8(key, 0x8000800080008000U, sizes);
+        _mm512_storeu_si512(&short_keys_[size_], key);
+        __m512i mixed = _mm512_mullo_epi64(key, factors);
+        mixed = _mm512_xor_si512(mixed, _mm512_shuffle_epi32(mixed, _MM_PERM_BADC));
+        mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 32));
+        mixed = _mm512_srl_epi64(_mm512_mullo_epi64(mixed, last_factor), shift);
+        const __m256i index =
+            _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0b01010101, mixed));
+        const __m256i place = _mm256_add_epi64(lines, _mm256_slli_epi64(index, 6));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&lines_[size_]), place);
+        for (std::size_t k = 0; k < 4; ++k) __builtin_prefetch(lines_[size_ + k]);
+        std::memset(&is_fragment_[size_], 0, 4);
+        size_ += 4;
+        next_ = ends[i + 3];
+        i += 4;
+        continue;
+      }
+    }
+    // Up to four words one by one.
+    for (const std::size_t stop = std::min(i + 4, ends.size()); i < stop; ++i) {
+      if (size_ == capacity) return i;
+      if (ends[i] - next_ > short_table::key::max_bytes || inside_word_) {
+        if (!fill_long(ends[i])) return i;
+      } else {
+        push(ends[i], false);
+      }
+    }
+  }
+  return i;
+}
+
+MILLRACE_AVX512 std::size_t word_batch::look_up_avx512(std::size_t first,
+                                                       std::int32_t*& out) const noexcept {
+  constexpr std::uint32_t special = std::uint32_t{0x3F} << 24;  // word_ids: elsewhere, whole_only
+  const __m128i id_bits = _mm_set_epi32(-1, -1, -1, 0x00FFFFFF);
+  std::int32_t* to = out;
+  std::size_t i = first;
+  for (; i < size_; ++i) {
+    if (ends_[i + 1] - ends_[i] <= short_table::key::max_bytes) {
+      const auto* line = static_cast<const short_table::line*>(lines_[i]);
+      const __m256i key = _mm256_broadcastsi128_si256(
+          _mm_load_si128(reinterpret_cast<const __m128i*>(&short_keys_[i])));
+      const unsigned same = _mm256_cmpeq_epi64_mask(
+          key, _mm256_load_si256(reinterpret_cast<const __m256i*>(line->words.data())));
+      const unsigned hit = same & same >> 1 & 0b101;  // 1: the first word, 4: the second
+      if (hit == 0) [[unlikely]]
+        break;
+      const auto* ids = reinterpret_cast<const std::uint32_t*>(line->found.data()) + (hit & 4);
+      if (ids[0] >= special) [[unlikely]]
+        break;
+      _mm_storeu_si128(
+          reinterpret_cast<__m128i*>(to),
+          _mm_and_si128(id_bits, _mm_load_si128(reinterpret_cast<const __m128i*>(ids))));
+      to += ids[0] >> 24;
+    } else {
+      if (ends_[i + 1] - ends_[i] > long_table::key::max_bytes) break;
+      const auto* line = static_cast<const long_table::line*>(lines_[i]);
+      const auto* found = long_table::find(*line, long_keys_[i]);
+      if (found == nullptr || found->is_special()) break;
+      found->copy_to(to);
+      to += found->count();
+    }
+  }
+  out = to;
+  return i;
+}
+#undef MILLRACE_AVX512
+#else
+std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
+  return fill_portable(ends);
+}
+std::size_t word_batch::look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept {
+  return look_up_portable(first, out);
+}
+#endif
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "bpe/seams.hpp"
+#include "bpe/word_table.hpp"
+#include "split/instruction_set.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// Words that are looked up together, so that the cache lines that their ids are in arrive while
+/// others are worked on. The loop that all text goes through.
+///
+///   next_ends of a splitter -> fill: keys, places, prefetch -> look_up: ids, until a word is
+///   missing
+///
+/// Words are neighbours in one text. Long ones with seams come in as fragments.
+class word_batch {
+ public:
+  using short_table = word_table<2>;  ///< words of up to 15 bytes
+  using long_table = word_table<4>;   ///< of 16 to 31
+
+  static constexpr std::size_t capacity = 256;
+  /// More ids than look_up writes in one call.
+  static constexpr std::size_t max_ids = capacity * long_table::ids::capacity + 8;
+
+  /// The tables and `seams` outlive this. No seams: words stay whole.
+  word_batch(const short_table& shorts, const long_table& longs, const seam_finder* seams,
+             instruction_set set)
+      : shorts_(&shorts), longs_(&longs), seams_(seams), set_(set) {}
+
+  /// Begins with a text: the next word begins at its start.
+  void start(const char* text, std::size_t size_bytes) noexcept {
+    text_ = text;
+    text_end_ = text + size_bytes;
+    next_ = 0;
+    inside_word_ = false;
+  }
+
+  /// Takes words that end at `ends`, until none is left or the batch is full.
+  /// @return how many of `ends` it is done with; call again with the others.
+  std::size_t fill(std::span<const std::size_t> ends) noexcept;
+
+  std::size_t size() const noexcept { return size_; }
+
+  /// Writes the ids of words from `first` on to `out`, up to a word that is not in the tables.
+  /// @return the index of that word, or size()
+  std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
+
+  std::size_t begin(std::size_t i) const noexcept { return ends_[i]; }
+  std::size_t end(std::size_t i) const noexcept { return ends_[i + 1]; }
+  /// Not a pretoken of its own.
+  bool is_fragment(std::size_t i) const noexcept { return is_fragment_[i] != 0; }
+  const short_table::key& short_key(std::size_t i) const noexcept { return short_keys_[i]; }
+  const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
+
+ private:
+  std::size_t fill_portable(std::span<const std::size_t> ends) noexcept;
+  std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
+  std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
+  std::size_t look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept;
+  bool has_seams(std::size_t end) const noexcept;
+  bool fill_long(std::size_t end) noexcept;
+  void push(std::size_t end, bool is_fragment) noexcept;
+
+  const short_table* shorts_;
+  const long_table* longs_;
+  const seam_finder* seams_;
+  instruction_set set_;
+  const char* text_ = nullptr;
+  const char* text_end_ = nullptr;
+  std::size_t next_ = 0;      // where the next word begins
+  bool inside_word_ = false;  // behind a fragment that is not the last of its word
+
+  std::size_t size_ = 0;
+  alignas(64) std::array<short_table::key, capacity> short_keys_;
+  alignas(64) std::array<const void*, capacity> lines_;  // null: longer than any key
+  std::array<std::size_t, capacity + 1> ends_;           // ends_[0]: where the first begins
+  std::array<std::uint8_t, capacity> is_fragment_;
+  std::array<long_table::key, capacity> long_keys_;
+};
+
+}  // namespace millrace::tokenizer::detail

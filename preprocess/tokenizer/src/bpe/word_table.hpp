@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "bpe/huge_array.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// A short word as a number: its bytes, zeros, and its size in the last byte; all zero is no word.
+///
+/// `Words` of 8 bytes each: a word has at most 8 * Words - 1 bytes.
+template <std::size_t Words>
+struct word_key {
+  static constexpr std::size_t max_bytes = 8 * Words - 1;
+
+  std::array<std::uint64_t, Words> part{};
+
+  bool operator==(const word_key&) const = default;
+
+  /// @param readable  bytes that may be read at `word`, at least `size`; 8 * Words make it fast
+  /// @pre size <= max_bytes
+  static word_key of(const char* word, std::size_t size, std::size_t readable) noexcept {
+    word_key key;
+    if (readable >= 8 * Words) {
+      std::memcpy(key.part.data(), word, 8 * Words);
+      for (std::size_t i = 0; i < Words; ++i) key.part[i] &= masks[size].part[i];
+    } else {
+      std::memcpy(key.part.data(), word, size);
+    }
+    key.part[Words - 1] |= std::uint64_t{size} << 56;
+    return key;
+  }
+
+  /// Well mixed in its high bits. Made of operations that vectors have too.
+  std::uint64_t hash() const noexcept {
+    std::uint64_t mixed = 0;
+    for (std::size_t i = 0; i < Words; ++i) mixed ^= part[i] * hash_factors[i];
+    return (mixed ^ mixed >> 32) * hash_factors[0];
+  }
+
+  static constexpr std::uint64_t hash_factors[4] = {0x9E3779B97F4A7C15U, 0xC2B2AE3D27D4EB4FU,
+                                                    0xD6E8FEB86659FD93U, 0xA0761D6478BD642FU};
+
+ private:
+  struct mask {
+    std::array<std::uint64_t, Words> part{};
+  };
+  static constexpr std::array<mask, 8 * Words> masks = [] {
+    std::array<mask, 8 * Words> all{};
+    for (std::size_t size = 0; size < 8 * Words; ++size) {
+      for (std::size_t byte = 0; byte < size; ++byte) {
+        all[size].part[byte / 8] |= std::uint64_t{0xFF} << 8 * (byte % 8);
+      }
+    }
+    return all;
+  }();
+};
+
+/// Ids of a word, if they are few: what one look-up gives. Ids are below 2^24.
+template <std::size_t Capacity>
+class word_ids {
+ public:
+  static constexpr std::size_t capacity = Capacity;
+  static constexpr std::int32_t max_id = (1 << 24) - 1;
+
+  /// @pre ids.size() <= capacity
+  void set(std::span<const std::int32_t> ids) noexcept {
+    std::copy(ids.begin(), ids.end(), ids_.begin());
+    set_head(ids.empty() ? 0 : static_cast<std::uint32_t>(ids[0]), ids.size());
+  }
+  std::size_t count() const noexcept { return ids_[0] >> 24 & 0x3F; }
+
+  /// The word has more ids than fit: they are elsewhere.
+  void set_elsewhere() noexcept { set_head(0, elsewhere); }
+  bool is_elsewhere() const noexcept { return count() == elsewhere; }
+
+  /// The word gives these ids only where it is a pretoken of its own: merging never does.
+  void set_whole_only() noexcept { ids_[0] |= whole_only; }
+  bool is_whole_only() const noexcept { return (ids_[0] & whole_only) != 0; }
+
+  /// Either of the two: not for a loop that only copies.
+  bool is_special() const noexcept { return ids_[0] >= elsewhere << 24; }
+
+  /// Writes `capacity` ids, of which count() are meant.
+  void copy_to(std::int32_t* out) const noexcept {
+    std::array<std::uint32_t, Capacity> ids = ids_;
+    ids[0] &= 0x00FFFFFF;
+    std::memcpy(out, ids.data(), sizeof ids);
+  }
+
+ private:
+  static constexpr std::uint32_t elsewhere = 0x3F;
+  static constexpr std::uint32_t whole_only = std::uint32_t{1} << 31;
+
+  void set_head(std::uint32_t first, std::size_t count) noexcept {
+    ids_[0] = first | static_cast<std::uint32_t>(count) << 24;
+  }
+
+  std::array<std::uint32_t, Capacity> ids_{};  // the first with the count in its top byte
+};
+
+/// Words and their ids, found in one cache line. A word that meets a full line takes the place of
+/// another (put) or is turned away (put_if_free), so that the size never changes.
+///
+/// Holds only what an engine has computed, so nothing but speed depends on its contents.
+template <std::size_t Words>
+class word_table {
+ public:
+  using key = word_key<Words>;
+  using ids = word_ids<2 * Words>;  // as many bytes as the key
+
+  static constexpr std::size_t ways = 4 / Words;
+  struct alignas(64) line {
+    std::array<key, ways> words;
+    std::array<ids, ways> found;
+  };
+  static_assert(sizeof(line) == 64);
+
+  /// 2^line_bits lines of 64 bytes.
+  /// @pre 1 <= line_bits <= 32
+  explicit word_table(unsigned line_bits)
+      : lines_(std::size_t{1} << line_bits), shift_(63 - line_bits) {}
+
+  const line& line_of(std::uint64_t hash) const noexcept { return lines_[index(hash)]; }
+
+  /// The ids of `word`, which is in that line or nowhere, or null.
+  static const ids* find(const line& place, const key& word) noexcept {
+    if constexpr (ways == 1) {
+      return place.words[0] == word ? &place.found[0] : nullptr;
+    } else {
+      // Both are looked at, without a branch on which of them it is.
+      const std::uint64_t first = difference(place.words[0], word);
+      const std::uint64_t second = difference(place.words[1], word);
+      const ids* found = &place.found[first == 0 ? 0 : 1];
+      return (first != 0) & (second != 0) ? nullptr : found;
+    }
+  }
+
+  /// The newest word of a line stands first; what stood there moves to the second place.
+  void put(const key& word, const ids& found) noexcept {
+    line& place = lines_[index(word.hash())];
+    for (std::size_t i = ways - 1; i > 0; --i) {
+      place.words[i] = place.words[i - 1];
+      place.found[i] = place.found[i - 1];
+    }
+    place.words[0] = word;
+    place.found[0] = found;
+  }
+  /// @return whether there was room.
+  bool put_if_free(const key& word, const ids& found) noexcept {
+    line& place = lines_[index(word.hash())];
+    for (std::size_t i = 0; i < ways; ++i) {
+      if (place.words[i] != key{}) continue;
+      place.words[i] = word;
+      place.found[i] = found;
+      return true;
+    }
+    return false;
+  }
+
+  /// For look-ups that compute the place themselves: line_of(hash) is lines()[hash >> shift()].
+  const line* lines() const noexcept { return lines_.data(); }
+  unsigned shift() const noexcept { return shift_ + 1; }
+
+  std::size_t size_bytes() const noexcept { return lines_.size() * sizeof(line); }
+
+ private:
+  static std::uint64_t difference(const key& a, const key& b) noexcept {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < Words; ++i) all |= a.part[i] ^ b.part[i];
+    return all;
+  }
+  std::size_t index(std::uint64_t hash) const noexcept { return hash >> 1 >> shift_; }
+
+  huge_array<line> lines_;
+  unsigned shift_;
+};
+
+}  // namespace millrace::tokenizer::detail
