@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "bpe/bpe_merger.hpp"
+#include "bpe/byte_merges.hpp"
 #include "bpe/rare_words.hpp"
 #include "bpe/seams.hpp"
 #include "bpe/word_batch.hpp"
@@ -21,7 +21,7 @@ namespace {
 struct compiled {
   explicit compiled(byte_bpe_vocabulary given)
       : vocabulary(std::move(given)),
-        merges(vocabulary.merges),
+        merges(vocabulary.byte_ids, std::move(vocabulary.merges), vocabulary.tokens),
         seams(vocabulary.tokens),
         shorts(line_bits(vocabulary.tokens.count())),
         longs(line_bits(vocabulary.tokens.count()) - 2) {
@@ -36,18 +36,8 @@ struct compiled {
     seed();
   }
 
-  // Symbols of the single bytes of `word`; their number.
-  std::size_t symbols_of(std::string_view word, std::int32_t* symbols) const noexcept {
-    std::size_t count = 0;
-    for (const char c : word) {
-      const std::int32_t id = vocabulary.byte_ids[static_cast<unsigned char>(c)];
-      if (id >= 0) symbols[count++] = id;
-    }
-    return count;
-  }
-
   byte_bpe_vocabulary vocabulary;
-  merge_table merges;
+  byte_merges merges;
   std::unordered_map<std::string_view, std::int32_t> words;  // only if they come first
   seam_finder seams;
   word_batch::short_table shorts;  // of the vocabulary's words
@@ -61,14 +51,12 @@ struct compiled {
   // Enters every token by what it really gives, since not every token is what its bytes merge to.
   // Low ids come first, as lines fill up and they are the frequent ones.
   void seed() {
-    bpe_merger merger(merges);
-    std::vector<std::int32_t> symbols(word_batch::long_table::key::max_bytes);
+    byte_merger merger(merges, best_instruction_set());
     for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
       if (!vocabulary.tokens.has(id)) continue;
       const std::string_view word = vocabulary.tokens.bytes(id);
-      if (word.empty() || word.size() > symbols.size()) continue;
-      const std::span<std::int32_t> all(symbols.data(), symbols_of(word, symbols.data()));
-      const std::span<const std::int32_t> ids = all.first(merger.merge(all));
+      if (word.empty() || word.size() > word_batch::long_table::key::max_bytes) continue;
+      const std::span<const std::int32_t> ids = merger.merge(word);
       const bool merges_to_itself = ids.size() == 1 && ids.front() == id;
       if (vocabulary.whole_words_first && !merges_to_itself) continue;  // not as a fragment
       put(shorts, word, ids) || put(longs, word, ids);
@@ -91,7 +79,7 @@ class byte_bpe_encoder final : public section_encoder {
   byte_bpe_encoder(const compiled& model, const word_splitter& splitter)
       : model_(&model),
         splitter_(&splitter),
-        merger_(model.merges),
+        merger_(model.merges, best_instruction_set()),
         shorts_(18),
         longs_(16),
         rare_(std::size_t{16} << 20),
@@ -113,9 +101,6 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
  private:
-  // Symbols of one huge pretoken are not kept for the ordinary ones that follow it.
-  static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
-
   std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids) {
     for (std::size_t i = 0;; ++i) {
       std::int32_t* const begin = ids.room(word_batch::max_ids);
@@ -129,12 +114,12 @@ class byte_bpe_encoder final : public section_encoder {
                        ids);
       } else if (word.size() <= word_batch::long_table::key::max_bytes) {
         encode_missing(longs_, model_->longs, batch_.long_key(i), word, batch_.is_fragment(i), ids);
-      } else if (word.size() <= bpe_merger::max_symbols) {
+      } else if (word.size() <= byte_merger::max_bytes) {
         encode_rare(word, batch_.is_fragment(i), ids);
       } else {
         return encode_fault{batch_.begin(i), "a word of " + std::to_string(word.size()) +
                                                  " bytes, expected at most " +
-                                                 std::to_string(bpe_merger::max_symbols)};
+                                                 std::to_string(byte_merger::max_bytes)};
       }
     }
   }
@@ -191,30 +176,25 @@ class byte_bpe_encoder final : public section_encoder {
   };
 
   merged merge(std::string_view word, bool is_fragment) {
-    if (symbols_.size() < word.size() || symbols_.size() > kept_symbols) {
-      symbols_ = std::vector<std::int32_t>(std::max<std::size_t>(word.size(), 64));
-    }
     if (model_->vocabulary.whole_words_first && !is_fragment) {
       const auto whole = model_->words.find(word);
       if (whole != model_->words.end()) {
-        symbols_[0] = whole->second;
-        return {{symbols_.data(), 1}, true};
+        const auto ids = merger_.merge(word);
+        const bool same = ids.size() == 1 && ids.front() == whole->second;
+        return {{&whole->second, 1}, !same};
       }
     }
-    const std::span<std::int32_t> symbols(symbols_.data(),
-                                          model_->symbols_of(word, symbols_.data()));
-    return {symbols.first(merger_.merge(symbols)), false};
+    return {merger_.merge(word), false};
   }
 
   const compiled* model_;
   const word_splitter* splitter_;
-  bpe_merger merger_;
+  byte_merger merger_;
   // Words met so far, tokens and others.
   word_batch::short_table shorts_;
   word_batch::long_table longs_;
   rare_words rare_;
   word_batch batch_;
-  std::vector<std::int32_t> symbols_;
 };
 
 class byte_bpe_engine final : public section_engine {
@@ -236,48 +216,6 @@ class byte_bpe_engine final : public section_engine {
 std::unique_ptr<const section_engine> make_byte_bpe_engine(
     byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter) {
   return std::make_unique<byte_bpe_engine>(std::move(vocabulary), std::move(splitter));
-}
-
-std::vector<merge_rule> merges_of_ranks(const token_table& tokens,
-                                        const std::array<std::int32_t, 256>& byte_ids) {
-  std::unordered_map<std::string_view, std::int32_t> ids;
-  ids.reserve(tokens.count());
-  for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
-    if (tokens.has(id)) ids.emplace(tokens.bytes(id), static_cast<std::int32_t>(id));
-  }
-  struct piece {
-    std::size_t begin;
-    std::int32_t id;
-  };
-  std::vector<merge_rule> rules;
-  std::vector<piece> pieces;
-  for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
-    if (!tokens.has(id) || tokens.bytes(id).size() < 2) continue;
-    const std::string_view bytes = tokens.bytes(id);
-    pieces.clear();
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      pieces.push_back({i, byte_ids[static_cast<unsigned char>(bytes[i])]});
-    }
-    while (pieces.size() > 2) {
-      std::size_t best = pieces.size();
-      std::int32_t lowest = static_cast<std::int32_t>(id);
-      for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
-        const std::size_t end = i + 2 < pieces.size() ? pieces[i + 2].begin : bytes.size();
-        const auto found = ids.find(bytes.substr(pieces[i].begin, end - pieces[i].begin));
-        if (found != ids.end() && found->second < lowest) {
-          lowest = found->second;
-          best = i;
-        }
-      }
-      if (best == pieces.size()) break;
-      pieces[best].id = lowest;
-      pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(best) + 1);
-    }
-    if (pieces.size() == 2) {
-      rules.push_back({pieces[0].id, pieces[1].id, static_cast<std::int32_t>(id)});
-    }
-  }
-  return rules;
 }
 
 }  // namespace millrace::tokenizer::detail

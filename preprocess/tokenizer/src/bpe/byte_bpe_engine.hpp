@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "bpe/byte_merges.hpp"
 #include "bpe/merge_table.hpp"
 #include "bpe/token_table.hpp"
 #include "composed/section_engine.hpp"
@@ -29,13 +30,5 @@ struct byte_bpe_vocabulary {
 /// Byte-level BPE: pretokens, then merges inside each.
 std::unique_ptr<const section_engine> make_byte_bpe_engine(
     byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter);
-
-/// The merge list that a vocabulary of ranks stands for: for each token of two bytes or more, in
-/// order of id, the two tokens that it is made of when only lower ones may merge.
-///
-/// Tokens of which no such pair exists (merging never reaches them) have no rule.
-/// @pre ids are ranks
-std::vector<merge_rule> merges_of_ranks(const token_table& tokens,
-                                        const std::array<std::int32_t, 256>& byte_ids);
 
 }  // namespace millrace::tokenizer::detail

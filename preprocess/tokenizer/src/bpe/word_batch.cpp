@@ -4,16 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__x86_64__)
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push  // GCC 12 means the undefined operands in its own header
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-#endif
+#include "bpe/intrinsics.hpp"
 
 namespace millrace::tokenizer::detail {
 

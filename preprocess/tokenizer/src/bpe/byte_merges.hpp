@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "bpe/bpe_merger.hpp"
+#include "bpe/merge_table.hpp"
+#include "bpe/pair_table.hpp"
+#include "bpe/short_merge.hpp"
+#include "bpe/token_table.hpp"
+#include "split/instruction_set.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// The merges of a byte-level vocabulary, in the form that is fastest for it. Shared by threads.
+class byte_merges {
+ public:
+  /// @param byte_ids  token of each byte, or -1: then that byte gives nothing
+  /// @param rules     in order of rank
+  /// @param tokens    those that the rules result in, and their bytes
+  byte_merges(const std::array<std::int32_t, 256>& byte_ids, std::vector<merge_rule> rules,
+              const token_table& tokens);
+
+  const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
+  const merge_table& all() const noexcept { return *all_; }
+  /// Null if ids do not rise with rank.
+  const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
+
+ private:
+  std::array<std::int32_t, 256> byte_ids_;
+  std::optional<merge_table> all_;
+  std::optional<pair_table> ordered_;
+};
+
+/// Merges the bytes of one word at a time, for one thread.
+class byte_merger {
+ public:
+  /// Longest word.
+  static constexpr std::size_t max_bytes = bpe_merger::max_symbols;
+
+  /// @param merges  outlives this
+  byte_merger(const byte_merges& merges, instruction_set set)
+      : merges_(&merges), set_(set), long_merger_(merges.all()) {}
+
+  /// The ids of `word`, valid until the next call.
+  /// @pre word.size() <= max_bytes
+  std::span<const std::int32_t> merge(std::string_view word);
+
+ private:
+  const byte_merges* merges_;
+  instruction_set set_;
+  bpe_merger long_merger_;
+  short_symbols short_;
+  std::vector<std::int32_t> symbols_;
+};
+
+/// The merge list that a vocabulary of ranks stands for: for each token of two bytes or more, in
+/// order of id, the two tokens that it is made of when only lower ones may merge.
+///
+/// Tokens of which no such pair exists (merging never reaches them) have no rule.
+/// @pre ids are ranks
+std::vector<merge_rule> merges_of_ranks(const token_table& tokens,
+                                        const std::array<std::int32_t, 256>& byte_ids);
+
+}  // namespace millrace::tokenizer::detail
