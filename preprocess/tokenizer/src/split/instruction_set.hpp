@@ -5,21 +5,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What a hot loop is written for. Every set gives the same results; tests force each in turn.
-enum class instruction_set : std::uint8_t { portable, avx2, avx512 };
+/// What the splitters can be run on. The wider ones are there on x86-64 alone.
+enum class instruction_set : std::uint8_t {
+  portable,  ///< plain C++, a character at a time
+  avx2,      ///< AVX2, BMI1 and BMI2 (Haswell, Zen and later)
+  avx512,    ///< AVX-512 with BW, DQ, VL, VBMI and VBMI2, BMI2 (Ice Lake, Zen 4 and later)
+};
 
-/// The widest that this machine has.
-inline instruction_set best_instruction_set() noexcept {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi")) {
-    return instruction_set::avx512;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
-    return instruction_set::avx2;
-  }
-#endif
-  return instruction_set::portable;
-}
+/// The widest one that this machine runs; asked of the processor once. Thread safe.
+instruction_set best_instruction_set() noexcept;
+
+/// Whether this machine, and this build, can run `set`.
+bool can_run(instruction_set set) noexcept;
 
 }  // namespace millrace::tokenizer::detail
