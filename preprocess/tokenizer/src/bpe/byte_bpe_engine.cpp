@@ -82,7 +82,7 @@ class byte_bpe_encoder final : public section_encoder {
         merger_(model.merges, best_instruction_set()),
         shorts_(18),
         longs_(16),
-        rare_(std::size_t{16} << 20),
+        rare_(std::size_t{8} << 20),
         batch_(shorts_, longs_, &model.seams, best_instruction_set()) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
@@ -114,12 +114,12 @@ class byte_bpe_encoder final : public section_encoder {
                        ids);
       } else if (word.size() <= word_batch::long_table::key::max_bytes) {
         encode_missing(longs_, model_->longs, batch_.long_key(i), word, batch_.is_fragment(i), ids);
-      } else if (word.size() <= byte_merger::max_bytes) {
+      } else if (word.size() <= merger_.max_bytes()) {
         encode_rare(word, batch_.is_fragment(i), ids);
       } else {
         return encode_fault{batch_.begin(i), "a word of " + std::to_string(word.size()) +
                                                  " bytes, expected at most " +
-                                                 std::to_string(byte_merger::max_bytes)};
+                                                 std::to_string(merger_.max_bytes())};
       }
     }
   }
@@ -157,9 +157,9 @@ class byte_bpe_encoder final : public section_encoder {
     ids.add(found.count());
   }
 
-  // A word that no table has room for. None of these is a token for whole words alone, or it would
-  // have one id.
+  // A word that no table has room for. Tokens are shorter than the longest that are kept.
   void encode_rare(std::string_view word, bool is_fragment, id_buffer& ids) {
+    if (word.size() > rare_words::max_word_bytes) return merger_.append(word, ids);
     const auto known = rare_.find(word);
     if (known.data() != nullptr) {
       ids.append(known);

@@ -71,10 +71,12 @@ std::vector<merge_rule> rules_that_apply(std::span<const merge_rule> rules,
 
 byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
                          std::vector<merge_rule> rules, const token_table& tokens)
-    : byte_ids_(byte_ids) {
+    : byte_ids_(byte_ids), tokens_(&tokens) {
   if (is_ordered(rules)) {
     ordered_.emplace(rules.size());
     rules = rules_that_apply(rules, byte_ids, tokens, *ordered_);
+    // Where a byte gives nothing, tokens do not tell how far in the text they are.
+    if (std::ranges::min(byte_ids) >= 0) neighbours_.emplace(rules);
   }
   all_.emplace(rules);
 }
@@ -95,6 +97,48 @@ std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
   }
   const std::span<std::int32_t> symbols(symbols_.data(), count);
   return symbols.first(long_merger_.merge(symbols));
+}
+
+// A part of a long word at a time. Where two parts meet, their tokens have to be neighbours that
+// may follow each other; if they are not, the earlier part gives up tokens until they are, and if
+// that does not help it is made longer.
+void byte_merger::append(std::string_view word, id_buffer& ids) {
+  if (word.size() <= part_bytes || !merges_->has_neighbours()) {
+    ids.append(merge(word));
+    return;
+  }
+  const std::size_t start = ids.size();
+  std::size_t wanted = part_bytes;
+  for (std::size_t at = 0;;) {
+    const std::string_view part = word.substr(at, wanted);
+    const auto found = merge(part);
+    const bool fits = ids.size() == start || follows(ids.ids().back(), found.front());
+    if (fits) {
+      ids.append(found);
+      at += part.size();
+      if (at == word.size()) return;
+      wanted = part_bytes;
+      // Its end is the least certain, as it does not see what follows.
+      const std::size_t dropped = std::min<std::size_t>(4, found.size() / 4);
+      for (std::size_t i = 0; i < dropped; ++i) at -= drop_last(ids);
+    } else {
+      // A few tokens back, and further with each failure, at last to the beginning.
+      const std::size_t back = std::min(ids.size() - start, wanted / part_bytes * 8);
+      for (std::size_t i = 0; i < back; ++i) at -= drop_last(ids);
+      wanted *= 2;
+    }
+  }
+}
+
+bool byte_merger::follows(std::int32_t left, std::int32_t right) const noexcept {
+  return merges_->neighbours().may_follow(*merges_->ordered(), static_cast<std::uint32_t>(left),
+                                          static_cast<std::uint32_t>(right));
+}
+
+std::size_t byte_merger::drop_last(id_buffer& ids) const noexcept {
+  const std::size_t size_bytes = merges_->tokens().bytes(ids.ids().back()).size();
+  ids.truncate(ids.size() - 1);
+  return size_bytes;
 }
 
 std::vector<merge_rule> merges_of_ranks(const token_table& tokens,

@@ -9,8 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/tokenizer/id_buffer.hpp>
+
 #include "bpe/bpe_merger.hpp"
 #include "bpe/merge_table.hpp"
+#include "bpe/neighbours.hpp"
 #include "bpe/pair_table.hpp"
 #include "bpe/short_merge.hpp"
 #include "bpe/token_table.hpp"
@@ -23,36 +26,54 @@ class byte_merges {
  public:
   /// @param byte_ids  token of each byte, or -1: then that byte gives nothing
   /// @param rules     in order of rank
-  /// @param tokens    those that the rules result in, and their bytes
+  /// @param tokens    those that the rules result in, and their bytes; outlives this
   byte_merges(const std::array<std::int32_t, 256>& byte_ids, std::vector<merge_rule> rules,
               const token_table& tokens);
 
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
+  const token_table& tokens() const noexcept { return *tokens_; }
   const merge_table& all() const noexcept { return *all_; }
   /// Null if ids do not rise with rank.
   const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
+  /// Whether words may be encoded in parts: ids rise with rank, and every byte has one.
+  bool has_neighbours() const noexcept { return neighbours_.has_value(); }
+  const neighbour_rules& neighbours() const noexcept { return *neighbours_; }
 
  private:
   std::array<std::int32_t, 256> byte_ids_;
+  const token_table* tokens_;
   std::optional<merge_table> all_;
   std::optional<pair_table> ordered_;
+  std::optional<neighbour_rules> neighbours_;
 };
 
 /// Merges the bytes of one word at a time, for one thread.
 class byte_merger {
  public:
-  /// Longest word.
-  static constexpr std::size_t max_bytes = bpe_merger::max_symbols;
-
   /// @param merges  outlives this
   byte_merger(const byte_merges& merges, instruction_set set)
       : merges_(&merges), set_(set), long_merger_(merges.all()) {}
 
+  /// Longest word that merge() takes.
+  std::size_t max_bytes() const noexcept {
+    return merges_->has_neighbours() ? SIZE_MAX : bpe_merger::max_symbols;
+  }
+
   /// The ids of `word`, valid until the next call.
-  /// @pre word.size() <= max_bytes
+  /// @pre word.size() <= max_bytes()
   std::span<const std::int32_t> merge(std::string_view word);
 
+  /// Appends the ids of `word`, however long, with memory and time for a part of it at a time where
+  /// merges have neighbour rules.
+  /// @pre word.size() <= max_bytes()
+  void append(std::string_view word, id_buffer& ids);
+
  private:
+  static constexpr std::size_t part_bytes = 512;
+
+  bool follows(std::int32_t left, std::int32_t right) const noexcept;
+  std::size_t drop_last(id_buffer& ids) const noexcept;
+
   const byte_merges* merges_;
   instruction_set set_;
   bpe_merger long_merger_;
