@@ -33,6 +33,8 @@ struct tokenizer_options {
 ///   ByteLevelTokenizer   no options; ids are the UTF-8 bytes, vocabulary 512, eod 0
 ///   NullTokenizer        vocab_size; text is ids with single spaces between, eod vocab_size - 1
 ///   GPT2BPETokenizer     vocab_file, merge_file; eod `<|endoftext|>`
+///   SentencePieceTokenizer, GPTSentencePieceTokenizer, Llama2Tokenizer
+///                        model, a SentencePiece file; eod its end-of-sentence piece
 ///
 /// @throws config_error  an unknown type, an option that is missing, or one that the type does
 ///                       not take.
