@@ -43,19 +43,20 @@ class grouping {
 };
 
 #if defined(__x86_64__)
+__attribute__((target("avx2"))) inline __m128i half_table(const std::uint8_t* bytes) noexcept {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+}
+
 // 32 places a step: a place is kept if some group has both of its bytes.
 __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
                                                       const std::uint8_t* high0,
                                                       const std::uint8_t* low1,
                                                       const std::uint8_t* high1, const char* text,
                                                       std::size_t from, std::size_t size) noexcept {
-  const auto table = [](const std::uint8_t* bytes) __attribute__((target("avx2"))) {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
-  };
-  const __m256i first_low = table(low0);
-  const __m256i first_high = table(high0);
-  const __m256i second_low = table(low1);
-  const __m256i second_high = table(high1);
+  const __m256i first_low = _mm256_broadcastsi128_si256(half_table(low0));
+  const __m256i first_high = _mm256_broadcastsi128_si256(half_table(high0));
+  const __m256i second_low = _mm256_broadcastsi128_si256(half_table(low1));
+  const __m256i second_high = _mm256_broadcastsi128_si256(half_table(high1));
   const __m256i half = _mm256_set1_epi8(0x0F);
   for (; from + 33 <= size; from += 32) {
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text + from));

@@ -30,12 +30,12 @@ std::size_t place_of(const json_value& value, std::string_view path) {
   if (rest.starts_with(']')) rest.remove_prefix(1);
   std::size_t index = 0;
   if (indexed && value.element().is_array()) {
-    for (const simdjson::dom::element each : value.element().get_array().value_unsafe()) {
+    for (const simdjson::dom::element each : value.array("this")) {
       if (std::to_string(index) == key) return place_of(json_value(value, each, index), rest);
       ++index;
     }
   } else if (!key.empty() && value.element().is_object()) {
-    for (const auto [known, each] : value.element().get_object().value_unsafe()) {
+    for (const auto [known, each] : value.object("this")) {
       if (known == key) return place_of(json_value(value, each, index), rest);
       ++index;
     }
