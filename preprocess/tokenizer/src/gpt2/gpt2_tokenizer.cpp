@@ -128,7 +128,7 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
   parts.vocab_size = all.end_id();
   parts.eod = v.end_of_text_id;
   parts.raw_tokens = added_token_finder({{std::string(end_of_text), v.end_of_text_id}});
-  parts.engine = make_byte_bpe_engine(std::move(bpe), make_r50k_splitter());
+  parts.engine = make_byte_bpe_engine(std::move(bpe), make_splitter(pattern::r50k));
   parts.decoder = std::make_unique<byte_detokenizer>(std::move(all));
   parts.fingerprint = formats::sha256_hex(identity);
   return std::make_unique<composed_tokenizer>(std::move(parts));

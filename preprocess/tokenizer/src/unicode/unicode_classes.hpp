@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,22 +17,44 @@ enum class char_class : std::uint8_t {
   space,   ///< \s: the 25 code points of White_Space; U+001C to U+001F are not among them
 };
 
+/// What a code point is, as bits: the general categories and scripts that patterns ask for. The low
+/// eight are those that most patterns do with.
+struct char_flags {
+  static constexpr std::uint16_t letter = 1 << 0;       ///< \p{L}
+  static constexpr std::uint16_t number = 1 << 1;       ///< \p{N}
+  static constexpr std::uint16_t space = 1 << 2;        ///< \s, as in char_class
+  static constexpr std::uint16_t newline = 1 << 3;      ///< CR and LF alone
+  static constexpr std::uint16_t upper = 1 << 4;        ///< \p{Lu} or \p{Lt}; also a letter
+  static constexpr std::uint16_t lower = 1 << 5;        ///< \p{Ll}; also a letter
+  static constexpr std::uint16_t mark = 1 << 6;         ///< \p{M}
+  static constexpr std::uint16_t han = 1 << 7;          ///< \p{Han}: most are letters, some are not
+  static constexpr std::uint16_t punctuation = 1 << 8;  ///< \p{P}
+  static constexpr std::uint16_t symbol = 1 << 9;       ///< \p{S}
+};
+
 /// Version of the tables, e.g. "16.0.0".
 extern const char* const unicode_version;
 
-inline constexpr std::uint32_t class_block_size = 128;
-inline constexpr std::uint32_t class_limit = 1608 * class_block_size;
-extern const std::uint8_t class_block_of[];
-extern const std::uint64_t class_blocks[];
+inline constexpr std::uint32_t flag_block_size = 128;
+inline constexpr std::uint32_t flag_limit = 7172 * flag_block_size;
+extern const std::uint8_t flag_block_of[];
+extern const std::uint16_t flag_blocks[];
 extern const std::uint32_t decimal_zeros[];
 extern const std::size_t decimal_zero_count;
 
+/// The char_flags of a code point. Any value is allowed: what is no code point has none.
+inline std::uint16_t flags_of(std::uint32_t point) noexcept {
+  if (point < flag_block_size) return flag_blocks[point];  // ASCII is the first block
+  if (point >= flag_limit) return 0;
+  const std::size_t block = flag_block_of[point / flag_block_size];
+  return flag_blocks[block * flag_block_size + point % flag_block_size];
+}
+
 /// Any value is allowed: what is no code point is `other`.
 inline char_class class_of(std::uint32_t point) noexcept {
-  if (point >= class_limit) return char_class::other;
-  const std::size_t block = class_block_of[point / class_block_size];
-  const std::uint64_t word = class_blocks[block * 4 + point % class_block_size / 32];
-  return static_cast<char_class>(word >> (point % 32 * 2) & 3);
+  const unsigned flags = flags_of(point);
+  return static_cast<char_class>(
+      std::bit_width(flags & (char_flags::letter | char_flags::number | char_flags::space)));
 }
 
 /// Value of a decimal digit of any script (\p{Nd}), or -1.

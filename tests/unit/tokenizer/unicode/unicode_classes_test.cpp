@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 #include <vector>
 
 namespace millrace::tokenizer::detail {
@@ -65,6 +66,38 @@ TEST(DecimalValue, IsThatOfTheDigitInAnyScript) {
   EXPECT_EQ(decimal_value(0x1D7D8), 0);  // five sets of mathematical digits follow each other
   EXPECT_EQ(decimal_value(0x1D7FF), 9);
   EXPECT_EQ(decimal_value(0xB2), -1);  // a superscript is a number, not a decimal digit
+}
+
+// Counts of Unicode 16.0 once more; Han by the property Script, of any category.
+TEST(UnicodeClasses, FlagWhatThePatternsAskFor) {
+  std::map<std::string, int> counts;
+  for (std::uint32_t point = 0; point < 0x110000; ++point) {
+    const unsigned flags = flags_of(point);
+    const auto count = [&](const char* name, unsigned mask) {
+      counts[name] += (flags & mask) != 0;
+    };
+    count("upper", char_flags::upper);
+    count("lower", char_flags::lower);
+    count("mark", char_flags::mark);
+    count("han", char_flags::han);
+    count("punctuation", char_flags::punctuation);
+    count("symbol", char_flags::symbol);
+    count("newline", char_flags::newline);
+    if ((flags & (char_flags::upper | char_flags::lower)) != 0) {
+      EXPECT_NE(flags & char_flags::letter, 0U) << std::hex << point;
+    }
+  }
+  EXPECT_EQ(counts["upper"], 1889);
+  EXPECT_EQ(counts["lower"], 2258);
+  EXPECT_EQ(counts["mark"], 2501);
+  EXPECT_EQ(counts["han"], 99030);
+  EXPECT_EQ(counts["punctuation"], 855);
+  EXPECT_EQ(counts["symbol"], 8514);
+  EXPECT_EQ(counts["newline"], 2);
+  EXPECT_EQ(flags_of(0xFFFFFFFF), 0U);
+  EXPECT_EQ(flags_of(0x3007), char_flags::number | char_flags::han);
+  EXPECT_EQ(flags_of(0x1C5), char_flags::letter | char_flags::upper);  // title case
+  EXPECT_EQ(flags_of(0xE0100), char_flags::mark);                      // far behind everything else
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "split/r50k_split.hpp"
+#include "split/r50k_group.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,24 +13,19 @@
 #include "support/seed.hpp"
 #include "unicode/unicode_classes.hpp"
 #include "unicode/utf8.hpp"
+#include "unit/tokenizer/split/pieces.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-using strings = std::vector<std::string>;
+using test::strings;
 
 strings split(std::string_view text) {
-  strings parts;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = r50k_end(text, at);
-    if (end <= at || end > text.size()) throw std::logic_error("an end that is none");
-    parts.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return parts;
+  static const auto splitter = make_splitter(pattern::r50k);
+  return test::pieces(*splitter, text);
 }
 
-TEST(R50kSplit, FollowsThePatternCaseByCase) {
+TEST(R50kGroup, FollowsThePatternCaseByCase) {
   const std::vector<std::pair<std::string, strings>> cases = {
       {"", {}},
       {"Hello world", {"Hello", " world"}},
@@ -123,7 +117,7 @@ class naive_pattern {
   strings texts_;
 };
 
-TEST(R50kSplit, AgreesWithTheNaivePatternOnRandomTexts) {
+TEST(R50kGroup, AgreesWithTheNaivePatternOnRandomTexts) {
   const strings alphabet = {" ",
                             " ",
                             " ",
@@ -173,18 +167,18 @@ TEST(R50kSplit, AgreesWithTheNaivePatternOnRandomTexts) {
   }
 }
 
-// Callers promise UTF-8. One that breaks the promise gets pretokens of its bytes, all of them, and
-// nothing is read past the end (a fresh allocation each, so that ASan would see it).
-TEST(R50kSplit, CoversTextsThatAreNotUtf8) {
-  std::mt19937_64 random(test::seed(51));
-  for (int i = 0; i < 20000; ++i) {
-    std::vector<char> bytes(random() % 12);
-    for (char& byte : bytes) byte = static_cast<char>(random() % 4 == 0 ? ' ' : random());
-    bytes.shrink_to_fit();
-    std::string joined;
-    for (const std::string& part : split({bytes.data(), bytes.size()})) joined += part;
-    ASSERT_EQ(joined, std::string(bytes.begin(), bytes.end()));
-  }
+// The pattern sees the end of a text before each number, so white space before one stays whole.
+TEST(R50kGroup, CutsNumbersOutFirstForStarCoder) {
+  const auto splitter = make_splitter(pattern::starcoder);
+  const std::vector<std::pair<std::string, strings>> cases = {
+      {"a12b", {"a", "1", "2", "b"}},
+      {" 12", {" ", "1", "2"}},
+      {"a   1", {"a", "   ", "1"}},
+      {"a   b", {"a", "  ", " b"}},
+      {"x= 3.5", {"x", "=", " ", "3", ".", "5"}},
+      {"\u00BD\u2167'll", {"\u00BD", "\u2167", "'ll"}},
+  };
+  for (const auto& [text, parts] : cases) EXPECT_EQ(test::pieces(*splitter, text), parts) << text;
 }
 
 }  // namespace

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "split/walk.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// In what the patterns of the group differ.
+struct cl100k_rules {
+  std::size_t numbers_at_most = 3;  ///< 3: `\p{N}{1,3}`, 1: `\p{N}`
+  bool contractions = true;
+  bool one_space_at_end = false;   ///< `\s++$` comes before `\s*[\r\n]`
+  bool marks_are_letters = false;  ///< `[\p{L}\p{M}]+` for `\p{L}+`
+  bool operator==(const cl100k_rules&) const = default;
+};
+
+/// The pattern of GPT-4 and of those that were made from it
+///
+///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
+///   |\s*[\r\n]+|\s+(?!\S)|\s+
+template <cl100k_rules Rules>
+struct cl100k_group {
+  static constexpr cl100k_rules rules = Rules;
+  static constexpr unsigned used_kinds = word_kinds | kind::newline;
+
+  /// With marks_are_letters a mark is a letter in everything: that the prefix may be a mark as well
+  /// changes nothing, for a mark before letters is part of their run anyway.
+  static unsigned kinds(std::uint32_t point) noexcept {
+    const unsigned flags = flags_of(point);
+    if (Rules.marks_are_letters && (flags & kind::mark) != 0) return kind::letter;
+    return flags & 0xFF;
+  }
+
+  /// As r50k_group::end.
+  static std::size_t end(std::string_view text, std::size_t begin) noexcept {
+    if (Rules.contractions) {
+      if (const std::size_t size = contraction_size(text, begin)) return begin + size;
+    }
+    const walked_char first = char_at<cl100k_group>(text, begin);
+    const std::size_t second = begin + first.size_bytes;
+    if ((first.kinds & kind::letter) != 0) {
+      return run_end<cl100k_group>(text, second, kind::letter);
+    }
+    if ((first.kinds & kind::number) != 0) {
+      return run_end<cl100k_group>(text, second, kind::number, Rules.numbers_at_most - 1);
+    }
+    const unsigned next =
+        second < text.size() ? char_at<cl100k_group>(text, second).kinds : unsigned{kind::space};
+    if ((next & kind::letter) != 0 && (first.kinds & kind::newline) == 0) {
+      return run_end<cl100k_group>(text, second, kind::letter);
+    }
+    const bool others = (first.kinds & kind::space) == 0;
+    if (others || (text[begin] == ' ' && (next & word_kinds) == 0)) {
+      return skip_any(text, other_end<cl100k_group>(text, second), "\r\n");
+    }
+    const space_run run = spaces_at<cl100k_group>(text, begin);
+    return Rules.one_space_at_end && run.at_end ? run.end : newline_space_end(run);
+  }
+};
+
+}  // namespace millrace::tokenizer::detail

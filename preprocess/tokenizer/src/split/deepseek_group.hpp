@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "split/walk.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// The three splits of DeepSeek-V3, each within all pieces of the one before, gaps kept
+///
+///   \p{N}{1,3}
+///   [\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+
+///   A[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*
+///     |\s*[\r\n]+|\s+(?!\S)|\s+      where A is any of the ASCII punctuation and symbols
+///
+/// No alternative of the last one takes control characters, unassigned ones and the like by
+/// themselves: where no letter follows they stay in the gaps, and what lies between two matches is
+/// one pretoken.
+struct deepseek_group {
+  static constexpr unsigned symbol = kind::upper;  ///< \p{P} or \p{S}
+  static constexpr unsigned cjk = kind::lower;     ///< in the ranges of the second split
+  static constexpr unsigned used_kinds = word_kinds | kind::newline | symbol | cjk;
+
+  /// At most one of number, space, letter and symbol; cjk besides, and newline with space.
+  ///
+  /// A mark is a letter here: it is one in the class of the run, and as a prefix of letters it
+  /// belongs to them as well.
+  static unsigned kinds(std::uint32_t point) noexcept {
+    const unsigned flags = flags_of(point);
+    if ((flags & kind::number) != 0) return kind::number;
+    const bool second_split =
+        (point >= 0x4E00 && point <= 0x9FA5) || (point >= 0x3040 && point <= 0x30FF);
+    const unsigned side = second_split ? cjk : 0U;
+    if ((flags & (kind::letter | kind::mark)) != 0) return kind::letter | side;
+    if ((flags & (kind::punctuation | kind::symbol)) != 0) return symbol | side;
+    return (flags & (kind::space | kind::newline)) | side;
+  }
+
+  /// As r50k_group::end.
+  static std::size_t end(std::string_view text, std::size_t begin) noexcept {
+    const walked_char first = char_at<deepseek_group>(text, begin);
+    const std::size_t second = begin + first.size_bytes;
+    if ((first.kinds & kind::number) != 0) {
+      return run_end<deepseek_group>(text, second, kind::number, 2);
+    }
+    const unsigned next = kinds_at(text, second);
+    if (first.kinds == symbol && first.size_bytes == 1) {
+      const std::size_t word = ascii_letters_end(text, second);
+      if (word > second) return word;
+    }
+    if ((first.kinds & kind::letter) != 0) return same_end(text, second, first.kinds);
+    const unsigned letters = kind::letter | (first.kinds & cjk);
+    if (next == letters && (first.kinds & (kind::newline | symbol)) == 0) {
+      return same_end(text, second, letters);
+    }
+    if (first.kinds == symbol || (text[begin] == ' ' && next == symbol)) {
+      return skip_any(text, same_end(text, second, symbol), "\r\n");
+    }
+    if ((first.kinds & kind::space) != 0) {
+      return newline_space_end(spaces_at<deepseek_group>(text, begin, kind::number | cjk));
+    }
+    if (first.kinds == (symbol | cjk)) return same_end(text, second, first.kinds);
+    return gap_end(text, second, first.kinds);
+  }
+
+ private:
+  static constexpr unsigned no_char = 0x100;
+
+  static unsigned kinds_at(std::string_view text, std::size_t at) noexcept {
+    return at < text.size() ? char_at<deepseek_group>(text, at).kinds : no_char;
+  }
+
+  /// End of the run of characters that are of exactly these kinds.
+  static std::size_t same_end(std::string_view text, std::size_t at, unsigned kinds) noexcept {
+    while (at < text.size()) {
+      const walked_char c = char_at<deepseek_group>(text, at);
+      if (c.kinds != kinds) break;
+      at += c.size_bytes;
+    }
+    return at;
+  }
+
+  static std::size_t ascii_letters_end(std::string_view text, std::size_t at) noexcept {
+    while (at < text.size()) {
+      const auto letter = static_cast<unsigned char>(text[at] | 0x20);
+      if (letter < 'a' || letter > 'z') break;
+      ++at;
+    }
+    return at;
+  }
+
+  /// Goes on, on one side of the second split, to the first character that some alternative
+  /// matches, be it as a prefix of letters.
+  static std::size_t gap_end(std::string_view text, std::size_t at, unsigned side) noexcept {
+    while (at < text.size()) {
+      const walked_char c = char_at<deepseek_group>(text, at);
+      const std::size_t next = at + c.size_bytes;
+      if (c.kinds != side || kinds_at(text, next) == (kind::letter | side)) break;
+      at = next;
+    }
+    return at;
+  }
+};
+
+}  // namespace millrace::tokenizer::detail

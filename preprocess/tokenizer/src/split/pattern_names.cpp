@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "split/splitters.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using named = std::pair<std::string_view, pattern>;
+
+constexpr named names[] = {
+    {"r50k", pattern::r50k},
+    {"p50k", pattern::r50k},
+    {"gpt2", pattern::r50k},
+    {"cl100k", pattern::cl100k},
+    {"llama3", pattern::llama3},
+    {"qwen2", pattern::qwen2},
+    {"qwen3", pattern::qwen2},
+    {"qwen3.5", pattern::qwen35},
+    {"o200k", pattern::o200k},
+    {"llama4", pattern::o200k},
+    {"tekken", pattern::tekken},
+    {"megatron_v2", pattern::tekken},
+    {"megatron_v1", pattern::megatron_v1},
+    {"kimi", pattern::kimi},
+    {"deepseek_v3", pattern::deepseek_v3},
+    {"starcoder", pattern::starcoder},
+};
+
+// Spellings that both engines read alike.
+constexpr named spellings[] = {
+    // GPT-2's own, and tiktoken's of three years
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+     pattern::r50k},
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+     pattern::r50k},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", pattern::r50k},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)",
+     pattern::r50k},
+    // GPT-4's of 2022, which is Llama 3's, and of 2023
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     pattern::llama3},
+    {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*)"
+     R"(|\s*[\r\n]|\s+(?!\S)|\s+)",
+     pattern::llama3},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     pattern::qwen2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N})"
+     R"(| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     pattern::qwen35},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     pattern::o200k},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+     R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     pattern::tekken},
+    {R"([^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)",
+     pattern::megatron_v1},
+    {R"([\p{Han}]+)"
+     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*)"
+     R"([\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+)"
+     R"([\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     pattern::kimi},
+};
+
+// Spellings that say this to Rust's engines alone: to Oniguruma a `+` behind `{1,3}` repeats it.
+constexpr named rust_spellings[] = {
+    {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
+     R"(|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
+     pattern::cl100k},
+};
+
+constexpr std::array<std::string_view, 3> deepseek_v3 = {
+    R"(\p{N}{1,3})", "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+",
+    R"([!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+    R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+
+std::optional<pattern> find(std::span<const named> in, std::string_view wanted) noexcept {
+  const auto found =
+      std::find_if(in.begin(), in.end(), [&](const named& n) { return n.first == wanted; });
+  if (found == in.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+std::optional<pattern> pattern_named(std::string_view name) noexcept {
+  return find(names, name);
+}
+
+std::optional<pattern> pattern_of_regex(std::string_view regex, regex_dialect dialect) noexcept {
+  const auto found = find(spellings, regex);
+  if (found || dialect != regex_dialect::rust) return found;
+  return find(rust_spellings, regex);
+}
+
+std::optional<pattern> pattern_of_regexes(std::span<const std::string_view> regexes,
+                                          regex_dialect dialect) noexcept {
+  if (regexes.size() == 1) return pattern_of_regex(regexes.front(), dialect);
+  if (std::equal(regexes.begin(), regexes.end(), deepseek_v3.begin(), deepseek_v3.end())) {
+    return pattern::deepseek_v3;
+  }
+  return std::nullopt;
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "split/walk.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// GPT-2's pattern
+///
+///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+///
+/// @tparam NumbersApart  first every number is cut out, a character each (StarCoder): the pattern
+///                       then sees the end of a text before it
+template <bool NumbersApart>
+struct r50k_group {
+  static constexpr bool numbers_apart = NumbersApart;
+  static constexpr unsigned used_kinds = word_kinds;
+
+  static unsigned kinds(std::uint32_t point) noexcept { return flags_of(point) & 0xFF; }
+
+  /// End of the pretoken that begins at `begin`. Walkers all have this form.
+  ///
+  /// @param text  valid UTF-8; on anything else the ends still advance and stay inside
+  /// @pre begin < text.size(), and `begin` is 0 or the end of a pretoken
+  static std::size_t end(std::string_view text, std::size_t begin) noexcept {
+    if (const std::size_t size = lower_contraction_size(text, begin)) return begin + size;
+    const bool blank = text[begin] == ' ' && begin + 1 < text.size();
+    const std::size_t body = blank ? begin + 1 : begin;
+    const walked_char first = char_at<r50k_group>(text, body);
+    if ((first.kinds & kind::letter) != 0) {
+      return run_end<r50k_group>(text, body + first.size_bytes, kind::letter);
+    }
+    if ((first.kinds & kind::number) != 0) {
+      if (numbers_apart) return begin + (blank ? 1 : first.size_bytes);
+      return run_end<r50k_group>(text, body + first.size_bytes, kind::number);
+    }
+    if ((first.kinds & kind::space) == 0) {
+      return other_end<r50k_group>(text, body + first.size_bytes);
+    }
+    return plain_space_end(spaces_at<r50k_group>(text, begin, numbers_apart ? kind::number : 0U));
+  }
+};
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
+
+/// What the walkers of all patterns share. A walker finds the end of one pretoken, a character at a
+/// time; it is the definition that the faster windows are held to.
+///
+/// Each group of patterns has a `kinds(point)`: eight bits a character, most often the low byte of
+/// its char_flags.
+namespace millrace::tokenizer::detail {
+
+using kind = char_flags;
+
+inline constexpr unsigned word_kinds = kind::letter | kind::number | kind::space;
+
+struct walked_char {
+  unsigned kinds;
+  std::size_t size_bytes;
+};
+
+/// @pre at < text.size()
+template <class Group>
+walked_char char_at(std::string_view text, std::size_t at) noexcept {
+  const code_point point = code_point_at(text, at);
+  return {Group::kinds(point.value), point.size_bytes};
+}
+
+/// End of the run of characters from `at` whose kinds meet `mask`, of `limit` characters at most.
+template <class Group>
+std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
+                    std::size_t limit = std::string_view::npos) noexcept {
+  for (; at < text.size() && limit > 0; --limit) {
+    const walked_char c = char_at<Group>(text, at);
+    if ((c.kinds & mask) == 0) break;
+    at += c.size_bytes;
+  }
+  return at;
+}
+
+/// End of the run from `at` of characters that are neither letters nor numbers nor white space.
+template <class Group>
+std::size_t other_end(std::string_view text, std::size_t at) noexcept {
+  while (at < text.size()) {
+    const walked_char c = char_at<Group>(text, at);
+    if ((c.kinds & word_kinds) != 0) break;
+    at += c.size_bytes;
+  }
+  return at;
+}
+
+inline std::size_t skip_any(std::string_view text, std::size_t at, std::string_view any) noexcept {
+  const std::size_t end = text.find_first_not_of(any, at);
+  return end == std::string_view::npos ? text.size() : end;
+}
+
+/// A run of white space as the alternatives for it look at it.
+struct space_run {
+  std::size_t begin;
+  std::size_t end;
+  std::size_t last;           ///< where its last character begins
+  std::size_t after_newline;  ///< behind its last CR or LF; `begin` if there is none
+  bool at_end;                ///< of the text, or what the look-ahead takes for it
+};
+
+/// @param stop  kinds before which the look-ahead sees the end of a text, because an earlier split
+///              has cut there
+template <class Group>
+space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0) noexcept {
+  space_run run{begin, begin, begin, begin, true};
+  while (run.end < text.size()) {
+    const walked_char c = char_at<Group>(text, run.end);
+    if ((c.kinds & kind::space) == 0) {
+      run.at_end = (c.kinds & stop) != 0;
+      break;
+    }
+    run.last = run.end;
+    run.end += c.size_bytes;
+    if ((c.kinds & kind::newline) != 0) run.after_newline = run.end;
+  }
+  return run;
+}
+
+/// `\s+(?!\S)|\s+`: the whole run at the end of the text; before anything else all but the last
+/// character, which goes with what follows or stands alone.
+inline std::size_t plain_space_end(const space_run& run) noexcept {
+  return run.at_end || run.last == run.begin ? run.end : run.last;
+}
+
+/// `\s*[\r\n]+|\s+(?!\S)|\s+`: through the last newline, if there is one.
+inline std::size_t newline_space_end(const space_run& run) noexcept {
+  return run.after_newline > run.begin ? run.after_newline : plain_space_end(run);
+}
+
+/// Length of 's 't 'm 'd 're 've 'll at `at`, or 0. Lower case only.
+inline std::size_t lower_contraction_size(std::string_view text, std::size_t at) noexcept {
+  if (text.size() - at < 2 || text[at] != '\'') return 0;
+  const char first = text[at + 1];
+  if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
+  if (text.size() - at < 3) return 0;
+  const char second = text[at + 2];
+  if ((first == 'r' || first == 'v') && second == 'e') return 3;
+  return first == 'l' && second == 'l' ? 3 : 0;
+}
+
+/// The same in either case, U+017F (long s) included, which folds to s. Nothing else folds to one
+/// of these letters alone.
+/// @pre at <= text.size()
+inline std::size_t contraction_size(std::string_view text, std::size_t at) noexcept {
+  if (text.size() - at < 2 || text[at] != '\'') return 0;
+  const auto lower = [&](std::size_t i) { return static_cast<char>(text[at + i] | 0x20); };
+  const char first = lower(1);
+  if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
+  if (text.size() - at < 3) return 0;
+  if (text.substr(at + 1, 2) == "\u017F") return 3;
+  if ((first == 'r' || first == 'v') && lower(2) == 'e') return 3;
+  return first == 'l' && lower(2) == 'l' ? 3 : 0;
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "split/splitters.hpp"
+
+namespace millrace::test {
+
+using strings = std::vector<std::string>;
+
+/// All ends of the pretokens of `text`, asked for `batch` at a time.
+inline std::vector<std::size_t> ends_of(const tokenizer::detail::word_splitter& splitter,
+                                        std::string_view text, std::size_t batch = 256) {
+  std::vector<std::size_t> some(batch);
+  std::vector<std::size_t> all;
+  std::size_t at = 0;
+  while (const std::size_t count = splitter.next_ends(text, at, some)) {
+    for (const std::size_t end : std::span(some).first(count)) {
+      if (end <= at || end > text.size()) throw std::logic_error("an end that is none");
+      at = end;
+      all.push_back(end);
+    }
+  }
+  if (at != text.size()) throw std::logic_error("the last end is not the text's");
+  return all;
+}
+
+inline strings pieces(const tokenizer::detail::word_splitter& splitter, std::string_view text,
+                      std::size_t batch = 256) {
+  strings parts;
+  std::size_t at = 0;
+  for (const std::size_t end : ends_of(splitter, text, batch)) {
+    parts.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return parts;
+}
+
+}  // namespace millrace::test

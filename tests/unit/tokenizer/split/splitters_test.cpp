@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "split/splitters.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::string_view llama3_regex =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+    R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view tiktoken_cl100k_regex =
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
+    R"(|\s++$|\s*[\r\n]|\s+(?!\S)|\s)";
+
+TEST(PatternNamed, KnowsTheNamesOfTheCommandLine) {
+  EXPECT_EQ(pattern_named("r50k"), pattern::r50k);
+  EXPECT_EQ(pattern_named("p50k"), pattern::r50k);
+  EXPECT_EQ(pattern_named("llama4"), pattern::o200k);
+  EXPECT_EQ(pattern_named("qwen3.5"), pattern::qwen35);
+  EXPECT_EQ(pattern_named("megatron_v1"), pattern::megatron_v1);
+  EXPECT_EQ(pattern_named("megatron_v2"), pattern::tekken);
+  EXPECT_EQ(pattern_named(""), std::nullopt);
+  EXPECT_EQ(pattern_named("LLAMA3"), std::nullopt);
+}
+
+TEST(PatternOfRegex, TakesTheExactTextAlone) {
+  EXPECT_EQ(pattern_of_regex(llama3_regex), pattern::llama3);
+  EXPECT_EQ(pattern_of_regex(llama3_regex, regex_dialect::rust), pattern::llama3);
+  std::string other(llama3_regex);
+  other.replace(other.find("{1,3}"), 5, "{1,2}");
+  EXPECT_EQ(pattern_of_regex(other), std::nullopt);
+  EXPECT_EQ(pattern_of_regex(""), std::nullopt);
+}
+
+// `{1,3}+` is possessive in Rust and a repetition in Oniguruma, where it takes any number of
+// digits.
+TEST(PatternOfRegex, KnowsThatTheEnginesDisagree) {
+  EXPECT_EQ(pattern_of_regex(tiktoken_cl100k_regex, regex_dialect::rust), pattern::cl100k);
+  EXPECT_EQ(pattern_of_regex(tiktoken_cl100k_regex, regex_dialect::oniguruma), std::nullopt);
+}
+
+TEST(PatternOfRegexes, KnowsDeepSeekByItsThreeSplits) {
+  const std::array<std::string_view, 3> splits = {
+      R"(\p{N}{1,3})", "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+",
+      R"([!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+      R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+  EXPECT_EQ(pattern_of_regexes(splits), pattern::deepseek_v3);
+  EXPECT_EQ(pattern_of_regexes(std::span(splits).first(2)), std::nullopt);
+  EXPECT_EQ(pattern_of_regexes({}), std::nullopt);
+  EXPECT_EQ(pattern_of_regexes({{llama3_regex}}), pattern::llama3);
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
