@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gpt2/byte_alphabet.hpp"
-#include "split/r50k_split.hpp"
+#include "split/r50k_group.hpp"
 #include "unicode/append_code_point.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/unicode_classes.hpp"
@@ -90,7 +90,7 @@ class byte_level_stage final : public piece_stage {
       text = scratch.text;
     }
     for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = use_regex_ ? r50k_end(text, begin) : text.size();
+      const std::size_t end = use_regex_ ? r50k_group<false>::end(text, begin) : text.size();
       for (const char byte : text.substr(begin, end - begin)) {
         append_small_code_point(out.text, alphabet.character[static_cast<unsigned char>(byte)]);
       }
