@@ -7,6 +7,7 @@
 #include <millrace/error.hpp>
 
 #include "gpt2/gpt2_tokenizer.hpp"
+#include "hugging_face/hugging_face_tokenizer.hpp"
 #include "simple/byte_level_tokenizer.hpp"
 #include "simple/null_tokenizer.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 // One type: the options it takes, every one of which it needs, and how to build it.
 struct known_type {
   std::string_view name;
+  bool model;
   bool vocab_file;
   bool merge_file;
   bool vocab_size;
@@ -32,10 +34,15 @@ std::unique_ptr<tokenizer> make_gpt2(const tokenizer_options& options) {
   return detail::make_gpt2_tokenizer(options.vocab_file, options.merge_file);
 }
 
+std::unique_ptr<tokenizer> make_hugging_face(const tokenizer_options& options) {
+  return detail::make_hugging_face_tokenizer(options.model, {});
+}
+
 constexpr std::array known_types = {
-    known_type{"ByteLevelTokenizer", false, false, false, make_byte_level},
-    known_type{"NullTokenizer", false, false, true, make_null},
-    known_type{"GPT2BPETokenizer", true, true, false, make_gpt2},
+    known_type{"ByteLevelTokenizer", false, false, false, false, make_byte_level},
+    known_type{"NullTokenizer", false, false, false, true, make_null},
+    known_type{"GPT2BPETokenizer", false, true, true, false, make_gpt2},
+    known_type{"HuggingFaceTokenizer", true, false, false, false, make_hugging_face},
 };
 
 const known_type& type_of(const tokenizer_options& options) {
@@ -57,7 +64,7 @@ void check_option(const known_type& type, const char* flag, bool given, bool tak
 
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   const known_type& type = type_of(options);
-  check_option(type, "--tokenizer-model", !options.model.empty(), false);
+  check_option(type, "--tokenizer-model", !options.model.empty(), type.model);
   check_option(type, "--vocab-file", !options.vocab_file.empty(), type.vocab_file);
   check_option(type, "--merge-file", !options.merge_file.empty(), type.merge_file);
   check_option(type, "--vocab-size", options.vocab_size.has_value(), type.vocab_size);
