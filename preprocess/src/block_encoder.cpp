@@ -75,6 +75,7 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
                                                          encoded_block& out) {
   if (auto fault = parser_.parse(line)) return fault;
   const record_counts before = out.counts;
+  const std::int64_t special_tokens_before = encoder_->special_tokens_found();
   bool empty = false;
   for (std::size_t key = 0; key < out.columns.size(); ++key) {
     encoded_column& column = out.columns[key];
@@ -89,6 +90,7 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   ++out.counts.documents;
   out.counts.empty_documents += empty ? 1 : 0;
   out.counts.lone_surrogates += parser_.lone_surrogates();
+  out.counts.special_tokens += encoder_->special_tokens_found() - special_tokens_before;
   return std::nullopt;
 }
 

@@ -19,6 +19,7 @@ struct record_counts {
   std::int64_t documents = 0;        ///< records that became a document
   std::int64_t empty_documents = 0;  ///< of those, documents without a token, under any key
   std::int64_t lone_surrogates = 0;  ///< replaced by U+FFFD
+  std::int64_t special_tokens = 0;   ///< that texts spelled out, and that became ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
   std::array<std::int64_t, fault_kinds> bad_records{};  ///< by fault_kind
 
@@ -31,6 +32,7 @@ struct record_counts {
     documents += other.documents;
     empty_documents += other.empty_documents;
     lone_surrogates += other.lone_surrogates;
+    special_tokens += other.special_tokens;
     text_bytes += other.text_bytes;
     for (std::size_t i = 0; i < bad_records.size(); ++i) bad_records[i] += other.bad_records[i];
     return *this;

@@ -78,7 +78,9 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
   if (options.append_eod) {
     out.append_eod = tokenizer.eod();
     if (!out.append_eod) {
-      throw config_error("--append-eod: this tokenizer has no token that ends a document");
+      throw config_error(
+          "--append-eod: the tokenizer's files name no token that ends a document; --eod-token "
+          "names one");
     }
   }
   return out;

@@ -71,6 +71,7 @@ std::string describe(const run_summary& s) {
   add(s.counts.blank_lines, "blank line", " skipped");
   add(s.counts.empty_documents, "empty document", "");
   add(s.counts.lone_surrogates, "lone surrogate", " replaced by U+FFFD");
+  add(s.counts.special_tokens, "special token", " in texts became ids");
   for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
     add(s.counts.bad_records[kind], "bad record", fmt::format(" skipped: {}", fault_names[kind]));
   }
@@ -94,6 +95,7 @@ std::string to_json(const run_summary& s) {
   json.key("blank_lines").value(s.counts.blank_lines);
   json.key("empty_documents").value(s.counts.empty_documents);
   json.key("lone_surrogates").value(s.counts.lone_surrogates);
+  json.key("special_tokens").value(s.counts.special_tokens);
   json.key("bad_records").open('{');
   for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
     json.key(fault_names[kind]).value(s.counts.bad_records[kind]);

@@ -2,6 +2,7 @@
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include <millrace/error.hpp>
@@ -9,16 +10,66 @@
 #include "gpt2/gpt2_tokenizer.hpp"
 #include "simple/byte_level_tokenizer.hpp"
 #include "simple/null_tokenizer.hpp"
+#include "tiktoken/tiktoken_tokenizer.hpp"
 
 namespace millrace::tokenizer {
 namespace {
 
-// One type: the options it takes, every one of which it needs, and how to build it.
+/// A set of options, one bit each.
+using option_set = std::uint32_t;
+enum : option_set {
+  model = 1U << 0,
+  vocab_file = 1U << 1,
+  merge_file = 1U << 2,
+  vocab_size = 1U << 3,
+  special_tokens = 1U << 4,
+  in_text = 1U << 5,
+  eod_token = 1U << 6,
+  tiktoken_pattern = 1U << 7,
+  tiktoken_num_special_tokens = 1U << 8,
+  sentencepiece_flags = 1U << 9,
+  hf_flags = 1U << 10,
+  null_flags = 1U << 11,
+};
+
+struct known_option {
+  option_set option;
+  std::string_view flag;
+  bool (*given)(const tokenizer_options&);
+};
+
+constexpr std::array known_options = {
+    known_option{model, "--tokenizer-model", [](const auto& o) { return !o.model.empty(); }},
+    known_option{vocab_file, "--vocab-file", [](const auto& o) { return !o.vocab_file.empty(); }},
+    known_option{merge_file, "--merge-file", [](const auto& o) { return !o.merge_file.empty(); }},
+    known_option{vocab_size, "--vocab-size",
+                 [](const auto& o) { return o.vocab_size.has_value(); }},
+    known_option{special_tokens, "--tokenizer-special-tokens",
+                 [](const auto& o) { return !o.special_tokens.empty(); }},
+    known_option{in_text, "--special-tokens-in-text",
+                 [](const auto& o) { return o.in_text != special_tokens_in_text::as_reference; }},
+    known_option{eod_token, "--eod-token", [](const auto& o) { return !o.eod_token.empty(); }},
+    known_option{tiktoken_pattern, "--tiktoken-pattern",
+                 [](const auto& o) { return !o.tiktoken_pattern.empty(); }},
+    known_option{tiktoken_num_special_tokens, "--tiktoken-num-special-tokens",
+                 [](const auto& o) { return o.tiktoken_num_special_tokens.has_value(); }},
+    known_option{sentencepiece_flags, "--tokenizer-sentencepiece-legacy",
+                 [](const auto& o) { return o.sentencepiece_legacy; }},
+    known_option{sentencepiece_flags, "--no-tokenizer-sentencepiece-ignore-extra-whitespaces",
+                 [](const auto& o) { return !o.sentencepiece_ignore_extra_whitespaces; }},
+    known_option{hf_flags, "--tokenizer-hf-no-include-special-tokens",
+                 [](const auto& o) { return !o.hf_include_special_tokens; }},
+    known_option{null_flags, "--null-tokenizer-eod-id",
+                 [](const auto& o) { return o.null_eod_id.has_value(); }},
+    known_option{null_flags, "--null-tokenizer-pad-id",
+                 [](const auto& o) { return o.null_pad_id.has_value(); }},
+};
+
+// One type: what it needs, what it takes besides, and how to build it.
 struct known_type {
   std::string_view name;
-  bool vocab_file;
-  bool merge_file;
-  bool vocab_size;
+  option_set needs;
+  option_set takes;
   std::unique_ptr<tokenizer> (*make)(const tokenizer_options&);
 };
 
@@ -26,19 +77,45 @@ std::unique_ptr<tokenizer> make_byte_level(const tokenizer_options&) {
   return std::make_unique<detail::byte_level_tokenizer>();
 }
 std::unique_ptr<tokenizer> make_null(const tokenizer_options& options) {
-  return std::make_unique<detail::null_tokenizer>(options.vocab_size.value());
+  return std::make_unique<detail::null_tokenizer>(options.vocab_size.value(), options.null_eod_id);
 }
 std::unique_ptr<tokenizer> make_gpt2(const tokenizer_options& options) {
   return detail::make_gpt2_tokenizer(options.vocab_file, options.merge_file);
 }
 
 constexpr std::array known_types = {
-    known_type{"ByteLevelTokenizer", false, false, false, make_byte_level},
-    known_type{"NullTokenizer", false, false, true, make_null},
-    known_type{"GPT2BPETokenizer", true, true, false, make_gpt2},
+    known_type{"ByteLevelTokenizer", 0, 0, make_byte_level},
+    known_type{"NullTokenizer", vocab_size, null_flags, make_null},
+    known_type{"GPT2BPETokenizer", vocab_file | merge_file, 0, make_gpt2},
+    known_type{"TikTokenizer", model,
+               vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
+                   tiktoken_num_special_tokens,
+               detail::make_tiktoken_tokenizer},
+};
+
+// Types of Megatron's that do not tokenize texts, and why.
+struct refused_type {
+  std::string_view name;
+  std::string_view reason;
+};
+
+constexpr std::array refused_types = {
+    refused_type{"MultimodalTokenizer",
+                 "tokenizes conversations with images in a prompt format, not texts; its text "
+                 "tokenizer is a HuggingFaceTokenizer with the same --tokenizer-model"},
+    refused_type{"NullMultimodalTokenizer",
+                 "stands for images among ids that are made up, not for texts; for texts that are "
+                 "ids take NullTokenizer"},
+    refused_type{"SFTTokenizer",
+                 "tokenizes conversations with a chat template and masks, not texts; its text "
+                 "tokenizer is a HuggingFaceTokenizer with the same --tokenizer-model"},
 };
 
 const known_type& type_of(const tokenizer_options& options) {
+  for (const refused_type& refused : refused_types) {
+    if (refused.name != options.type) continue;
+    throw config_error("--tokenizer-type " + options.type + ": " + std::string(refused.reason));
+  }
   std::string names;
   for (const known_type& known : known_types) {
     if (known.name == options.type) return known;
@@ -47,20 +124,26 @@ const known_type& type_of(const tokenizer_options& options) {
   throw config_error("--tokenizer-type '" + options.type + "': unknown, expected one of " + names);
 }
 
-void check_option(const known_type& type, const char* flag, bool given, bool taken) {
-  if (given == taken) return;
-  throw config_error("--tokenizer-type " + std::string(type.name) +
-                     (given ? " does not take " : " needs ") + flag);
+void check_options(const known_type& type, const tokenizer_options& options) {
+  if (options.vocab_extra_ids) {
+    throw config_error(
+        "--vocab-extra-ids: Megatron's tokenizers do not use it; --tokenizer-special-tokens "
+        "'<extra_id_0>' '<extra_id_1>' names the tokens that it stood for");
+  }
+  for (const known_option& option : known_options) {
+    const bool given = option.given(options);
+    const bool needed = (type.needs & option.option) != 0;
+    if (given ? needed || (type.takes & option.option) != 0 : !needed) continue;
+    throw config_error("--tokenizer-type " + std::string(type.name) +
+                       (given ? " does not take " : " needs ") + std::string(option.flag));
+  }
 }
 
 }  // namespace
 
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   const known_type& type = type_of(options);
-  check_option(type, "--tokenizer-model", !options.model.empty(), false);
-  check_option(type, "--vocab-file", !options.vocab_file.empty(), type.vocab_file);
-  check_option(type, "--merge-file", !options.merge_file.empty(), type.merge_file);
-  check_option(type, "--vocab-size", options.vocab_size.has_value(), type.vocab_size);
+  check_options(type, options);
   return type.make(options);
 }
 

@@ -8,6 +8,7 @@
 
 #include <millrace/error.hpp>
 
+#include "support/rank_vocabulary.hpp"
 #include "support/small_vocabulary.hpp"
 
 namespace millrace::tokenizer {
@@ -32,6 +33,15 @@ TEST(MakeTokenizer, BuildsEachType) {
 
   const test::small_vocabulary files(test::small_vocabulary::bytes_and({"ab"}), "a b\n");
   EXPECT_EQ(make_tokenizer(files.options())->vocab_size(), 258);
+
+  const test::temp_folder folder;
+  test::write_text(folder / "ranks", test::rank_vocabulary({"ab"}).rank_file());
+  tokenizer_options ranks;
+  ranks.type = "TikTokenizer";
+  ranks.model = folder / "ranks";
+  ranks.tiktoken_pattern = "r50k";
+  ranks.special_tokens = {"<s>"};
+  EXPECT_EQ(make_tokenizer(ranks)->vocab_size(), 258);
 }
 
 TEST(MakeTokenizer, NamesTheTypesThatThereAre) {
@@ -39,7 +49,17 @@ TEST(MakeTokenizer, NamesTheTypesThatThereAre) {
   options.type = "gpt2";
   EXPECT_EQ(config_fault(options),
             "--tokenizer-type 'gpt2': unknown, expected one of ByteLevelTokenizer, NullTokenizer, "
-            "GPT2BPETokenizer");
+            "GPT2BPETokenizer, TikTokenizer");
+}
+
+TEST(MakeTokenizer, SaysWhyItDoesNotBuildSomeOfMegatronsTypes) {
+  for (const char* type : {"MultimodalTokenizer", "NullMultimodalTokenizer", "SFTTokenizer"}) {
+    tokenizer_options options;
+    options.type = type;
+    EXPECT_THAT(config_fault(options),
+                testing::StartsWith("--tokenizer-type " + options.type + ": "));
+    EXPECT_THAT(config_fault(options), testing::HasSubstr("not "));
+  }
 }
 
 TEST(MakeTokenizer, NamesTheOptionThatIsMissing) {
@@ -67,6 +87,42 @@ TEST(MakeTokenizer, RefusesOptionsThatTheTypeDoesNotTake) {
   options = {};
   options.vocab_size = 512;
   EXPECT_EQ(config_fault(options), prefix + "--vocab-size");
+  const auto expect_refused = [&](const std::string& flag, const auto& change) {
+    tokenizer_options changed;
+    change(changed);
+    EXPECT_EQ(config_fault(changed), prefix + flag);
+  };
+  expect_refused("--tokenizer-special-tokens", [](auto& o) { o.special_tokens = {"<x>"}; });
+  expect_refused("--special-tokens-in-text",
+                 [](auto& o) { o.in_text = special_tokens_in_text::error; });
+  expect_refused("--eod-token", [](auto& o) { o.eod_token = "<x>"; });
+  expect_refused("--tiktoken-pattern", [](auto& o) { o.tiktoken_pattern = "v1"; });
+  expect_refused("--tiktoken-num-special-tokens",
+                 [](auto& o) { o.tiktoken_num_special_tokens = 1000; });
+  expect_refused("--tokenizer-sentencepiece-legacy",
+                 [](auto& o) { o.sentencepiece_legacy = true; });
+  expect_refused("--no-tokenizer-sentencepiece-ignore-extra-whitespaces",
+                 [](auto& o) { o.sentencepiece_ignore_extra_whitespaces = false; });
+  expect_refused("--tokenizer-hf-no-include-special-tokens",
+                 [](auto& o) { o.hf_include_special_tokens = false; });
+  expect_refused("--null-tokenizer-eod-id", [](auto& o) { o.null_eod_id = 3; });
+  expect_refused("--null-tokenizer-pad-id", [](auto& o) { o.null_pad_id = 3; });
+}
+
+TEST(MakeTokenizer, RefusesExtraIdsWithAWord) {
+  tokenizer_options options;
+  options.vocab_extra_ids = 100;
+  EXPECT_THAT(config_fault(options), testing::StartsWith("--vocab-extra-ids: "));
+}
+
+TEST(MakeTokenizer, HandsTheNullTokenizerItsEndOfADocument) {
+  tokenizer_options null;
+  null.type = "NullTokenizer";
+  null.vocab_size = 100;
+  EXPECT_EQ(make_tokenizer(null)->eod(), 99);
+  null.null_eod_id = 7;
+  null.null_pad_id = -1;
+  EXPECT_EQ(make_tokenizer(null)->eod(), 7);
 }
 
 TEST(MakeTokenizer, GivesEachTypeAFingerprintOfItsOwn) {

@@ -4,24 +4,98 @@
 #include <algorithm>
 #include <utility>
 
+#include "unicode/reference_sets.hpp"
+#include "unicode/unicode_classes.hpp"
+#include "unicode/utf8.hpp"
+
 namespace millrace::tokenizer::detail {
+namespace {
+
+// Where the character before `at` begins.
+std::size_t before(std::string_view text, std::size_t at) {
+  do {
+    --at;
+  } while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+  return at;
+}
+
+bool is_word(std::uint32_t point) {
+  const inversion_list bounds = bounds_of(reference_set::rust_word);
+  return (std::ranges::upper_bound(bounds, point) - bounds.begin()) % 2 == 1;
+}
+
+bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
+  return (begin > 0 && is_word(code_point_at(text, before(text, begin)).value)) ||
+         (end < text.size() && is_word(code_point_at(text, end).value));
+}
+
+bool is_space(code_point point) {
+  return class_of(point.value) == char_class::space;
+}
+
+std::size_t skip_space_left(std::string_view text, std::size_t at) {
+  while (at > 0) {
+    const std::size_t last = before(text, at);
+    if (!is_space(code_point_at(text, last))) break;
+    at = last;
+  }
+  return at;
+}
+
+std::size_t skip_space_right(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const code_point point = code_point_at(text, at);
+    if (!is_space(point)) break;
+    at += point.size_bytes;
+  }
+  return at;
+}
+
+std::vector<std::string_view> contents_of(const std::vector<added_token>& tokens) {
+  std::vector<std::string_view> contents;
+  contents.reserve(tokens.size());
+  for (const added_token& token : tokens) contents.push_back(token.content);
+  return contents;
+}
+
+}  // namespace
 
 added_token_finder::added_token_finder(std::vector<added_token> tokens)
-    : tokens_(std::move(tokens)) {
-  // Of two that begin at one place the longer comes first.
-  std::ranges::stable_sort(tokens_, std::ranges::greater(),
-                           [](const added_token& token) { return token.content.size(); });
+    : tokens_(std::move(tokens)), begins_(contents_of(tokens_)) {
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    contents_.add(tokens_[i].content, static_cast<std::int32_t>(i));
+  }
 }
 
 std::optional<added_token_finder::match> added_token_finder::next(std::string_view text,
-                                                                  std::size_t from) const {
-  std::optional<match> first;
-  for (const added_token& token : tokens_) {
-    const std::size_t at = text.find(token.content, from);
-    if (at == std::string_view::npos || (first && first->begin <= at)) continue;
-    first = {at, at + token.content.size(), token.id, token.special};
+                                                                  std::size_t from,
+                                                                  std::size_t taken) const {
+  for (std::size_t at = from; (at = begins_.next(text, at)) < text.size();) {
+    std::int32_t longest = token_trie::none;
+    std::size_t end = at;
+    token_trie::node node = token_trie::root;
+    for (std::size_t i = at; i < text.size();) {
+      node = contents_.next(node, static_cast<unsigned char>(text[i++]));
+      if (node == token_trie::nowhere) break;
+      if (contents_.token(node) == token_trie::none) continue;
+      longest = contents_.token(node);
+      end = i;
+    }
+    if (longest == token_trie::none) {
+      ++at;
+      continue;
+    }
+    const added_token& token = tokens_[static_cast<std::size_t>(longest)];
+    if (token.stays_text || (token.single_word && touches_word(text, at, end))) {
+      at = end;
+      continue;
+    }
+    match found{at, end, token.id, token.special, end};
+    if (token.strips_left) found.begin = std::max(skip_space_left(text, at), taken);
+    if (token.strips_right) found.end = skip_space_right(text, end);
+    return found;
   }
-  return first;
+  return std::nullopt;
 }
 
 }  // namespace millrace::tokenizer::detail

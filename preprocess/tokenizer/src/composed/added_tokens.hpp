@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "composed/pair_filter.hpp"
+#include "models/token_trie.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -21,10 +23,14 @@ struct added_token {
   bool single_word = false;   ///< only where no \w touches it
   bool strips_left = false;   ///< takes the white space before it along
   bool strips_right = false;  ///< and behind it
+  bool stays_text = false;    ///< where it is found it is text, and no other token is looked for
 };
 
 /// Finds added tokens in text, the leftmost first and of those that begin together the longest.
 /// Immutable, shared by threads.
+///
+/// A token that is found and does not count (single_word, stays_text) is passed over whole. Time
+/// is the text's length, and at each place where two bytes look like a token's, its length more.
 class added_token_finder {
  public:
   struct match {
@@ -32,18 +38,29 @@ class added_token_finder {
     std::size_t end = 0;
     std::int32_t id = 0;
     bool special = false;
+    std::size_t search_from = 0;  ///< the end of the token alone: there the search goes on
   };
 
   added_token_finder() = default;  ///< finds nothing
+  /// @param tokens  of two with one content the later counts
   explicit added_token_finder(std::vector<added_token> tokens);
 
   bool empty() const noexcept { return tokens_.empty(); }
 
-  /// The first match that lies in `text` from `from` on.
-  std::optional<match> next(std::string_view text, std::size_t from) const;
+  /// The first match in `text` from `from` on.
+  ///
+  /// White space that a token takes along on its left ends at `taken`. What one takes along on its
+  /// right may begin the next token, as in the reference: then `begin` is before the last `end`.
+  /// @param taken  end of the last match, 0 at first
+  std::optional<match> next(std::string_view text, std::size_t from, std::size_t taken) const;
+  std::optional<match> next(std::string_view text, std::size_t from) const {
+    return next(text, from, from);
+  }
 
  private:
   std::vector<added_token> tokens_;
+  token_trie contents_;  // to places in tokens_
+  pair_filter begins_;
 };
 
 }  // namespace millrace::tokenizer::detail

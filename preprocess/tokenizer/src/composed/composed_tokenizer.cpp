@@ -37,9 +37,10 @@ class composed_encoder final : public encoder {
   template <class Encode>
   std::optional<encode_fault> split(const added_token_finder& finder, std::string_view text,
                                     bool at_start, id_buffer& ids, Encode encode) {
-    std::size_t begin = 0;
-    while (begin < text.size() && !finder.empty()) {
-      const auto found = finder.next(text, begin);
+    std::size_t begin = 0;   // of what no section and no token has yet
+    std::size_t search = 0;  // the search knows nothing of white space that tokens take along
+    while (search < text.size() && !finder.empty()) {
+      const auto found = finder.next(text, search, begin);
       if (!found) break;
       if (auto fault = encode_between(text, begin, found->begin, at_start, ids, encode)) {
         return fault;
@@ -55,6 +56,7 @@ class composed_encoder final : public encoder {
       }
       ids.push_back(found->id);
       begin = found->end;
+      search = found->search_from;
     }
     return encode_between(text, begin, text.size(), at_start, ids, encode);
   }
@@ -63,7 +65,7 @@ class composed_encoder final : public encoder {
   std::optional<encode_fault> encode_between(std::string_view text, std::size_t begin,
                                              std::size_t end, bool at_start, id_buffer& ids,
                                              Encode encode) {
-    if (begin == end) return std::nullopt;
+    if (begin >= end) return std::nullopt;
     auto fault = encode(section{text.substr(begin, end - begin), at_start && begin == 0}, ids);
     if (fault) fault->offset_bytes += begin;
     return fault;

@@ -20,6 +20,16 @@ struct piece_list {
     text.clear();
     ends.clear();
   }
+  /// Appends a piece, unless it is empty.
+  void add(std::string_view piece) {
+    if (piece.empty()) return;
+    text += piece;
+    ends.push_back(text.size());
+  }
+  /// What was appended to `text` since the last end becomes a piece, unless it is empty.
+  void close() {
+    if (text.size() != (ends.empty() ? 0 : ends.back())) ends.push_back(text.size());
+  }
 };
 
 /// Cuts a section into pieces; it may change, drop and add characters. Immutable, shared by

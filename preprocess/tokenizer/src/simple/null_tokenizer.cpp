@@ -86,10 +86,15 @@ class null_encoder final : public encoder {
 
 }  // namespace
 
-null_tokenizer::null_tokenizer(std::int64_t vocab_size) : vocab_size_(vocab_size) {
+null_tokenizer::null_tokenizer(std::int64_t vocab_size, std::optional<std::int64_t> eod)
+    : vocab_size_(vocab_size), eod_(eod.value_or(vocab_size - 1)) {
   if (vocab_size < 1 || vocab_size > max_vocab_size) {
     throw config_error("--vocab-size " + std::to_string(vocab_size) + ": expected 1.." +
                        std::to_string(max_vocab_size));
+  }
+  if (eod_ < 0 || eod_ >= vocab_size_) {
+    throw config_error("--null-tokenizer-eod-id " + std::to_string(eod_) + ": expected 0.." +
+                       std::to_string(vocab_size_ - 1));
   }
 }
 
@@ -98,7 +103,7 @@ std::unique_ptr<encoder> null_tokenizer::make_encoder() const {
 }
 
 std::optional<std::int32_t> null_tokenizer::eod() const noexcept {
-  return static_cast<std::int32_t>(vocab_size_ - 1);
+  return static_cast<std::int32_t>(eod_);
 }
 
 std::string null_tokenizer::decode(std::span<const std::int64_t> ids) const {
@@ -116,7 +121,8 @@ std::string null_tokenizer::decode(std::span<const std::int64_t> ids) const {
 
 std::string null_tokenizer::fingerprint() const {
   return formats::sha256_hex("type NullTokenizer\nvocab_size " + std::to_string(vocab_size_) +
-                             "\nunicode " + unicode_version + "\n");
+                             "\neod " + std::to_string(eod_) + "\nunicode " + unicode_version +
+                             "\n");
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -18,8 +18,9 @@ namespace millrace::tokenizer::detail {
 /// between, 4,300 digits at most. Refuses what that refuses, and ids outside the vocabulary.
 class null_tokenizer final : public tokenizer {
  public:
-  /// @throws config_error  `vocab_size` is not in 1 .. 2^31 - 1.
-  explicit null_tokenizer(std::int64_t vocab_size);
+  /// @param eod  id that ends a document; if not given, the last one
+  /// @throws config_error  `vocab_size` is not in 1 .. 2^31 - 1, or `eod` is no id.
+  explicit null_tokenizer(std::int64_t vocab_size, std::optional<std::int64_t> eod = std::nullopt);
 
   std::unique_ptr<encoder> make_encoder() const override;
   std::int64_t vocab_size() const noexcept override { return vocab_size_; }
@@ -29,6 +30,7 @@ class null_tokenizer final : public tokenizer {
 
  private:
   std::int64_t vocab_size_;
+  std::int64_t eod_;
 };
 
 }  // namespace millrace::tokenizer::detail

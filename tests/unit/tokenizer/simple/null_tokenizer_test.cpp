@@ -119,6 +119,14 @@ TEST(NullTokenizer, RefusesVocabulariesThatHaveNoIds) {
   EXPECT_THROW(null_tokenizer(std::int64_t{1} << 31), config_error);
 }
 
+TEST(NullTokenizer, EndsDocumentsWithTheIdThatItIsGiven) {
+  EXPECT_EQ(null_tokenizer(10).eod(), 9);
+  EXPECT_EQ(null_tokenizer(10, 0).eod(), 0);
+  EXPECT_NE(null_tokenizer(10, 0).fingerprint(), null_tokenizer(10).fingerprint());
+  EXPECT_THROW(null_tokenizer(10, 10), config_error);
+  EXPECT_THROW(null_tokenizer(10, -1), config_error);
+}
+
 TEST(NullTokenizer, DecodesToItsOwnInput) {
   const null_tokenizer null(1000);
   EXPECT_EQ(null.decode(std::vector<std::int64_t>{0, 17, 999}), "0 17 999");

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
@@ -19,20 +20,39 @@ enum class special_tokens_in_text : std::uint8_t {
   error,           ///< the text is refused
 };
 
-/// Megatron's tokenizer flags, as given.
+/// Megatron's tokenizer flags and some of ours, as given.
 struct tokenizer_options {
   std::string type = "ByteLevelTokenizer";  ///< `--tokenizer-type`
-  std::filesystem::path model;              ///< `--tokenizer-model`
+  std::filesystem::path model;              ///< `--tokenizer-model`: a file, or a folder of them
   std::filesystem::path vocab_file;         ///< `--vocab-file`
   std::filesystem::path merge_file;         ///< `--merge-file`
   std::optional<std::int64_t> vocab_size;   ///< `--vocab-size`
+  std::optional<std::int64_t> vocab_extra_ids;  ///< `--vocab-extra-ids`
+
+  std::vector<std::string> special_tokens;  ///< `--tokenizer-special-tokens`
+  special_tokens_in_text in_text =
+      special_tokens_in_text::as_reference;  ///< `--special-tokens-in-text`
+  std::string eod_token;                     ///< `--eod-token`: which token ends a document
+
+  std::string tiktoken_pattern;                             ///< `--tiktoken-pattern`
+  std::optional<std::int64_t> tiktoken_num_special_tokens;  ///< `--tiktoken-num-special-tokens`
+  bool sentencepiece_legacy = false;                        ///< `--tokenizer-sentencepiece-legacy`
+  /// off by `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`
+  bool sentencepiece_ignore_extra_whitespaces = true;
+  /// off by `--tokenizer-hf-no-include-special-tokens`
+  bool hf_include_special_tokens = true;
+  std::optional<std::int64_t> null_eod_id;  ///< `--null-tokenizer-eod-id`
+  std::optional<std::int64_t> null_pad_id;  ///< `--null-tokenizer-pad-id`; nothing pads here
 };
 
 /// Builds the tokenizer that the options name.
 ///
 ///   ByteLevelTokenizer   no options; ids are the UTF-8 bytes, vocabulary 512, eod 0
 ///   NullTokenizer        vocab_size; text is ids with single spaces between, eod vocab_size - 1
+///                        or null_eod_id
 ///   GPT2BPETokenizer     vocab_file, merge_file; eod `<|endoftext|>`
+///   TikTokenizer         model: a `.tiktoken` file of ranks, with tiktoken_pattern, or Megatron's
+///                        `.vocab.json`
 ///
 /// @throws config_error  an unknown type, an option that is missing, or one that the type does
 ///                       not take.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <boost/program_options.hpp>
 
@@ -18,36 +19,98 @@ namespace millrace::tokenizer {
 inline boost::program_options::options_description tokenizer_flags() {
   namespace po = boost::program_options;
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto number = [] { return po::value<std::int64_t>()->value_name("N"); };
   po::options_description group("Tokenizer");
   auto add = group.add_options();
   add("tokenizer-type", text("TYPE"),
-      "ByteLevelTokenizer, GPT2BPETokenizer (--vocab-file, --merge-file) or NullTokenizer "
-      "(--vocab-size)");
-  add("tokenizer-model", text("FILE"), "for types that are one file");
-  add("vocab-file", text("FILE"), "vocab.json");
+      "as Megatron names them: GPT2BPETokenizer (--vocab-file, --merge-file), TikTokenizer "
+      "(--tokenizer-model: .tiktoken with --tiktoken-pattern, or .vocab.json), NullTokenizer "
+      "(--vocab-size), ByteLevelTokenizer");
+  add("tokenizer-model", text("PATH"), "for types that are one file or one folder");
+  add("vocab-file", text("FILE"), "vocab.json or vocab.txt");
   add("merge-file", text("FILE"), "merges.txt");
-  add("vocab-size", po::value<std::int64_t>()->value_name("N"),
-      "for types without a vocabulary of their own");
+  add("vocab-size", number(), "for types whose files do not say it");
+  add("tokenizer-special-tokens",
+      po::value<std::vector<std::string>>()->multitoken()->value_name("TOKEN ..."),
+      "special tokens besides, or instead of, those of the files");
+  add("special-tokens-in-text", text("allow|encode-as-text|error"),
+      "special tokens that a text spells out: become their ids, are text like any other, make the "
+      "record a bad one (default: what Megatron does with the type; text with a .tiktoken file)");
+  add("eod-token", text("TOKEN"), "which token ends a document (default: the one the files name)");
+  add("tiktoken-pattern", text("NAME"),
+      "v1 or v2 (default) for a .vocab.json; for a .tiktoken file the name of its vocabulary, e.g. "
+      "cl100k");
+  add("tiktoken-num-special-tokens", number(), "ids before the first rank (default: 1000)");
+  add("tokenizer-sentencepiece-legacy", "special tokens are cut out of the text first");
+  add("no-tokenizer-sentencepiece-ignore-extra-whitespaces", "keep runs of spaces");
+  add("tokenizer-hf-no-include-special-tokens", "without the tokens that a template adds");
+  add("null-tokenizer-eod-id", number(), "id that ends a document (default: vocab-size - 1)");
+  add("null-tokenizer-pad-id", number(), "taken and not used: nothing is padded here");
+  add("vocab-extra-ids", number(), "refused: see --tokenizer-special-tokens");
+  add("tokenizer-hf-no-use-fast", "refused: only the fast tokenizers are honoured");
+  add("trust-remote-code", "refused: no code of a tokenizer's folder is ever run");
   return group;
+}
+
+/// What a `--special-tokens-in-text` says.
+/// @throws usage_error  it is none of the three words.
+inline special_tokens_in_text special_tokens_policy(const std::string& word) {
+  if (word == "allow") return special_tokens_in_text::allow;
+  if (word == "encode-as-text") return special_tokens_in_text::encode_as_text;
+  if (word == "error") return special_tokens_in_text::error;
+  throw command::usage_error("--special-tokens-in-text " + word +
+                             ": expected allow, encode-as-text or error");
 }
 
 /// What the flags say, or nothing where none is given.
 ///
-/// @throws usage_error  a flag is given without --tokenizer-type.
+/// @throws usage_error  a flag is given without --tokenizer-type, or cannot be honoured.
 inline std::optional<tokenizer_options> tokenizer_options_of(
     const boost::program_options::variables_map& given) {
+  if (given.count("tokenizer-hf-no-use-fast") != 0) {
+    throw command::usage_error(
+        "--tokenizer-hf-no-use-fast: the slow tokenizers are Python code of their own, and only "
+        "the fast ones, which a tokenizer.json describes, can be honoured");
+  }
+  if (given.count("trust-remote-code") != 0) {
+    throw command::usage_error(
+        "--trust-remote-code: tokenizers that are code cannot be honoured, and none is ever run");
+  }
   tokenizer_options options;
+  const char* other = nullptr;  // a flag besides --tokenizer-type
   const auto take = [&]<class T, class To>(const char* flag, T, To& to) {
     const auto& value = given[flag];
-    if (!value.empty()) to = value.as<T>();
-    return !value.empty();
+    if (value.empty()) return false;
+    to = value.as<T>();
+    other = flag;
+    return true;
+  };
+  const auto take_switch = [&](const char* flag, bool& to, bool value) {
+    if (given.count(flag) == 0) return;
+    to = value;
+    other = flag;
   };
   const bool typed = take("tokenizer-type", std::string(), options.type);
-  const char* other = nullptr;
-  if (take("tokenizer-model", std::string(), options.model)) other = "tokenizer-model";
-  if (take("vocab-file", std::string(), options.vocab_file)) other = "vocab-file";
-  if (take("merge-file", std::string(), options.merge_file)) other = "merge-file";
-  if (take("vocab-size", std::int64_t(), options.vocab_size)) other = "vocab-size";
+  other = nullptr;
+  take("tokenizer-model", std::string(), options.model);
+  take("vocab-file", std::string(), options.vocab_file);
+  take("merge-file", std::string(), options.merge_file);
+  take("vocab-size", std::int64_t(), options.vocab_size);
+  take("vocab-extra-ids", std::int64_t(), options.vocab_extra_ids);
+  take("tokenizer-special-tokens", std::vector<std::string>(), options.special_tokens);
+  take("eod-token", std::string(), options.eod_token);
+  take("tiktoken-pattern", std::string(), options.tiktoken_pattern);
+  take("tiktoken-num-special-tokens", std::int64_t(), options.tiktoken_num_special_tokens);
+  take("null-tokenizer-eod-id", std::int64_t(), options.null_eod_id);
+  take("null-tokenizer-pad-id", std::int64_t(), options.null_pad_id);
+  take_switch("tokenizer-sentencepiece-legacy", options.sentencepiece_legacy, true);
+  take_switch("no-tokenizer-sentencepiece-ignore-extra-whitespaces",
+              options.sentencepiece_ignore_extra_whitespaces, false);
+  take_switch("tokenizer-hf-no-include-special-tokens", options.hf_include_special_tokens, false);
+  std::string policy;
+  if (take("special-tokens-in-text", std::string(), policy)) {
+    options.in_text = special_tokens_policy(policy);
+  }
   if (typed) return options;
   if (other == nullptr) return std::nullopt;
   throw command::usage_error(std::string("--") + other + " is given without --tokenizer-type, " +

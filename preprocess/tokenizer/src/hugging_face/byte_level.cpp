@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/byte_level.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bpe/byte_bpe_engine.hpp"
+#include "gpt2/byte_alphabet.hpp"
+#include "split/splitters.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+bool occurs_in_utf8(unsigned byte) { return byte != 0xC0 && byte != 0xC1 && byte < 0xF5; }
+
+std::int32_t id_of_byte(const model_file& model, unsigned byte) {
+  return model.index.find(spelling_of(std::string(1, static_cast<char>(byte))));
+}
+
+std::optional<pattern> pattern_of(const byte_level_plan& plan) {
+  if (plan.steps.empty()) {
+    if (plan.byte_level_regex) return pattern::r50k;
+    return std::nullopt;
+  }
+  if (plan.byte_level_regex || plan.add_prefix_space) return std::nullopt;
+  std::vector<std::string_view> regexes;
+  for (const byte_level_plan::step& step : plan.steps) {
+    if (step.what != byte_level_plan::step::kind::regex) return std::nullopt;
+    regexes.push_back(step.regex);
+  }
+  return pattern_of_regexes(regexes);
+}
+
+byte_bpe_vocabulary vocabulary_of(const model_file& model) {
+  byte_bpe_vocabulary v;
+  v.whole_words_first = model.whole_words_first;
+  for (unsigned byte = 0; byte < v.byte_ids.size(); ++byte) {
+    v.byte_ids[byte] = id_of_byte(model, byte);
+  }
+  v.merges = model.merges;
+  // What neither is a byte nor merges to anything comes up only as a whole word.
+  std::vector<bool> comes_up;
+  const auto note = [&](std::int32_t id) {
+    const auto at = static_cast<std::size_t>(id);
+    if (at >= comes_up.size()) comes_up.resize(at + at / 2 + 64);
+    comes_up[at] = true;
+  };
+  for (const merge_rule& rule : v.merges) note(rule.result);
+  for (const std::int32_t id : v.byte_ids) {
+    if (id >= 0) note(id);
+  }
+  for (const listed_token& token : model.tokens) {
+    const auto at = static_cast<std::size_t>(token.id);
+    if (!model.whole_words_first && (at >= comes_up.size() || !comes_up[at])) continue;
+    const auto bytes = bytes_of(token.text);
+    if (bytes && !bytes->empty()) v.tokens.add(token.id, *bytes);
+  }
+  return v;
+}
+
+// A space before each section that does not begin with one.
+class prefix_space_engine final : public section_engine {
+ public:
+  explicit prefix_space_engine(std::unique_ptr<const section_engine> engine)
+      : engine_(std::move(engine)) {}
+
+  std::unique_ptr<section_encoder> make_encoder() const override {
+    return std::make_unique<encoder>(engine_->make_encoder());
+  }
+
+ private:
+  class encoder final : public section_encoder {
+   public:
+    explicit encoder(std::unique_ptr<section_encoder> inner) : inner_(std::move(inner)) {}
+
+    std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
+      if (part.text.starts_with(' ')) return inner_->encode(part, ids);
+      text_.assign(1, ' ').append(part.text);
+      auto fault = inner_->encode({text_, part.at_start}, ids);
+      if (fault && fault->offset_bytes > 0) --fault->offset_bytes;
+      return fault;
+    }
+
+   private:
+    std::unique_ptr<section_encoder> inner_;
+    std::string text_;
+  };
+
+  std::unique_ptr<const section_engine> engine_;
+};
+
+}  // namespace
+
+std::optional<unsigned> missing_byte(const model_file& model) {
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    if (occurs_in_utf8(byte) && id_of_byte(model, byte) == token_index::none) return byte;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<const section_engine> make_byte_level_engine(const model_file& model,
+                                                             const byte_level_plan& plan) {
+  if (model.kind != model_kind::bpe || !model.prefix.empty() || !model.suffix.empty() ||
+      missing_byte(model)) {
+    return nullptr;
+  }
+  const auto known = pattern_of(plan);
+  if (!known) return nullptr;
+  auto engine = make_byte_bpe_engine(vocabulary_of(model), make_splitter(*known));
+  if (!plan.add_prefix_space) return engine;
+  return std::make_unique<prefix_space_engine>(std::move(engine));
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <simdjson.h>
+
+#include "composed/section_engine.hpp"
+#include "hugging_face/read_model.hpp"
+#include "pre_tokenize/byte_level_plan.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// The fast engine, for models that work on bytes with a pattern that is known by name; null for
+/// others, which the general one takes.
+std::unique_ptr<const section_engine> make_byte_level_engine(const model_file& model,
+                                                             const byte_level_plan& plan);
+
+/// The bytes that UTF-8 has and `model` has no token for, as the byte alphabet spells them: the
+/// first of them, or nothing.
+std::optional<unsigned> missing_byte(const model_file& model);
+
+}  // namespace millrace::tokenizer::detail

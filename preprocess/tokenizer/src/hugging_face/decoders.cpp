@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/decoders.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/utf8.hpp>
+
+#include "composed/normalizer.hpp"
+#include "gpt2/byte_alphabet.hpp"
+#include "normalize/read_normalizer.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using strings = std::vector<std::string>;
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  if (from.empty()) return;
+  std::string result;
+  std::size_t begin = 0;
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, begin)) {
+    result.append(text, begin, at - begin).append(to);
+    begin = at + from.size();
+  }
+  if (begin == 0) return;
+  result.append(text, begin);
+  text = std::move(result);
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = formats::utf8_sequence_bytes(text.substr(at));
+    if (size == 0) return false;
+    at += size;
+  }
+  return true;
+}
+
+// "Don 't" back to "Don't", and the like.
+void clean_up(std::string& text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> rules = {{
+      {" .", "."},
+      {" ?", "?"},
+      {" !", "!"},
+      {" ,", ","},
+      {" ' ", "'"},
+      {" n't", "n't"},
+      {" 'm", "'m"},
+      {" do not", " don't"},
+      {" 's", "'s"},
+      {" 've", "'ve"},
+      {" 're", "'re"},
+  }};
+  for (const auto& [from, to] : rules) replace_all(text, from, to);
+}
+
+class join_step final : public decoder_step {
+ public:
+  explicit join_step(std::string between) : between_(std::move(between)) {}
+  void apply(strings& tokens) const override {
+    std::string text;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (i != 0) text += between_;
+      text += tokens[i];
+    }
+    tokens.assign(1, std::move(text));
+  }
+
+ private:
+  std::string between_;
+};
+
+class byte_level_step final : public decoder_step {
+ public:
+  void apply(strings& tokens) const override {
+    std::string text;
+    for (const std::string& token : tokens) text += bytes_of(token).value_or(token);
+    tokens.assign(1, std::move(text));
+  }
+};
+
+class word_piece_step final : public decoder_step {
+ public:
+  word_piece_step(std::string prefix, bool cleans) : prefix_(std::move(prefix)), cleans_(cleans) {}
+  void apply(strings& tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (i != 0) {
+        if (tokens[i].starts_with(prefix_)) {
+          tokens[i].erase(0, prefix_.size());
+        } else {
+          tokens[i].insert(0, 1, ' ');
+        }
+      }
+      if (cleans_) clean_up(tokens[i]);
+    }
+  }
+
+ private:
+  std::string prefix_;
+  bool cleans_;
+};
+
+class metaspace_step final : public decoder_step {
+ public:
+  metaspace_step(std::string space, bool drops_first)
+      : space_(std::move(space)), drops_first_(drops_first) {}
+  void apply(strings& tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      replace_all(tokens[i], space_, i == 0 && drops_first_ ? "" : " ");
+    }
+  }
+
+ private:
+  std::string space_;
+  bool drops_first_;
+};
+
+class suffix_step final : public decoder_step {
+ public:
+  explicit suffix_step(std::string suffix) : suffix_(std::move(suffix)) {}
+  void apply(strings& tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
+    }
+  }
+
+ private:
+  std::string suffix_;
+};
+
+std::optional<char> byte_of(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
+  // A sign is taken there too: "+A" is 10.
+  std::string_view digits = token.substr(3, 2);
+  if (digits[0] == '+') digits.remove_prefix(1);
+  unsigned value = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
+  return static_cast<char>(value);
+}
+
+class byte_fallback_step final : public decoder_step {
+ public:
+  void apply(strings& tokens) const override {
+    strings result;
+    std::string bytes;
+    const auto put_bytes = [&] {
+      if (is_utf8(bytes)) {
+        if (!bytes.empty()) result.push_back(bytes);
+      } else {
+        result.insert(result.end(), bytes.size(), std::string(replacement_character));
+      }
+      bytes.clear();
+    };
+    for (std::string& token : tokens) {
+      if (const auto byte = byte_of(token)) {
+        bytes += *byte;
+        continue;
+      }
+      put_bytes();
+      result.push_back(std::move(token));
+    }
+    put_bytes();
+    tokens = std::move(result);
+  }
+};
+
+class strip_step final : public decoder_step {
+ public:
+  strip_step(std::string content, std::size_t start, std::size_t stop)
+      : content_(std::move(content)), start_(start), stop_(stop) {}
+  void apply(strings& tokens) const override {
+    for (std::string& token : tokens) {
+      std::size_t begin = 0;
+      for (std::size_t i = 0; i < start_ && token.compare(begin, content_.size(), content_) == 0;) {
+        begin += content_.size();
+        ++i;
+      }
+      // Both sides look at the whole token: what the left has taken the right may take as well.
+      std::size_t end = token.size();
+      for (std::size_t i = 0; i < stop_ && std::string_view(token).substr(0, end).ends_with(content_);
+           ++i) {
+        end -= content_.size();
+      }
+      token = begin < end ? token.substr(begin, end - begin) : std::string();
+    }
+  }
+
+ private:
+  std::string content_;  // one character
+  std::size_t start_;
+  std::size_t stop_;
+};
+
+class replace_step final : public decoder_step {
+ public:
+  explicit replace_step(std::unique_ptr<const normalizer> replace) : replace_(std::move(replace)) {}
+  void apply(strings& tokens) const override {
+    for (std::string& token : tokens) {
+      std::string buffer;
+      const std::string_view replaced = replace_->normalize(token, buffer);
+      token = std::string(replaced);
+    }
+  }
+
+ private:
+  std::unique_ptr<const normalizer> replace_;
+};
+
+class ctc_step final : public decoder_step {
+ public:
+  ctc_step(std::string pad, std::string delimiter, bool cleans)
+      : pad_(std::move(pad)), delimiter_(std::move(delimiter)), cleans_(cleans) {}
+  void apply(strings& tokens) const override {
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    for (std::string& token : tokens) {
+      replace_all(token, pad_, "");
+      if (!cleans_) continue;
+      clean_up(token);
+      replace_all(token, delimiter_, " ");
+    }
+    std::erase(tokens, std::string());
+  }
+
+ private:
+  std::string pad_;
+  std::string delimiter_;
+  bool cleans_;
+};
+
+class sequence_step final : public decoder_step {
+ public:
+  explicit sequence_step(std::vector<std::unique_ptr<const decoder_step>> steps)
+      : steps_(std::move(steps)) {}
+  void apply(strings& tokens) const override {
+    for (const auto& step : steps_) step->apply(tokens);
+  }
+
+ private:
+  std::vector<std::unique_ptr<const decoder_step>> steps_;
+};
+
+std::string text_of(const json_value& decoder, const char* key) {
+  const json_value value = decoder.at(key);
+  return std::string(value.string(key));
+}
+
+std::size_t count_of(const json_value& decoder, const char* key) {
+  const json_value value = decoder.at(key);
+  return static_cast<std::size_t>(value.integer(key, std::int64_t{1} << 32));
+}
+
+// Null for a type that is not known.
+std::unique_ptr<const decoder_step> make_step(const json_value& decoder) {
+  const std::string type = text_of(decoder, "type");
+  if (type == "ByteLevel") return std::make_unique<byte_level_step>();
+  if (type == "WordPiece") {
+    return std::make_unique<word_piece_step>(text_of(decoder, "prefix"),
+                                             decoder.flag("cleanup", true));
+  }
+  if (type == "Metaspace") {
+    const auto scheme = decoder.text("prepend_scheme");
+    const bool drops = scheme ? *scheme != "never" : decoder.flag("add_prefix_space", true);
+    return std::make_unique<metaspace_step>(text_of(decoder, "replacement"), drops);
+  }
+  if (type == "BPEDecoder") return std::make_unique<suffix_step>(text_of(decoder, "suffix"));
+  if (type == "ByteFallback") return std::make_unique<byte_fallback_step>();
+  if (type == "Fuse") return std::make_unique<join_step>("");
+  if (type == "Strip") {
+    return std::make_unique<strip_step>(text_of(decoder, "content"), count_of(decoder, "start"),
+                                        count_of(decoder, "stop"));
+  }
+  if (type == "Replace") return std::make_unique<replace_step>(read_normalizer(decoder.element()));
+  if (type == "CTC") {
+    return std::make_unique<ctc_step>(text_of(decoder, "pad_token"),
+                                      text_of(decoder, "word_delimiter_token"),
+                                      decoder.flag("cleanup", true));
+  }
+  if (type != "Sequence") return nullptr;
+  std::vector<std::unique_ptr<const decoder_step>> steps;
+  const json_value list = decoder.at("decoders");
+  std::size_t index = 0;
+  for (const simdjson::dom::element element : list.array("decoders")) {
+    auto step = make_step(json_value(list, element, index++));
+    if (!step) return nullptr;
+    steps.push_back(std::move(step));
+  }
+  return std::make_unique<sequence_step>(std::move(steps));
+}
+
+class chain_detokenizer final : public detokenizer {
+ public:
+  chain_detokenizer(token_table tokens, std::unique_ptr<const decoder_step> decoder)
+      : tokens_(std::move(tokens)), decoder_(std::move(decoder)) {}
+
+  std::string decode(std::span<const std::int64_t> ids) const override {
+    strings tokens;
+    tokens.reserve(ids.size());
+    for (const std::int64_t id : ids) {
+      tokens.emplace_back(tokens_.has(id) ? tokens_.bytes(id) : replacement_character);
+    }
+    decoder_->apply(tokens);
+    std::string text;
+    for (const std::string& token : tokens) text += token;
+    return text;
+  }
+
+ private:
+  token_table tokens_;
+  std::unique_ptr<const decoder_step> decoder_;
+};
+
+}  // namespace
+
+std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder) {
+  if (decoder == nullptr) return std::make_unique<join_step>(" ");
+  try {
+    if (auto step = make_step(*decoder)) return step;
+  } catch (const error&) {  // nothing that encoding needs
+  }
+  return std::make_unique<join_step>("");
+}
+
+std::unique_ptr<const detokenizer> make_chain_detokenizer(
+    token_table tokens, std::unique_ptr<const decoder_step> decoder) {
+  return std::make_unique<chain_detokenizer>(std::move(tokens), std::move(decoder));
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/read_model.hpp"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "messages/in_quotes.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, model_kind>, 4> kinds = {{
+    {"BPE", model_kind::bpe},
+    {"WordPiece", model_kind::word_piece},
+    {"WordLevel", model_kind::word_level},
+    {"Unigram", model_kind::unigram},
+}};
+
+// Files older than "type" are what they have the entries of; in that order they are tried there.
+model_kind kind_of(const json_value& model) {
+  if (const auto type = model.find("type")) {
+    const std::string_view name = type->string("the type of the model");
+    for (const auto& [known, kind] : kinds) {
+      if (name == known) return kind;
+    }
+    type->fail("the model type " + in_quotes(name) +
+               " is not one of BPE, WordPiece, WordLevel and Unigram");
+  }
+  if (model.find("merges")) return model_kind::bpe;
+  if (model.find("max_input_chars_per_word")) return model_kind::word_piece;
+  if (model.find("unk_token")) return model_kind::word_level;
+  return model_kind::unigram;
+}
+
+// Tokens by id, to see each id once.
+class id_set {
+ public:
+  bool add(std::int64_t id) {
+    const auto at = static_cast<std::size_t>(id);
+    if (at >= there_.size()) there_.resize(at + at / 2 + 64);
+    return !std::exchange(there_[at], true);
+  }
+
+ private:
+  std::vector<char> there_;
+};
+
+void read_vocab(const json_value& vocab, model_file& file) {
+  const simdjson::dom::object entries = vocab.object("vocab");
+  file.tokens.reserve(entries.size());
+  id_set ids;
+  for (const auto [text, id] : entries) {
+    const json_value entry(vocab, id, file.tokens.size());
+    const std::int64_t value = entry.integer("the id of a token", max_token_id);
+    if (!ids.add(value)) entry.fail("the id " + std::to_string(value) + " is there twice");
+    file.tokens.push_back({text, static_cast<std::int32_t>(value)});
+  }
+  file.index = token_index(file.tokens.size());
+  for (std::size_t i = 0; i < file.tokens.size(); ++i) {
+    const listed_token& token = file.tokens[i];
+    if (!file.index.add(token.text, token.id)) {
+      json_value(vocab, vocab.element(), i).fail("token " + in_quotes(token.text) +
+                                                 " is there twice");
+    }
+  }
+}
+
+// Finds what two tokens merge to. Files list merges by the token that they make, so the next is
+// mostly the last one again or its successor; the rest is looked up.
+class merge_results {
+ public:
+  explicit merge_results(const model_file& file) : file_(&file) {
+    for (const listed_token& token : file.tokens) {
+      const auto at = static_cast<std::size_t>(token.id);
+      if (at >= texts_.size()) texts_.resize(at + at / 2 + 64);
+      texts_[at] = token.text;
+    }
+  }
+
+  std::int32_t find(std::string_view left, std::string_view right) {
+    if (!is(last_, left, right) && !is(++last_, left, right)) {
+      joined_.assign(left).append(right);
+      const std::int32_t found = file_->index.find(joined_);
+      if (found == token_index::none) return found;
+      last_ = static_cast<std::size_t>(found);
+    }
+    return static_cast<std::int32_t>(last_);
+  }
+
+ private:
+  bool is(std::size_t id, std::string_view left, std::string_view right) const {
+    if (id >= texts_.size() || texts_[id].size() != left.size() + right.size()) return false;
+    return !texts_[id].empty() && texts_[id].starts_with(left) && texts_[id].ends_with(right);
+  }
+
+  const model_file* file_;
+  std::vector<std::string_view> texts_;  // by id; of the ids that are none, empty
+  std::size_t last_ = 0;
+  std::string joined_;
+};
+
+// "a b", or ["a", "b"] since tokens may have spaces.
+std::pair<std::string_view, std::string_view> parts_of(const json_value& merge, bool spelled) {
+  if (spelled) {
+    const std::string_view text = merge.string("a merge");
+    const std::size_t space = text.find(' ');
+    if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos) {
+      merge.fail("expected two tokens and one space between, found " + in_quotes(text));
+    }
+    return {text.substr(0, space), text.substr(space + 1)};
+  }
+  const simdjson::dom::array pair = merge.array("a merge");
+  std::array<std::string_view, 2> parts;
+  std::size_t count = 0;
+  for (const simdjson::dom::element part : pair) {
+    if (count < 2 && part.get_string().get(parts[count]) != simdjson::SUCCESS) break;
+    ++count;
+  }
+  if (count != 2 || pair.size() != 2) merge.fail("a merge is not two strings");
+  return {parts[0], parts[1]};
+}
+
+void read_merges(const json_value& merges, model_file& file) {
+  const simdjson::dom::array list = merges.array("merges");
+  const bool spelled = list.size() != 0 && (*list.begin()).is_string();
+  file.merges.reserve(list.size());
+  merge_results results(file);
+  std::size_t number = 0;
+  for (const simdjson::dom::element element : list) {
+    const json_value merge(merges, element, number++);
+    if (spelled && merge.string("a merge").starts_with("#version")) continue;
+    const auto [left, right] = parts_of(merge, spelled);
+    const auto id_of = [&, &merge = merge](std::string_view token, const char* role) {
+      const std::int32_t id = file.index.find(token);
+      if (id == token_index::none) {
+        merge.fail(std::string(role) + " " + in_quotes(token) + " is not in the vocabulary");
+      }
+      return id;
+    };
+    const merge_rule rule{id_of(left, "left part"), id_of(right, "right part"), 0};
+    if (right.size() <= file.prefix.size() && !file.prefix.empty()) {
+      merge.fail("right part " + in_quotes(right) + " is not longer than the prefix " +
+                 in_quotes(file.prefix));
+    }
+    const std::string_view added = right.substr(file.prefix.size());
+    const std::int32_t result = results.find(left, added);
+    if (result == token_index::none) {
+      merge.fail("merged token " + in_quotes(std::string(left).append(added)) +
+                 " is not in the vocabulary");
+    }
+    file.merges.push_back({rule.left, rule.right, result});
+  }
+}
+
+void read_bpe(const json_value& model, model_file& file) {
+  if (const auto dropout = model.find("dropout")) {
+    if (dropout->number("dropout") != 0) {
+      dropout->fail("dropout makes ids a matter of chance; expected none");
+    }
+  }
+  file.unknown = model.text("unk_token");
+  file.prefix = model.text("continuing_subword_prefix").value_or("");
+  file.suffix = model.text("end_of_word_suffix").value_or("");
+  file.fuse_unknown = model.flag("fuse_unk", false);
+  file.byte_fallback = model.flag("byte_fallback", false);
+  file.whole_words_first = model.flag("ignore_merges", false);
+  read_vocab(model.at("vocab"), file);
+  read_merges(model.at("merges"), file);
+}
+
+void read_word_piece(const json_value& model, model_file& file) {
+  const json_value unknown = model.at("unk_token");
+  const json_value prefix = model.at("continuing_subword_prefix");
+  file.unknown = unknown.string("unk_token");
+  file.prefix = prefix.string("continuing_subword_prefix");
+  const json_value longest = model.at("max_input_chars_per_word");
+  file.max_characters_per_word = static_cast<std::size_t>(
+      longest.integer("max_input_chars_per_word", std::int64_t{1} << 62));
+  read_vocab(model.at("vocab"), file);
+}
+
+void read_word_level(const json_value& model, model_file& file) {
+  const json_value unknown = model.at("unk_token");
+  file.unknown = unknown.string("unk_token");
+  read_vocab(model.at("vocab"), file);
+}
+
+void read_unigram(const json_value& model, model_file& file) {
+  file.byte_fallback = model.flag("byte_fallback", false);
+  const json_value vocab = model.at("vocab");
+  const simdjson::dom::array list = vocab.array("vocab");
+  file.pieces.reserve(list.size());
+  for (const simdjson::dom::element element : list) {
+    const json_value entry(vocab, element, file.pieces.size());
+    std::size_t parts = 0;
+    unigram_piece piece;
+    for (const simdjson::dom::element part : entry.array("a piece")) {
+      const json_value value(entry, part, parts);
+      if (parts == 0) piece.text = value.string("the text of a piece");
+      if (parts == 1) piece.score = value.number("the score of a piece");
+      ++parts;
+    }
+    if (parts != 2) entry.fail("a piece is not a text and a score");
+    if (file.pieces.size() > max_token_id) entry.fail("there are too many pieces");
+    file.tokens.push_back({piece.text, static_cast<std::int32_t>(file.pieces.size())});
+    file.pieces.push_back(piece);
+  }
+  // Of two pieces with one text the later counts.
+  file.index = token_index(file.tokens.size());
+  for (auto token = file.tokens.rbegin(); token != file.tokens.rend(); ++token) {
+    file.index.add(token->text, token->id);
+  }
+  if (const auto unknown = model.find("unk_id")) {
+    const auto count = static_cast<std::int64_t>(file.pieces.size());
+    file.unknown_id = static_cast<std::int32_t>(unknown->integer("unk_id", count - 1));
+  }
+}
+
+}  // namespace
+
+model_file read_model(const json_value& model) {
+  model_file file;
+  file.kind = kind_of(model);
+  switch (file.kind) {
+    case model_kind::bpe:
+      read_bpe(model, file);
+      break;
+    case model_kind::word_piece:
+      read_word_piece(model, file);
+      break;
+    case model_kind::word_level:
+      read_word_level(model, file);
+      break;
+    case model_kind::unigram:
+      read_unigram(model, file);
+      break;
+  }
+  if (file.unknown) {
+    const std::int32_t id = file.index.find(*file.unknown);
+    if (id != token_index::none) file.unknown_id = id;
+  }
+  return file;
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/tokenizer_file.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <millrace/error.hpp>
+
+#include "hugging_face/byte_level.hpp"
+#include "hugging_face/decoders.hpp"
+#include "messages/in_quotes.hpp"
+#include "models/character_bpe.hpp"
+#include "models/piecewise_engine.hpp"
+#include "models/word_level.hpp"
+#include "models/word_piece.hpp"
+#include "normalize/json_component.hpp"
+#include "normalize/read_normalizer.hpp"
+#include "pre_tokenize/read_pre_tokenizer.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// The place of `path`, e.g. "normalizer.normalizers[2].type", or of as much of it as there is.
+std::size_t place_of(const json_value& value, std::string_view path) {
+  const bool indexed = path.starts_with('[');
+  if (indexed || path.starts_with('.')) path.remove_prefix(1);
+  const std::string_view key = path.substr(0, path.find_first_of(".[]"));
+  std::string_view rest = path.substr(key.size());
+  if (rest.starts_with(']')) rest.remove_prefix(1);
+  std::size_t index = 0;
+  if (indexed && value.element().is_array()) {
+    for (const simdjson::dom::element each : value.array("this")) {
+      if (std::to_string(index) == key) return place_of(json_value(value, each, index), rest);
+      ++index;
+    }
+  } else if (!key.empty() && value.element().is_object()) {
+    for (const auto [known, each] : value.object("this")) {
+      if (known == key) return place_of(json_value(value, each, index), rest);
+      ++index;
+    }
+  }
+  return value.offset();
+}
+
+const json_value& checked(const json_value& root) {
+  std::vector<std::string_view> keys;
+  for (const auto [key, value] : root.object("the file")) {
+    if (std::ranges::find(keys, key) != keys.end()) {
+      json_value(root, value, keys.size()).fail("the entry " + in_quotes(key) + " is there twice");
+    }
+    keys.push_back(key);
+  }
+  if (const auto version = root.find("version")) {
+    const std::string_view name = version->string("version");
+    if (name != "1.0") version->fail("version " + in_quotes(name) + ", expected '1.0'");
+  }
+  return root;
+}
+
+model_file model_in(const json_value& root) {
+  const json_value model = root.at("model");
+  return read_model(model);
+}
+
+}  // namespace
+
+template <class Read>
+auto tokenizer_file::with_place(Read read) const {
+  try {
+    return read();
+  } catch (const component_error& e) {
+    throw format_error(place_of(root_, e.path()), e.what());
+  }
+}
+
+tokenizer_file::tokenizer_file(std::string_view text)
+    : document_(text), root_(document_), model_(model_in(checked(root_))), added_(model_) {
+  if (const auto normalizer = root_.find("normalizer")) {
+    normal_ = with_place([&] { return read_normalizer(normalizer->element()); });
+  }
+  if (const auto processor = root_.find("post_processor")) around_ = read_post_processor(*processor);
+  if (const auto tokens = root_.find("added_tokens")) {
+    const std::string problem = added_.add(read_added_tokens(*tokens));
+    if (!problem.empty()) tokens->fail(problem);
+  }
+}
+
+std::unique_ptr<const word_model> tokenizer_file::make_word_model() const {
+  const model_file& m = model_;
+  if (m.kind == model_kind::unigram) return make_unigram(m.pieces, m.unknown_id, m.byte_fallback);
+  auto tokens = std::make_unique<const vocabulary>(m.tokens);
+  if (m.kind == model_kind::word_level) return make_word_level(std::move(tokens), m.unknown_id);
+  if (m.kind == model_kind::word_piece) {
+    return make_word_piece(std::move(tokens),
+                           {std::string(m.prefix), m.max_characters_per_word, m.unknown_id});
+  }
+  character_bpe_options options;
+  options.prefix = std::string(m.prefix);
+  options.suffix = std::string(m.suffix);
+  options.unknown = m.unknown_id;
+  options.unknown_is_fault = m.unknown && !m.unknown_id;
+  options.fuse_unknown = m.fuse_unknown;
+  options.byte_fallback = m.byte_fallback;
+  options.whole_words_first = m.whole_words_first;
+  return make_character_bpe(std::move(tokens), m.merges, std::move(options));
+}
+
+std::unique_ptr<const section_engine> tokenizer_file::make_engine() const {
+  const auto words = root_.find("pre_tokenizer");
+  if (!words) return make_piecewise_engine(nullptr, make_word_model());
+  return with_place([&]() -> std::unique_ptr<const section_engine> {
+    if (model_.kind == model_kind::bpe) {
+      const auto plan = byte_level_plan_of(words->element());
+      if (plan) {
+        if (auto engine = make_byte_level_engine(model_, *plan)) return engine;
+        const auto missing = missing_byte(model_);
+        if (missing && !model_.unknown && !model_.byte_fallback) {
+          const json_value model = root_.at("model");
+          model.fail("the vocabulary has no token for byte " + std::to_string(*missing) + " alone");
+        }
+      }
+    }
+    return make_piecewise_engine(read_pre_tokenizer(words->element()), make_word_model());
+  });
+}
+
+std::unique_ptr<const detokenizer> tokenizer_file::make_detokenizer() const {
+  token_table table;
+  std::vector<bool> is_added(static_cast<std::size_t>(added_.end_id()));
+  for (const added_token& token : added_.tokens()) {
+    table.add(token.id, written(token, normal_.get()));
+    is_added[static_cast<std::size_t>(token.id)] = true;
+  }
+  for (const listed_token& token : model_.tokens) {
+    if (!is_added[static_cast<std::size_t>(token.id)]) table.add(token.id, token.text);
+  }
+  const auto decoder = root_.find("decoder");
+  return make_chain_detokenizer(std::move(table), read_decoder(decoder ? &*decoder : nullptr));
+}
+
+void tokenizer_file::check_template() const {
+  for (const auto* ids : {&around_.before, &around_.behind}) {
+    for (const std::int32_t id : *ids) {
+      if (id < added_.end_id()) continue;
+      throw config_error("the post-processor adds the id " + std::to_string(id) +
+                         ", which no token has");
+    }
+  }
+}
+
+tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) {
+  tokenizer_parts parts;
+  auto finders = make_finders(added_.tokens(), normal_.get(),
+                              options.in_text == special_tokens_in_text::encode_as_text);
+  parts.raw_tokens = std::move(finders.raw);
+  parts.normalized_tokens = std::move(finders.normalized);
+  parts.special_tokens_are_faults = options.in_text == special_tokens_in_text::error;
+  parts.engine = make_engine();
+  parts.decoder = make_detokenizer();
+  if (options.include_special_tokens) {
+    check_template();
+    parts.ids_before = around_.before;
+    parts.ids_behind = around_.behind;
+  }
+  parts.vocab_size = added_.end_id();
+  parts.normal = std::move(normal_);
+  return parts;
+}
+
+}  // namespace millrace::tokenizer::detail

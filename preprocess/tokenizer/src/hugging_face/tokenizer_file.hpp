@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "composed/composed_tokenizer.hpp"
+#include "composed/normalizer.hpp"
+#include "hugging_face/hugging_face_tokenizer.hpp"
+#include "hugging_face/json_value.hpp"
+#include "hugging_face/post_processor.hpp"
+#include "hugging_face/read_added_tokens.hpp"
+#include "hugging_face/read_model.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// A `tokenizer.json`, read and checked, before an engine is made of it: what other files of its
+/// folder may still change is in the open.
+class tokenizer_file {
+ public:
+  /// @param text  outlives this
+  /// @throws format_error  it is not what it should be.
+  explicit tokenizer_file(std::string_view text);
+
+  const model_file& model() const noexcept { return model_; }
+  const normalizer* normal() const noexcept { return normal_.get(); }
+
+  added_vocabulary& added() noexcept { return added_; }  ///< those of the file at first
+  text_template& around() noexcept { return around_; }   ///< as the post-processor has it
+
+  /// What a composed_tokenizer is made of, but for the eod and the fingerprint. Once.
+  /// @throws format_error, config_error  what cannot be honoured shows only now.
+  tokenizer_parts make_parts(const hugging_face_options& options);
+
+ private:
+  // Calls `read`; what it finds wrong with a component gets its place in the file.
+  template <class Read>
+  auto with_place(Read read) const;
+
+  std::unique_ptr<const section_engine> make_engine() const;
+  std::unique_ptr<const section_engine> make_byte_engine() const;
+  std::unique_ptr<const word_model> make_word_model() const;
+  std::unique_ptr<const detokenizer> make_detokenizer() const;
+  void check_template() const;
+
+  json_document document_;
+  json_value root_;
+  model_file model_;
+  added_vocabulary added_;
+  text_template around_;
+  std::unique_ptr<const normalizer> normal_;
+};
+
+}  // namespace millrace::tokenizer::detail

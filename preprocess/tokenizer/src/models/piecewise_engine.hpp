@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "composed/section_engine.hpp"
+#include "models/word_model.hpp"
+#include "pre_tokenize/pre_tokenizer.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// The general engine: a pre-tokenizer makes words, a model encodes each, and what was encoded
+/// before is remembered (word_memory).
+///
+/// @param words  null: each section is one word
+std::unique_ptr<const section_engine> make_piecewise_engine(
+    std::unique_ptr<const pre_tokenizer> words, std::unique_ptr<const word_model> model);
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+
+/// A hash of `size` bytes at `data`: multiply and fold, eight bytes a step.
+inline std::uint64_t hash_of(const char* data, std::size_t size) noexcept {
+  const auto load = [](const char* at, std::size_t bytes) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, at, bytes);
+    return value;
+  };
+  const auto mix = [](std::uint64_t h) {
+    h *= 0x9E3779B97F4A7C15U;
+    return h ^ h >> 32;
+  };
+  std::uint64_t hash = size * 0xC2B2AE3D27D4EB4FU;
+  std::size_t at = 0;
+  for (; size - at >= 8; at += 8) hash = mix(hash ^ load(data + at, 8));
+  if (at != size) hash = mix(hash ^ load(data + at, size - at));
+  return mix(hash);
+}
+inline std::uint64_t hash_of(std::string_view text) noexcept {
+  return hash_of(text.data(), text.size());
+}
+
+/// Ids by the text of their tokens. The texts stay where they are: whoever owns them outlives this.
+///
+/// One table of 16 bytes a slot, at most half full, so that 200,000 tokens and a lookup each cost
+/// milliseconds. Read-only use is safe from many threads.
+class token_index {
+ public:
+  static constexpr std::int32_t none = -1;
+
+  token_index() : token_index(0) {}
+  /// @param count  how many tokens will be added at most
+  explicit token_index(std::size_t count)
+      : slots_(std::bit_ceil(2 * count + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
+
+  /// @return true; or false if `token` is there already, and nothing changes.
+  /// @pre id >= 0, and fewer than the announced number are there
+  bool add(std::string_view token, std::int32_t id) noexcept {
+    slot& s = slots_[place_of(token)];
+    if (s.id != none) return false;
+    s = {token.data(), static_cast<std::uint32_t>(token.size()), id};
+    return true;
+  }
+
+  /// The id of `token`, or none.
+  std::int32_t find(std::string_view token) const noexcept { return slots_[place_of(token)].id; }
+
+ private:
+  struct slot {
+    const char* data = nullptr;
+    std::uint32_t size = 0;
+    std::int32_t id = none;
+  };
+
+  // Where `token` is, or would be.
+  std::size_t place_of(std::string_view token) const noexcept {
+    const std::uint64_t hash = hash_of(token);
+    for (std::size_t at = hash >> shift_;; at = (at + 1) & (slots_.size() - 1)) {
+      const slot& s = slots_[at];
+      if (s.id == none) return at;
+      if (s.size == token.size() && std::memcmp(s.data, token.data(), token.size()) == 0) return at;
+    }
+  }
+
+  std::vector<slot> slots_;  // a power of two, at least 2
+  int shift_;
+};
+
+}  // namespace millrace::tokenizer::detail

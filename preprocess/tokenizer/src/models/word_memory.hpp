@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/token_index.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// Remembers the ids of words already encoded: any words, in a fixed 9 MiB whatever it is fed.
+///
+/// When it is full it forgets everything and begins anew, which costs less than to choose. It holds
+/// only what a model has computed, so nothing but speed depends on its contents. One thread.
+class word_memory {
+ public:
+  static constexpr std::size_t max_word_bytes = 255;
+  static constexpr std::size_t max_ids = 255;
+
+  word_memory() : slots_(slot_count) { entries_.reserve(entry_cells); }
+
+  /// The ids of `word`, valid until the next put; or nothing.
+  std::optional<std::span<const std::int32_t>> find(std::string_view word) const noexcept {
+    const std::uint64_t hash = hash_of(word);
+    for (std::size_t at = hash & mask; slots_[at].tag != 0; at = (at + 1) & mask) {
+      if (slots_[at].tag != tag_of(hash)) continue;
+      const std::int32_t* entry = entries_.data() + slots_[at].cell;
+      const auto size = static_cast<std::size_t>(entry[0] & 0xFF);
+      const auto count = static_cast<std::size_t>(entry[0] >> 8);
+      if (size == word.size() && std::memcmp(entry + 1 + count, word.data(), size) == 0) {
+        return std::span(entry + 1, count);
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Remembers `word`, if it is short enough.
+  /// @pre it is not there
+  void put(std::string_view word, std::span<const std::int32_t> ids) {
+    if (word.size() > max_word_bytes || ids.size() > max_ids) return;
+    const std::size_t cells = 1 + ids.size() + (word.size() + 3) / 4;
+    if (entries_.size() + cells > entry_cells || 2 * (count_ + 1) > slot_count) {
+      entries_.clear();
+      std::ranges::fill(slots_, slot());
+      count_ = 0;
+    }
+    const std::size_t cell = entries_.size();
+    entries_.resize(cell + cells);
+    std::int32_t* entry = entries_.data() + cell;
+    entry[0] = static_cast<std::int32_t>(ids.size() << 8 | word.size());
+    std::ranges::copy(ids, entry + 1);
+    std::memcpy(entry + 1 + ids.size(), word.data(), word.size());
+
+    const std::uint64_t hash = hash_of(word);
+    std::size_t at = hash & mask;
+    while (slots_[at].tag != 0) at = (at + 1) & mask;
+    slots_[at] = {tag_of(hash), static_cast<std::uint32_t>(cell)};
+    ++count_;
+  }
+
+  static constexpr std::size_t size_bytes() noexcept {
+    return slot_count * sizeof(slot) + entry_cells * sizeof(std::int32_t);
+  }
+
+ private:
+  static constexpr std::size_t slot_count = std::size_t{1} << 17;
+  static constexpr std::size_t mask = slot_count - 1;
+  static constexpr std::size_t entry_cells = std::size_t{1} << 21;
+
+  struct slot {
+    std::uint32_t tag = 0;   // 0: empty
+    std::uint32_t cell = 0;  // of its entry: sizes, ids, bytes of the word
+  };
+  static std::uint32_t tag_of(std::uint64_t hash) noexcept {
+    return static_cast<std::uint32_t>(hash >> 32) | 1;
+  }
+
+  std::vector<slot> slots_;
+  std::vector<std::int32_t> entries_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace millrace::tokenizer::detail

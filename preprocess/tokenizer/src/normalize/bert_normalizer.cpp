@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normalize/change_characters.hpp"
+#include "normalize/normalizers.hpp"
+#include "unicode/code_point_set.hpp"
+#include "unicode/unicode_classes.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// The blocks that BERT takes for Chinese. One is missing, U+2B820 to U+2B91F, as it is there.
+bool is_chinese(std::uint32_t point) noexcept {
+  if (point < 0x3400) return false;
+  const auto in = [point](std::uint32_t first, std::uint32_t last) {
+    return point >= first && point <= last;
+  };
+  return in(0x4E00, 0x9FFF) || in(0x3400, 0x4DBF) || in(0x20000, 0x2A6DF) || in(0x2A700, 0x2B73F) ||
+         in(0x2B740, 0x2B81F) || in(0x2B920, 0x2CEAF) || in(0xF900, 0xFAFF) || in(0x2F800, 0x2FA1F);
+}
+
+class lowercase_normalizer final : public normalizer {
+ public:
+  lowercase_normalizer() {
+    for (std::size_t i = 0; i < lowercase_pairs_size; ++i) {
+      changing_.add(lowercase_pairs[i].from, lowercase_pairs[i].from);
+    }
+    changing_.add(dotted_i, dotted_i);
+  }
+
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    if (text.find("\xC4\xB0") != std::string_view::npos) return with_dotted_i(text, buffer);
+    return change_characters(text, buffer, [this](std::uint32_t point) { return lower(point); });
+  }
+
+ private:
+  static constexpr std::uint32_t dotted_i = 0x130;  // the one that becomes two characters
+
+  std::uint32_t lower(std::uint32_t point) const noexcept {
+    if (point < 0x80) return point - 'A' < 26 ? point + ('a' - 'A') : point;
+    return changing_.contains(point) ? lowercase_of(point) : point;
+  }
+
+  std::string_view with_dotted_i(std::string_view text, std::string& buffer) const {
+    buffer.clear();
+    for (std::size_t at = 0; at < text.size();) {
+      const code_point point = code_point_at(text, at);
+      at += point.size_bytes;
+      if (point.value == dotted_i) {
+        buffer += "i\xCC\x87";
+      } else {
+        append_code_point(buffer, lower(point.value));
+      }
+    }
+    return buffer;
+  }
+
+  code_point_set changing_;
+};
+
+// clean_text, with handle_chinese_chars or without.
+class clean_normalizer final : public normalizer {
+ public:
+  explicit clean_normalizer() = default;
+
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    return change_characters(text, buffer, [this](std::uint32_t point) -> std::uint32_t {
+      if (point - 0x21 < 0x5E) return point;
+      if (controls_.contains(point)) return dropped;
+      return class_of(point) == char_class::space ? ' ' : point;
+    });
+  }
+
+ private:
+  code_point_set controls_{reference_set::bert_control};
+};
+
+class chinese_normalizer final : public normalizer {
+ public:
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    std::size_t copied = 0;
+    bool changed = false;
+    for (std::size_t at = 0; at < text.size();) {
+      // Every such character begins with one of the bytes E3 to EF and F0.
+      if (static_cast<unsigned char>(text[at]) < 0xE3) {
+        ++at;
+        continue;
+      }
+      const code_point point = code_point_at(text, at);
+      const std::size_t end = at + point.size_bytes;
+      if (is_chinese(point.value)) {
+        if (!changed) buffer.clear();
+        changed = true;
+        buffer.append(text, copied, at - copied) += ' ';
+        buffer.append(text, at, end - at) += ' ';
+        copied = end;
+      }
+      at = end;
+    }
+    if (!changed) return text;
+    buffer.append(text, copied);
+    return buffer;
+  }
+};
+
+class nonspacing_mark_normalizer final : public normalizer {
+ public:
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    return change_characters(text, buffer, [this](std::uint32_t point) {
+      return point >= 0x80 && marks_.contains(point) ? dropped : point;
+    });
+  }
+
+ private:
+  code_point_set marks_{reference_set::bert_nonspacing_mark};
+};
+
+}  // namespace
+
+normalizer_pointer make_lowercase() {
+  return std::make_unique<lowercase_normalizer>();
+}
+
+normalizer_pointer make_bert_normalizer(const bert_steps& steps) {
+  std::vector<normalizer_pointer> sequence;
+  if (steps.clean_text) sequence.push_back(std::make_unique<clean_normalizer>());
+  if (steps.handle_chinese_chars) sequence.push_back(std::make_unique<chinese_normalizer>());
+  if (steps.strip_accents) {
+    sequence.push_back(make_normal_form(normal_form::nfd));
+    sequence.push_back(std::make_unique<nonspacing_mark_normalizer>());
+  }
+  if (steps.lowercase) sequence.push_back(make_lowercase());
+  return make_normalizer_sequence(std::move(sequence));
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "normalize/json_component.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "messages/in_quotes.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+
+json_component::json_component(simdjson::dom::element element, std::string path)
+    : path_(std::move(path)) {
+  if (element.get(object_) != simdjson::SUCCESS) fail("is no object");
+  type_ = text("type");
+}
+
+void json_component::fail(const std::string& problem) const {
+  throw component_error(path_, problem);
+}
+
+void json_component::fail_at(const char* name, const std::string& problem) const {
+  throw component_error(path_ + '.' + name, problem);
+}
+
+std::optional<simdjson::dom::element> json_component::find(const char* name) const {
+  simdjson::dom::element found;
+  if (object_.at_key(name).get(found) != simdjson::SUCCESS) return std::nullopt;
+  return found;
+}
+
+simdjson::dom::element json_component::need(const char* name) const {
+  const auto found = find(name);
+  if (!found) {
+    fail((type_.empty() ? "an object" : std::string(type_)) + " without the field " +
+         in_quotes(name));
+  }
+  return *found;
+}
+
+bool json_component::flag(const char* name) const {
+  bool value = false;
+  if (need(name).get(value) != simdjson::SUCCESS) fail_at(name, "is neither true nor false");
+  return value;
+}
+
+bool json_component::flag_or(const char* name, bool value) const {
+  return find(name) ? flag(name) : value;
+}
+
+std::optional<bool> json_component::optional_flag(const char* name) const {
+  const auto found = find(name);
+  if (!found || found->is_null()) return std::nullopt;
+  return flag(name);
+}
+
+std::string_view json_component::text(const char* name) const {
+  std::string_view value;
+  if (need(name).get(value) != simdjson::SUCCESS) fail_at(name, "is no string");
+  return value;
+}
+
+std::optional<std::string_view> json_component::optional_text(const char* name) const {
+  const auto found = find(name);
+  if (!found || found->is_null()) return std::nullopt;
+  return text(name);
+}
+
+std::uint32_t json_component::character(const char* name) const {
+  const std::string_view value = text(name);
+  if (!value.empty()) {
+    const code_point point = code_point_at(value, 0);
+    if (point.size_bytes == value.size()) return point.value;
+  }
+  fail_at(name, "is " + in_quotes(value) + ", expected one character");
+}
+
+std::size_t json_component::size_or(const char* name, std::size_t value) const {
+  const auto found = find(name);
+  if (!found) return value;
+  std::uint64_t number = 0;
+  if (found->get(number) != simdjson::SUCCESS) fail_at(name, "is no number of 0 or more");
+  return static_cast<std::size_t>(number);
+}
+
+std::vector<json_component> json_component::components(const char* name) const {
+  simdjson::dom::array array;
+  if (need(name).get(array) != simdjson::SUCCESS) fail_at(name, "is no list");
+  std::vector<json_component> parts;
+  for (const simdjson::dom::element part : array) {
+    parts.emplace_back(part, path_ + '.' + name + '[' + std::to_string(parts.size()) + ']');
+  }
+  return parts;
+}
+
+json_component::pattern json_component::pattern_of(const char* name) const {
+  simdjson::dom::object object;
+  if (need(name).get(object) == simdjson::SUCCESS && object.size() == 1) {
+    std::string_view text;
+    if (object.at_key("String").get(text) == simdjson::SUCCESS) return {text, false};
+    if (object.at_key("Regex").get(text) == simdjson::SUCCESS) return {text, true};
+  }
+  fail_at(name, R"(is no pattern, expected {"String": "..."} or {"Regex": "..."})");
+}
+
+void json_component::expect_only(std::initializer_list<std::string_view> names) const {
+  for (const simdjson::dom::key_value_pair field : object_) {
+    if (field.key == "type" || std::ranges::find(names, field.key) != names.end()) continue;
+    fail(std::string(type_) + " with a field " + in_quotes(field.key) + ", which is unknown here");
+  }
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "normalize/normalizers.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "gpt2/byte_alphabet.hpp"
+#include "normalize/change_characters.hpp"
+#include "unicode/code_point_set.hpp"
+#include "unicode/unicode_classes.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+class form_normalizer final : public normalizer {
+ public:
+  explicit form_normalizer(normal_form form) : form_(form) {}
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    return normalize_to(form_, text, buffer);
+  }
+
+ private:
+  normal_form form_;
+};
+
+class strip_normalizer final : public normalizer {
+ public:
+  strip_normalizer(bool left, bool right) : left_(left), right_(right) {}
+
+  std::string_view normalize(std::string_view text, std::string&) const override {
+    while (left_ && !text.empty()) {
+      const code_point point = code_point_at(text, 0);
+      if (class_of(point.value) != char_class::space) break;
+      text.remove_prefix(point.size_bytes);
+    }
+    while (right_ && !text.empty()) {
+      const std::size_t at = code_point_before(text, text.size());
+      if (class_of(code_point_at(text, at).value) != char_class::space) break;
+      text.remove_suffix(text.size() - at);
+    }
+    return text;
+  }
+
+ private:
+  bool left_;
+  bool right_;
+};
+
+class strip_accents_normalizer final : public normalizer {
+ public:
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    return change_characters(text, buffer, [this](std::uint32_t point) {
+      return point >= 0x80 && marks_.contains(point) ? dropped : point;
+    });
+  }
+
+ private:
+  code_point_set marks_{reference_set::combining_mark};
+};
+
+std::uint32_t nmt_of(std::uint32_t point) noexcept {
+  if (point < 0x20) {
+    if (point == 0) return point;
+    return point == '\t' || point == '\n' || point == '\f' || point == '\r' ? ' ' : dropped;
+  }
+  switch (point) {
+    case 0x7F:
+    case 0x8F:
+    case 0x9F:
+      return dropped;
+    case 0x1680:
+    case 0x200B:
+    case 0x200C:
+    case 0x200D:
+    case 0x200E:
+    case 0x200F:
+    case 0x2028:
+    case 0x2029:
+    case 0x2581:
+    case 0xFEFF:
+    case 0xFFFD:
+      return ' ';
+    default:
+      return point;
+  }
+}
+
+class nmt_normalizer final : public normalizer {
+ public:
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    return change_characters(text, buffer, nmt_of);
+  }
+};
+
+class byte_level_normalizer final : public normalizer {
+ public:
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    buffer.clear();
+    for (const char byte : text) {
+      append_small_code_point(buffer, alphabet.character[static_cast<unsigned char>(byte)]);
+    }
+    return buffer;
+  }
+};
+
+class prepend_normalizer final : public normalizer {
+ public:
+  explicit prepend_normalizer(std::string prefix) : prefix_(std::move(prefix)) {}
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    if (text.empty()) return text;
+    buffer = prefix_;
+    buffer += text;
+    return buffer;
+  }
+
+ private:
+  std::string prefix_;
+};
+
+class replace_normalizer final : public normalizer {
+ public:
+  replace_normalizer(std::string pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    std::size_t found = text.find(pattern_);
+    if (found == std::string_view::npos) return text;
+    buffer.clear();
+    std::size_t copied = 0;
+    for (; found != std::string_view::npos; found = text.find(pattern_, copied)) {
+      buffer.append(text, copied, found - copied).append(content_);
+      copied = found + pattern_.size();
+    }
+    buffer.append(text, copied);
+    return buffer;
+  }
+
+ private:
+  std::string pattern_;
+  std::string content_;
+};
+
+class normalizer_sequence final : public normalizer {
+ public:
+  explicit normalizer_sequence(std::vector<normalizer_pointer> steps) : steps_(std::move(steps)) {}
+
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    std::string other;
+    bool in_buffer = false;  // where `text` lies, or else in `other` or with the caller
+    for (const normalizer_pointer& step : steps_) {
+      std::string& free = in_buffer ? other : buffer;
+      const std::string_view before = text;
+      text = step->normalize(text, free);
+      // A step may return a part of what it was given, which then stays where it is.
+      const bool kept = text.data() >= before.data() &&
+                        text.data() + text.size() <= before.data() + before.size();
+      if (!kept) in_buffer = !in_buffer;
+    }
+    return finish(text, buffer, other);
+  }
+
+ private:
+  static std::string_view finish(std::string_view text, std::string& buffer, std::string& other) {
+    const bool in_other =
+        text.data() >= other.data() && text.data() + text.size() <= other.data() + other.size();
+    if (!in_other || text.empty()) return text.empty() ? std::string_view() : text;
+    const auto offset = static_cast<std::size_t>(text.data() - other.data());
+    const std::size_t size = text.size();
+    buffer = std::move(other);
+    return std::string_view(buffer).substr(offset, size);
+  }
+
+  std::vector<normalizer_pointer> steps_;
+};
+
+}  // namespace
+
+normalizer_pointer make_normal_form(normal_form form) {
+  return std::make_unique<form_normalizer>(form);
+}
+normalizer_pointer make_strip(bool left, bool right) {
+  return std::make_unique<strip_normalizer>(left, right);
+}
+normalizer_pointer make_strip_accents() {
+  return std::make_unique<strip_accents_normalizer>();
+}
+normalizer_pointer make_nmt() {
+  return std::make_unique<nmt_normalizer>();
+}
+normalizer_pointer make_byte_level_normalizer() {
+  return std::make_unique<byte_level_normalizer>();
+}
+normalizer_pointer make_prepend(std::string prefix) {
+  return std::make_unique<prepend_normalizer>(std::move(prefix));
+}
+normalizer_pointer make_replace(std::string pattern, std::string content) {
+  return std::make_unique<replace_normalizer>(std::move(pattern), std::move(content));
+}
+normalizer_pointer make_normalizer_sequence(std::vector<normalizer_pointer> steps) {
+  return std::make_unique<normalizer_sequence>(std::move(steps));
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "normalize/read_normalizer.hpp"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "messages/in_quotes.hpp"
+#include "normalize/json_component.hpp"
+#include "normalize/normalizers.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+normalizer_pointer read(const json_component& json);
+
+normalizer_pointer read_bert(const json_component& json) {
+  json.expect_only({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+  const bool lowercase = json.flag("lowercase");
+  return make_bert_normalizer(
+      {.clean_text = json.flag("clean_text"),
+       .handle_chinese_chars = json.flag("handle_chinese_chars"),
+       .strip_accents = json.optional_flag("strip_accents").value_or(lowercase),
+       .lowercase = lowercase});
+}
+
+normalizer_pointer read_replace(const json_component& json) {
+  json.expect_only({"pattern", "content"});
+  const auto pattern = json.pattern_of("pattern");
+  if (pattern.is_regex) json.fail_at("pattern", "regular expressions are not supported yet");
+  // It matches everywhere there, and what it inserts is doubled by the steps that follow.
+  if (pattern.text.empty()) json.fail_at("pattern", "is empty, which is not supported");
+  return make_replace(std::string(pattern.text), std::string(json.text("content")));
+}
+
+normalizer_pointer read_prepend(const json_component& json) {
+  json.expect_only({"prepend"});
+  const std::string_view prefix = json.text("prepend");
+  // There, an empty one makes the steps that follow double a character.
+  if (prefix.empty()) json.fail_at("prepend", "is empty, which is not supported");
+  return make_prepend(std::string(prefix));
+}
+
+normalizer_pointer read_sequence(const json_component& json) {
+  json.expect_only({"normalizers"});
+  std::vector<normalizer_pointer> steps;
+  for (const json_component& part : json.components("normalizers")) steps.push_back(read(part));
+  return make_normalizer_sequence(std::move(steps));
+}
+
+// Those without fields, or null.
+normalizer_pointer read_plain(std::string_view type) {
+  if (type == "NFC") return make_normal_form(normal_form::nfc);
+  if (type == "NFD") return make_normal_form(normal_form::nfd);
+  if (type == "NFKC") return make_normal_form(normal_form::nfkc);
+  if (type == "NFKD") return make_normal_form(normal_form::nfkd);
+  if (type == "Lowercase") return make_lowercase();
+  if (type == "StripAccents") return make_strip_accents();
+  if (type == "Nmt") return make_nmt();
+  if (type == "ByteLevel") return make_byte_level_normalizer();
+  return nullptr;
+}
+
+normalizer_pointer read(const json_component& json) {
+  const std::string_view type = json.type();
+  if (type == "BertNormalizer") return read_bert(json);
+  if (type == "Replace") return read_replace(json);
+  if (type == "Prepend") return read_prepend(json);
+  if (type == "Sequence") return read_sequence(json);
+  if (type == "Strip") {
+    json.expect_only({"strip_left", "strip_right"});
+    return make_strip(json.flag("strip_left"), json.flag("strip_right"));
+  }
+  if (normalizer_pointer plain = read_plain(type)) {
+    json.expect_only({});
+    return plain;
+  }
+  json.fail_at("type", "unknown normalizer " + in_quotes(type));
+}
+
+}  // namespace
+
+std::unique_ptr<const normalizer> read_normalizer(simdjson::dom::element json,
+                                                  const std::string& path) {
+  if (json.is_null()) return nullptr;
+  return read(json_component(json, path));
+}
+
+}  // namespace millrace::tokenizer::detail

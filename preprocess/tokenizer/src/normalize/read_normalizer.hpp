@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <simdjson.h>
+
+#include "composed/normalizer.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// The normalizer that a tokenizer.json describes: what Hugging Face's tokenizers 0.23.3 do with
+/// it. Null for null.
+///
+/// @param path  of `json` in its file, for messages
+/// @throws component_error  it is none that is known, or one that cannot be honoured exactly
+std::unique_ptr<const normalizer> read_normalizer(simdjson::dom::element json,
+                                                  const std::string& path = "normalizer");
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pre_tokenize/split_behavior.hpp"
+
+#include <algorithm>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+void join_equal(std::vector<stretch>& stretches) {
+  std::size_t size = 0;
+  for (const stretch part : stretches) {
+    if (size != 0 && stretches[size - 1].matches == part.matches) {
+      stretches[size - 1].end = part.end;
+    } else {
+      stretches[size++] = part;
+    }
+  }
+  stretches.resize(size);
+}
+
+// A match joins what lies before it unless that is a match too, joined or not.
+void join_previous(std::vector<stretch>& stretches) {
+  std::size_t size = 0;
+  bool after_match = false;
+  for (const stretch part : stretches) {
+    if (part.matches && !after_match && size != 0) {
+      stretches[size - 1].end = part.end;
+    } else {
+      stretches[size++] = part;
+    }
+    after_match = part.matches;
+  }
+  stretches.resize(size);
+}
+
+void join_next(std::vector<stretch>& stretches) {
+  std::size_t first = stretches.size();
+  bool before_match = false;
+  for (std::size_t i = stretches.size(); i-- > 0;) {
+    const stretch part = stretches[i];
+    if (part.matches && !before_match && first != stretches.size()) {
+      stretches[first].begin = part.begin;
+    } else {
+      stretches[--first] = part;
+    }
+    before_match = part.matches;
+  }
+  stretches.erase(stretches.begin(), stretches.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+}  // namespace
+
+std::optional<split_behavior> split_behavior_of(std::string_view name) noexcept {
+  if (name == "Removed") return split_behavior::removed;
+  if (name == "Isolated") return split_behavior::isolated;
+  if (name == "MergedWithPrevious") return split_behavior::merged_with_previous;
+  if (name == "MergedWithNext") return split_behavior::merged_with_next;
+  if (name == "Contiguous") return split_behavior::contiguous;
+  return std::nullopt;
+}
+
+void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
+                   piece_list& out) {
+  if (behavior == split_behavior::contiguous) join_equal(stretches);
+  if (behavior == split_behavior::merged_with_previous) join_previous(stretches);
+  if (behavior == split_behavior::merged_with_next) join_next(stretches);
+  for (const stretch& part : stretches) {
+    if (part.matches && behavior == split_behavior::removed) continue;
+    out.add(text.substr(part.begin, part.end - part.begin));
+  }
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "pre_tokenize/pre_tokenizer.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// What becomes of what a pattern matches; the names are those of tokenizer.json. Of
+/// "the-final--countdown" at '-':
+enum class split_behavior : std::uint8_t {
+  removed,               ///< the, final, countdown
+  isolated,              ///< the, -, final, -, -, countdown
+  merged_with_previous,  ///< the-, final-, -, countdown
+  merged_with_next,      ///< the, -final, -, -countdown
+  contiguous,            ///< the, -, final, --, countdown
+};
+
+/// The behavior that a file names, e.g. "MergedWithNext".
+std::optional<split_behavior> split_behavior_of(std::string_view name) noexcept;
+
+/// A part of a text that a pattern matches, or one between two matches. It may be empty.
+struct stretch {
+  std::size_t begin;
+  std::size_t end;
+  bool matches;
+};
+
+/// Appends the pieces of `text` to `out`.
+///
+/// @param stretches  cover `text` in order; overwritten
+void append_pieces(std::string_view text, std::vector<stretch>& stretches, split_behavior behavior,
+                   piece_list& out);
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sentencepiece/engines.hpp"
+#include "sentencepiece/fragment_cache.hpp"
+#include "sentencepiece/piece_merger.hpp"
+#include "sentencepiece/seam_table.hpp"
+#include "sentencepiece/text_front.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+piece_merges merges_of(const std::vector<text_piece>& pieces) {
+  std::vector<mergeable_piece> mergeable;
+  for (const text_piece& piece : pieces) {
+    // User-defined pieces are found before anything merges, and stay as they are.
+    if (piece.type == piece_type::user_defined) continue;
+    mergeable.push_back({piece.text, piece.id, piece.score, piece.type == piece_type::unused});
+  }
+  return piece_merges(mergeable);
+}
+
+struct compiled {
+  compiled(const sentencepiece_model& model, const cache_sizes& cache)
+      : compiled(model, text_pieces_of(model), cache) {}
+
+  compiled(const sentencepiece_model& model, const std::vector<text_piece>& pieces,
+           const cache_sizes& cache)
+      : front(model),
+        merges(merges_of(pieces)),
+        symbols(user_symbols_of(pieces)),
+        seams(seams_of(pieces)),
+        symbol_ids(ids_of_symbols(pieces)),
+        byte_fallback(model.byte_fallback),
+        escapes_spaces(model.normalizer.escape_whitespaces),
+        unk_id(model.unk_id),
+        byte_ids(model.byte_ids),
+        sizes(cache) {}
+
+  static byte_trie ids_of_symbols(const std::vector<text_piece>& pieces) {
+    std::vector<std::pair<std::string_view, std::int32_t>> ids;
+    for (const text_piece& piece : pieces) {
+      if (piece.type == piece_type::user_defined) ids.emplace_back(piece.text, piece.id);
+    }
+    return byte_trie(std::move(ids));
+  }
+
+  text_front front;
+  piece_merges merges;
+  symbol_matcher symbols;
+  seam_table seams;
+  byte_trie symbol_ids;
+  bool byte_fallback;
+  bool escapes_spaces;
+  std::int32_t unk_id;
+  std::array<std::int32_t, 256> byte_ids;
+  cache_sizes sizes;
+};
+
+template <std::size_t Ids>
+struct known_ids {
+  std::array<std::int32_t, Ids> ids{};
+  std::uint32_t count = 0;
+};
+
+class bpe_encoder final : public section_encoder {
+ public:
+  explicit bpe_encoder(const compiled& model)
+      : model_(&model),
+        merger_(model.merges),
+        short_(model.sizes.short_buckets),
+        long_(model.sizes.long_buckets) {}
+
+  std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
+    const auto [text, space_before] = model_->front.prepare(part.text, buffer_);
+    if (part.text.size() >= piece_merger::max_symbols || text.size() >= piece_merger::max_symbols) {
+      return encode_fault{0, "a text of " + std::to_string(part.text.size()) +
+                                 " bytes, expected less than 2147483647"};
+    }
+    after_unknown_ = false;
+    if (text.empty()) return std::nullopt;
+    if (model_->merges.has_unused()) {
+      encode_whole(text, space_before, ids);
+      return std::nullopt;
+    }
+    std::size_t at = 0;
+    std::array<std::size_t, 256> ends;
+    if (space_before) {
+      next_word_ends(model_->seams, text, 0, std::span(ends).first(1));
+      at = ends[0];
+      first_word_ = ' ';
+      first_word_ += text.substr(0, at);
+      encode_word(first_word_, first_word_.size(), ids);
+    }
+    while (const std::size_t count = next_word_ends(model_->seams, text, at, ends)) {
+      for (const std::size_t end : std::span(ends).first(count)) {
+        encode_word(text.substr(at, end - at), text.size() - at, ids);
+        at = end;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using short_cache = fragment_cache<2, known_ids<3>>;
+  using long_cache = fragment_cache<4, known_ids<7>>;
+
+  // `readable` bytes may be read where `word` begins.
+  void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
+    if (word.size() <= short_cache::max_bytes) {
+      encode_fragment(word, readable, ids);
+    } else if (word.size() <= long_cache::max_bytes) {
+      encode_long_word(word, readable, ids);
+    } else {
+      encode_fragments(word, readable, ids);
+    }
+  }
+
+  void encode_fragments(std::string_view word, std::size_t readable, id_buffer& ids) {
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t end = model_->seams.fragment_end(word, at);
+      const std::string_view fragment = word.substr(at, end - at);
+      if (fragment.size() <= short_cache::max_bytes) {
+        encode_fragment(fragment, readable - at, ids);
+      } else {
+        emit(merge(fragment), ids);
+      }
+      at = end;
+    }
+  }
+
+  void encode_long_word(std::string_view word, std::size_t readable, id_buffer& ids) {
+    const auto key = long_cache::make_key(word.data(), word.size(), readable);
+    if (const auto* known = long_.find(key)) {
+      return emit(std::span(known->ids).first(known->count), ids);
+    }
+    const bool after_unknown = std::exchange(after_unknown_, false);
+    word_ids_.clear();
+    encode_fragments(word, readable, word_ids_);
+    after_unknown_ = after_unknown;
+    if (word_ids_.size() <= 7) {
+      known_ids<7> found;
+      std::ranges::copy(word_ids_.ids(), found.ids.begin());
+      found.count = static_cast<std::uint32_t>(word_ids_.size());
+      long_.put(key, found);
+    }
+    emit(word_ids_.ids(), ids);
+  }
+
+  void encode_fragment(std::string_view text, std::size_t readable, id_buffer& ids) {
+    const auto key = short_cache::make_key(text.data(), text.size(), readable);
+    if (const auto* known = short_.find(key)) {
+      if (!model_->byte_fallback) return emit(std::span(known->ids).first(known->count), ids);
+      std::ranges::copy(known->ids, ids.room(known->ids.size()));
+      ids.add(known->count);
+      return;
+    }
+    const auto found = merge(text);
+    if (found.size() <= 3) {
+      known_ids<3> value;
+      std::ranges::copy(found, value.ids.begin());
+      value.count = static_cast<std::uint32_t>(found.size());
+      short_.put(key, value);
+    }
+    emit(found, ids);
+  }
+
+  // Unknown characters that follow each other are one id, over fragments too.
+  void emit(std::span<const std::int32_t> found, id_buffer& ids) {
+    if (!model_->byte_fallback) {
+      if (after_unknown_ && !found.empty() && found.front() == model_->unk_id) {
+        found = found.subspan(1);
+      }
+      if (!found.empty()) after_unknown_ = found.back() == model_->unk_id;
+    }
+    ids.append(found);
+  }
+
+  void encode_whole(std::string_view text, bool space_before, id_buffer& ids) {
+    if (space_before) {
+      first_word_ = ' ';
+      first_word_ += text;
+      text = first_word_;
+    }
+    emit(merge(text), ids);
+  }
+
+  // The ids of a fragment, valid until the next call.
+  std::span<const std::int32_t> merge(std::string_view text) {
+    if (symbols_.size() < text.size() || symbols_.size() > kept_symbols) {
+      symbols_ = std::vector<std::int32_t>(std::max<std::size_t>(text.size(), 64));
+    }
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      if (!model_->symbols.empty()) {
+        const std::string_view rest = text.substr(at);
+        if (const std::size_t size = model_->symbols.match(rest); size != 0) {
+          symbols_[count++] = piece_merger::frozen(model_->symbol_ids.find(rest.substr(0, size)));
+          at += size;
+          continue;
+        }
+      }
+      const code_point c = code_point_at(text, at);
+      symbols_[count++] = model_->merges.symbol(c.value);
+      at += c.size_bytes;
+    }
+    count = merger_.merge(std::span(symbols_).first(count));
+    found_.clear();
+    for (const std::int32_t symbol : std::span(symbols_).first(count)) {
+      merger_.take_apart(symbol, [&](std::int32_t leaf) { add_ids_of(leaf); });
+    }
+    if (found_.size() > kept_symbols) symbols_.clear();
+    return found_;
+  }
+
+  void add_ids_of(std::int32_t symbol) {
+    if (symbol < 0) {
+      found_.push_back(-1 - symbol);
+    } else if (symbol < piece_merges::character_base) {
+      found_.push_back(symbol);
+    } else if (!model_->byte_fallback) {
+      if (found_.empty() || found_.back() != model_->unk_id) found_.push_back(model_->unk_id);
+    } else {
+      const auto character = static_cast<std::uint32_t>(symbol - piece_merges::character_base);
+      std::string bytes;
+      if (character == ' ' && model_->escapes_spaces) {
+        bytes = space_symbol;
+      } else {
+        append_code_point(bytes, character);
+      }
+      for (const char byte : bytes) {
+        found_.push_back(model_->byte_ids[static_cast<unsigned char>(byte)]);
+      }
+    }
+  }
+
+  static void append_code_point(std::string& text, std::uint32_t point) {
+    if (point < 0x800) {
+      append_small_code_point(text, point);
+      return;
+    }
+    if (point < 0x10000) {
+      text += static_cast<char>(0xE0 | point >> 12);
+    } else {
+      text += static_cast<char>(0xF0 | (point >> 18 & 7));
+      text += static_cast<char>(0x80 | (point >> 12 & 0x3F));
+    }
+    text += static_cast<char>(0x80 | (point >> 6 & 0x3F));
+    text += static_cast<char>(0x80 | (point & 0x3F));
+  }
+
+  // What one huge text needs is not kept for the ordinary ones that follow it.
+  static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
+
+  const compiled* model_;
+  piece_merger merger_;
+  short_cache short_;
+  long_cache long_;
+  std::string buffer_;
+  std::string first_word_;
+  std::vector<std::int32_t> symbols_;
+  std::vector<std::int32_t> found_;
+  id_buffer word_ids_;
+  bool after_unknown_ = false;  // the last id emitted is the unknown one
+};
+
+class bpe_engine final : public section_engine {
+ public:
+  bpe_engine(const sentencepiece_model& model, const cache_sizes& sizes) : model_(model, sizes) {}
+
+  std::unique_ptr<section_encoder> make_encoder() const override {
+    return std::make_unique<bpe_encoder>(model_);
+  }
+
+ private:
+  compiled model_;
+};
+
+}  // namespace
+
+std::unique_ptr<const section_engine> make_sentencepiece_bpe_engine(
+    const sentencepiece_model& model, const cache_sizes& sizes) {
+  return std::make_unique<bpe_engine>(model, sizes);
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+
+/// Strings with a number each, as a double array: a step costs one look-up of four bytes.
+/// Read-only once built.
+class byte_trie {
+ public:
+  /// A place in the trie; `root` is that of the empty string.
+  using node = std::uint32_t;
+  static constexpr node root = 0;
+  static constexpr node none = 0xFFFFFFFF;
+
+  byte_trie() : byte_trie(std::vector<std::pair<std::string_view, std::int32_t>>()) {}
+
+  /// @param entries  distinct strings, not empty, with numbers that are not negative; sorted here
+  /// @throws config_error  more than 4 million places are needed
+  explicit byte_trie(std::vector<std::pair<std::string_view, std::int32_t>> entries);
+
+  bool empty() const noexcept { return values_.size() <= 1; }
+
+  /// Where `byte` leads from `from`, or `none`.
+  node step(node from, unsigned char byte) const noexcept {
+    const node to = (units_[from] >> base_shift) ^ byte;
+    return (units_[to] & (in_use | 0xFF)) == (in_use | byte) ? to : none;
+  }
+  /// The number of the string that ends at `at`, or -1.
+  std::int32_t value(node at) const noexcept {
+    return (units_[at] & has_value) != 0 ? values_[at] : -1;
+  }
+  bool is_end(node at) const noexcept { return (units_[at] & has_value) != 0; }
+  /// One above the highest node.
+  std::size_t size() const noexcept { return units_.size(); }
+
+  /// The number of a whole string, or -1.
+  std::int32_t find(std::string_view text) const noexcept {
+    node at = root;
+    for (const char c : text) {
+      at = step(at, static_cast<unsigned char>(c));
+      if (at == none) return -1;
+    }
+    return value(at);
+  }
+
+ private:
+  friend class byte_trie_builder;
+
+  // A unit: where the children are (22 bits; child = base ^ byte), whether the place is taken,
+  // whether a string ends there, and the byte that leads to it. No two parents share a base, so the
+  // byte alone tells whose child a place is. The root takes place 0, which is no child's.
+  static constexpr unsigned base_shift = 10;
+  static constexpr std::uint32_t in_use = 0x200;
+  static constexpr std::uint32_t has_value = 0x100;
+  static constexpr std::size_t max_units = std::size_t{1} << (32 - base_shift);
+
+  std::vector<std::uint32_t> units_;  // whole blocks of 256
+  std::vector<std::int32_t> values_;  // by node
+};
+
+}  // namespace millrace::tokenizer::detail

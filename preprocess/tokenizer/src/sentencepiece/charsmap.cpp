@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sentencepiece/charsmap.hpp"
+
+#include <cstring>
+
+#include <millrace/error.hpp>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// A unit of the array: bits 0-7 and 31 the label, which no byte equals in a unit that holds a
+// value; bit 8 whether a rule ends there; the rest the distance to the children.
+constexpr std::uint32_t label_of(std::uint32_t unit) {
+  return unit & 0x800000FF;
+}
+constexpr bool has_leaf(std::uint32_t unit) {
+  return (unit >> 8 & 1) != 0;
+}
+constexpr std::uint32_t value_of(std::uint32_t unit) {
+  return unit & 0x7FFFFFFF;
+}
+constexpr std::uint32_t distance_of(std::uint32_t unit) {
+  return (unit >> 10) << ((unit & 0x200) >> 6);
+}
+
+// SentencePiece looks at no more rules than so many that begin alike, the shortest of them.
+constexpr std::size_t max_candidates = 32;
+
+constexpr std::size_t size_bytes = sizeof(std::uint32_t);
+
+}  // namespace
+
+charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
+  std::uint32_t trie_bytes = 0;
+  if (blob.size() <= size_bytes) throw format_error(offset, "a charsmap that is cut off");
+  std::memcpy(&trie_bytes, blob.data(), size_bytes);
+  if (trie_bytes >= blob.size() - size_bytes || trie_bytes < 1024 || trie_bytes % 1024 != 0) {
+    throw format_error(offset, "a charsmap whose trie has " + std::to_string(trie_bytes) +
+                                   " bytes, expected a multiple of 1024 below its own " +
+                                   std::to_string(blob.size()));
+  }
+  units_.resize(trie_bytes / size_bytes);
+  std::memcpy(units_.data(), blob.data() + size_bytes, trie_bytes);
+  replacements_ = blob.substr(size_bytes + trie_bytes);
+  if (replacements_.back() != '\0') {
+    throw format_error(offset + blob.size(), "a charsmap whose last replacement has no end");
+  }
+
+  // Every place that a walk can reach has to be inside.
+  const auto check = [&](bool good, std::size_t unit) {
+    if (!good) {
+      throw format_error(offset + size_bytes * (unit + 1), "a charsmap that points outside itself");
+    }
+  };
+  const auto children_fit = [&](std::size_t unit) {
+    return ((unit ^ distance_of(units_[unit])) | 0xFF) < units_.size();
+  };
+  check(label_of(units_[0]) == 0 && !has_leaf(units_[0]) && distance_of(units_[0]) != 0 &&
+            children_fit(0),
+        0);
+  for (std::size_t i = 1; i < units_.size(); ++i) {
+    const std::uint32_t unit = units_[i];
+    if (label_of(unit) > 0xFF) {
+      check(value_of(unit) < replacements_.size(), i);
+    } else {
+      check(children_fit(i), i);
+      check(!has_leaf(unit) || label_of(units_[i ^ distance_of(unit)]) > 0xFF, i);
+    }
+  }
+}
+
+std::optional<charsmap::rule> charsmap::find(std::string_view text) const noexcept {
+  if (units_.empty()) return std::nullopt;
+  std::size_t longest = 0;
+  std::uint32_t value = 0;
+  std::size_t candidates = 0;
+  std::uint32_t place = distance_of(units_[0]);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::uint32_t byte = static_cast<unsigned char>(text[i]);
+    place ^= byte;
+    const std::uint32_t unit = units_[place];
+    if (label_of(unit) != byte) break;
+    place ^= distance_of(unit);
+    if (has_leaf(unit)) {
+      if (++candidates > max_candidates) break;
+      longest = i + 1;
+      value = value_of(units_[place]);
+    }
+  }
+  if (longest == 0) return std::nullopt;
+  return rule{longest, replacements_.data() + value};
+}
+
+bool charsmap::has_prefix(std::string_view prefix) const noexcept {
+  if (units_.empty()) return false;
+  std::uint32_t place = distance_of(units_[0]);
+  for (const char c : prefix) {
+    const std::uint32_t byte = static_cast<unsigned char>(c);
+    place ^= byte;
+    if (label_of(units_[place]) != byte) return false;
+    place ^= distance_of(units_[place]);
+  }
+  return true;
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+
+/// Remembers what short texts came to, for one encoder; a fixed number of places.
+///
+/// Two places to a bucket: a newcomer takes the first, its holder moves to the second. It holds
+/// only what an engine has computed, so nothing but speed depends on its contents.
+///
+/// @tparam Words  the longest text has 8 * Words - 1 bytes
+/// @tparam Value  trivially copyable
+template <std::size_t Words, class Value>
+class fragment_cache {
+ public:
+  static constexpr std::size_t max_bytes = 8 * Words - 1;
+
+  /// A text, zeros behind it, and its length in the last byte; all zero is none.
+  using key = std::array<std::uint64_t, Words>;
+
+  struct entry {
+    key text{};
+    Value value{};
+  };
+
+  /// @param buckets  a power of two
+  explicit fragment_cache(std::size_t buckets)
+      : buckets_(buckets), shift_(64 - static_cast<unsigned>(std::countr_zero(buckets))) {
+    if (buckets == 1) shift_ = 63, buckets_.resize(2);
+  }
+
+  /// @param readable  bytes that may be read at `text`, at least `size`; 8 * Words make it fast
+  /// @pre 1 <= size <= max_bytes
+  static key make_key(const char* text, std::size_t size, std::size_t readable) noexcept {
+    key k{};
+    if (readable >= sizeof k) {
+      std::memcpy(k.data(), text, sizeof k);
+      for (std::size_t i = 0; i < Words; ++i) {
+        const std::size_t kept = size <= 8 * i ? 0 : std::min<std::size_t>(size - 8 * i, 8);
+        k[i] &= kept == 8 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << 8 * kept);
+      }
+    } else {
+      std::memcpy(k.data(), text, size);
+    }
+    k[Words - 1] |= std::uint64_t{size} << 56;
+    return k;
+  }
+
+  /// What is known of a text, or null.
+  const Value* find(const key& text) const noexcept {
+    const bucket& b = buckets_[home(text)];
+    if (b[0].text == text) return &b[0].value;
+    if (b[1].text == text) return &b[1].value;
+    return nullptr;
+  }
+
+  void put(const key& text, const Value& value) noexcept {
+    bucket& b = buckets_[home(text)];
+    b[1] = b[0];
+    b[0] = {text, value};
+  }
+
+ private:
+  using bucket = std::array<entry, 2>;
+
+  std::size_t home(const key& text) const noexcept {
+    std::uint64_t mixed = text[0];
+    for (std::size_t i = 1; i < Words; ++i) {
+      mixed = (mixed ^ mixed >> 32) * 0x9FB21C651E98DF25U ^ text[i];
+    }
+    return (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15U >> shift_;
+  }
+
+  std::vector<bucket> buckets_;
+  unsigned shift_;
+};
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+
+enum class piece_type : std::uint8_t {
+  normal = 1,  // these numbers are the file's
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6,
+};
+
+enum class model_type : std::uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
+
+/// How text is changed before a model sees it, and back.
+struct normalizer_spec {
+  std::string charsmap;               ///< as in the file; empty: characters stay as they are
+  std::uint64_t charsmap_offset = 0;  ///< in the file
+  bool add_dummy_prefix = true;
+  bool remove_extra_whitespaces = true;
+  bool escape_whitespaces = true;
+};
+
+/// What a SentencePiece `.model` file says, as far as encoding and decoding need it.
+struct sentencepiece_model {
+  struct piece {
+    std::string_view text;  ///< valid UTF-8, not empty; into the file's bytes
+    float score = 0;        ///< finite
+    piece_type type = piece_type::normal;
+  };
+
+  std::vector<piece> pieces;  ///< by id
+  model_type type = model_type::unigram;
+  bool byte_fallback = false;
+  bool whitespace_as_suffix = false;
+  std::string unk_surface = " \xE2\x81\x87 ";
+  normalizer_spec normalizer;
+  std::optional<normalizer_spec> denormalizer;  ///< only with a charsmap
+  std::int32_t unk_id = -1;                     ///< -1 only with byte_fallback
+  std::int32_t eos_id = -1;
+  std::array<std::int32_t, 256> byte_ids{};  ///< with byte_fallback
+};
+
+/// Reads a model and checks it as SentencePiece does when it loads one.
+///
+/// @param file  outlives the result, whose pieces point into it
+/// @throws format_error  bytes that are no such message, or a model that SentencePiece refuses:
+///                       an empty piece, one that is there twice, no unknown piece, a byte
+///                       without its piece; and pieces that are not UTF-8 and scores that are not
+///                       finite, which it may take.
+sentencepiece_model parse_sentencepiece_model(std::string_view file);
+
+/// U+2581, what a model's pieces write for a space.
+inline constexpr std::string_view space_symbol = "\xE2\x96\x81";
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "composed/detokenizer.hpp"
+#include "sentencepiece/model_file.hpp"
+#include "sentencepiece/text_normalizer.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// Ids to text as SentencePiece's DecodeIds does it: U+2581 becomes a space, the dummy space in
+/// front goes, control pieces are nothing, the unknown one is the model's `unk_surface`, bytes
+/// join to characters. Ids outside the vocabulary, which it refuses, are U+FFFD.
+class sentencepiece_decoder final : public detokenizer {
+ public:
+  /// @throws format_error  the charsmap of the model's denormalizer is malformed
+  explicit sentencepiece_decoder(const sentencepiece_model& model);
+
+  std::string decode(std::span<const std::int64_t> ids) const override;
+
+ private:
+  struct piece {
+    std::string text;  // of a byte piece that byte
+    piece_type type;
+  };
+
+  static void append_bytes(std::string& bytes, std::string& text);
+
+  std::vector<piece> pieces_;
+  std::string unk_surface_;
+  bool drops_dummy_;
+  bool drops_spaces_;
+  std::optional<text_normalizer> denormalizer_;
+};
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sentencepiece/sentencepiece_tokenizer.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/sha256.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+#include "composed/composed_tokenizer.hpp"
+#include "sentencepiece/model_file.hpp"
+#include "sentencepiece/sentencepiece_decoder.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// Real files have a few megabytes; what is larger was given by mistake, and reading it would take
+// many times its size.
+constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
+
+std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model,
+                                                const sentencepiece_options& options) {
+  switch (model.type) {
+    case model_type::bpe:
+      return make_sentencepiece_bpe_engine(model, options.caches);
+    case model_type::unigram:
+      return make_sentencepiece_unigram_engine(model, options.caches);
+    case model_type::word:
+      throw config_error(
+          "a SentencePiece model of type WORD is not supported, only BPE and UNIGRAM");
+    case model_type::character:
+      break;
+  }
+  throw config_error("a SentencePiece model of type CHAR is not supported, only BPE and UNIGRAM");
+}
+
+void check(const sentencepiece_options& options) {
+  if (options.special_tokens == special_tokens_in_text::allow ||
+      options.special_tokens == special_tokens_in_text::error) {
+    throw config_error(
+        "a SentencePiece model takes control pieces in texts for characters; "
+        "special tokens in texts cannot be allowed or refused with it");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::path& path,
+                                                        const sentencepiece_options& options) {
+  check(options);
+  const io::file_mapping file(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
+                               file.bytes().size());
+  try {
+    if (bytes.size() > max_file_bytes) {
+      throw format_error(max_file_bytes, "the file is too large for a tokenizer's");
+    }
+    const sentencepiece_model model = parse_sentencepiece_model(bytes);
+    tokenizer_parts parts;
+    parts.vocab_size = static_cast<std::int64_t>(model.pieces.size());
+    if (model.eos_id >= 0) parts.eod = model.eos_id;
+    parts.engine = engine_of(model, options);
+    parts.decoder = std::make_unique<sentencepiece_decoder>(model);
+    parts.fingerprint =
+        formats::sha256_hex("type SentencePieceTokenizer\nmodel " + formats::sha256_hex(bytes) +
+                            "\nignore_extra_whitespaces " +
+                            (options.ignore_extra_whitespaces ? "true" : "false") + "\n");
+    return std::make_unique<composed_tokenizer>(std::move(parts));
+  } catch (const format_error& e) {
+    throw e.in(path);
+  }
+}
+
+}  // namespace millrace::tokenizer::detail

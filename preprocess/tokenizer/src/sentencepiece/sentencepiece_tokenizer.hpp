@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "sentencepiece/engines.hpp"
+
+namespace millrace::tokenizer::detail {
+
+struct sentencepiece_options {
+  /// As the reference, and as text, the control pieces that a text spells out are characters.
+  special_tokens_in_text special_tokens = special_tokens_in_text::as_reference;
+  /// Megatron's `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`, if false.
+  bool ignore_extra_whitespaces = true;
+  cache_sizes caches = {};
+};
+
+/// The tokenizer of a SentencePiece `.model` file, with exactly the ids of sentencepiece 0.2.3's
+/// `encode` (0.2.2 and later; earlier releases settle ties in Unigram models otherwise). It adds no
+/// BOS and no EOS. Its size is the number of pieces, its eod the end-of-sentence piece.
+///
+/// @throws io_error      the file cannot be read.
+/// @throws format_error  it is no such model, or one that is refused (model_file.hpp).
+/// @throws config_error  an option cannot be honoured with this model.
+std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::path& model,
+                                                        const sentencepiece_options& options);
+
+}  // namespace millrace::tokenizer::detail

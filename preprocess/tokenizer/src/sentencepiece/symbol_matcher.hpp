@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "sentencepiece/byte_trie.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// Finds user-defined symbols, the longest that a text begins with. Immutable.
+class symbol_matcher {
+ public:
+  symbol_matcher() = default;  ///< finds nothing
+  explicit symbol_matcher(byte_trie symbols) : trie_(std::move(symbols)) {}
+
+  bool empty() const noexcept { return trie_.empty(); }
+
+  /// Bytes of the symbol at the front of `text`, 0 if there is none.
+  std::size_t match(std::string_view text) const noexcept {
+    // SentencePiece looks at no more symbols than so many that begin alike, the shortest of them.
+    constexpr std::size_t max_candidates = 64;
+    std::size_t longest = 0;
+    std::size_t candidates = 0;
+    byte_trie::node at = byte_trie::root;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      at = trie_.step(at, static_cast<unsigned char>(text[i]));
+      if (at == byte_trie::none) break;
+      if (!trie_.is_end(at)) continue;
+      if (++candidates > max_candidates) break;
+      longest = i + 1;
+    }
+    return longest;
+  }
+
+  /// Whether a symbol begins with this byte.
+  bool may_begin(unsigned char byte) const noexcept {
+    return trie_.step(byte_trie::root, byte) != byte_trie::none;
+  }
+
+ private:
+  byte_trie trie_;
+};
+
+}  // namespace millrace::tokenizer::detail

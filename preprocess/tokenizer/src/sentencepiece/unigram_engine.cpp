@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+
+#include "sentencepiece/engines.hpp"
+#include "sentencepiece/fragment_cache.hpp"
+#include "sentencepiece/seam_table.hpp"
+#include "sentencepiece/text_front.hpp"
+#include "sentencepiece/unigram_lattice.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+struct compiled {
+  compiled(const sentencepiece_model& model, const cache_sizes& cache)
+      : compiled(model, text_pieces_of(model), cache) {}
+
+  compiled(const sentencepiece_model& model, const std::vector<text_piece>& text_pieces,
+           const cache_sizes& cache)
+      : front(model),
+        pieces(text_pieces, model.unk_id, model.normalizer.escape_whitespaces),
+        seams(seams_of(text_pieces)),
+        byte_fallback(model.byte_fallback),
+        escapes_spaces(model.normalizer.escape_whitespaces),
+        unk_id(model.unk_id),
+        byte_ids(model.byte_ids),
+        sizes(cache) {}
+
+  text_front front;
+  unigram_pieces pieces;
+  seam_table seams;
+  bool byte_fallback;
+  bool escapes_spaces;
+  std::int32_t unk_id;
+  std::array<std::int32_t, 256> byte_ids;
+  cache_sizes sizes;
+};
+
+// The path of a fragment, without unknown characters, and how large a score before it may be.
+template <std::size_t Ids>
+struct known_path {
+  std::array<std::int32_t, Ids> ids{};  // -1 behind the last
+  float limit = -1;
+};
+
+class unigram_encoder final : public section_encoder {
+ public:
+  explicit unigram_encoder(const compiled& model)
+      : model_(&model),
+        lattice_(model.pieces),
+        short_(model.sizes.short_buckets),
+        long_(model.sizes.long_buckets) {}
+
+  std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
+    const auto [text, space_before] = model_->front.prepare(part.text, buffer_);
+    if (text.size() >= unigram_lattice::max_bytes) {
+      return encode_fault{0, "a text of " + std::to_string(part.text.size()) +
+                                 " bytes, expected less than 2147483646"};
+    }
+    after_unknown_ = false;
+    score_ = 0;
+    std::size_t at = 0;
+    std::array<std::size_t, 256> ends;
+    if (space_before) {
+      next_word_ends(model_->seams, text, 0, std::span(ends).first(1));
+      at = ends[0];
+      first_word_ = ' ';
+      first_word_ += text.substr(0, at);
+      encode_word(first_word_, first_word_.size(), ids);
+    }
+    while (const std::size_t count = next_word_ends(model_->seams, text, at, ends)) {
+      for (const std::size_t end : std::span(ends).first(count)) {
+        encode_word(text.substr(at, end - at), text.size() - at, ids);
+        at = end;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  using short_cache = fragment_cache<2, known_path<3>>;
+  using long_cache = fragment_cache<4, known_path<7>>;
+
+  // `readable` bytes may be read where `word` begins.
+  void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
+    if (word.size() <= short_cache::max_bytes) {
+      encode_known(short_, word, readable, ids);
+    } else if (word.size() <= long_cache::max_bytes) {
+      encode_known(long_, word, readable, ids);
+    } else {
+      for (std::size_t at = 0; at < word.size();) {
+        const std::size_t end = model_->seams.fragment_end(word, at);
+        const std::string_view fragment = word.substr(at, end - at);
+        if (fragment.size() <= short_cache::max_bytes) {
+          encode_known(short_, fragment, readable - at, ids);
+        } else {
+          search(fragment, ids);
+        }
+        at = end;
+      }
+    }
+  }
+
+  template <class Cache>
+  void encode_known(Cache& cache, std::string_view text, std::size_t readable, id_buffer& ids) {
+    const auto key = Cache::make_key(text.data(), text.size(), readable);
+    const auto* known = cache.find(key);
+    if (known != nullptr && std::abs(score_) <= known->limit) {
+      std::int32_t* out = ids.room(known->ids.size());
+      std::size_t count = 0;
+      for (const std::int32_t id : known->ids) {
+        if (id < 0) break;
+        score_ += model_->pieces.score(id);
+        out[count++] = id;
+      }
+      ids.add(count);
+      after_unknown_ = false;
+      return;
+    }
+    const auto path = search(text, ids);
+    if (known != nullptr) return;
+    typename std::remove_cvref_t<decltype(*known)> value;
+    if (path.size() > value.ids.size()) return;
+    value.ids.fill(-1);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      if (path[i].id == model_->unk_id) return;
+      value.ids[i] = path[i].id;
+    }
+    value.limit = lattice_.score_limit(text);
+    cache.put(key, value);
+  }
+
+  std::span<const path_piece> search(std::string_view text, id_buffer& ids) {
+    const auto path = lattice_.best_path(text, score_);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const std::int32_t id = path[i].id;
+      if (id != model_->unk_id) {
+        ids.push_back(id);
+        after_unknown_ = false;
+      } else if (model_->byte_fallback) {
+        const std::size_t end = i + 1 < path.size() ? path[i + 1].begin : text.size();
+        add_bytes(text.substr(path[i].begin, end - path[i].begin), ids);
+      } else if (!std::exchange(after_unknown_, true)) {
+        ids.push_back(id);
+      }
+    }
+    return path;
+  }
+
+  void add_bytes(std::string_view character, id_buffer& ids) {
+    if (character == " " && model_->escapes_spaces) character = space_symbol;
+    for (const char byte : character) {
+      ids.push_back(model_->byte_ids[static_cast<unsigned char>(byte)]);
+    }
+  }
+
+  const compiled* model_;
+  unigram_lattice lattice_;
+  short_cache short_;
+  long_cache long_;
+  std::string buffer_;
+  std::string first_word_;
+  float score_ = 0;             // of the path so far
+  bool after_unknown_ = false;  // the last id is the unknown one
+};
+
+class unigram_engine final : public section_engine {
+ public:
+  unigram_engine(const sentencepiece_model& model, const cache_sizes& sizes)
+      : model_(model, sizes) {}
+
+  std::unique_ptr<section_encoder> make_encoder() const override {
+    return std::make_unique<unigram_encoder>(model_);
+  }
+
+ private:
+  compiled model_;
+};
+
+}  // namespace
+
+std::unique_ptr<const section_engine> make_sentencepiece_unigram_engine(
+    const sentencepiece_model& model, const cache_sizes& sizes) {
+  const bool any = std::ranges::any_of(model.pieces, [](const auto& piece) {
+    return piece.type == piece_type::normal || piece.type == piece_type::user_defined ||
+           piece.type == piece_type::unused;
+  });
+  if (!any) throw format_error(0, "a unigram model without a piece that text can match");
+  return std::make_unique<unigram_engine>(model, sizes);
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sentencepiece/unigram_lattice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <millrace/error.hpp>
+
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// What one huge text needs is not kept for the ordinary ones that follow it.
+constexpr std::size_t kept_ends = std::size_t{1} << 20;
+
+byte_trie trie_of(const std::vector<text_piece>& pieces) {
+  std::vector<std::pair<std::string_view, std::int32_t>> entries;
+  for (const text_piece& piece : pieces) {
+    if (piece.type != piece_type::unused) entries.emplace_back(piece.text, piece.id);
+  }
+  return byte_trie(std::move(entries));
+}
+
+// User-defined pieces score by their length in the file's spelling.
+float score_of(const text_piece& piece, bool space_is_wide) {
+  if (piece.type != piece_type::user_defined) return piece.score;
+  std::size_t bytes = piece.text.size();
+  if (space_is_wide) {
+    bytes +=
+        static_cast<std::size_t>(std::ranges::count(piece.text, ' ')) * (space_symbol.size() - 1);
+  }
+  return static_cast<float>(0.1 * (static_cast<int>(bytes) - 1));
+}
+
+}  // namespace
+
+unigram_pieces::unigram_pieces(const std::vector<text_piece>& pieces, std::int32_t unknown_id,
+                               bool space_is_wide)
+    : trie_(trie_of(pieces)), leaves_(trie_.size()), unknown_id_(unknown_id) {
+  float lowest = std::numeric_limits<float>::max();
+  for (const text_piece& piece : pieces) {
+    if (piece.type == piece_type::normal) lowest = std::min(lowest, piece.score);
+    const auto id = static_cast<std::size_t>(piece.id);
+    if (id >= scores_.size()) scores_.resize(id + 1);
+    scores_[id] = score_of(piece, space_is_wide);
+  }
+  unknown_score_ = lowest - 10.0F;
+  for (byte_trie::node at = 0; at < trie_.size(); ++at) {
+    if (!trie_.is_end(at)) continue;
+    const std::int32_t id = trie_.value(at);
+    leaves_[at] = {id, score(id)};
+  }
+}
+
+void unigram_lattice::reach(std::size_t to, std::size_t from, float score, std::int32_t id) {
+  end& e = ends_[to];
+  if (e.begin < 0 || score > e.score) e = {score, id, static_cast<std::int32_t>(from)};
+}
+
+void unigram_lattice::reset(std::size_t at, std::size_t frontier) {
+  const float offset = ends_[at].score;
+  for (std::size_t i = at; i <= frontier; ++i) {
+    if (i == at || ends_[i].begin >= 0) ends_[i].score -= offset;
+  }
+}
+
+std::span<const path_piece> unigram_lattice::best_path(std::string_view text, float& score) {
+  if (ends_.size() > kept_ends) {
+    ends_ = {};
+    path_ = {};
+  }
+  ends_.assign(text.size() + 1, {});
+  ends_[0].score = score;
+  std::size_t frontier = 0;
+  const byte_trie& trie = pieces_->trie();
+  for (std::size_t at = 0; at < text.size();) {
+    if (std::abs(ends_[at].score) > reset_threshold) reset(at, std::max(at, frontier));
+    const float before = ends_[at].score;
+    const std::size_t next = at + code_point_at(text, at).size_bytes;
+    bool alone = false;
+    byte_trie::node node = byte_trie::root;
+    for (std::size_t to = at; to < text.size();) {
+      node = trie.step(node, static_cast<unsigned char>(text[to]));
+      if (node == byte_trie::none) break;
+      ++to;
+      if (!trie.is_end(node)) continue;
+      const auto& [id, own] = pieces_->at(node);
+      reach(to, at, own + before, id);
+      frontier = std::max(frontier, to);
+      alone = alone || to == next;
+    }
+    if (!alone) {
+      reach(next, at, pieces_->unknown_score() + before, pieces_->unknown_id());
+      frontier = std::max(frontier, next);
+    }
+    at = next;
+  }
+
+  score = ends_[text.size()].score;
+  path_.clear();
+  for (std::size_t at = text.size(); at > 0; at = path_.back().begin) {
+    path_.push_back({static_cast<std::uint32_t>(ends_[at].begin), ends_[at].id});
+  }
+  std::ranges::reverse(path_);
+  return path_;
+}
+
+float unigram_lattice::score_limit(std::string_view text) {
+  constexpr double unreached = -std::numeric_limits<double>::infinity();
+  sums_.assign(text.size() + 1, {unreached, unreached});
+  sums_[0].first = 0;
+  double largest = 0;
+  double characters = 0;
+  const auto add = [&](std::size_t to, const two_best& from, double own) {
+    largest = std::max(largest, std::abs(own));
+    two_best& sum = sums_[to];
+    for (const double candidate : {from.first + own, from.second + own}) {
+      if (candidate > sum.first) {
+        sum.second = std::exchange(sum.first, candidate);
+      } else if (candidate > sum.second) {
+        sum.second = candidate;
+      }
+    }
+  };
+  const byte_trie& trie = pieces_->trie();
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = at + code_point_at(text, at).size_bytes;
+    bool alone = false;
+    byte_trie::node node = byte_trie::root;
+    for (std::size_t to = at; to < text.size();) {
+      node = trie.step(node, static_cast<unsigned char>(text[to]));
+      if (node == byte_trie::none) break;
+      ++to;
+      if (!trie.is_end(node)) continue;
+      add(to, sums_[at], pieces_->at(node).score);
+      alone = alone || to == next;
+    }
+    if (!alone) add(next, sums_[at], pieces_->unknown_score());
+    ++characters;
+    at = next;
+  }
+
+  constexpr double rounding = 1.0 / (1 << 24);
+  const two_best& whole = sums_.back();
+  const double all = characters * largest;
+  const double lead = whole.first - whole.second;  // infinite if there is one path only
+  const double limit =
+      std::min(lead / (2.1 * characters * rounding) - all, reset_threshold - 1.01 * all - 1);
+  return limit > 0 ? static_cast<float>(0.999 * limit) : -1.0F;
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tiktoken/megatron_vocab.hpp"
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <string>
+
+#include <millrace/error.hpp>
+
+#include "messages/in_quotes.hpp"
+#include "tiktoken/base64.hpp"
+#include "tiktoken/list_json.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr const char* expected_object =
+    "expected an object of \"rank\", \"token_bytes\" and \"token_str\" alone";
+
+// What the entry says, checked against its place in the list; what is wrong, or an empty string.
+std::string read_entry(const dom::element& entry, std::size_t place, std::string& bytes) {
+  dom::object object;
+  if (entry.get(object) != simdjson::SUCCESS || object.size() != 3) return expected_object;
+  dom::element rank;
+  std::string_view spelled;
+  if (object["rank"].get(rank) != simdjson::SUCCESS ||
+      object["token_bytes"].get(spelled) != simdjson::SUCCESS ||
+      object["token_str"].error() != simdjson::SUCCESS) {
+    return expected_object;
+  }
+  std::uint64_t number = 0;
+  if (rank.get(number) != simdjson::SUCCESS || number != place) {
+    return "expected rank " + std::to_string(place) + ", the place in the list";
+  }
+  if (!decode_base64(spelled, bytes)) return "expected base64, found " + in_quotes(spelled);
+  if (place < 256 && (bytes.size() != 1 || static_cast<unsigned char>(bytes[0]) != place)) {
+    return "expected the byte " + std::to_string(place) + ", found " + in_quotes(bytes) +
+           ": the first 256 tokens are the bytes";
+  }
+  return {};
+}
+
+dom::array parse_list(dom::parser& parser, std::string_view json) {
+  dom::element document;
+  if (const auto error = parser.parse(simdjson::padded_string(json)).get(document)) {
+    throw format_error(list_json_end(json),
+                       std::string("not JSON: ") + simdjson::error_message(error));
+  }
+  dom::array list;
+  if (document.get(list) != simdjson::SUCCESS) {
+    throw format_error(0, "expected a JSON list of tokens");
+  }
+  return list;
+}
+
+}  // namespace
+
+void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int32_t end_id,
+                          ranked_tokens& tokens) {
+  dom::parser parser;
+  std::string bytes;
+  std::size_t place = 0;
+  for (const dom::element entry : parse_list(parser, json)) {
+    const auto id = first_id + static_cast<std::int64_t>(place);
+    if (id >= end_id) return;
+    std::string fault = read_entry(entry, place, bytes);
+    if (fault.empty()) fault = tokens.add(static_cast<std::int32_t>(id), bytes);
+    if (!fault.empty()) {
+      throw format_error(list_json_entry(json, place),
+                         "token " + std::to_string(place) + ": " + fault);
+    }
+    ++place;
+  }
+  if (first_id + static_cast<std::int64_t>(place) < end_id) {
+    throw format_error(json.size(), "the file has " + std::to_string(place) +
+                                        " tokens, fewer than the " +
+                                        std::to_string(end_id - first_id) +
+                                        " that the vocabulary has besides the special tokens");
+  }
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tiktoken/rank_merges.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
+
+/// Pairs of tokens to what they merge to, for as many pairs as it is made for.
+class pair_table {
+ public:
+  explicit pair_table(std::size_t pairs) : slots_(std::bit_ceil(2 * pairs + 2)) {}
+
+  std::int32_t find(std::int32_t left, std::int32_t right) const noexcept {
+    return slots_[place_of(key(left, right))].result;
+  }
+  void add(const merge_rule& rule) noexcept {
+    const std::uint64_t pair = key(rule.left, rule.right);
+    slots_[place_of(pair)] = {pair, rule.result};
+  }
+
+ private:
+  struct slot {
+    std::uint64_t pair = ~std::uint64_t{0};
+    std::int32_t result = none;
+  };
+
+  static std::uint64_t key(std::int32_t left, std::int32_t right) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
+           static_cast<std::uint32_t>(right);
+  }
+  std::size_t place_of(std::uint64_t pair) const noexcept {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = (pair ^ pair >> 32) * 0x9E3779B97F4A7C15U >> 32 & mask;
+    while (slots_[at].result != none && slots_[at].pair != pair) at = (at + 1) & mask;
+    return at;
+  }
+
+  std::vector<slot> slots_;
+};
+
+struct piece {
+  std::size_t begin;
+  std::int32_t id;
+};
+
+class deriver {
+ public:
+  deriver(const ranked_tokens& tokens, const std::array<std::int32_t, 256>& byte_ids)
+      : tokens_(&tokens), byte_ids_(&byte_ids), pairs_(tokens.tokens.count()) {}
+
+  std::vector<merge_rule> derive() {
+    std::vector<merge_rule> rules;
+    for (std::int64_t id = 0; id < tokens_->tokens.end_id(); ++id) {
+      if (!tokens_->tokens.has(id)) continue;
+      const std::string_view bytes = tokens_->tokens.bytes(id);
+      if (bytes.size() < 2) continue;
+      // Nearly always the merges of lower rank, which are known by now, leave two pieces. Where
+      // they do not, others may still merge, and only their bytes tell which.
+      merge(bytes, [&](std::size_t i) { return pairs_.find(pieces_[i].id, pieces_[i + 1].id); });
+      if (pieces_.size() > 2) merge(bytes, [&](std::size_t i) { return token_at(bytes, i); });
+      if (pieces_.size() > 2) continue;
+      rules.push_back({pieces_[0].id, pieces_[1].id, static_cast<std::int32_t>(id)});
+      pairs_.add(rules.back());
+    }
+    return rules;
+  }
+
+ private:
+  std::int32_t token_at(std::string_view bytes, std::size_t i) const noexcept {
+    const std::size_t end = i + 2 < pieces_.size() ? pieces_[i + 2].begin : bytes.size();
+    return tokens_->index.find(bytes.substr(pieces_[i].begin, end - pieces_[i].begin))
+        .value_or(none);
+  }
+
+  // Leaves in pieces_ what `bytes` come to, two pieces at least; result_of(i) is what pieces i and
+  // i + 1 merge to.
+  template <class ResultOf>
+  void merge(std::string_view bytes, ResultOf result_of) {
+    pieces_.clear();
+    results_.clear();
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      pieces_.push_back({i, (*byte_ids_)[static_cast<unsigned char>(bytes[i])]});
+    }
+    for (std::size_t i = 0; i + 1 < pieces_.size(); ++i) results_.push_back(result_of(i));
+    while (pieces_.size() > 2) {
+      const auto lowest = std::ranges::min_element(results_);  // the leftmost of them
+      if (*lowest == none) return;
+      const auto at = static_cast<std::size_t>(lowest - results_.begin());
+      pieces_[at].id = *lowest;
+      pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+      results_.erase(lowest);
+      if (at > 0) results_[at - 1] = result_of(at - 1);
+      if (at < results_.size()) results_[at] = result_of(at);
+    }
+  }
+
+  const ranked_tokens* tokens_;
+  const std::array<std::int32_t, 256>* byte_ids_;
+  pair_table pairs_;
+  std::vector<piece> pieces_;          // of one token
+  std::vector<std::int32_t> results_;  // of each piece with the next
+};
+
+}  // namespace
+
+std::vector<merge_rule> merges_of_ranked(const ranked_tokens& tokens,
+                                         const std::array<std::int32_t, 256>& byte_ids) {
+  return deriver(tokens, byte_ids).derive();
+}
+
+}  // namespace millrace::tokenizer::detail

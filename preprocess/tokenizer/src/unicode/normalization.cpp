@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unicode/normalization.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <vector>
+
+#include "unicode/append_code_point.hpp"
+#include "unicode/normalization_tables.hpp"
+#include "unicode/reference_sets.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// Hangul syllables are composed by arithmetic: 19 leading consonants, 21 vowels, 27 trailing
+// consonants or none.
+constexpr std::uint32_t syllable_base = 0xAC00;
+constexpr std::uint32_t lead_base = 0x1100;
+constexpr std::uint32_t vowel_base = 0x1161;
+constexpr std::uint32_t tail_base = 0x11A7;
+constexpr std::uint32_t lead_count = 19;
+constexpr std::uint32_t vowel_count = 21;
+constexpr std::uint32_t tail_count = 28;
+constexpr std::uint32_t syllable_count = lead_count * vowel_count * tail_count;
+
+inline bool is_stable(normal_form form, std::uint32_t point) noexcept {
+  constexpr std::uint32_t block_size = 128;
+  if (point >= 0x110000) return true;
+  const std::size_t block = stable_block_of[point / block_size];
+  return stable_blocks[block * block_size + point % block_size] >> static_cast<unsigned>(form) & 1;
+}
+
+std::uint32_t run_value(const std::uint32_t* runs, std::size_t size, std::uint32_t point) noexcept {
+  const std::uint32_t* above = std::upper_bound(runs, runs + size, point << 8 | 0xFF);
+  return above[-1] & 0xFF;
+}
+
+struct marked {
+  std::uint32_t point;
+  std::uint32_t combining_class;
+};
+
+const decomposition* find(const decomposition* list, std::size_t size,
+                          std::uint32_t point) noexcept {
+  const decomposition* found =
+      std::lower_bound(list, list + size, point,
+                       [](const decomposition& d, std::uint32_t p) { return d.point < p; });
+  return found != list + size && found->point == point ? found : nullptr;
+}
+
+void push(std::vector<marked>& out, std::uint32_t point) {
+  out.push_back({point, run_value(combining_class_runs, combining_class_runs_size, point)});
+}
+
+void decompose(normal_form form, std::uint32_t point, std::vector<marked>& out) {
+  if (point - syllable_base < syllable_count) {
+    const std::uint32_t syllable = point - syllable_base;
+    out.push_back({lead_base + syllable / (vowel_count * tail_count), 0});
+    out.push_back({vowel_base + syllable / tail_count % vowel_count, 0});
+    if (syllable % tail_count != 0) out.push_back({tail_base + syllable % tail_count, 0});
+    return;
+  }
+  const decomposition* found = nullptr;
+  if (form == normal_form::nfkc || form == normal_form::nfkd) {
+    found = find(compatible_decompositions, compatible_decompositions_size, point);
+  }
+  if (!found) found = find(canonical_decompositions, canonical_decompositions_size, point);
+  if (!found) return push(out, point);
+  for (std::uint32_t i = 0; i < found->count; ++i) push(out, decomposed_points[found->begin + i]);
+}
+
+// Marks between two starters in the order of their classes; equal ones keep theirs.
+void reorder(std::vector<marked>& points) {
+  for (std::size_t begin = 0; begin < points.size();) {
+    if (points[begin].combining_class == 0) {
+      ++begin;
+      continue;
+    }
+    std::size_t end = begin + 1;
+    while (end < points.size() && points[end].combining_class != 0) ++end;
+    std::stable_sort(
+        points.begin() + static_cast<std::ptrdiff_t>(begin),
+        points.begin() + static_cast<std::ptrdiff_t>(end),
+        [](const marked& a, const marked& b) { return a.combining_class < b.combining_class; });
+    begin = end;
+  }
+}
+
+// What two characters compose to, or 0.
+std::uint32_t composed(std::uint32_t first, std::uint32_t second) noexcept {
+  if (first - lead_base < lead_count && second - vowel_base < vowel_count) {
+    return syllable_base + ((first - lead_base) * vowel_count + (second - vowel_base)) * tail_count;
+  }
+  const std::uint32_t tail = second - tail_base;
+  if (first - syllable_base < syllable_count && (first - syllable_base) % tail_count == 0 &&
+      tail - 1 < tail_count - 1) {
+    return first + tail;
+  }
+  const composition* end = compositions + compositions_size;
+  const composition* found = std::lower_bound(
+      compositions, end, std::tie(first, second),
+      [](const composition& c, const auto& pair) { return std::tie(c.first, c.second) < pair; });
+  return found != end && found->first == first && found->second == second ? found->composed : 0;
+}
+
+void compose(std::vector<marked>& points) {
+  std::size_t size = 0;
+  std::size_t starter = points.size();  // none yet
+  for (const marked next : points) {
+    if (starter < size) {
+      // Blocked by a mark of the same class or by a starter in between.
+      const std::uint32_t before = points[size - 1].combining_class;
+      const bool adjacent = size - 1 == starter;
+      const bool blocked = !adjacent && (before == 0 || before >= next.combining_class);
+      if (!blocked) {
+        if (const std::uint32_t point = composed(points[starter].point, next.point)) {
+          points[starter].point = point;
+          continue;
+        }
+      }
+    }
+    if (next.combining_class == 0) starter = size;
+    points[size++] = next;
+  }
+  points.resize(size);
+}
+
+// Up to the first byte that begins a character which is not known to be stable by its first byte
+// alone, in steps that the compiler vectorises.
+std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
+  constexpr std::size_t step = 64;
+  for (; text.size() - at >= step; at += step) {
+    unsigned char any = 0;
+    for (std::size_t i = 0; i < step; ++i) any |= static_cast<unsigned char>(text[at + i]);
+    if (any >= 0x80) break;
+  }
+  return at;
+}
+
+// First bytes all of whose characters are stable in NFC: Latin (to U+02FF), Cyrillic (to U+047F),
+// ideographs and most Hangul syllables; and bytes inside of characters.
+constexpr bool may_be_unstable_in_nfc(unsigned char byte) noexcept {
+  return (byte >= 0xCC) & (static_cast<unsigned char>(byte - 0xD0) >= 2) &
+         (static_cast<unsigned char>(byte - 0xE4) >= 6) &
+         (static_cast<unsigned char>(byte - 0xEB) >= 2);
+}
+
+std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
+  constexpr std::size_t step = 64;
+  std::size_t end = at;
+  for (; text.size() - end >= step; end += step) {
+    unsigned char any = 0;
+    for (std::size_t i = 0; i < step; ++i) {
+      any |= static_cast<unsigned char>(
+          may_be_unstable_in_nfc(static_cast<unsigned char>(text[end + i])));
+    }
+    if (any != 0) break;
+  }
+  // Back to the begin of a character: a step may end inside of one.
+  while (end > at && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+    --end;
+  }
+  return end;
+}
+
+struct stretch_to_normalize {
+  std::size_t begin;  // of the last stable character, or where the scan began
+  std::size_t found;  // the character that is not stable, or the end of the text
+};
+
+stretch_to_normalize next_unstable(normal_form form, std::string_view text, std::size_t at) {
+  std::size_t last = at;
+  while (at < text.size()) {
+    const std::size_t next =
+        form == normal_form::nfc ? skip_stable_in_nfc(text, at) : skip_ascii(text, at);
+    if (next > at) {
+      at = next;
+      last = code_point_before(text, at);
+      if (at == text.size()) break;
+    }
+    // A stretch by hand, so that single characters do not cost a look at the next 64 bytes each.
+    const std::size_t by_hand = at + std::min<std::size_t>(text.size() - at, 256);
+    while (at < by_hand) {
+      const code_point point = code_point_at(text, at);
+      if (point.value >= 0x80 && !is_stable(form, point.value)) return {last, at};
+      last = at;
+      at += point.size_bytes;
+    }
+  }
+  return {text.size(), text.size()};
+}
+
+}  // namespace
+
+std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer) {
+  std::vector<marked> points;
+  std::string piece;
+  std::size_t copied = 0;  // of text, to the buffer
+  bool changed = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const stretch_to_normalize stretch = next_unstable(form, text, at);
+    if (stretch.found >= text.size()) break;
+    points.clear();
+    std::size_t end = stretch.begin;
+    while (end < text.size()) {
+      const code_point point = code_point_at(text, end);
+      if (end > stretch.found && is_stable(form, point.value)) break;
+      decompose(form, point.value, points);
+      end += point.size_bytes;
+    }
+    reorder(points);
+    if (form == normal_form::nfc || form == normal_form::nfkc) compose(points);
+    piece.clear();
+    for (const marked& point : points) append_code_point(piece, point.point);
+    at = end;
+    if (piece == text.substr(stretch.begin, end - stretch.begin)) continue;
+    if (!changed) buffer.clear();
+    changed = true;
+    buffer.append(text, copied, stretch.begin - copied).append(piece);
+    copied = end;
+  }
+  if (!changed) return text;
+  buffer.append(text, copied);
+  return buffer;
+}
+
+std::uint32_t lowercase_of(std::uint32_t point) noexcept {
+  const lowercase_pair* end = lowercase_pairs + lowercase_pairs_size;
+  const lowercase_pair* found =
+      std::lower_bound(lowercase_pairs, end, point,
+                       [](const lowercase_pair& pair, std::uint32_t p) { return pair.from < p; });
+  return found != end && found->from == point ? found->to : point;
+}
+
+}  // namespace millrace::tokenizer::detail

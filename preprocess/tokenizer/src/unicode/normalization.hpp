@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millrace::tokenizer::detail {
+
+/// Unicode's normal forms, as of Unicode 9.0 (normalization_tables.hpp says why).
+enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
+
+/// `text` in a normal form: `text` itself where it is in it, else `buffer`, which is overwritten.
+///
+/// Text that is in the form is recognised at the speed of a scan; what is not costs only where it
+/// stands.
+///
+/// @param text  valid UTF-8, not in `buffer`
+std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer);
+
+/// Simple lower case, or `point` itself. Not for U+0130, which becomes two characters.
+std::uint32_t lowercase_of(std::uint32_t point) noexcept;
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+/// What Hugging Face's tokenizers know of each code point: one table for each of the libraries
+/// that they ask, whose Unicode versions differ. Made by scripts/normalization_tables, which puts
+/// the questions to the package itself.
+namespace millrace::tokenizer::detail {
+
+/// Code points at which membership changes; U+0000 is no member unless the first is 0.
+using inversion_list = std::span<const std::uint32_t>;
+
+/// Sets of code points, in the order of `reference_sets`.
+enum class reference_set : std::uint8_t {
+  bert_control,          ///< what BertNormalizer's clean_text removes
+  bert_nonspacing_mark,  ///< and its strip_accents
+  combining_mark,        ///< what StripAccents removes
+  punctuation,           ///< of Punctuation and BertPreTokenizer
+  numeric,               ///< of Digits
+  rust_word,             ///< \w of Whitespace
+  // The rest is what regular expressions know.
+  posix_alnum,
+  posix_alpha,
+  posix_blank,
+  posix_cntrl,
+  posix_digit,
+  posix_graph,
+  posix_lower,
+  posix_print,
+  posix_punct,
+  posix_space,
+  posix_upper,
+  posix_xdigit,
+  posix_word,
+  word,         ///< \w
+  decimal,      ///< \d
+  white_space,  ///< \s
+  script_arabic,
+  script_armenian,
+  script_bengali,
+  script_cyrillic,
+  script_devanagari,
+  script_georgian,
+  script_greek,
+  script_hangul,
+  script_han,
+  script_hebrew,
+  script_hiragana,
+  script_katakana,
+  script_latin,
+  script_tamil,
+  script_telugu,
+  script_thai,
+};
+extern const inversion_list reference_sets[];
+
+inline inversion_list bounds_of(reference_set set) noexcept {
+  return reference_sets[static_cast<std::size_t>(set)];
+}
+
+/// General categories, in the order of `category_runs`.
+inline constexpr const char* category_names[] = {
+    "Cc", "Cf", "Cn", "Co", "Ll", "Lm", "Lo", "Lt", "Lu", "Mc", "Me", "Mn", "Nd", "Nl", "No",
+    "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Sc", "Sk", "Sm", "So", "Zl", "Zp", "Zs"};
+
+/// first code point << 8 | general category (index in category_names; surrogates: beyond them)
+extern const std::uint32_t category_runs[];
+extern const std::size_t category_runs_size;
+
+/// first code point << 8 | number of the script that UnicodeScripts sees in it; 0 goes with any
+extern const std::uint32_t script_runs[];
+extern const std::size_t script_runs_size;
+
+struct lowercase_pair {
+  std::uint32_t from;
+  std::uint32_t to;
+};
+/// By `from`. U+0130 is not among them: it becomes two characters.
+extern const lowercase_pair lowercase_pairs[];
+extern const std::size_t lowercase_pairs_size;
+
+}  // namespace millrace::tokenizer::detail

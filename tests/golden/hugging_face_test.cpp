@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/hugging_face_tokenizer.hpp"
+
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "support/encode.hpp"
+#include "support/md5.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::test {
+namespace {
+
+using ids_list = std::vector<std::int32_t>;
+
+// The vocabularies are not ours to keep here.
+std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const std::filesystem::path& file) {
+  return tokenizer::detail::make_hugging_face_tokenizer(file, {.include_special_tokens = false});
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Numbers with anything else between them.
+ids_list numbers_in(std::string text) {
+  for (char& c : text) {
+    if (c < '0' || c > '9') c = ' ';
+  }
+  ids_list ids;
+  std::istringstream in(text);
+  for (std::int32_t id = 0; in >> id;) ids.push_back(id);
+  return ids;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// 80 MB of books, code, 500 languages and every code point there is, for each real tokenizer.
+class HuggingFaceTokensOfCorpus
+    : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(HuggingFaceTokensOfCorpus, AreThoseOfTheReference) {
+  const auto shared = shared_folder();
+  if (shared.empty()) GTEST_SKIP() << no_shared_folder;
+  const auto& [name, corpus] = GetParam();
+  simdjson::dom::parser golden_parser;
+  const simdjson::dom::element all =
+      golden_parser.load((shared / "golden/tokenizers.json").string());
+  const simdjson::dom::element golden = all["tokenizers"][name];
+  const simdjson::dom::element expected = golden["corpora"][corpus];
+  const auto tokenizer = tokenizer_of(shared / std::string(std::string_view(golden["file"])));
+  const auto encoder = tokenizer->make_encoder();
+
+  std::ifstream file(shared / "corpora" / (std::string(corpus) + ".jsonl.gz"), std::ios::binary);
+  boost::iostreams::filtering_istream in;
+  in.push(boost::iostreams::gzip_decompressor());
+  in.push(file);
+  simdjson::dom::parser parser;
+  md5 all_ids;
+  std::vector<std::int32_t> lengths;
+  std::int64_t tokens = 0;
+  for (std::string line; std::getline(in, line);) {
+    const auto ids = encode(*encoder, std::string_view(parser.parse(line)["text"]));
+    all_ids.update(std::as_bytes(std::span(ids)));
+    lengths.push_back(static_cast<std::int32_t>(ids.size()));
+    tokens += static_cast<std::int64_t>(ids.size());
+  }
+  EXPECT_EQ(static_cast<std::int64_t>(lengths.size()), std::int64_t(expected["docs"]));
+  EXPECT_EQ(tokens, std::int64_t(expected["tokens"]));
+  EXPECT_EQ(md5().update(std::as_bytes(std::span(lengths))).hex(),
+            std::string_view(expected["lengths_i32le_md5"]));
+  EXPECT_EQ(all_ids.hex(), std::string_view(expected["ids_u32le_md5"]));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, HuggingFaceTokensOfCorpus,
+    testing::Combine(testing::Values("gpt2", "gpt_neox", "llama2_hf", "bert_base_cased",
+                                     "llama3_hf", "o200k_hf", "qwen2_hf", "deepseek_v3_hf"),
+                     testing::Values("en_books", "code", "multi_udhr", "multi_bible", "ja_escaped",
+                                     "stress_utf8")),
+    [](const auto& each) {
+      return replaced(std::string(std::get<0>(each.param)) + std::get<1>(each.param), "_", "");
+    });
+
+// Small cases of others' making: lines, and one file of odd characters.
+struct small_cases {
+  const char* name;    // of the tokenizer's folder
+  const char* suffix;  // of the files of ids
+};
+
+class HuggingFaceTokensOfSmallCases : public testing::TestWithParam<small_cases> {};
+
+TEST_P(HuggingFaceTokensOfSmallCases, AreThoseOfTheReference) {
+  const auto shared = shared_folder();
+  if (shared.empty()) GTEST_SKIP() << no_shared_folder;
+  const auto tokenizer =
+      tokenizer_of(shared / "tokenizers" / GetParam().name / "tokenizer.json");
+  const auto encoder = tokenizer->make_encoder();
+  const auto folder = shared / "golden/tokenizer_cases/kitoken";
+  const auto texts = lines_of(read_text(folder / "small_input.txt"));
+  const std::string suffix = std::string(GetParam().suffix) + ".txt";
+  const auto expected = lines_of(read_text(folder / ("tokenizers_small_tokens_" + suffix)));
+  ASSERT_EQ(texts.size(), expected.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    SCOPED_TRACE(texts[i]);
+    // Their makers' harness turned "\s" at the end of a line into a space before encoding it.
+    std::string text = replaced(texts[i], "\\n", "\n");
+    if (text.ends_with("\\s")) text = text.substr(0, text.size() - 2) + " ";
+    EXPECT_EQ(encode(*encoder, text), numbers_in(expected[i]));
+  }
+  const std::string text = read_text(folder / "utf8_input.txt");
+  EXPECT_EQ(encode(*encoder, text),
+            numbers_in(read_text(folder / ("tokenizers_utf8_tokens_" + suffix))));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kitoken, HuggingFaceTokensOfSmallCases,
+                         testing::Values(small_cases{"gpt2", "gpt2"},
+                                         small_cases{"gpt_neox", "gpt_neox"},
+                                         small_cases{"llama2", "llama2"},
+                                         small_cases{"bert_base_cased", "bert_base_cased"},
+                                         small_cases{"llama3", "llama32"},
+                                         small_cases{"deepseek_v3", "r1"}),
+                         [](const auto& each) { return replaced(each.param.name, "_", ""); });
+
+class HuggingFaceTokensOfMarkedCases : public testing::TestWithParam<small_cases> {};
+
+TEST_P(HuggingFaceTokensOfMarkedCases, AreThoseOfTheReference) {
+  const auto shared = shared_folder();
+  if (shared.empty()) GTEST_SKIP() << no_shared_folder;
+  const auto tokenizer =
+      tokenizer_of(shared / "tokenizers" / GetParam().name / "tokenizer.json");
+  const auto encoder = tokenizer->make_encoder();
+  const auto folder = shared / "golden/tokenizer_cases/llamacpp";
+  const std::string name = GetParam().suffix;
+  const auto expected = lines_of(read_text(folder / (name + ".out")));
+  constexpr std::string_view mark = "\n__ggml_vocab_test__\n";
+  std::string rest = read_text(folder / (name + ".inp"));
+  std::size_t i = 0;
+  for (; !rest.empty() && i < expected.size(); ++i) {
+    const std::size_t end = std::min(rest.find(mark), rest.size());
+    const std::string text = rest.substr(0, end);
+    rest.erase(0, end + mark.size());
+    SCOPED_TRACE(text);
+    EXPECT_EQ(encode(*encoder, text), numbers_in(expected[i]));
+  }
+  EXPECT_EQ(i, expected.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(LlamaCpp, HuggingFaceTokensOfMarkedCases,
+                         testing::Values(small_cases{"gpt2", "gpt-2"},
+                                         small_cases{"llama3", "llama-bpe"},
+                                         small_cases{"qwen2", "qwen2"},
+                                         small_cases{"o200k_base", "gpt-4o"},
+                                         small_cases{"llama2", "llama-spm"}),
+                         [](const auto& each) { return replaced(each.param.name, "_", ""); });
+
+}  // namespace
+}  // namespace millrace::test

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+#include "support/corpus.hpp"
+#include "support/encode.hpp"
+#include "support/paths.hpp"
+
+// Ids of real vocabularies through the flags of preprocess_data, against what the reference
+// engines gave. All of it needs vocabularies that are not ours to keep here.
+namespace millrace::test {
+namespace {
+
+using tokenizer::special_tokens_in_text;
+using tokenizer::tokenizer_options;
+using ids_list = std::vector<std::int32_t>;
+
+/// A vocabulary, and the flags that name it.
+struct vocabulary {
+  std::string_view name;   ///< in golden/tokenizers.json
+  std::string_view type;   ///< --tokenizer-type
+  std::string_view model;  ///< --tokenizer-model, in tokenizers/
+  std::string_view pattern = {};
+  std::int64_t size = 0;
+  std::int32_t eod = -1;
+
+  tokenizer_options options(const std::filesystem::path& shared) const {
+    tokenizer_options options;
+    options.type = type;
+    options.model = shared / "tokenizers" / model;
+    options.tiktoken_pattern = pattern;
+    return options;
+  }
+};
+
+constexpr vocabulary cl100k = {"cl100k", "TikTokenizer", "cl100k_base/cl100k_base.tiktoken",
+                               "cl100k", 100277,         100257};
+constexpr vocabulary o200k = {"o200k", "TikTokenizer", "o200k_base/o200k_base.tiktoken",
+                              "o200k", 200019,         199999};
+constexpr vocabulary llama3 = {"llama3", "TikTokenizer", "llama3/llama3.tiktoken",
+                               "llama3", 128256,         128001};
+constexpr vocabulary tekken = {"tekken", "TikTokenizer", "tekken/tekken.vocab.json", "", 131072, 2};
+
+class TokenStreams : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (shared_.empty()) GTEST_SKIP() << no_shared_folder;
+  }
+
+  const std::filesystem::path shared_ = shared_folder();
+};
+
+class TokenStreamOfCorpus
+    : public TokenStreams,
+      public testing::WithParamInterface<std::tuple<vocabulary, const char*>> {};
+
+TEST_P(TokenStreamOfCorpus, IsThatOfTheReference) {
+  const auto [vocabulary, corpus] = GetParam();
+  const auto tokenizer = make_tokenizer(vocabulary.options(shared_));
+  EXPECT_EQ(tokenizer->vocab_size(), vocabulary.size);
+  EXPECT_EQ(tokenizer->eod(), vocabulary.eod);
+  EXPECT_EQ(encode_corpus(*tokenizer, shared_ / "corpora" / (std::string(corpus) + ".jsonl.gz")),
+            expected_stream(shared_, vocabulary.name, corpus));
+}
+
+std::string name_of(const testing::TestParamInfo<std::tuple<vocabulary, const char*>>& each) {
+  return std::string(std::get<0>(each.param).name) + "_" + std::get<1>(each.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfRanks, TokenStreamOfCorpus,
+                         testing::Combine(testing::Values(cl100k, o200k, llama3),
+                                          testing::Values("en_books", "code", "multi_udhr",
+                                                          "multi_bible", "ja_escaped",
+                                                          "stress_utf8")),
+                         name_of);
+
+/// Small cases: texts and the ids that the reference gave.
+struct cases {
+  std::vector<std::string> texts;
+  std::vector<ids_list> ids;
+};
+
+ids_list numbers_in(std::string text) {  // with anything else between them
+  std::ranges::replace_if(
+      text, [](char c) { return c < '0' || c > '9'; }, ' ');
+  ids_list ids;
+  std::istringstream in(text);
+  for (std::int32_t id = 0; in >> id;) ids.push_back(id);
+  return ids;
+}
+
+std::vector<std::string> split(const std::string& text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  if (!parts.empty() && parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+// In these "\n" stands for a newline. Their makers' harness made a space of "\s" at a line's end.
+cases kitoken_cases(const std::filesystem::path& shared, const std::string& small,
+                    const std::string& whole) {
+  const auto folder = shared / "golden/tokenizer_cases/kitoken";
+  cases all;
+  for (std::string& text : split(read_text(folder / "small_input.txt"), "\n")) {
+    for (std::size_t at = 0; (at = text.find("\\n", at)) != std::string::npos;) {
+      text.replace(at, 2, "\n");
+    }
+    if (text.ends_with("\\s")) text.replace(text.size() - 2, 2, " ");
+    all.texts.push_back(std::move(text));
+  }
+  for (const std::string& line : split(read_text(folder / small), "\n")) {
+    all.ids.push_back(numbers_in(line));
+  }
+  all.texts.push_back(read_text(folder / "utf8_input.txt"));
+  all.ids.push_back(numbers_in(read_text(folder / whole)));
+  return all;
+}
+
+cases llamacpp_cases(const std::filesystem::path& shared, const std::string& name) {
+  const auto folder = shared / "golden/tokenizer_cases/llamacpp";
+  cases all;
+  all.texts = split(read_text(folder / (name + ".inp")), "\n__ggml_vocab_test__\n");
+  for (const std::string& line : split(read_text(folder / (name + ".out")), "\n")) {
+    all.ids.push_back(numbers_in(line));
+  }
+  return all;
+}
+
+void expect_ids(const tokenizer_options& options, const cases& all) {
+  const auto tokenizer = make_tokenizer(options);
+  const auto encoder = tokenizer->make_encoder();
+  ASSERT_EQ(all.texts.size(), all.ids.size());
+  ASSERT_GT(all.texts.size(), 10U);
+  for (std::size_t i = 0; i < all.texts.size(); ++i) {
+    SCOPED_TRACE(all.texts[i].substr(0, 100));
+    EXPECT_EQ(encode(*encoder, all.texts[i]), all.ids[i]);
+    const std::vector<std::int64_t> wide(all.ids[i].begin(), all.ids[i].end());
+    EXPECT_EQ(tokenizer->decode(wide), all.texts[i]);
+  }
+}
+
+TEST_F(TokenStreams, OfKitokenCasesAreThoseOfTheReference) {
+  for (const vocabulary& each : {cl100k, o200k}) {
+    tokenizer_options options = each.options(shared_);
+    options.in_text = special_tokens_in_text::allow;
+    const std::string name = std::string(each.name) + "_base.txt";
+    expect_ids(options, kitoken_cases(shared_, "tiktoken_small_tokens_" + name,
+                                      "tiktoken_utf8_tokens_" + name));
+  }
+}
+
+// Mistral's ids are ranks behind 1000 special tokens, as Megatron's, and its special tokens in
+// texts are text.
+TEST_F(TokenStreams, OfTekkenCasesAreThoseOfMistral) {
+  tokenizer_options options = tekken.options(shared_);
+  options.in_text = special_tokens_in_text::encode_as_text;
+  expect_ids(options, kitoken_cases(shared_, "tekken_small_tokens_mistral2410.txt",
+                                    "tekken_utf8_tokens_mistral2410.txt"));
+  expect_ids(tekken.options(shared_), llamacpp_cases(shared_, "pixtral"));
+}
+
+TEST_F(TokenStreams, OfLlamaCppCasesAreThoseOfTheReference) {
+  expect_ids(llama3.options(shared_), llamacpp_cases(shared_, "llama-bpe"));
+  expect_ids(o200k.options(shared_), llamacpp_cases(shared_, "gpt-4o"));
+}
+
+}  // namespace
+}  // namespace millrace::test

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applies a normalizer and a pre-tokenizer to texts that come on stdin, for the scripts of
+// property/. Requests follow each other; sizes and counts are little-endian uint32:
+//
+// in:  size, {"normalizer": ..., "pre_tokenizer": ...}; count, and for each text its size, text
+// out: 0 and for each text the number of its pieces, for each piece its size, piece
+//      (without a pre-tokenizer one piece: the normalized text)
+//  or  1, size, why there is no such component
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <simdjson.h>
+
+#include "normalize/json_component.hpp"
+#include "normalize/read_normalizer.hpp"
+#include "pre_tokenize/read_pre_tokenizer.hpp"
+
+namespace {
+
+namespace detail = millrace::tokenizer::detail;
+
+bool read(std::uint32_t& value) {
+  return static_cast<bool>(std::cin.read(reinterpret_cast<char*>(&value), sizeof value));
+}
+
+std::uint32_t need_number() {
+  std::uint32_t value = 0;
+  if (!read(value)) throw std::runtime_error("the input ends inside a request");
+  return value;
+}
+
+std::string need_text(std::uint32_t size) {
+  std::string text(size, '\0');
+  if (!std::cin.read(text.data(), static_cast<std::streamsize>(size))) {
+    throw std::runtime_error("the input ends inside a text");
+  }
+  return text;
+}
+
+void write(std::uint32_t value) {
+  std::cout.write(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void write(std::string_view text) {
+  write(static_cast<std::uint32_t>(text.size()));
+  std::cout.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+struct components {
+  std::unique_ptr<const detail::normalizer> normal;
+  std::unique_ptr<const detail::pre_tokenizer> pre;
+};
+
+components read_components(const std::string& json) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::element root = parser.parse(json);
+  return {detail::read_normalizer(root["normalizer"]),
+          detail::read_pre_tokenizer(root["pre_tokenizer"])};
+}
+
+void answer_text(const components& parts, const std::string& text) {
+  std::string buffer;
+  const std::string_view normal = parts.normal ? parts.normal->normalize(text, buffer) : text;
+  if (!parts.pre) {
+    write(1);
+    write(normal);
+    return;
+  }
+  detail::piece_list pieces;
+  parts.pre->split({normal, true}, pieces);
+  write(static_cast<std::uint32_t>(pieces.ends.size()));
+  std::size_t begin = 0;
+  for (const std::size_t end : pieces.ends) {
+    write(std::string_view(pieces.text).substr(begin, end - begin));
+    begin = end;
+  }
+}
+
+void answer(std::uint32_t size) {
+  const std::string json = need_text(size);
+  std::vector<std::string> texts(need_number());
+  for (std::string& text : texts) text = need_text(need_number());
+  components parts;
+  try {
+    parts = read_components(json);
+  } catch (const detail::component_error& e) {
+    write(1);
+    write(std::string_view(e.what()));
+    return;
+  }
+  write(0);
+  for (const std::string& text : texts) answer_text(parts, text);
+}
+
+}  // namespace
+
+int main() {
+  std::ios::sync_with_stdio(false);
+  try {
+    for (std::uint32_t size = 0; read(size);) {
+      answer(size);
+      std::cout.flush();
+    }
+    return std::cout ? 0 : 1;
+  } catch (const std::exception& e) {
+    std::cerr << "apply_components: " << e.what() << '\n';
+    return 1;
+  }
+}

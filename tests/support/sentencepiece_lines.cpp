@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encodes texts, or decodes ids, with a SentencePiece model, for the scripts of property/:
+//
+//   sentencepiece_lines MODEL encode|decode|encode-extra
+//
+// encode in:   for each text its size in bytes as a little-endian uint32, then the text (UTF-8)
+// encode out:  for each text the number of its ids, then the ids, as little-endian uint32
+// decode:      the other way round
+// encode-extra as encode, with extra white space kept as Megatron keeps it
+//
+// Each text is encoded three times, with caches that are cold, warm and next to nothing; the
+// program fails where that makes a difference.
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sentencepiece/sentencepiece_tokenizer.hpp"
+
+namespace {
+
+using namespace millrace::tokenizer;  // a program of one page
+
+bool read(std::uint32_t& value) {
+  return static_cast<bool>(std::cin.read(reinterpret_cast<char*>(&value), sizeof value));
+}
+
+void write(std::uint32_t number, const void* bytes, std::size_t size) {
+  std::cout.write(reinterpret_cast<const char*>(&number), sizeof number);
+  std::cout.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(size));
+}
+
+std::vector<std::int32_t> ids_of(encoder& engine, const std::string& text) {
+  id_buffer ids;
+  if (const auto fault = engine.encode(text, ids)) throw std::runtime_error(fault->what);
+  return {ids.ids().begin(), ids.ids().end()};
+}
+
+int encode(const std::string& model, const detail::sentencepiece_options& options) {
+  auto tiny = options;
+  tiny.caches = {1, 1};
+  const auto large_tokenizer = detail::make_sentencepiece_tokenizer(model, options);
+  const auto tiny_tokenizer = detail::make_sentencepiece_tokenizer(model, tiny);
+  const auto large = large_tokenizer->make_encoder();
+  const auto forgetful = tiny_tokenizer->make_encoder();
+  std::string text;
+  for (std::uint32_t size = 0; read(size);) {
+    text.resize(size);
+    if (!std::cin.read(text.data(), static_cast<std::streamsize>(size))) return 1;
+    const auto ids = ids_of(*large, text);
+    if (ids_of(*large, text) != ids || ids_of(*forgetful, text) != ids) {
+      std::cerr << "sentencepiece_lines: the ids depend on the cache: " << text << '\n';
+      return 1;
+    }
+    write(static_cast<std::uint32_t>(ids.size()), ids.data(), 4 * ids.size());
+  }
+  return std::cout.flush() ? 0 : 1;
+}
+
+int decode(const std::string& model) {
+  const auto tokenizer = detail::make_sentencepiece_tokenizer(model, {});
+  for (std::uint32_t count = 0; read(count);) {
+    std::vector<std::int32_t> ids(count);
+    if (!std::cin.read(reinterpret_cast<char*>(ids.data()),
+                       static_cast<std::streamsize>(4 * ids.size()))) {
+      return 1;
+    }
+    const std::string text =
+        tokenizer->decode(std::vector<std::int64_t>(ids.begin(), ids.end()));
+    write(static_cast<std::uint32_t>(text.size()), text.data(), text.size());
+  }
+  return std::cout.flush() ? 0 : 1;
+}
+
+int run(const std::string& model, const std::string& mode) {
+  if (mode == "decode") return decode(model);
+  detail::sentencepiece_options options;
+  options.ignore_extra_whitespaces = mode != "encode-extra";
+  return encode(model, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  if (argc != 3) {
+    std::cerr << "usage: sentencepiece_lines MODEL encode|decode|encode-extra\n";
+    return 2;
+  }
+  try {
+    return run(argv[1], argv[2]);
+  } catch (const std::exception& e) {
+    std::cerr << "sentencepiece_lines: " << e.what() << '\n';
+    return 1;
+  }
+}
