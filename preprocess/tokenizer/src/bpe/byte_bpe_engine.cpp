@@ -76,14 +76,15 @@ struct compiled {
 
 class byte_bpe_encoder final : public section_encoder {
  public:
-  byte_bpe_encoder(const compiled& model, const word_splitter& splitter)
+  // Half of the memory for short words, an eighth for longer ones, a quarter for the rest.
+  byte_bpe_encoder(const compiled& model, const word_splitter& splitter, byte_bpe_tuning tuning)
       : model_(&model),
         splitter_(&splitter),
-        merger_(model.merges, best_instruction_set()),
-        shorts_(18),
-        longs_(16),
-        rare_(std::size_t{8} << 20),
-        batch_(shorts_, longs_, &model.seams, best_instruction_set()) {}
+        merger_(model.merges, tuning.set),
+        shorts_(line_bits(tuning.memory_bytes / 2)),
+        longs_(line_bits(tuning.memory_bytes / 8)),
+        rare_(tuning.memory_bytes / 4),
+        batch_(shorts_, longs_, &model.seams, tuning.set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     const std::string_view text = part.text;
@@ -101,6 +102,11 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
  private:
+  // Of a table of 64-byte lines.
+  static unsigned line_bits(std::size_t bytes) {
+    return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
+  }
+
   std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids) {
     for (std::size_t i = 0;; ++i) {
       std::int32_t* const begin = ids.room(word_batch::max_ids);
@@ -140,6 +146,7 @@ class byte_bpe_encoder final : public section_encoder {
     }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
+    if (!result.is_kept) return;
     typename Table::ids found;
     if (result.ids.size() <= found.capacity) {
       found.set(result.ids);
@@ -167,24 +174,25 @@ class byte_bpe_encoder final : public section_encoder {
     }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
-    if (!result.whole_only) rare_.put(word, result.ids);
+    if (result.is_kept && !result.whole_only) rare_.put(word, result.ids);
   }
 
   struct merged {
     std::span<const std::int32_t> ids;  // valid until the next merge
     bool whole_only = false;            // not what its bytes merge to
+    bool is_kept = true;                // what the word gives wherever it is not whole_only
   };
 
   merged merge(std::string_view word, bool is_fragment) {
-    if (model_->vocabulary.whole_words_first && !is_fragment) {
-      const auto whole = model_->words.find(word);
-      if (whole != model_->words.end()) {
-        const auto ids = merger_.merge(word);
-        const bool same = ids.size() == 1 && ids.front() == whole->second;
-        return {{&whole->second, 1}, !same};
-      }
+    const auto ids = merger_.merge(word);
+    if (!model_->vocabulary.whole_words_first) return {ids};
+    const auto whole = model_->words.find(word);
+    if (whole == model_->words.end() || (ids.size() == 1 && ids.front() == whole->second)) {
+      return {ids};
     }
-    return {merger_.merge(word), false};
+    // The tables hold what such a word gives as a pretoken.
+    if (is_fragment) return {.ids = ids, .is_kept = false};
+    return {.ids = {&whole->second, 1}, .whole_only = true};
   }
 
   const compiled* model_;
@@ -199,23 +207,26 @@ class byte_bpe_encoder final : public section_encoder {
 
 class byte_bpe_engine final : public section_engine {
  public:
-  byte_bpe_engine(byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter)
-      : model_(std::move(vocabulary)), splitter_(std::move(splitter)) {}
+  byte_bpe_engine(byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter,
+                  byte_bpe_tuning tuning)
+      : model_(std::move(vocabulary)), splitter_(std::move(splitter)), tuning_(tuning) {}
 
   std::unique_ptr<section_encoder> make_encoder() const override {
-    return std::make_unique<byte_bpe_encoder>(model_, *splitter_);
+    return std::make_unique<byte_bpe_encoder>(model_, *splitter_, tuning_);
   }
 
  private:
   compiled model_;
   std::unique_ptr<const word_splitter> splitter_;
+  byte_bpe_tuning tuning_;
 };
 
 }  // namespace
 
 std::unique_ptr<const section_engine> make_byte_bpe_engine(
-    byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter) {
-  return std::make_unique<byte_bpe_engine>(std::move(vocabulary), std::move(splitter));
+    byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter,
+    byte_bpe_tuning tuning) {
+  return std::make_unique<byte_bpe_engine>(std::move(vocabulary), std::move(splitter), tuning);
 }
 
 }  // namespace millrace::tokenizer::detail

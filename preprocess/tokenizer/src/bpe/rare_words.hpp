@@ -23,9 +23,10 @@ class rare_words {
   /// Longer words are not kept: they do not come again.
   static constexpr std::size_t max_word_bytes = 1024;
 
-  /// @param store_bytes  at least 64 KiB
-  explicit rare_words(std::size_t store_bytes)
-      : places_(std::bit_floor(store_bytes / 128)), store_(store_bytes / 4) {}
+  /// @param memory_bytes  of all of it; a few KiB are taken at least
+  explicit rare_words(std::size_t memory_bytes)
+      : places_(std::bit_floor(std::max<std::size_t>(memory_bytes, 4096) / 128)),
+        store_(std::max<std::size_t>(memory_bytes, 4096) / 8 * 7 / sizeof(std::int32_t)) {}
 
   /// The ids of `word`, valid until the next put, or an empty span (data() null) if it is not
   /// known.

@@ -31,7 +31,7 @@ struct word_key {
     word_key key;
     if (readable >= 8 * Words) {
       std::memcpy(key.part.data(), word, 8 * Words);
-      for (std::size_t i = 0; i < Words; ++i) key.part[i] &= masks[size].part[i];
+      for (std::size_t i = 0; i < Words; ++i) key.part[i] &= masks[size % masks.size()].part[i];
     } else {
       std::memcpy(key.part.data(), word, size);
     }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpe/byte_merges.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "naive_bpe.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using ids_list = std::vector<std::int32_t>;
+
+constexpr instruction_set all_sets[] = {instruction_set::portable, instruction_set::avx2,
+                                        instruction_set::avx512};
+
+std::string random_word(std::mt19937& random, std::string_view alphabet, std::size_t size) {
+  std::string word(size, ' ');
+  for (char& c : word) c = alphabet[random() % alphabet.size()];
+  return word;
+}
+
+ids_list merged(byte_merger& merger, std::string_view word) {
+  const auto ids = merger.merge(word);
+  return {ids.begin(), ids.end()};
+}
+
+TEST(ByteMerger, GivesWhatMergingGives) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 20; ++round) {
+    const test::naive_bpe naive(random, "abc", 60);
+    const byte_merges merges(naive.byte_ids, naive.rules, naive.tokens);
+    ASSERT_NE(merges.ordered(), nullptr);
+    for (const instruction_set set : all_sets) {
+      if (!can_run(set)) continue;
+      byte_merger merger(merges, set);
+      for (std::size_t size = 0; size < 70; ++size) {
+        const std::string word = random_word(random, "abcd", size);
+        ASSERT_EQ(merged(merger, word), naive.encode(word)) << word;
+      }
+    }
+  }
+}
+
+// Vocabularies converted from ranks have a rule for every way to cut a token in two.
+TEST(ByteMerger, IsNotMisledByRulesThatNeverApply) {
+  std::mt19937 random(5);
+  const test::naive_bpe naive(random, "ab", 80);
+  std::vector<merge_rule> rules;
+  for (const merge_rule& rule : naive.rules) {
+    const std::string_view bytes = naive.tokens.bytes(rule.result);
+    std::vector<merge_rule> all;
+    for (std::int32_t left = 0; left < naive.tokens.end_id(); ++left) {
+      if (!bytes.starts_with(naive.tokens.bytes(left))) continue;
+      for (std::int32_t right = 0; right < naive.tokens.end_id(); ++right) {
+        if (naive.tokens.bytes(left).size() + naive.tokens.bytes(right).size() == bytes.size() &&
+            bytes.ends_with(naive.tokens.bytes(right))) {
+          all.push_back({left, right, rule.result});
+        }
+      }
+    }
+    std::ranges::shuffle(all, random);
+    rules.insert(rules.end(), all.begin(), all.end());
+  }
+  ASSERT_GT(rules.size(), naive.rules.size());
+  const byte_merges merges(naive.byte_ids, rules, naive.tokens);
+  byte_merger merger(merges, instruction_set::portable);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string word = random_word(random, "ab", random() % 50);
+    ASSERT_EQ(merged(merger, word), naive.encode(word)) << word;
+  }
+}
+
+// Ids that fall where ranks rise: no compact table, the same ids.
+TEST(ByteMerger, TakesIdsInAnyOrder) {
+  const std::string a = "a";
+  token_table tokens;
+  std::array<std::int32_t, 256> byte_ids{};
+  for (int byte = 0; byte < 256; ++byte) {
+    byte_ids[static_cast<std::size_t>(byte)] = byte;
+    tokens.add(byte, std::string(1, static_cast<char>(byte)));
+  }
+  tokens.add(256, "bc");
+  tokens.add(257, "ab");
+  const byte_merges merges(byte_ids, {{'a', 'b', 257}, {'b', 'c', 256}}, tokens);
+  EXPECT_EQ(merges.ordered(), nullptr);
+  byte_merger merger(merges, best_instruction_set());
+  EXPECT_EQ(merged(merger, "abc"), (ids_list{257, 'c'}));
+  EXPECT_EQ(merged(merger, "bc"), (ids_list{256}));
+}
+
+// Long words go in parts; the parts may not show, however the tokens lie across their seams.
+TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 30; ++round) {
+    const std::string_view alphabet = round % 3 == 0 ? "a" : round % 3 == 1 ? "ab" : "abcde";
+    const test::naive_bpe naive(random, alphabet, 100);
+    const byte_merges merges(naive.byte_ids, naive.rules, naive.tokens);
+    ASSERT_TRUE(merges.has_neighbours());
+    byte_merger merger(merges, best_instruction_set());
+    std::string word = random_word(random, alphabet, 500 + random() % 2500);
+    if (round % 5 == 0) {  // a period that is no power of two
+      const std::string period = random_word(random, alphabet, 1 + random() % 37);
+      for (std::size_t i = 0; i < word.size(); ++i) word[i] = period[i % period.size()];
+    }
+    id_buffer ids;
+    ids.push_back(-7);  // what is there stays
+    merger.append(word, ids);
+    ids_list expected = naive.encode(word);
+    expected.insert(expected.begin(), -7);
+    ASSERT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), expected) << word;
+  }
+}
+
+// The property that all of this rests on.
+TEST(NeighbourRules, SayWhetherTwoTokensAreTheEncodingOfTheirBytes) {
+  std::mt19937 random(13);
+  std::size_t yes = 0;
+  std::size_t no = 0;
+  for (int round = 0; round < 10; ++round) {
+    const test::naive_bpe naive(random, "abc", 70);
+    const byte_merges merges(naive.byte_ids, naive.rules, naive.tokens);
+    for (int i = 0; i < 2000; ++i) {
+      const auto any = [&] {
+        return random() % 8 == 0
+                   ? static_cast<std::uint32_t>('a' + random() % 3)
+                   : static_cast<std::uint32_t>(
+                         256 + random() % static_cast<std::uint32_t>(naive.rules.size()));
+      };
+      const std::uint32_t left = any();
+      const std::uint32_t right = any();
+      const std::string bytes =
+          std::string(naive.tokens.bytes(left)) + std::string(naive.tokens.bytes(right));
+      const bool expected = naive.encode(bytes) == ids_list{static_cast<std::int32_t>(left),
+                                                            static_cast<std::int32_t>(right)};
+      ASSERT_EQ(merges.neighbours().may_follow(*merges.ordered(), left, right), expected) << bytes;
+      ++(expected ? yes : no);
+    }
+  }
+  EXPECT_GT(yes, 1000U);
+  EXPECT_GT(no, 1000U);
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail

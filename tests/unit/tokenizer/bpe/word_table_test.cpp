@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bpe/word_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using ids_list = std::vector<std::int32_t>;
+
+template <std::size_t Words>
+word_key<Words> key_of(const std::string& word) {
+  return word_key<Words>::of(word.data(), word.size(), word.size());
+}
+
+template <class Table>
+ids_list ids_in(const Table& table, const typename Table::key& key) {
+  const auto* found = Table::find(table.line_of(key.hash()), key);
+  if (found == nullptr) return {-1};
+  ids_list ids(found->capacity);
+  found->copy_to(ids.data());
+  ids.resize(found->count());
+  return ids;
+}
+
+template <std::size_t Words>
+void expect_keys_tell_words_apart() {
+  const std::string text = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789";
+  for (std::size_t size = 0; size <= word_key<Words>::max_bytes; ++size) {
+    const std::string word = text.substr(3, size);
+    // With what follows it in a text, and at the end of an allocation of its own.
+    EXPECT_EQ(word_key<Words>::of(text.data() + 3, size, text.size() - 3), key_of<Words>(word));
+    if (size == 0) continue;
+    EXPECT_NE(key_of<Words>(word), key_of<Words>(word.substr(1)));
+    EXPECT_NE(key_of<Words>(word), key_of<Words>(word.substr(0, size - 1)));
+    EXPECT_NE(key_of<Words>(word), key_of<Words>(word.substr(0, size - 1) + '\0'));
+  }
+  EXPECT_NE(key_of<Words>(std::string(2, '\0')), key_of<Words>(std::string(3, '\0')));
+}
+
+TEST(WordKey, TellsWordsApartByBytesAndSize) {
+  expect_keys_tell_words_apart<2>();
+  expect_keys_tell_words_apart<4>();
+}
+
+// Whatever is put in, a look-up gives that or nothing, and what was put last is there.
+template <std::size_t Words>
+void expect_table_forgets_but_never_lies(unsigned line_bits) {
+  word_table<Words> table(line_bits);
+  std::map<std::string, ids_list> put;
+  std::mt19937 random(7);
+  std::size_t known = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string word(1 + random() % word_key<Words>::max_bytes, ' ');
+    for (char& c : word) c = static_cast<char>('a' + random() % 3);
+    ids_list ids(random() % (table.line_of(0).found[0].capacity + 1));
+    for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random() % (1U << 24));
+    const auto key = key_of<Words>(word);
+    const ids_list before = ids_in(table, key);
+    if (before != ids_list{-1}) {
+      ++known;
+      EXPECT_EQ(before, put.at(word)) << word;
+    }
+    if (before == ids_list{-1}) {
+      typename word_table<Words>::ids found;
+      found.set(ids);
+      table.put(key, found);
+      put[word] = ids;
+      EXPECT_EQ(ids_in(table, key), ids) << word;
+    }
+  }
+  EXPECT_GT(known, 0U);
+}
+
+TEST(WordTable, ForgetsButNeverLies) {
+  for (const unsigned bits : {1U, 4U, 12U}) {
+    expect_table_forgets_but_never_lies<2>(bits);
+    expect_table_forgets_but_never_lies<4>(bits);
+  }
+}
+
+TEST(WordTable, TurnsAwayWhatMeetsAFullLine) {
+  word_table<2> table(1);
+  word_table<2>::ids one;
+  one.set(ids_list{5});
+  std::size_t taken = 0;
+  for (char c = 'a'; c <= 'z'; ++c) {
+    if (table.put_if_free(key_of<2>(std::string(1, c)), one)) ++taken;
+  }
+  EXPECT_EQ(taken, 4U);  // two lines of two words
+}
+
+TEST(WordIds, AreSpecialOnlyWhenSaid) {
+  word_ids<4> ids;
+  ids.set(ids_list{(1 << 24) - 1, 2, 3, 4});
+  EXPECT_FALSE(ids.is_special());
+  EXPECT_EQ(ids.count(), 4U);
+  ids.set_whole_only();
+  EXPECT_TRUE(ids.is_special());
+  EXPECT_TRUE(ids.is_whole_only());
+  EXPECT_EQ(ids.count(), 4U);
+  ids.set_elsewhere();
+  EXPECT_TRUE(ids.is_special());
+  EXPECT_TRUE(ids.is_elsewhere());
+  EXPECT_FALSE(ids.is_whole_only());
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
