@@ -186,8 +186,8 @@ class strip_step final : public decoder_step {
       }
       // Both sides look at the whole token: what the left has taken the right may take as well.
       std::size_t end = token.size();
-      for (std::size_t i = 0; i < stop_ && std::string_view(token).substr(0, end).ends_with(content_);
-           ++i) {
+      for (std::size_t i = 0;
+           i < stop_ && std::string_view(token).substr(0, end).ends_with(content_); ++i) {
         end -= content_.size();
       }
       token = begin < end ? token.substr(begin, end - begin) : std::string();

@@ -79,7 +79,8 @@ tokenizer_file::tokenizer_file(std::string_view text)
   if (const auto normalizer = root_.find("normalizer")) {
     normal_ = with_place([&] { return read_normalizer(normalizer->element()); });
   }
-  if (const auto processor = root_.find("post_processor")) around_ = read_post_processor(*processor);
+  if (const auto processor = root_.find("post_processor"))
+    around_ = read_post_processor(*processor);
   if (const auto tokens = root_.find("added_tokens")) {
     const std::string problem = added_.add(read_added_tokens(*tokens));
     if (!problem.empty()) tokens->fail(problem);
