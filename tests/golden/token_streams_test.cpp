@@ -42,6 +42,7 @@ struct vocabulary {
     options.type = type;
     options.model = shared / "tokenizers" / model;
     options.tiktoken_pattern = pattern;
+    options.hf_include_special_tokens = options.type != "HuggingFaceTokenizer";
     return options;
   }
 };
@@ -71,7 +72,7 @@ TEST_P(TokenStreamOfCorpus, IsThatOfTheReference) {
   const auto [vocabulary, corpus] = GetParam();
   const auto tokenizer = make_tokenizer(vocabulary.options(shared_));
   EXPECT_EQ(tokenizer->vocab_size(), vocabulary.size);
-  EXPECT_EQ(tokenizer->eod(), vocabulary.eod);
+  EXPECT_EQ(tokenizer->eod().value_or(-1), vocabulary.eod);
   EXPECT_EQ(encode_corpus(*tokenizer, shared_ / "corpora" / (std::string(corpus) + ".jsonl.gz")),
             expected_stream(shared_, vocabulary.name, corpus));
 }
@@ -86,6 +87,46 @@ INSTANTIATE_TEST_SUITE_P(OfRanks, TokenStreamOfCorpus,
                                                           "multi_bible", "ja_escaped",
                                                           "stress_utf8")),
                          name_of);
+
+constexpr vocabulary hugging_face(std::string_view name, std::string_view model, std::int64_t size,
+                                  std::int32_t eod = -1) {
+  return {name, "HuggingFaceTokenizer", model, "", size, eod};
+}
+
+// A corpus each: the loaders have golden tests of their own.
+INSTANTIATE_TEST_SUITE_P(
+    OfTokenizerJson, TokenStreamOfCorpus,
+    testing::Combine(
+        testing::Values(hugging_face("gpt2", "gpt2/tokenizer.json", 50257),
+                        hugging_face("gpt_neox", "gpt_neox/tokenizer.json", 50277),
+                        hugging_face("llama2_hf", "llama2/tokenizer.json", 32000),
+                        hugging_face("bert_base_cased", "bert_base_cased/tokenizer.json", 28996),
+                        hugging_face("llama3_hf", "llama3/tokenizer.json", 128256),
+                        hugging_face("o200k_hf", "o200k_base/tokenizer.json", 200019),
+                        hugging_face("qwen2_hf", "qwen2/tokenizer.json", 151646),
+                        hugging_face("deepseek_v3_hf", "deepseek_v3/tokenizer.json", 128815)),
+        testing::Values("multi_udhr")),
+    name_of);
+
+constexpr vocabulary sentencepiece(std::string_view name, std::string_view type,
+                                   std::string_view model, std::int64_t size, std::int32_t eod) {
+  return {name, type, model, "", size, eod};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfSentencePiece, TokenStreamOfCorpus,
+    testing::Combine(testing::Values(sentencepiece("llama2_sp", "Llama2Tokenizer",
+                                                   "llama2/tokenizer.model", 32000, 2),
+                                     sentencepiece("mistral01_sp", "SentencePieceTokenizer",
+                                                   "mistral01/tokenizer.model", 32000, 2),
+                                     sentencepiece("nai_t5", "GPTSentencePieceTokenizer",
+                                                   "nai_t5/tokenizer.model", 32128, 1),
+                                     sentencepiece("sp_test", "SentencePieceTokenizer",
+                                                   "sp_test/test_model.model", 1000, 2),
+                                     sentencepiece("sp_test_ja", "SentencePieceTokenizer",
+                                                   "sp_test/test_ja_model.model", 8000, 2)),
+                     testing::Values("multi_udhr")),
+    name_of);
 
 /// Small cases: texts and the ids that the reference gave.
 struct cases {

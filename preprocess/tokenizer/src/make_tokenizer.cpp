@@ -4,10 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <millrace/error.hpp>
 
+#include "composed/chosen_eod.hpp"
 #include "gpt2/gpt2_tokenizer.hpp"
+#include "hugging_face/hugging_face_tokenizer.hpp"
+#include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "simple/byte_level_tokenizer.hpp"
 #include "simple/null_tokenizer.hpp"
 #include "tiktoken/tiktoken_tokenizer.hpp"
@@ -73,6 +77,12 @@ struct known_type {
   std::unique_ptr<tokenizer> (*make)(const tokenizer_options&);
 };
 
+std::unique_ptr<tokenizer> with_chosen_eod(std::unique_ptr<tokenizer> made,
+                                           const tokenizer_options& options) {
+  if (options.eod_token.empty()) return made;
+  return detail::with_eod(std::move(made), options.eod_token);
+}
+
 std::unique_ptr<tokenizer> make_byte_level(const tokenizer_options&) {
   return std::make_unique<detail::byte_level_tokenizer>();
 }
@@ -80,13 +90,41 @@ std::unique_ptr<tokenizer> make_null(const tokenizer_options& options) {
   return std::make_unique<detail::null_tokenizer>(options.vocab_size.value(), options.null_eod_id);
 }
 std::unique_ptr<tokenizer> make_gpt2(const tokenizer_options& options) {
-  return detail::make_gpt2_tokenizer(options.vocab_file, options.merge_file);
+  return with_chosen_eod(detail::make_gpt2_tokenizer(options.vocab_file, options.merge_file,
+                                                     {.special_tokens = options.special_tokens,
+                                                      .in_text = options.in_text}),
+                         options);
+}
+std::unique_ptr<tokenizer> make_sentencepiece(const tokenizer_options& options) {
+  if (options.sentencepiece_legacy) {
+    throw config_error(
+        "--tokenizer-sentencepiece-legacy: texts are cut at special tokens there before the model "
+        "sees them, which is not supported; without it ids are the model's own");
+  }
+  detail::sentencepiece_options given;
+  given.special_tokens = options.in_text;
+  given.ignore_extra_whitespaces = options.sentencepiece_ignore_extra_whitespaces;
+  return with_chosen_eod(detail::make_sentencepiece_tokenizer(options.model, given), options);
+}
+std::unique_ptr<tokenizer> make_hugging_face(const tokenizer_options& options) {
+  detail::hugging_face_options given;
+  given.include_special_tokens = options.hf_include_special_tokens;
+  given.in_text = options.in_text;
+  return with_chosen_eod(detail::make_hugging_face_tokenizer(options.model, given), options);
 }
 
 constexpr std::array known_types = {
     known_type{"ByteLevelTokenizer", 0, 0, make_byte_level},
     known_type{"NullTokenizer", vocab_size, null_flags, make_null},
-    known_type{"GPT2BPETokenizer", vocab_file | merge_file, 0, make_gpt2},
+    known_type{"GPT2BPETokenizer", vocab_file | merge_file, special_tokens | in_text | eod_token,
+               make_gpt2},
+    known_type{"SentencePieceTokenizer", model, sentencepiece_flags | in_text | eod_token,
+               make_sentencepiece},
+    known_type{"GPTSentencePieceTokenizer", model, sentencepiece_flags | in_text | eod_token,
+               make_sentencepiece},
+    known_type{"Llama2Tokenizer", model, sentencepiece_flags | in_text | eod_token,
+               make_sentencepiece},
+    known_type{"HuggingFaceTokenizer", model, hf_flags | in_text | eod_token, make_hugging_face},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
                    tiktoken_num_special_tokens,

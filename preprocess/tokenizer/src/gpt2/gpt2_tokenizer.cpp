@@ -21,6 +21,7 @@
 #include "gpt2/byte_alphabet.hpp"
 #include "gpt2/merges_txt.hpp"
 #include "gpt2/vocab_json.hpp"
+#include "messages/in_quotes.hpp"
 #include "split/splitters.hpp"
 #include "unicode/unicode_classes.hpp"
 
@@ -83,17 +84,51 @@ std::int32_t end_of_text_of(std::vector<vocab_entry>& entries, std::size_t size_
   return id;
 }
 
+// Gives those of the special tokens that are no keys ids of their own, behind the added token of
+// the highest id or, if that is below it, the number of entries.
+std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
+                                      std::int32_t end_of_text_id, std::size_t entry_count,
+                                      const gpt2_options& options, std::size_t size_bytes) {
+  std::vector<added_token> added = {{std::string(end_of_text), end_of_text_id}};
+  std::int32_t highest = end_of_text_id;
+  for (const std::string& token : options.special_tokens) {
+    if (token.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
+    if (std::ranges::find(added, token, &added_token::content) != added.end()) {
+      throw config_error("special token " + in_quotes(token) + " is there twice");
+    }
+    const auto present = std::ranges::find(entries, token, &vocab_entry::spelled);
+    if (present != entries.end()) {
+      added.push_back({token, present->id});
+    } else {
+      const auto id = std::max(highest + 1, static_cast<std::int32_t>(entry_count));
+      const auto place = std::ranges::lower_bound(entries, id, {}, &vocab_entry::id);
+      if (place != entries.end() && place->id == id) {
+        throw format_error(size_bytes, "the id that special token " + in_quotes(token) +
+                                           " would get, " + std::to_string(id) +
+                                           ", is another token's");
+      }
+      entries.insert(place, {token, id});
+      added.push_back({token, id});
+    }
+    highest = std::max(highest, added.back().id);
+  }
+  return added;
+}
+
 struct vocabulary {
   std::vector<vocab_entry> entries;
-  token_ids ids;  // over entries
+  std::vector<added_token> added;  // some of the entries
+  token_ids ids;                   // over entries
   std::array<std::int32_t, 256> byte_ids{};
   std::int32_t end_of_text_id = 0;
 };
 
-vocabulary read_vocabulary(std::string_view json) {
+vocabulary read_vocabulary(std::string_view json, const gpt2_options& options) {
   vocabulary v;
   v.entries = parse_vocab_json(json);
+  const std::size_t entry_count = v.entries.size();
   v.end_of_text_id = end_of_text_of(v.entries, json.size());
+  v.added = add_specials(v.entries, v.end_of_text_id, entry_count, options, json.size());
   v.ids.reserve(v.entries.size());
   for (const vocab_entry& entry : v.entries) v.ids.emplace(entry.spelled, entry.id);
   v.byte_ids = ids_of_bytes(v.ids, json.size());
@@ -103,11 +138,12 @@ vocabulary read_vocabulary(std::string_view json) {
 }  // namespace
 
 std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& vocab_file,
-                                               const std::filesystem::path& merge_file) {
+                                               const std::filesystem::path& merge_file,
+                                               const gpt2_options& options) {
   std::string identity = "type GPT2BPETokenizer\n";
   const vocabulary v = with_text_of(vocab_file, [&](std::string_view text) {
     identity += "vocab_file " + formats::sha256_hex(text) + "\n";
-    return read_vocabulary(text);
+    return read_vocabulary(text, options);
   });
   byte_bpe_vocabulary bpe;
   bpe.byte_ids = v.byte_ids;
@@ -115,6 +151,16 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
     identity += "merge_file " + formats::sha256_hex(text) + "\n";
     return parse_merges_txt(text, v.ids);
   });
+  for (const added_token& token : v.added) {
+    identity += "special " + std::to_string(token.id) + " " + std::to_string(token.content.size()) +
+                " " + token.content + "\n";
+  }
+  const bool allowed = options.in_text == special_tokens_in_text::allow ||
+                       options.in_text == special_tokens_in_text::as_reference;
+  identity +=
+      "in_text " +
+      std::to_string(static_cast<int>(allowed ? special_tokens_in_text::allow : options.in_text)) +
+      "\n";
   identity += std::string("unicode ") + unicode_version + "\n";
 
   token_table all;
@@ -127,7 +173,10 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
   tokenizer_parts parts;
   parts.vocab_size = all.end_id();
   parts.eod = v.end_of_text_id;
-  parts.raw_tokens = added_token_finder({{std::string(end_of_text), v.end_of_text_id}});
+  if (options.in_text != special_tokens_in_text::encode_as_text) {
+    parts.raw_tokens = added_token_finder(v.added);
+  }
+  parts.special_tokens_are_faults = options.in_text == special_tokens_in_text::error;
   parts.engine = make_byte_bpe_engine(std::move(bpe), make_splitter(pattern::r50k));
   parts.decoder = std::make_unique<byte_detokenizer>(std::move(all));
   parts.fingerprint = formats::sha256_hex(identity);

@@ -136,7 +136,7 @@ std::optional<std::int32_t> eod_of(const vocabulary& v, const tokenizer_options&
   if (content.empty()) return std::nullopt;
   const auto id = id_of(v, content);
   if (!id) {
-    throw config_error("--eod-token " + in_quotes(content) + " is no token of the vocabulary");
+    throw config_error("--eod-token " + in_quotes(content) + " is not the text of any token");
   }
   return id;
 }

@@ -120,7 +120,7 @@ TEST_F(TiktokenTokenizer, TakesAnyTokenForTheEndOfADocument) {
   options.eod_token = "\n\n";
   EXPECT_EQ(make_tiktoken_tokenizer(options)->eod(), 256);
   options.eod_token = "</s>";
-  EXPECT_EQ(fault_of(options), "--eod-token '</s>' is no token of the vocabulary");
+  EXPECT_EQ(fault_of(options), "--eod-token '</s>' is not the text of any token");
   auto megatron = megatron_options({});
   megatron.eod_token = "<pad>";
   EXPECT_EQ(make_tiktoken_tokenizer(megatron)->eod(), 4);

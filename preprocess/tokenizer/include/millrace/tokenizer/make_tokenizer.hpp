@@ -51,6 +51,9 @@ struct tokenizer_options {
 ///   NullTokenizer        vocab_size; text is ids with single spaces between, eod vocab_size - 1
 ///                        or null_eod_id
 ///   GPT2BPETokenizer     vocab_file, merge_file; eod `<|endoftext|>`
+///   SentencePieceTokenizer, GPTSentencePieceTokenizer, Llama2Tokenizer
+///                        model, a SentencePiece file; eod its end-of-sentence piece
+///   HuggingFaceTokenizer model, a tokenizer.json or the folder of one; eod the folder's eos token
 ///   TikTokenizer         model: a `.tiktoken` file of ranks, with tiktoken_pattern, or Megatron's
 ///                        `.vocab.json`
 ///
