@@ -6,13 +6,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "bpe/byte_merges.hpp"
 #include "bpe/rare_words.hpp"
 #include "bpe/seams.hpp"
 #include "bpe/word_batch.hpp"
+#include "models/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -26,11 +26,10 @@ struct compiled {
         shorts(line_bits(vocabulary.tokens.count())),
         longs(line_bits(vocabulary.tokens.count()) - 2) {
     if (vocabulary.whole_words_first) {
-      words.reserve(vocabulary.tokens.count());
+      words = token_index(vocabulary.tokens.count());
       for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
-        if (vocabulary.tokens.has(id)) {
-          words.emplace(vocabulary.tokens.bytes(id), static_cast<std::int32_t>(id));
-        }
+        if (!vocabulary.tokens.has(id)) continue;
+        words.add(vocabulary.tokens.bytes(id), static_cast<std::int32_t>(id));
       }
     }
     seed();
@@ -38,7 +37,7 @@ struct compiled {
 
   byte_bpe_vocabulary vocabulary;
   byte_merges merges;
-  std::unordered_map<std::string_view, std::int32_t> words;  // only if they come first
+  token_index words;  // only if they come first
   seam_finder seams;
   word_batch::short_table shorts;  // of the vocabulary's words
   word_batch::long_table longs;
@@ -56,8 +55,9 @@ struct compiled {
       if (!vocabulary.tokens.has(id)) continue;
       const std::string_view word = vocabulary.tokens.bytes(id);
       if (word.empty() || word.size() > word_batch::long_table::key::max_bytes) continue;
-      const std::span<const std::int32_t> ids = merger.merge(word);
-      const bool merges_to_itself = ids.size() == 1 && ids.front() == id;
+      const auto own = static_cast<std::int32_t>(id);
+      const auto ids = merges.surely_reaches(id) ? std::span(&own, 1) : merger.merge(word);
+      const bool merges_to_itself = ids.size() == 1 && ids.front() == own;
       if (vocabulary.whole_words_first && !merges_to_itself) continue;  // not as a fragment
       put(shorts, word, ids) || put(longs, word, ids);
     }
@@ -144,6 +144,15 @@ class byte_bpe_encoder final : public section_encoder {
       table.put(key, *token);
       return append(*token, ids);
     }
+    const std::size_t before = ids.size();
+    if (!is_fragment && encode_by_fragments(word, ids)) {
+      const auto all = ids.ids().subspan(before);
+      typename Table::ids found;
+      if (all.size() > found.capacity) return;  // its fragments are known now
+      found.set(all);
+      table.put(key, found);
+      return;
+    }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
     if (!result.is_kept) return;
@@ -156,6 +165,28 @@ class byte_bpe_encoder final : public section_encoder {
       rare_.put(word, result.ids);
     }
     table.put(key, found);
+  }
+
+  // False, and nothing is done: the word has no seams, or is a token.
+  bool encode_by_fragments(std::string_view word, id_buffer& ids) {
+    if (!seam_finder::pays_for(word)) return false;
+    std::size_t size = model_->seams.fragment_size(word);
+    if (size == word.size()) return false;
+    while (!word.empty()) {
+      encode_fragment(word.substr(0, size), ids);
+      word.remove_prefix(size);
+      if (!word.empty()) size = model_->seams.fragment_size(word);
+    }
+    return true;
+  }
+
+  void encode_fragment(std::string_view fragment, id_buffer& ids) {
+    using key = word_batch::short_table::key;
+    if (fragment.size() > key::max_bytes) return ids.append(merge(fragment, true).ids);
+    const auto place = key::of(fragment.data(), fragment.size(), fragment.size());
+    const auto* known = word_batch::short_table::find(shorts_.line_of(place.hash()), place);
+    if (known != nullptr && !known->is_special()) return append(*known, ids);
+    encode_missing(shorts_, model_->shorts, place, fragment, true, ids);
   }
 
   template <class Ids>
@@ -186,18 +217,17 @@ class byte_bpe_encoder final : public section_encoder {
   merged merge(std::string_view word, bool is_fragment) {
     const auto ids = merger_.merge(word);
     if (!model_->vocabulary.whole_words_first) return {ids};
-    const auto whole = model_->words.find(word);
-    if (whole == model_->words.end() || (ids.size() == 1 && ids.front() == whole->second)) {
-      return {ids};
-    }
+    whole_ = model_->words.find(word);
+    if (whole_ == token_index::none || (ids.size() == 1 && ids.front() == whole_)) return {ids};
     // The tables hold what such a word gives as a pretoken.
     if (is_fragment) return {.ids = ids, .is_kept = false};
-    return {.ids = {&whole->second, 1}, .whole_only = true};
+    return {.ids = {&whole_, 1}, .whole_only = true};
   }
 
   const compiled* model_;
   const word_splitter* splitter_;
   byte_merger merger_;
+  std::int32_t whole_ = 0;  // what merge() found
   // Words met so far, tokens and others.
   word_batch::short_table shorts_;
   word_batch::long_table longs_;

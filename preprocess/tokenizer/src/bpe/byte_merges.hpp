@@ -39,6 +39,12 @@ class byte_merges {
   bool has_neighbours() const noexcept { return neighbours_.has_value(); }
   const neighbour_rules& neighbours() const noexcept { return *neighbours_; }
 
+  /// Whether the bytes of a token are known to merge to it, without merging them.
+  bool surely_reaches(std::int64_t id) const noexcept {
+    return neighbours_ && neighbours_->has_rule(id) &&
+           tokens_->bytes(id).size() <= short_symbols::capacity;
+  }
+
  private:
   std::array<std::int32_t, 256> byte_ids_;
   const token_table* tokens_;

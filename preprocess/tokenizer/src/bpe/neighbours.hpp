@@ -28,6 +28,12 @@ class neighbour_rules {
     }
   }
 
+  /// Whether merging reaches the token: its bytes, by themselves, merge to it. Not of bytes.
+  bool has_rule(std::int64_t id) const noexcept {
+    return id < static_cast<std::int64_t>(halves_.size()) &&
+           !is_byte(static_cast<std::uint32_t>(id));
+  }
+
   /// Undoes the merges on both sides of the seam, the last first: the two at the seam would have
   /// merged if their rank is below that of the merge just undone, on the right side also if it is
   /// the same one, as equal merges go from left to right.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,14 @@ namespace millrace::tokenizer::detail {
 class seam_finder {
  public:
   explicit seam_finder(const token_table& tokens);
+
+  /// Whether it pays to look for seams in `word`: where few pairs of a script are without a token
+  /// that crosses them, words come again as a whole. Chinese, Japanese and Korean characters begin
+  /// with the bytes that are asked for.
+  /// @pre word is not empty
+  static bool pays_for(std::string_view word) noexcept {
+    return word.size() > 1 && std::max(byte(word[0]), byte(word[1])) >= 0xE2;
+  }
 
   /// Size of the first fragment of `word` in bytes: up to its first seam, or all of it.
   /// @pre word is valid UTF-8, not empty

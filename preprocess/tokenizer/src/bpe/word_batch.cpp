@@ -40,16 +40,10 @@ inline void word_batch::push(std::size_t end, bool is_fragment) noexcept {
   next_ = ends_[++size_] = end;
 }
 
-// Whether it pays to look for seams: in scripts that have few pairs which no token crosses, words
-// come again as a whole. Chinese, Japanese and Korean characters begin with these bytes.
-bool word_batch::has_seams(std::size_t end) const noexcept {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text_[next_ + i]); };
-  return seams_ != nullptr && end - next_ > 1 && std::max(at(0), at(1)) >= 0xE2;
-}
-
 // A word that may have seams. False: the batch is full before its end.
 bool word_batch::fill_long(std::size_t end) noexcept {
-  if (!inside_word_ && !has_seams(end)) {
+  if (!inside_word_ &&
+      (seams_ == nullptr || !seam_finder::pays_for({text_ + next_, end - next_}))) {
     push(end, false);
     return true;
   }
