@@ -2,7 +2,6 @@
 #include "bpe/byte_merges.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 namespace millrace::tokenizer::detail {
@@ -34,49 +33,94 @@ bool set_symbols(const std::array<std::int32_t, 256>& byte_ids, std::string_view
   return lowest >= 0;
 }
 
-// Of several rules for one result only one can ever apply: when it does, the bytes of the result
-// have merged among themselves with all lower rules, as they would alone. So each token's bytes,
-// merged with the rules before its own, tell which; the others only cost cache.
-std::vector<merge_rule> rules_that_apply(std::span<const merge_rule> rules,
-                                         const std::array<std::int32_t, 256>& byte_ids,
-                                         const token_table& tokens, pair_table& table) {
-  std::vector<merge_rule> kept;
-  short_symbols symbols;
-  for (std::size_t begin = 0, end = 0; begin < rules.size(); begin = end) {
-    const std::int32_t result = rules[begin].result;
-    while (end < rules.size() && rules[end].result == result) ++end;
-    const auto group = rules.subspan(begin, end - begin);
-    const std::string_view bytes = tokens.bytes(result);
-    // Long ones are few: all their rules stay.
-    const bool is_short = bytes.size() <= short_symbols::capacity;
-    if (is_short && set_symbols(byte_ids, bytes, symbols)) {
-      merge_short(table, symbols, best_instruction_set());
-    } else {
-      symbols.count = 0;
+// Of several rules for one result only one can ever apply. What happens inside a token until it is
+// made depends on its bytes alone, so it is the rule for the last two pieces that they come to.
+// Converted vocabularies have a rule for every way to cut a token in two; the others cost cache.
+class applicable_rules {
+ public:
+  applicable_rules(std::span<const merge_rule> rules, const std::array<std::int32_t, 256>& byte_ids,
+                   const token_table& tokens, pair_table& table)
+      : rules_(rules), byte_ids_(&byte_ids), tokens_(&tokens), table_(&table) {}
+
+  /// The rules that are left, which are now in the table; marks their results in `reached`.
+  std::vector<merge_rule> find(std::vector<bool>& reached) {
+    std::vector<merge_rule> kept;
+    for (std::size_t begin = 0, end = 0; begin < rules_.size(); begin = end) {
+      const std::int32_t result = rules_[begin].result;
+      while (end < rules_.size() && rules_[end].result == result) ++end;
+      const auto group = rules_.subspan(begin, end - begin);
+      const std::string_view bytes = tokens_->bytes(result);
+      if (bytes.size() > short_symbols::capacity) {  // few: all their rules stay
+        for (const merge_rule& rule : group) keep(rule, kept);
+        continue;
+      }
+      if (!leave_two(bytes)) continue;
+      for (const merge_rule& rule : group) {
+        if (!std::cmp_equal(symbols_.ids[0], rule.left) ||
+            !std::cmp_equal(symbols_.ids[1], rule.right)) {
+          continue;
+        }
+        keep(rule, kept);
+        reached[static_cast<std::size_t>(result)] = true;
+        break;  // the pair may be there twice
+      }
     }
-    for (const merge_rule& rule : group) {
-      const bool applies =
-          !is_short || (symbols.count == 2 && std::cmp_equal(symbols.ids[0], rule.left) &&
-                        std::cmp_equal(symbols.ids[1], rule.right));
-      if (!applies) continue;
-      table.add(rule);
-      kept.push_back(rule);
-      if (is_short) break;  // a pair that is there twice
-    }
+    return kept;
   }
-  return kept;
-}
+
+ private:
+  void keep(const merge_rule& rule, std::vector<merge_rule>& kept) {
+    table_->add(rule);
+    kept.push_back(rule);
+  }
+
+  // Leaves in symbols_ what `bytes` have come to when two pieces are left, if ever.
+  bool leave_two(std::string_view bytes) {
+    if (!set_symbols(*byte_ids_, bytes, symbols_)) return false;
+    // Nearly always the rules of lower results, which are in the table by now, do it.
+    merge_short(*table_, symbols_, best_instruction_set());
+    if (symbols_.count == 2) return true;
+    // But a result may have parts that come after it. Then all rules have to be tried.
+    set_symbols(*byte_ids_, bytes, symbols_);
+    if (!all_) all_.emplace(rules_);
+    while (symbols_.count > 2) {
+      merge_table::merge best;
+      std::size_t place = 0;
+      for (std::size_t i = 0; i + 1 < symbols_.count; ++i) {
+        const auto found = all_->find(static_cast<std::int32_t>(symbols_.ids[i]),
+                                      static_cast<std::int32_t>(symbols_.ids[i + 1]));
+        if (found.rank >= best.rank) continue;
+        best = found;
+        place = i;
+      }
+      if (best.rank == merge_table::no_rank) return false;
+      symbols_.ids[place] = static_cast<std::uint32_t>(best.result);
+      --symbols_.count;
+      std::copy(symbols_.ids + place + 2, symbols_.ids + symbols_.count + 1,
+                symbols_.ids + place + 1);
+    }
+    return symbols_.count == 2;
+  }
+
+  std::span<const merge_rule> rules_;
+  const std::array<std::int32_t, 256>* byte_ids_;
+  const token_table* tokens_;
+  pair_table* table_;
+  std::optional<merge_table> all_;
+  short_symbols symbols_;
+};
 
 }  // namespace
 
 byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
                          std::vector<merge_rule> rules, const token_table& tokens)
-    : byte_ids_(byte_ids), tokens_(&tokens) {
+    : byte_ids_(byte_ids),
+      tokens_(&tokens),
+      reached_(static_cast<std::size_t>(tokens.end_id())),
+      covers_all_bytes_(std::ranges::min(byte_ids) >= 0) {
   if (is_ordered(rules)) {
     ordered_.emplace(rules.size());
-    rules = rules_that_apply(rules, byte_ids, tokens, *ordered_);
-    // Where a byte gives nothing, tokens do not tell how far in the text they are.
-    if (std::ranges::min(byte_ids) >= 0) neighbours_.emplace(rules);
+    rules = applicable_rules(rules, byte_ids, tokens, *ordered_).find(reached_);
   }
   all_.emplace(rules);
 }
@@ -99,11 +143,12 @@ std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
   return symbols.first(long_merger_.merge(symbols));
 }
 
-// A part of a long word at a time. Where two parts meet, their tokens have to be neighbours that
-// may follow each other; if they are not, the earlier part gives up tokens until they are, and if
-// that does not help it is made longer.
+// A part of a long word at a time. A sequence of tokens is the encoding of its bytes if each two
+// neighbours are the encoding of theirs: the first merge across a seam would have come about
+// between those two alone as well. So where two parts meet, the tokens there are tried together; if
+// they come to anything else the earlier part gives up tokens, and if that does not help it grows.
 void byte_merger::append(std::string_view word, id_buffer& ids) {
-  if (word.size() <= part_bytes || !merges_->has_neighbours()) {
+  if (word.size() <= part_bytes || !merges_->covers_all_bytes()) {
     ids.append(merge(word));
     return;
   }
@@ -112,75 +157,35 @@ void byte_merger::append(std::string_view word, id_buffer& ids) {
   for (std::size_t at = 0;;) {
     const std::string_view part = word.substr(at, wanted);
     const auto found = merge(part);
-    const bool fits = ids.size() == start || follows(ids.ids().back(), found.front());
-    if (fits) {
-      ids.append(found);
-      at += part.size();
-      if (at == word.size()) return;
-      wanted = part_bytes;
-      // Its end is the least certain, as it does not see what follows.
-      const std::size_t dropped = std::min<std::size_t>(4, found.size() / 4);
-      for (std::size_t i = 0; i < dropped; ++i) at -= drop_last(ids);
-    } else {
+    part_ids_.assign(found.begin(), found.end());
+    if (ids.size() != start && !follows(ids.ids().back(), part_ids_.front())) {
       // A few tokens back, and further with each failure, at last to the beginning.
       const std::size_t back = std::min(ids.size() - start, wanted / part_bytes * 8);
       for (std::size_t i = 0; i < back; ++i) at -= drop_last(ids);
       wanted *= 2;
+      continue;
     }
+    ids.append(part_ids_);
+    at += part.size();
+    if (at == word.size()) return;
+    wanted = part_bytes;
+    // Its end is the least certain, as it does not see what follows.
+    const std::size_t dropped = std::min<std::size_t>(4, part_ids_.size() / 4);
+    for (std::size_t i = 0; i < dropped; ++i) at -= drop_last(ids);
   }
 }
 
-bool byte_merger::follows(std::int32_t left, std::int32_t right) const noexcept {
-  return merges_->neighbours().may_follow(*merges_->ordered(), static_cast<std::uint32_t>(left),
-                                          static_cast<std::uint32_t>(right));
+bool byte_merger::follows(std::int32_t left, std::int32_t right) {
+  seam_ = merges_->tokens().bytes(left);
+  seam_ += merges_->tokens().bytes(right);
+  const auto both = merge(seam_);
+  return both.size() == 2 && both[0] == left && both[1] == right;
 }
 
 std::size_t byte_merger::drop_last(id_buffer& ids) const noexcept {
   const std::size_t size_bytes = merges_->tokens().bytes(ids.ids().back()).size();
   ids.truncate(ids.size() - 1);
   return size_bytes;
-}
-
-std::vector<merge_rule> merges_of_ranks(const token_table& tokens,
-                                        const std::array<std::int32_t, 256>& byte_ids) {
-  std::unordered_map<std::string_view, std::int32_t> ids;
-  ids.reserve(tokens.count());
-  for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
-    if (tokens.has(id)) ids.emplace(tokens.bytes(id), static_cast<std::int32_t>(id));
-  }
-  struct piece {
-    std::size_t begin;
-    std::int32_t id;
-  };
-  std::vector<merge_rule> rules;
-  std::vector<piece> pieces;
-  for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
-    if (!tokens.has(id) || tokens.bytes(id).size() < 2) continue;
-    const std::string_view bytes = tokens.bytes(id);
-    pieces.clear();
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      pieces.push_back({i, byte_ids[static_cast<unsigned char>(bytes[i])]});
-    }
-    while (pieces.size() > 2) {
-      std::size_t best = pieces.size();
-      std::int32_t lowest = static_cast<std::int32_t>(id);
-      for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
-        const std::size_t end = i + 2 < pieces.size() ? pieces[i + 2].begin : bytes.size();
-        const auto found = ids.find(bytes.substr(pieces[i].begin, end - pieces[i].begin));
-        if (found != ids.end() && found->second < lowest) {
-          lowest = found->second;
-          best = i;
-        }
-      }
-      if (best == pieces.size()) break;
-      pieces[best].id = lowest;
-      pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(best) + 1);
-    }
-    if (pieces.size() == 2) {
-      rules.push_back({pieces[0].id, pieces[1].id, static_cast<std::int32_t>(id)});
-    }
-  }
-  return rules;
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +14,6 @@
 
 #include "bpe/bpe_merger.hpp"
 #include "bpe/merge_table.hpp"
-#include "bpe/neighbours.hpp"
 #include "bpe/pair_table.hpp"
 #include "bpe/short_merge.hpp"
 #include "bpe/token_table.hpp"
@@ -35,14 +35,12 @@ class byte_merges {
   const merge_table& all() const noexcept { return *all_; }
   /// Null if ids do not rise with rank.
   const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
-  /// Whether words may be encoded in parts: ids rise with rank, and every byte has one.
-  bool has_neighbours() const noexcept { return neighbours_.has_value(); }
-  const neighbour_rules& neighbours() const noexcept { return *neighbours_; }
+  /// Whether every byte has a token, so that ids tell how many bytes they stand for.
+  bool covers_all_bytes() const noexcept { return covers_all_bytes_; }
 
   /// Whether the bytes of a token are known to merge to it, without merging them.
   bool surely_reaches(std::int64_t id) const noexcept {
-    return neighbours_ && neighbours_->has_rule(id) &&
-           tokens_->bytes(id).size() <= short_symbols::capacity;
+    return static_cast<std::size_t>(id) < reached_.size() && reached_[static_cast<std::size_t>(id)];
   }
 
  private:
@@ -50,7 +48,8 @@ class byte_merges {
   const token_table* tokens_;
   std::optional<merge_table> all_;
   std::optional<pair_table> ordered_;
-  std::optional<neighbour_rules> neighbours_;
+  std::vector<bool> reached_;  // by id; those of a rule that can apply
+  bool covers_all_bytes_;
 };
 
 /// Merges the bytes of one word at a time, for one thread.
@@ -60,24 +59,24 @@ class byte_merger {
   byte_merger(const byte_merges& merges, instruction_set set)
       : merges_(&merges), set_(set), long_merger_(merges.all()) {}
 
-  /// Longest word that merge() takes.
+  /// Longest word.
   std::size_t max_bytes() const noexcept {
-    return merges_->has_neighbours() ? SIZE_MAX : bpe_merger::max_symbols;
+    return merges_->covers_all_bytes() ? SIZE_MAX : bpe_merger::max_symbols;
   }
 
   /// The ids of `word`, valid until the next call.
   /// @pre word.size() <= max_bytes()
   std::span<const std::int32_t> merge(std::string_view word);
 
-  /// Appends the ids of `word`, however long, with memory and time for a part of it at a time where
-  /// merges have neighbour rules.
+  /// Appends the ids of `word`, with memory and time for a part of it at a time where every byte
+  /// has a token.
   /// @pre word.size() <= max_bytes()
   void append(std::string_view word, id_buffer& ids);
 
  private:
   static constexpr std::size_t part_bytes = 512;
 
-  bool follows(std::int32_t left, std::int32_t right) const noexcept;
+  bool follows(std::int32_t left, std::int32_t right);
   std::size_t drop_last(id_buffer& ids) const noexcept;
 
   const byte_merges* merges_;
@@ -85,14 +84,8 @@ class byte_merger {
   bpe_merger long_merger_;
   short_symbols short_;
   std::vector<std::int32_t> symbols_;
+  std::vector<std::int32_t> part_ids_;
+  std::string seam_;  // bytes of two tokens that meet
 };
-
-/// The merge list that a vocabulary of ranks stands for: for each token of two bytes or more, in
-/// order of id, the two tokens that it is made of when only lower ones may merge.
-///
-/// Tokens of which no such pair exists (merging never reaches them) have no rule.
-/// @pre ids are ranks
-std::vector<merge_rule> merges_of_ranks(const token_table& tokens,
-                                        const std::array<std::int32_t, 256>& byte_ids);
 
 }  // namespace millrace::tokenizer::detail
