@@ -91,7 +91,7 @@ struct avx512 {
     if (varied != 0) {
       alignas(64) std::array<std::uint8_t, 64> each;
       _mm512_store_si512(each.data(), kinds);
-      set_varied_kinds<Group>(each, section, at, varied);
+      set_varied_kinds<Group>(each, section, at, varied, tables);
       kinds = _mm512_load_si512(each.data());
     }
     set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);

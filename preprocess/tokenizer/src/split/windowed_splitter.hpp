@@ -50,10 +50,13 @@ struct read_window {
 template <class Group>
 [[gnu::always_inline]] inline void set_varied_kinds(std::array<std::uint8_t, 64>& each,
                                                     std::string_view section, std::size_t at,
-                                                    mask varied) noexcept {
+                                                    mask varied,
+                                                    const kind_tables& tables) noexcept {
   for (; varied != 0; varied &= varied - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(varied));
-    each[i] = static_cast<std::uint8_t>(Group::kinds(code_point_at(section, at + i).value));
+    const std::uint32_t point = code_point_at(section, at + i).value;
+    each[i] = point < tables.by_point.size() ? tables.by_point[point]
+                                             : static_cast<std::uint8_t>(Group::kinds(point));
   }
 }
 
