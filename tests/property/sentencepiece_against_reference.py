@@ -104,6 +104,14 @@ def edit(rng, data, proto_class):
         factor = rng.choice((-1.0, 50.0, 3000.0, 90000.0))
         for piece in plain:
             piece.score *= factor
+    if rng.random() < 0.3 and plain:  # paths that differ by less than the rounding of a long line's sum
+        scores = {p.piece: p.score for p in plain}
+        for piece in plain:
+            at = rng.randrange(1, len(piece.piece)) if len(piece.piece) > 1 else 0
+            if at and piece.piece[:at] in scores and piece.piece[at:] in scores:
+                piece.score = (scores[piece.piece[:at]] + scores[piece.piece[at:]]
+                               + rng.choice((-1, 1)) * 10 ** rng.uniform(-8, -1))
+                scores[piece.piece] = piece.score
     if rng.random() < 0.3 and plain:
         share = rng.random() * 0.6
         for piece in plain:
