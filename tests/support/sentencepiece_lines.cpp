@@ -69,8 +69,7 @@ int decode(const std::string& model) {
                        static_cast<std::streamsize>(4 * ids.size()))) {
       return 1;
     }
-    const std::string text =
-        tokenizer->decode(std::vector<std::int64_t>(ids.begin(), ids.end()));
+    const std::string text = tokenizer->decode(std::vector<std::int64_t>(ids.begin(), ids.end()));
     write(static_cast<std::uint32_t>(text.size()), text.data(), text.size());
   }
   return std::cout.flush() ? 0 : 1;
