@@ -70,20 +70,19 @@ class unigram_encoder final : public section_encoder {
     after_unknown_ = false;
     score_ = 0;
     std::size_t at = 0;
-    std::array<std::size_t, 256> ends;
+    if (text.empty()) return std::nullopt;
     if (space_before) {
-      next_word_ends(model_->seams, text, 0, std::span(ends).first(1));
-      at = ends[0];
+      next_word_ends(model_->seams, text, 0, std::span(&at, 1));
       first_word_ = ' ';
       first_word_ += text.substr(0, at);
       encode_word(first_word_, first_word_.size(), ids);
     }
-    while (const std::size_t count = next_word_ends(model_->seams, text, at, ends)) {
-      for (const std::size_t end : std::span(ends).first(count)) {
-        encode_word(text.substr(at, end - at), text.size() - at, ids);
-        at = end;
-      }
-    }
+    for_each_word(
+        model_->seams, text, at, short_,
+        [&](std::string_view word, std::size_t, const short_cache::key& key, std::size_t home) {
+          encode_known(short_, word, key, home, ids);
+        },
+        [&](std::string_view word, std::size_t readable) { encode_word(word, readable, ids); });
     return std::nullopt;
   }
 
@@ -94,15 +93,15 @@ class unigram_encoder final : public section_encoder {
   // `readable` bytes may be read where `word` begins.
   void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
     if (word.size() <= short_cache::max_bytes) {
-      encode_known(short_, word, readable, ids);
+      look_up(short_, word, readable, ids);
     } else if (word.size() <= long_cache::max_bytes) {
-      encode_known(long_, word, readable, ids);
+      look_up(long_, word, readable, ids);
     } else {
       for (std::size_t at = 0; at < word.size();) {
         const std::size_t end = model_->seams.fragment_end(word, at);
         const std::string_view fragment = word.substr(at, end - at);
         if (fragment.size() <= short_cache::max_bytes) {
-          encode_known(short_, fragment, readable - at, ids);
+          look_up(short_, fragment, readable - at, ids);
         } else {
           search(fragment, ids);
         }
@@ -112,9 +111,15 @@ class unigram_encoder final : public section_encoder {
   }
 
   template <class Cache>
-  void encode_known(Cache& cache, std::string_view text, std::size_t readable, id_buffer& ids) {
+  void look_up(Cache& cache, std::string_view text, std::size_t readable, id_buffer& ids) {
     const auto key = Cache::make_key(text.data(), text.size(), readable);
-    const auto* known = cache.find(key);
+    encode_known(cache, text, key, cache.home(key), ids);
+  }
+
+  template <class Cache>
+  void encode_known(Cache& cache, std::string_view text, const typename Cache::key& key,
+                    std::size_t home, id_buffer& ids) {
+    const auto* known = cache.find(home, key);
     if (known != nullptr && std::abs(score_) <= known->limit) {
       std::int32_t* out = ids.room(known->ids.size());
       std::size_t count = 0;
@@ -128,12 +133,13 @@ class unigram_encoder final : public section_encoder {
       return;
     }
     search(text, ids);
-    if (known == nullptr) learn(cache, key, text);
+    if (known == nullptr) learn(cache, text, key, home);
   }
 
-  template <class Cache, class Key>
-  void learn(Cache& cache, const Key& key, std::string_view text) {
-    typename std::remove_cvref_t<decltype(*cache.find(key))> value;
+  template <class Cache>
+  void learn(Cache& cache, std::string_view text, const typename Cache::key& key,
+             std::size_t home) {
+    auto value = typename Cache::entry().value;
     // Not the path that was found just now: the score before it may have been beyond the limit.
     float score = 0;
     const auto path = lattice_.best_path(text, score);
@@ -144,7 +150,7 @@ class unigram_encoder final : public section_encoder {
       value.ids[i] = path[i].id;
     }
     value.limit = lattice_.score_limit(text);
-    cache.put(key, value);
+    cache.put(home, key, value);
   }
 
   void search(std::string_view text, id_buffer& ids) {
