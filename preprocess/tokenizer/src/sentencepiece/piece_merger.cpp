@@ -131,8 +131,13 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   }
   slots_.assign(std::bit_ceil(2 * rules.size() + 2 * bucket_slots), no_slot);
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots_.size() / bucket_slots));
+  const std::size_t filter_bits = std::bit_ceil(8 * rules.size() + 64);
+  filter_.assign(filter_bits / 64, 0);
+  filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(filter_bits));
   for (const std::uint64_t rule : rules) {
-    std::size_t at = home(rule >> symbol_bits);
+    const std::uint64_t mixed = mix(rule >> symbol_bits);
+    filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
+    std::size_t at = home(mixed);
     while (slots_[at] != no_slot) at = (at + 1) & (slots_.size() - 1);
     slots_[at] = rule;  // a pair gives one text, and so one piece: it is not there yet
   }
@@ -179,6 +184,7 @@ std::size_t piece_merger::merge_short(std::span<symbol> symbols,
       pairs[i] = pairs[i + 1];  // the last one is not read
       ranks[i] = ranks[i + 1];
     }
+    if (best != 0) merges_->prefetch(symbols[best - 1], symbols[best]);
     if (best + 1 < count) look_up(best);
     if (best != 0) look_up(best - 1);
   }

@@ -42,7 +42,10 @@ class piece_merges {
   /// What the pair becomes, or `none`.
   symbol find(symbol left, symbol right) const noexcept {
     const std::uint64_t pair = key(left, right);
-    for (std::size_t at = home(pair);; at = (at + bucket_slots) & (slots_.size() - 1)) {
+    const std::uint64_t mixed = mix(pair);
+    // Most pairs do not merge, and what says so is small enough to be near.
+    if (!may_merge(mixed)) return none;
+    for (std::size_t at = home(mixed);; at = (at + bucket_slots) & (slots_.size() - 1)) {
       // Without a branch for each slot: where in its bucket a pair lies is anybody's guess.
       symbol found = none;
       for (std::size_t i = 0; i < bucket_slots; ++i) {
@@ -53,7 +56,12 @@ class piece_merges {
       if (found != none || slots_[at + bucket_slots - 1] == no_slot) return found;
     }
   }
-  /// The same of two ASCII characters.
+  /// Asks for the memory that find() will want.
+  void prefetch(symbol left, symbol right) const noexcept {
+    const std::uint64_t mixed = mix(key(left, right));
+    if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
+  }
+  /// What two ASCII characters become, or `none`.
   symbol find_ascii(unsigned char left, unsigned char right) const noexcept {
     return ascii_pairs_[left * 128U + right];
   }
@@ -84,8 +92,11 @@ class piece_merges {
   static std::uint64_t key(symbol left, symbol right) noexcept {
     return std::uint64_t{left} << symbol_bits | right;
   }
-  std::size_t home(std::uint64_t pair) const noexcept {
-    return (pair * 0x9E3779B97F4A7C15U >> shift_) * bucket_slots;
+  static std::uint64_t mix(std::uint64_t pair) noexcept { return pair * 0x9E3779B97F4A7C15U; }
+  std::size_t home(std::uint64_t mixed) const noexcept { return (mixed >> shift_) * bucket_slots; }
+  bool may_merge(std::uint64_t mixed) const noexcept {
+    const std::uint64_t bit = mixed >> filter_shift_;
+    return (filter_[bit / 64] >> (bit % 64) & 1) != 0;
   }
 
   symbol add(std::int32_t id, std::size_t size_bytes);
@@ -100,6 +111,8 @@ class piece_merges {
   std::vector<symbol> ascii_pairs_;
   std::vector<std::uint64_t> slots_;  // a power of two, in buckets
   unsigned shift_ = 0;
+  std::vector<std::uint64_t> filter_;  // a bit for each pair that is in slots_, and few others
+  unsigned filter_shift_ = 0;
   std::vector<std::int32_t> ids_;  // by symbol, as the next three
   std::vector<std::uint16_t> sizes_;
   std::vector<std::uint32_t> ranks_;  // of pieces that merging gives
