@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sentencepiece/sentencepiece_tokenizer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/error.hpp>
+
+#include "model_builder.hpp"
+#include "support/encode.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using namespace millrace::test;
+using ids_list = std::vector<std::int32_t>;
+
+class SentencePieceTokenizer : public testing::Test {
+ protected:
+  std::unique_ptr<tokenizer> load(const std::string& file,
+                                  const sentencepiece_options& options = {}) {
+    write_text(folder_ / "some.model", file);
+    return make_sentencepiece_tokenizer(folder_ / "some.model", options);
+  }
+
+  temp_folder folder_;
+  const std::string pieces_ = unknown_piece() + piece("a", -1) + piece("\xE2\x96\x81", -2) +
+                              piece(
+                                  "\xE2\x96\x81"
+                                  "a",
+                                  -3);
+};
+
+TEST_F(SentencePieceTokenizer, UnknownCharactersInARunAreOneId) {
+  for (const unsigned type : {1U, 2U}) {
+    const auto t = load(pieces_ + trainer(type) + plain_normalizer());
+    EXPECT_EQ(encode(*t, "xya\xE4\xB8\x80z"), (ids_list{0, 1, 0}));
+    EXPECT_EQ(encode(*t, std::string(100, 'x')), (ids_list{0}));  // over fragments, too
+    EXPECT_EQ(encode(*t, "x\ny"), (ids_list{0}));
+    EXPECT_EQ(encode(*t, "a a"), (ids_list{1, 3}));
+    EXPECT_EQ(encode(*t,
+                     "a\xE2\x96\x81"
+                     "a"),
+              (ids_list{1, 3}));
+    EXPECT_EQ(encode(*t, ""), ids_list{});
+  }
+}
+
+TEST_F(SentencePieceTokenizer, IdsDoNotDependOnWhatWasEncodedBefore) {
+  const auto t = load(pieces_ + trainer(2) + plain_normalizer());
+  const auto encoder = t->make_encoder();
+  EXPECT_EQ(encode(*encoder, "ax"), (ids_list{1, 0}));
+  EXPECT_EQ(encode(*encoder, "xa"), (ids_list{0, 1}));
+}
+
+TEST_F(SentencePieceTokenizer, FingerprintsTellFilesAndOptionsApart) {
+  const auto a = load(pieces_ + trainer(2))->fingerprint();
+  EXPECT_EQ(a, load(pieces_ + trainer(2))->fingerprint());
+  EXPECT_NE(a, load(pieces_ + trainer(1))->fingerprint());
+  sentencepiece_options keeping;
+  keeping.ignore_extra_whitespaces = false;
+  EXPECT_NE(a, load(pieces_ + trainer(2), keeping)->fingerprint());
+}
+
+TEST_F(SentencePieceTokenizer, WhatCannotBeHonouredIsRefusedByName) {
+  using testing::HasSubstr;
+  using testing::ThrowsMessage;
+  EXPECT_THAT([&] { load(pieces_ + trainer(3)); },
+              ThrowsMessage<config_error>(HasSubstr("type WORD")));
+  EXPECT_THAT([&] { load(pieces_ + trainer(4)); },
+              ThrowsMessage<config_error>(HasSubstr("type CHAR")));
+  sentencepiece_options options;
+  options.special_tokens = special_tokens_in_text::allow;
+  EXPECT_THAT([&] { load(pieces_ + trainer(2), options); },
+              ThrowsMessage<config_error>(HasSubstr("control pieces")));
+  EXPECT_THAT([&] { load("{}"); }, ThrowsMessage<format_error>(HasSubstr("some.model: ")));
+  EXPECT_THAT([&] { load(unknown_piece() + trainer(1)); },
+              ThrowsMessage<format_error>(HasSubstr("without a piece")));
+}
+
+TEST_F(SentencePieceTokenizer, DecodesAsTheReference) {
+  const auto t = load(pieces_ + piece("</s>", 0, piece_type::control) + trainer(2) +
+                      bytes_field(3, number_field(4, 0)));
+  EXPECT_EQ(t->decode(std::vector<std::int64_t>{2, 3, 3, 4}), " a a");  // one space was the dummy
+  EXPECT_EQ(t->decode(std::vector<std::int64_t>{3, 0, 1}), "a \xE2\x81\x87 a");
+  EXPECT_EQ(t->decode(std::vector<std::int64_t>{1, 99, -1}), "a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
