@@ -100,7 +100,7 @@ def regex(rng, depth=0):
             continue
         inner = draw < 0.3 and depth < 2
         made = rng.choice(("(?:", "(", "(?>")) + regex(rng, depth + 1) + ")" if inner else rng.choice(atoms)
-        quantifiers = ["", "", "?", "??", "{1,2}", "{2}"] if inner else [
+        quantifiers = ["", "", "?", "??", "{1,2}", "{2}", "{1,3}?", "?+", "++"] if inner else [
             "", "", "", "?", "*", "+", "*?", "+?", "??", "?+", "*+", "++", "{1,3}", "{2}", "{,2}", "{2,}", "{1,2}?"]
         parts.append(made + rng.choice(quantifiers))
     text = "".join(parts)

@@ -84,6 +84,11 @@ normalizer_pointer read(const json_component& json) {
     json.expect_only({});
     return plain;
   }
+  if (type == "Precompiled") {
+    json.fail_at("type",
+                 "the normalizer 'Precompiled' is not supported: its maps are applied to "
+                 "graphemes there; take the SentencePiece model instead");
+  }
   json.fail_at("type", "unknown normalizer " + in_quotes(type));
 }
 

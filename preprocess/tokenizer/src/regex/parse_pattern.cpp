@@ -99,7 +99,7 @@ class parser {
     if (in_.take("Z")) return {.what = kind::text_end_or_last_newline, .children = {}};
     if (in_.take("b")) return {.what = kind::word_edge, .children = {}};
     if (in_.take("B")) return {.what = kind::word_edge, .negated = true, .children = {}};
-    escape found = read_escape(in_);
+    escape found = read_escape(in_, false);
     if (!found.is_set) return literal(found.point, how);
     return set_node(std::move(found.set));
   }
@@ -244,6 +244,7 @@ class parser {
     }
     folded_ = 0;
     refuse_odd_repeat(one, begin);
+    refuse_counted_nothing(one, min, max);
     // Of one to so many, once or more: the lengths come in the same order as without the limit.
     if (repeats_again && min == 1 && one.what == kind::characters) {
       return repeated(std::move(one), 1, pattern_node::unbounded, appetite::greedy);
@@ -251,6 +252,15 @@ class parser {
     pattern_node repeat = repeated(std::move(one), min, max, mode);
     if (!repeats_again) return repeat;
     return repeated(std::move(repeat), 1, pattern_node::unbounded, appetite::greedy);
+  }
+
+  // There, a turn that takes nothing ends such a loop before it has its number, or not, as the
+  // compiler happened to unroll it.
+  void refuse_counted_nothing(const pattern_node& one, std::size_t min, std::size_t max) {
+    const bool counted = min > 1 || (max > 1 && max != pattern_node::unbounded);
+    if (counted && may_be_empty(one)) {
+      in_.fail("a repeat in braces of what may be empty is not supported");
+    }
   }
 
   static pattern_node repeated(pattern_node one, std::size_t min, std::size_t max, appetite mode) {

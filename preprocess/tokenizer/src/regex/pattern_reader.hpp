@@ -56,7 +56,8 @@ struct escape {
 
 /// Reads what follows a backslash, where that means characters.
 /// @throws pattern_error  it does not, or is not known
-escape read_escape(pattern_reader& in);
+/// @param in_class  \w is not quite the same there: U+00B2 and five more belong only outside
+escape read_escape(pattern_reader& in, bool in_class);
 
 /// Reads a class, behind its first bracket.
 /// @param ignores_case  letters stand for both of their cases

@@ -140,12 +140,14 @@ class compiler {
 
   void emit_loop(const pattern_node& node) {
     const pattern_node& child = node.children.front();
-    for (std::size_t i = 0; i < node.min; ++i) emit(child);
     const code fork = node.mode == appetite::lazy ? code::fork_late : code::fork;
+    if (may_be_empty(child) && node.max != 1) return emit_checked_loop(node, fork);
+    for (std::size_t i = 0; i < node.min; ++i) emit(child);
     const std::size_t first = first_of(child);
     if (node.max == pattern_node::unbounded) {
       const std::size_t begin = add({.what = fork, .set = first});
-      emit_turn(child, begin);
+      emit(child);
+      add({.what = code::go, .next = begin});
       land(begin);
       return;
     }
@@ -157,19 +159,19 @@ class compiler {
     for (const std::size_t step : forks) land(step);
   }
 
-  // A turn that takes nothing is the last one.
-  void emit_turn(const pattern_node& child, std::size_t begin) {
-    if (!may_be_empty(child)) {
-      emit(child);
-      add({.what = code::go, .next = begin});
-      return;
-    }
+  // A turn that takes nothing is the last one, also of those that have to be.
+  // @pre node.min < 2 and node.max is unbounded
+  void emit_checked_loop(const pattern_node& node, code fork) {
     const std::size_t slot = out_.slot_count++;
+    std::vector<std::size_t> leaving;
+    const std::size_t begin = here();
+    if (node.min == 0) leaving.push_back(add({.what = fork}));
     add({.what = code::mark, .slot = slot});
-    emit(child);
-    const std::size_t leave = add({.what = code::leave_empty, .slot = slot});
+    emit(node.children.front());
+    leaving.push_back(add({.what = code::leave_empty, .slot = slot}));
+    if (node.min == 1) leaving.push_back(add({.what = fork}));
     add({.what = code::go, .next = begin});
-    land(leave);
+    for (const std::size_t step : leaving) land(step);
   }
 
   pattern_tree tree_;

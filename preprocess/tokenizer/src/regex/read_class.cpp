@@ -187,7 +187,7 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, clas
       if (in.at_end() || in.sees("[") || in.sees("&&")) in.fail("a range without an end");
       last = in.next();
       if (last == '\\') {
-        const escape end = read_escape(in);
+        const escape end = read_escape(in, true);
         if (end.is_set) in.fail("a range that ends with a set");
         last = end.point;
       }
@@ -207,7 +207,7 @@ void read_item(pattern_reader& in, bool ignores_case, class_builder& out) {
   if (first != '\\') return read_range(in, first, ignores_case, out);
   const std::size_t behind = in.offset();
   if (in.take("b")) return read_range(in, 0x08, ignores_case, out);
-  const escape found = read_escape(in);
+  const escape found = read_escape(in, true);
   if (!found.is_set) return read_range(in, found.point, ignores_case, out);
   const bool has_letters = found.set.meets('A', 'Z') || found.set.meets('a', 'z');
   if (ignores_case && has_letters) {
@@ -220,7 +220,7 @@ void read_item(pattern_reader& in, bool ignores_case, class_builder& out) {
 
 }  // namespace
 
-escape read_escape(pattern_reader& in) {
+escape read_escape(pattern_reader& in, bool in_class) {
   if (in.at_end()) in.fail("a backslash at the end");
   const std::size_t begin = in.offset();
   const std::uint32_t c = in.next();
@@ -233,7 +233,7 @@ escape read_escape(pattern_reader& in) {
       return named_set(reference_set::decimal, c == 'D');
     case 'w':
     case 'W':
-      return named_set(reference_set::word, c == 'W');
+      return named_set(in_class ? reference_set::posix_word : reference_set::word, c == 'W');
     case 'h':
     case 'H':
       return hex_digits(c == 'H');
