@@ -39,9 +39,25 @@ class parser {
       folded_ = 0;
       choice.children.push_back(sequence(how, depth));
     }
-    if (choice.children.size() > 1) return choice;
-    pattern_node only = std::move(choice.children.front());
-    return only;
+    if (choice.children.size() == 1) {
+      pattern_node only = std::move(choice.children.front());
+      return only;
+    }
+    return is_single(choice) ? joined(choice) : choice;
+  }
+
+  // Whether each alternative is one character: then all of them are a set, and no choice is left.
+  static bool is_single(const pattern_node& choice) {
+    return std::ranges::all_of(choice.children, [](const pattern_node& child) {
+      return child.what == kind::sequence && child.children.size() == 1 &&
+             child.children.front().what == kind::characters;
+    });
+  }
+
+  pattern_node joined(const pattern_node& choice) {
+    code_point_set set;
+    for (const pattern_node& child : choice.children) set.add(sets_[child.children.front().set]);
+    return set_node(std::move(set));
   }
 
   pattern_node sequence(options how, std::size_t depth) {
