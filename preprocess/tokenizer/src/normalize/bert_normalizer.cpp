@@ -34,14 +34,15 @@ class lowercase_normalizer final : public normalizer {
 
   std::string_view normalize(std::string_view text, std::string& buffer) const override {
     if (text.find("\xC4\xB0") != std::string_view::npos) return with_dotted_i(text, buffer);
-    return change_characters(text, buffer, [this](std::uint32_t point) { return lower(point); });
+    return change_characters(text, buffer, ascii_,
+                             [this](std::uint32_t point) { return lower(point); });
   }
 
  private:
   static constexpr std::uint32_t dotted_i = 0x130;  // the one that becomes two characters
 
   std::uint32_t lower(std::uint32_t point) const noexcept {
-    if (point < 0x80) return point - 'A' < 26 ? point + ('a' - 'A') : point;
+    if (point < 0x80) return ascii_.of(static_cast<unsigned char>(point));
     return changing_.contains(point) ? lowercase_of(point) : point;
   }
 
@@ -60,23 +61,24 @@ class lowercase_normalizer final : public normalizer {
   }
 
   code_point_set changing_;
+  ascii_change ascii_{[](std::uint32_t c) { return c - 'A' < 26 ? c + ('a' - 'A') : c; }};
 };
 
-// clean_text, with handle_chinese_chars or without.
 class clean_normalizer final : public normalizer {
  public:
-  explicit clean_normalizer() = default;
-
   std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, [this](std::uint32_t point) -> std::uint32_t {
-      if (point - 0x21 < 0x5E) return point;
-      if (controls_.contains(point)) return dropped;
-      return class_of(point) == char_class::space ? ' ' : point;
-    });
+    return change_characters(text, buffer, ascii_,
+                             [this](std::uint32_t point) { return clean(point); });
   }
 
  private:
+  std::uint32_t clean(std::uint32_t point) const noexcept {
+    if (controls_.contains(point)) return dropped;
+    return class_of(point) == char_class::space ? ' ' : point;
+  }
+
   code_point_set controls_{reference_set::bert_control};
+  ascii_change ascii_{[this](std::uint32_t point) { return clean(point); }};
 };
 
 class chinese_normalizer final : public normalizer {
@@ -110,13 +112,14 @@ class chinese_normalizer final : public normalizer {
 class nonspacing_mark_normalizer final : public normalizer {
  public:
   std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, [this](std::uint32_t point) {
-      return point >= 0x80 && marks_.contains(point) ? dropped : point;
+    return change_characters(text, buffer, ascii_, [this](std::uint32_t point) {
+      return marks_.contains(point) ? dropped : point;
     });
   }
 
  private:
   code_point_set marks_{reference_set::bert_nonspacing_mark};
+  ascii_change ascii_{[](std::uint32_t point) { return point; }};
 };
 
 }  // namespace

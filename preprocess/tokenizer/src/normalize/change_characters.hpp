@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,26 +15,67 @@ namespace millrace::tokenizer::detail {
 /// What change_characters makes of a character that it drops; no code point.
 inline constexpr std::uint32_t dropped = 0xFFFFFFFF;
 
+/// What a change makes of the ASCII characters, so that it need not be asked for each.
+class ascii_change {
+ public:
+  static constexpr unsigned char gone = 0xFF;
+
+  template <class Change>
+  explicit ascii_change(const Change& change) {
+    for (std::uint32_t point = 0; point < to_.size(); ++point) {
+      const std::uint32_t value = change(point);
+      to_[point] = value == dropped ? gone : static_cast<unsigned char>(value);
+    }
+  }
+  /// What becomes of an ASCII character: another one, or `gone`.
+  unsigned char of(unsigned char c) const noexcept { return to_[c]; }
+
+ private:
+  std::array<unsigned char, 128> to_;
+};
+
 /// `text` with each character replaced by change(point), or without it: `text` itself where that
 /// changes nothing, else `buffer`, which is overwritten.
+///
+/// @param ascii  the change of ASCII characters, which stay ASCII
 template <class Change>
-std::string_view change_characters(std::string_view text, std::string& buffer, Change change) {
-  std::size_t copied = 0;
-  bool changed = false;
-  for (std::size_t at = 0; at < text.size();) {
+std::string_view change_characters(std::string_view text, std::string& buffer,
+                                   const ascii_change& ascii, const Change& change) {
+  const auto byte_at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  std::size_t at = 0;
+  while (at < text.size()) {  // as far as nothing changes
     const code_point point = code_point_at(text, at);
-    const std::uint32_t value = change(point.value);
-    if (value != point.value) {
-      if (!changed) buffer.clear();
-      changed = true;
-      buffer.append(text, copied, at - copied);
-      if (value != dropped) append_code_point(buffer, value);
-      copied = at + point.size_bytes;
-    }
+    const bool same = point.value < 0x80 ? ascii.of(byte_at(at)) == point.value
+                                         : change(point.value) == point.value;
+    if (!same) break;
     at += point.size_bytes;
   }
-  if (!changed) return text;
-  buffer.append(text, copied);
+  if (at == text.size()) return text;
+  buffer.assign(text, 0, at);
+  while (at < text.size()) {
+    // ASCII in place: room for all that is left is made, and what was not used is given back.
+    const std::size_t written = buffer.size();
+    const std::size_t run_begin = at;
+    while (at < text.size() && byte_at(at) < 0x80) ++at;
+    buffer.resize(written + (at - run_begin));
+    char* to = buffer.data() + written;
+    for (std::size_t i = run_begin; i < at; ++i) {
+      const unsigned char c = ascii.of(byte_at(i));
+      *to = static_cast<char>(c);
+      to += c != ascii_change::gone;
+    }
+    buffer.resize(static_cast<std::size_t>(to - buffer.data()));
+    while (at < text.size() && byte_at(at) >= 0x80) {
+      const code_point point = code_point_at(text, at);
+      const std::uint32_t value = change(point.value);
+      if (value == point.value) {
+        buffer.append(text, at, point.size_bytes);
+      } else if (value != dropped) {
+        append_code_point(buffer, value);
+      }
+      at += point.size_bytes;
+    }
+  }
   return buffer;
 }
 

@@ -51,13 +51,14 @@ class strip_normalizer final : public normalizer {
 class strip_accents_normalizer final : public normalizer {
  public:
   std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, [this](std::uint32_t point) {
-      return point >= 0x80 && marks_.contains(point) ? dropped : point;
+    return change_characters(text, buffer, ascii_, [this](std::uint32_t point) {
+      return marks_.contains(point) ? dropped : point;
     });
   }
 
  private:
   code_point_set marks_{reference_set::combining_mark};
+  ascii_change ascii_{[](std::uint32_t point) { return point; }};
 };
 
 std::uint32_t nmt_of(std::uint32_t point) noexcept {
@@ -90,8 +91,11 @@ std::uint32_t nmt_of(std::uint32_t point) noexcept {
 class nmt_normalizer final : public normalizer {
  public:
   std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, nmt_of);
+    return change_characters(text, buffer, ascii_, nmt_of);
   }
+
+ private:
+  ascii_change ascii_{nmt_of};
 };
 
 class byte_level_normalizer final : public normalizer {

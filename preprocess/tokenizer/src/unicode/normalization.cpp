@@ -71,20 +71,27 @@ void decompose(normal_form form, std::uint32_t point, std::vector<marked>& out) 
   for (std::uint32_t i = 0; i < found->count; ++i) push(out, decomposed_points[found->begin + i]);
 }
 
+void sort_marks(marked* begin, marked* end) {
+  const auto less = [](const marked& a, const marked& b) {
+    return a.combining_class < b.combining_class;
+  };
+  if (std::is_sorted(begin, end, less)) return;
+  constexpr std::ptrdiff_t few = 16;
+  if (end - begin > few) return std::stable_sort(begin, end, less);
+  for (marked* next = begin + 1; next < end; ++next) {
+    marked* const place = std::upper_bound(begin, next, *next, less);
+    std::rotate(place, next, next + 1);
+  }
+}
+
 // Marks between two starters in the order of their classes; equal ones keep theirs.
 void reorder(std::vector<marked>& points) {
+  marked* const all = points.data();
   for (std::size_t begin = 0; begin < points.size();) {
-    if (points[begin].combining_class == 0) {
-      ++begin;
-      continue;
-    }
-    std::size_t end = begin + 1;
+    std::size_t end = begin;
     while (end < points.size() && points[end].combining_class != 0) ++end;
-    std::stable_sort(
-        points.begin() + static_cast<std::ptrdiff_t>(begin),
-        points.begin() + static_cast<std::ptrdiff_t>(end),
-        [](const marked& a, const marked& b) { return a.combining_class < b.combining_class; });
-    begin = end;
+    if (end > begin + 1) sort_marks(all + begin, all + end);
+    begin = end + 1;
   }
 }
 
@@ -139,22 +146,25 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   return at;
 }
 
-// First bytes all of whose characters are stable in NFC: Latin (to U+02FF), Cyrillic (to U+047F),
-// ideographs and most Hangul syllables; and bytes inside of characters.
-constexpr bool may_be_unstable_in_nfc(unsigned char byte) noexcept {
-  return (byte >= 0xCC) & (static_cast<unsigned char>(byte - 0xD0) >= 2) &
-         (static_cast<unsigned char>(byte - 0xE4) >= 6) &
-         (static_cast<unsigned char>(byte - 0xEB) >= 2);
+// First bytes not all of whose characters are stable in NFC. Those of Latin (to U+02FF), Cyrillic
+// (to U+047F), ideographs and most Hangul syllables are, and so is what follows a first byte.
+// In signed bytes, which have comparisons in every vector unit: ASCII is what is not negative.
+constexpr signed char may_be_unstable_in_nfc(signed char byte) noexcept {
+  constexpr auto first = [](int value) { return static_cast<signed char>(value - 0x100); };
+  signed char odd = ((byte < 0) & (byte >= first(0xCC))) != 0 ? -1 : 0;
+  odd = ((byte == first(0xD0)) | (byte == first(0xD1))) != 0 ? 0 : odd;
+  odd = ((byte >= first(0xE4)) & (byte <= first(0xE9))) != 0 ? 0 : odd;
+  return ((byte == first(0xEB)) | (byte == first(0xEC))) != 0 ? 0 : odd;
 }
 
 std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
   constexpr std::size_t step = 64;
   std::size_t end = at;
   for (; text.size() - end >= step; end += step) {
-    unsigned char any = 0;
+    signed char any = 0;
     for (std::size_t i = 0; i < step; ++i) {
-      any |= static_cast<unsigned char>(
-          may_be_unstable_in_nfc(static_cast<unsigned char>(text[end + i])));
+      const auto byte = static_cast<signed char>(text[end + i]);
+      any = static_cast<signed char>(any | may_be_unstable_in_nfc(byte));
     }
     if (any != 0) break;
   }

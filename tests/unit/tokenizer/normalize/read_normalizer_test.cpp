@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "normalize/read_normalizer.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "normalize/json_component.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+std::string normal_of(const std::string& json, std::string_view text) {
+  simdjson::dom::parser parser;
+  std::string buffer;
+  return std::string(read_normalizer(parser.parse(json))->normalize(text, buffer));
+}
+
+std::string complaint(const std::string& json) {
+  simdjson::dom::parser parser;
+  try {
+    (void)read_normalizer(parser.parse(json));
+  } catch (const component_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(ReadNormalizer, HasNothingForNull) {
+  simdjson::dom::parser parser;
+  EXPECT_EQ(read_normalizer(parser.parse(std::string("null"))), nullptr);
+}
+
+TEST(ReadNormalizer, ReadsSequencesInSequences) {
+  EXPECT_EQ(normal_of(R"({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "_"},
+                      {"type": "Sequence", "normalizers": [{"type": "Replace",
+                        "pattern": {"String": " "}, "content": "_"}]},
+                      {"type": "Replace", "pattern": {"Regex": "_{2,}"}, "content": "-"},
+                      {"type": "Strip", "strip_left": true, "strip_right": true}]})",
+                      "a  b"),
+            "_a-b");
+}
+
+TEST(ReadNormalizer, StripsAccentsWhereItLowersCaseUnlessTold) {
+  const std::string begin = R"({"type": "BertNormalizer", "clean_text": true,
+                               "handle_chinese_chars": true, "lowercase": )";
+  EXPECT_EQ(normal_of(begin + "true}", "\u00C9"), "e");
+  EXPECT_EQ(normal_of(begin + R"(true, "strip_accents": null})", "\u00C9"), "e");
+  EXPECT_EQ(normal_of(begin + R"(true, "strip_accents": false})", "\u00C9"), "\u00E9");
+  EXPECT_EQ(normal_of(begin + "false}", "\u00C9"), "\u00C9");
+}
+
+TEST(ReadNormalizer, NamesWhatItRefusesAndWhere) {
+  using testing::HasSubstr;
+  EXPECT_THAT(complaint(R"({"type": "Sequence", "normalizers": [{"type": "NFC"},
+                            {"type": "Sequence", "normalizers": [{"type": "Shout"}]}]})"),
+              HasSubstr("normalizer.normalizers[1].normalizers[0].type: unknown normalizer "
+                        "'Shout'"));
+  EXPECT_THAT(complaint(R"({"type": "Strip", "strip_left": true})"),
+              HasSubstr("normalizer: Strip without the field 'strip_right'"));
+  EXPECT_THAT(complaint(R"({"type": "Strip", "strip_left": 1, "strip_right": true})"),
+              HasSubstr("normalizer.strip_left: is neither true nor false"));
+  EXPECT_THAT(complaint(R"({"type": "NFC", "form": 3})"), HasSubstr("field 'form'"));
+  EXPECT_THAT(complaint(R"({"type": "Prepend", "prepend": ""})"), HasSubstr("is empty"));
+  EXPECT_THAT(complaint(R"({"type": "Replace", "pattern": "a", "content": ""})"),
+              HasSubstr("normalizer.pattern: is no pattern"));
+  EXPECT_THAT(complaint(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})"),
+              HasSubstr("normalizer.pattern.Regex: a group without an end (at byte 0"));
+  EXPECT_THAT(complaint(R"({"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""})"),
+              HasSubstr("may match nothing"));
+  EXPECT_THAT(complaint(R"({"type": "Precompiled", "precompiled_charsmap": ""})"),
+              HasSubstr("'Precompiled' is not supported"));
+  EXPECT_THAT(complaint(R"({"prepend": "x"})"), HasSubstr("without the field 'type'"));
+  EXPECT_THAT(complaint("[]"), HasSubstr("normalizer: is no object"));
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
