@@ -113,8 +113,7 @@ class HuggingFaceTokensOfSmallCases : public testing::TestWithParam<small_cases>
 TEST_P(HuggingFaceTokensOfSmallCases, AreThoseOfTheReference) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
-  const auto tokenizer =
-      tokenizer_of(shared / "tokenizers" / GetParam().name / "tokenizer.json");
+  const auto tokenizer = tokenizer_of(shared / "tokenizers" / GetParam().name / "tokenizer.json");
   const auto encoder = tokenizer->make_encoder();
   const auto folder = shared / "golden/tokenizer_cases/kitoken";
   const auto texts = lines_of(read_text(folder / "small_input.txt"));
@@ -147,8 +146,7 @@ class HuggingFaceTokensOfMarkedCases : public testing::TestWithParam<small_cases
 TEST_P(HuggingFaceTokensOfMarkedCases, AreThoseOfTheReference) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
-  const auto tokenizer =
-      tokenizer_of(shared / "tokenizers" / GetParam().name / "tokenizer.json");
+  const auto tokenizer = tokenizer_of(shared / "tokenizers" / GetParam().name / "tokenizer.json");
   const auto encoder = tokenizer->make_encoder();
   const auto folder = shared / "golden/tokenizer_cases/llamacpp";
   const std::string name = GetParam().suffix;

@@ -63,9 +63,8 @@ __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
     const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(text + from + 1));
     const __m256i a_high = _mm256_and_si256(_mm256_srli_epi16(a, 4), half);
     const __m256i b_high = _mm256_and_si256(_mm256_srli_epi16(b, 4), half);
-    const __m256i in_a =
-        _mm256_and_si256(_mm256_shuffle_epi8(first_low, _mm256_and_si256(a, half)),
-                         _mm256_shuffle_epi8(first_high, a_high));
+    const __m256i in_a = _mm256_and_si256(_mm256_shuffle_epi8(first_low, _mm256_and_si256(a, half)),
+                                          _mm256_shuffle_epi8(first_high, a_high));
     const __m256i in_b =
         _mm256_and_si256(_mm256_shuffle_epi8(second_low, _mm256_and_si256(b, half)),
                          _mm256_shuffle_epi8(second_high, b_high));

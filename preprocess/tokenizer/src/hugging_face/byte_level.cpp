@@ -14,7 +14,9 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-bool occurs_in_utf8(unsigned byte) { return byte != 0xC0 && byte != 0xC1 && byte < 0xF5; }
+bool occurs_in_utf8(unsigned byte) {
+  return byte != 0xC0 && byte != 0xC1 && byte < 0xF5;
+}
 
 std::int32_t id_of_byte(const model_file& model, unsigned byte) {
   return model.index.find(spelling_of(std::string(1, static_cast<char>(byte))));

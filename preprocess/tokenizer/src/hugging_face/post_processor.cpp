@@ -61,7 +61,9 @@ std::int32_t id_of_pair(const json_value& processor, const char* key) {
   return result;
 }
 
-bool is_empty(const text_template& t) { return t.before.empty() && t.behind.empty(); }
+bool is_empty(const text_template& t) {
+  return t.before.empty() && t.behind.empty();
+}
 
 }  // namespace
 

@@ -61,8 +61,8 @@ void read_vocab(const json_value& vocab, model_file& file) {
   for (std::size_t i = 0; i < file.tokens.size(); ++i) {
     const listed_token& token = file.tokens[i];
     if (!file.index.add(token.text, token.id)) {
-      json_value(vocab, vocab.element(), i).fail("token " + in_quotes(token.text) +
-                                                 " is there twice");
+      json_value(vocab, vocab.element(), i)
+          .fail("token " + in_quotes(token.text) + " is there twice");
     }
   }
 }
@@ -176,8 +176,8 @@ void read_word_piece(const json_value& model, model_file& file) {
   file.unknown = unknown.string("unk_token");
   file.prefix = prefix.string("continuing_subword_prefix");
   const json_value longest = model.at("max_input_chars_per_word");
-  file.max_characters_per_word = static_cast<std::size_t>(
-      longest.integer("max_input_chars_per_word", std::int64_t{1} << 62));
+  file.max_characters_per_word =
+      static_cast<std::size_t>(longest.integer("max_input_chars_per_word", std::int64_t{1} << 62));
   read_vocab(model.at("vocab"), file);
 }
 

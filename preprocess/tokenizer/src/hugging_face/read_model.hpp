@@ -23,16 +23,16 @@ struct model_file {
   std::vector<listed_token> tokens;  ///< in the order of the file; ids are distinct
   token_index index;                 ///< of tokens, by text
 
-  std::string_view prefix;                     ///< "continuing_subword_prefix"
-  std::optional<std::string_view> unknown;     ///< "unk_token"
-  std::optional<std::int32_t> unknown_id;      ///< of it, if the vocabulary has it; "unk_id"
-  std::string_view suffix;                     ///< BPE: "end_of_word_suffix"
-  std::vector<merge_rule> merges;              ///< BPE, in order of rank
-  bool fuse_unknown = false;                   ///< BPE
-  bool byte_fallback = false;                  ///< BPE and Unigram
-  bool whole_words_first = false;              ///< BPE: "ignore_merges"
-  std::size_t max_characters_per_word = 0;     ///< WordPiece
-  std::vector<unigram_piece> pieces;           ///< Unigram
+  std::string_view prefix;                  ///< "continuing_subword_prefix"
+  std::optional<std::string_view> unknown;  ///< "unk_token"
+  std::optional<std::int32_t> unknown_id;   ///< of it, if the vocabulary has it; "unk_id"
+  std::string_view suffix;                  ///< BPE: "end_of_word_suffix"
+  std::vector<merge_rule> merges;           ///< BPE, in order of rank
+  bool fuse_unknown = false;                ///< BPE
+  bool byte_fallback = false;               ///< BPE and Unigram
+  bool whole_words_first = false;           ///< BPE: "ignore_merges"
+  std::size_t max_characters_per_word = 0;  ///< WordPiece
+  std::vector<unigram_piece> pieces;        ///< Unigram
 };
 
 /// Highest id that a file may give a token. Real ones are far below, and tables grow with it.

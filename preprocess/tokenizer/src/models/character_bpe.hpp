@@ -19,8 +19,8 @@ struct character_bpe_options {
   std::optional<std::int32_t> unknown;  ///< of characters without a token; else they vanish
   bool unknown_is_fault = false;        ///< or are a fault
   bool fuse_unknown = false;            ///< neighbours that are unknown are one unknown token
-  bool byte_fallback = false;           ///< unknown characters are byte tokens, if all of them exist
-  bool whole_words_first = false;       ///< a word that is a token is that token
+  bool byte_fallback = false;      ///< unknown characters are byte tokens, if all of them exist
+  bool whole_words_first = false;  ///< a word that is a token is that token
 };
 
 /// Byte-pair encoding that starts from characters, as Hugging Face's `BPE` does: each character,

@@ -56,9 +56,7 @@ class token_trie {
   static std::uint64_t key_of(node from, unsigned char byte) noexcept {
     return std::uint64_t{from} << 8 | byte;
   }
-  std::size_t home(std::uint64_t key) const noexcept {
-    return key * 0x9E3779B97F4A7C15U >> shift_;
-  }
+  std::size_t home(std::uint64_t key) const noexcept { return key * 0x9E3779B97F4A7C15U >> shift_; }
   void insert(std::uint64_t key, node to) noexcept;
 
   std::vector<node> first_;  // of the root, by byte
