@@ -90,13 +90,9 @@ std::string with_replacements(std::string_view bytes) {
     }
     // As far as some continuation would make a character of it.
     std::size_t cut = 1;
-    for (const std::string_view tail : {"\x80\x80", "\xBF\x80", "\x80", "\x90\x80"}) {
-      for (const std::size_t kept : {std::size_t{3}, std::size_t{2}}) {
-        const std::string whole = std::string(rest.substr(0, kept)).append(tail);
-        if (rest.size() >= kept && formats::utf8_sequence_bytes(whole) > kept) {
-          cut = std::max(cut, kept);
-        }
-      }
+    for (const std::size_t kept : {std::size_t{2}, std::size_t{3}}) {
+      const std::string whole = std::string(rest.substr(0, kept)).append("\x80\x80");
+      if (rest.size() >= kept && formats::utf8_sequence_bytes(whole) > kept) cut = kept;
     }
     text += replacement_character;
     at += cut;

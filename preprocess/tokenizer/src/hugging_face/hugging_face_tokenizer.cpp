@@ -72,7 +72,8 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
     std::string identity = identity_of(options) + name_of("file", text);
     try {
       // A folder without a config is one with an empty config.
-      eod = apply_config(file, config.empty() ? "{}" : std::string_view(config), map);
+      eod = apply_config(file, config.empty() ? "{}" : std::string_view(config), map,
+                         options.include_special_tokens);
       identity += name_of("config", config) + name_of("map", map);
     } catch (const format_error& e) {
       throw e.in(config_path);

@@ -16,6 +16,9 @@ namespace {
 constexpr std::array<const char*, 7> token_names = {
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
+constexpr std::array<std::string_view, 4> template_classes = {"Llama", "CodeLlama", "Gemma",
+                                                              "Cohere"};
+
 // A token that a control token's name stands for in the files of `transformers`.
 added_token plain(std::string content) {
   added_token token;
@@ -60,9 +63,12 @@ class folder_settings {
   void add_tokens() {
     std::vector<added_token> tokens = listed_tokens();
     const std::vector<added_token> there = file_->added().tokens();
+    const std::size_t listed = tokens.size();
+    // A content that is there already stays as it is; of one that is new the last flags count.
     const auto known = [&](const std::string& content) {
+      const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(listed);
       return std::ranges::find(there, content, &added_token::content) != there.end() ||
-             std::ranges::find(tokens, content, &added_token::content) != tokens.end();
+             std::ranges::find(tokens.begin(), end, content, &added_token::content) != end;
     };
     for (const char* name : token_names) {
       const auto named = named_.find(name);
@@ -92,19 +98,25 @@ class folder_settings {
     add(renamed);
   }
 
-  // add_bos_token and add_eos_token, where they are given, replace the file's template.
-  void set_template() {
-    simdjson::dom::element ignored;
-    const bool given = config_.element()["add_bos_token"].get(ignored) == simdjson::SUCCESS ||
-                       config_.element()["add_eos_token"].get(ignored) == simdjson::SUCCESS;
-    if (!given) return;
-    file_->around() = {};
-    const auto put = [&](const char* flag, const char* name, std::vector<std::int32_t>& ids) {
-      const auto id = config_.flag(flag, false) ? id_of(name) : std::nullopt;
+  // Classes that once made a template of add_bos_token and add_eos_token, and now take the file's:
+  // where the two differ, what a text begins with depends on the version of the reference.
+  void check_template() const {
+    const std::string_view name = config_.text("tokenizer_class").value_or("");
+    if (std::ranges::none_of(template_classes, [&](auto c) { return name.starts_with(c); })) return;
+    const auto expected = [&](const char* flag, bool otherwise, const char* token) {
+      std::vector<std::int32_t> ids;
+      const auto id = config_.flag(flag, otherwise) ? id_of(token) : std::nullopt;
       if (id) ids.push_back(*id);
+      return ids;
     };
-    put("add_bos_token", "bos_token", file_->around().before);
-    put("add_eos_token", "eos_token", file_->around().behind);
+    if (expected("add_bos_token", true, "bos_token") == file_->around().before &&
+        expected("add_eos_token", false, "eos_token") == file_->around().behind) {
+      return;
+    }
+    config_.fail("add_bos_token and add_eos_token (where they are not given: true and false) are "
+                 "not what the post_processor of tokenizer.json does; transformers before 5 goes "
+                 "by the first, later ones by the second. Make them agree, or leave special "
+                 "tokens out");
   }
 
   std::optional<std::int32_t> id_of(const char* name) const {
@@ -187,7 +199,7 @@ void check_contradictions(const json_value& config, const tokenizer_file& file) 
 }  // namespace
 
 std::optional<std::int32_t> apply_config(tokenizer_file& file, std::string_view config,
-                                         std::string_view map) {
+                                         std::string_view map, bool special_tokens_count) {
   const json_document document(config);
   const json_value root(document);
   refuse(root, "auto_map");
@@ -201,7 +213,7 @@ std::optional<std::int32_t> apply_config(tokenizer_file& file, std::string_view 
     settings.read_names(json_value(map_document));
   }
   settings.add_tokens();
-  settings.set_template();
+  if (special_tokens_count) settings.check_template();
   settings.share_names();
   return settings.id_of("eos_token");
 }
