@@ -7,55 +7,70 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
-#include <millrace/io/file_mapping.hpp>
 
 #include "composed/composed_tokenizer.hpp"
+#include "hugging_face/text_file.hpp"
 #include "hugging_face/tokenizer_file.hpp"
-#include "unicode/unicode_classes.hpp"
+#include "hugging_face/tokenizer_folder.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Real files have a few megabytes; what is larger was given by mistake, and reading it would take
-// many times its size.
-constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
+const std::string type = "type HuggingFaceTokenizer\n";
 
-std::string_view text_of(const io::file_mapping& file) {
-  const auto bytes = file.bytes();
-  if (bytes.size() > max_file_bytes) {
-    throw format_error(max_file_bytes, "the file is too large for a tokenizer's");
-  }
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+// The text of a file that may be absent: then none.
+std::string text_if_there(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return {};
+  return with_text_of(path, [](std::string_view text) { return std::string(text); });
 }
 
-std::string identity_of(const hugging_face_options& options) {
-  return std::string("type HuggingFaceTokenizer\n") + "include_special_tokens " +
-         (options.include_special_tokens ? "yes" : "no") + "\nin_text " +
-         std::to_string(static_cast<int>(options.in_text)) + "\nunicode " + unicode_version + "\n";
+std::string name_of(const char* file, std::string_view text) {
+  return std::string(file) + " " + formats::sha256_hex(text) + "\n";
+}
+
+std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
+                                          const hugging_face_options& options) {
+  const std::filesystem::path config_path = folder / "tokenizer_config.json";
+  if (!std::filesystem::exists(folder / "tokenizer.json")) {
+    throw config_error(folder.string() + ": there is no tokenizer.json in the folder");
+  }
+  const std::string config = text_if_there(config_path);
+  const std::string map = text_if_there(folder / "special_tokens_map.json");
+  return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
+    tokenizer_file file(text);
+    std::optional<std::int32_t> eod;
+    std::string identity = type + identity_of(options) + name_of("file", text);
+    try {
+      // A folder without a config is one with an empty config.
+      eod = apply_config(file, config.empty() ? "{}" : std::string_view(config), map,
+                         options.include_special_tokens);
+      identity += name_of("config", config) + name_of("map", map);
+    } catch (const format_error& e) {
+      throw e.in(config_path);
+    }
+    tokenizer_parts parts = file.make_parts(options);
+    parts.eod = eod;
+    parts.fingerprint = formats::sha256_hex(identity);
+    return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
+  });
 }
 
 std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
                                         const hugging_face_options& options) {
-  const io::file_mapping mapping(path);
-  try {
-    const std::string_view text = text_of(mapping);
+  return with_text_of(path, [&](std::string_view text) {
     tokenizer_file file(text);
     tokenizer_parts parts = file.make_parts(options);
-    parts.fingerprint =
-        formats::sha256_hex(identity_of(options) + "file " + formats::sha256_hex(text) + "\n");
-    return std::make_unique<composed_tokenizer>(std::move(parts));
-  } catch (const format_error& e) {
-    throw e.in(path);
-  } catch (const config_error& e) {
-    throw config_error(path.string() + ": " + e.what());
-  }
+    parts.fingerprint = formats::sha256_hex(type + identity_of(options) + name_of("file", text));
+    return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
+  });
 }
 
 }  // namespace
 
 std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::path& file_or_folder,
                                                        const hugging_face_options& options) {
-  return make_of_file(file_or_folder, options);
+  return std::filesystem::is_directory(file_or_folder) ? make_of_folder(file_or_folder, options)
+                                                       : make_of_file(file_or_folder, options);
 }
 
 }  // namespace millrace::tokenizer::detail

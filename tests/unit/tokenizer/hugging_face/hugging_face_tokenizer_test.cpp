@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/hugging_face_tokenizer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/error.hpp>
+
+#include "hugging_face/bert_word_piece.hpp"
+#include "support/encode.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using ids_list = std::vector<std::int32_t>;
+using test::encode;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr std::string_view word_level =
+    R"("model":{"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1,"b":2}})";
+constexpr std::string_view white_space = R"("pre_tokenizer":{"type":"WhitespaceSplit"},)";
+
+std::string added(std::string_view content, std::string_view flags = "") {
+  std::string token = R"({"id":9,"content":")" + std::string(content) + R"(")";
+  for (const std::string_view flag : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
+    const bool set = flags.find(flag) != std::string_view::npos;
+    token += ",\"" + std::string(flag) + "\":" + (set ? "true" : "false");
+  }
+  return token + "}";
+}
+
+class HuggingFaceTokenizer : public testing::Test {
+ protected:
+  std::unique_ptr<tokenizer> make(std::string_view json, const hugging_face_options& options = {}) {
+    test::write_text(folder_ / "tokenizer.json", json);
+    return make_hugging_face_tokenizer(folder_ / "tokenizer.json", options);
+  }
+  // Of the folder, with a config.
+  std::unique_ptr<tokenizer> make_folder(std::string_view json, std::string_view config,
+                                         const hugging_face_options& options = {}) {
+    test::write_text(folder_ / "tokenizer.json", json);
+    test::write_text(folder_ / "tokenizer_config.json", config);
+    return make_hugging_face_tokenizer(folder_.path(), options);
+  }
+  // That `json` is refused, with these words, at the place where `at` is in it.
+  void expect_refused(const std::string& json, const std::string& problem, std::string_view at) {
+    SCOPED_TRACE(json);
+    const std::string where = "(at byte " + std::to_string(json.find(at)) + ")";
+    EXPECT_THAT([&] { (void)make(json); },
+                ThrowsMessage<format_error>(testing::AllOf(HasSubstr("tokenizer.json: "),
+                                                           HasSubstr(problem), HasSubstr(where))));
+  }
+
+  test::temp_folder folder_;
+};
+
+std::string json_of(std::string_view model, std::string_view more = "") {
+  return "{" + std::string(more) + std::string(model) + "}";
+}
+
+TEST_F(HuggingFaceTokenizer, EncodesAndDecodesBothWays) {
+  const auto t = make(json_of(word_level, white_space));
+  EXPECT_EQ(encode(*t, "a b  x"), (ids_list{1, 2, 0}));
+  EXPECT_EQ(encode(*t, ""), ids_list{});
+  EXPECT_EQ(t->decode(std::vector<std::int64_t>{1, 2, 77}), "a b \xEF\xBF\xBD");
+  EXPECT_EQ(t->vocab_size(), 3);
+  EXPECT_EQ(t->eod(), std::nullopt);
+}
+
+// As there: the next id behind the model's tokens, whatever the file says it is.
+TEST_F(HuggingFaceTokenizer, GivesAddedTokensTheNextIds) {
+  const auto t =
+      make(json_of(word_level, std::string(white_space) + R"("added_tokens":[)" + added("<x>") +
+                                   "," + added("b") + "," + added("<y>") + "],"));
+  EXPECT_EQ(encode(*t, "a<y><x>b"), (ids_list{1, 4, 3, 2}));
+  EXPECT_EQ(t->vocab_size(), 5);
+}
+
+TEST_F(HuggingFaceTokenizer, LooksForNormalizedTokensInNormalizedText) {
+  const auto t = make(json_of(
+      word_level, std::string(white_space) + R"("normalizer":{"type":"Lowercase"},)" +
+                      R"("added_tokens":[)" + added("XY", "normalized") + "," + added("Z") + "],"));
+  EXPECT_EQ(encode(*t, "xY XY z Z A"), (ids_list{3, 3, 0, 4, 1}));
+}
+
+TEST_F(HuggingFaceTokenizer, DoesWithSpecialTokensInTextsWhatTheOptionSays) {
+  const std::string json =
+      json_of(word_level, std::string(white_space) + R"("added_tokens":[)" +
+                              added("<x>", "special") + "," + added("<y>") + "],");
+  const auto allow = make(json);
+  EXPECT_EQ(encode(*allow, "a <x> <y>"), (ids_list{1, 3, 4}));
+  const auto encoder = make(json, {.in_text = special_tokens_in_text::encode_as_text});
+  EXPECT_EQ(encode(*encoder, "a <x> <y>"), (ids_list{1, 0, 4}));
+  const auto refuses = make(json, {.in_text = special_tokens_in_text::error});
+  EXPECT_EQ(encode(*refuses, "a <y>"), (ids_list{1, 4}));
+  id_buffer ids;
+  const auto fault = refuses->make_encoder()->encode("a <x>", ids);
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->offset_bytes, 2U);
+  EXPECT_EQ(fault->what, "the special token '<x>' in the text");
+}
+
+TEST_F(HuggingFaceTokenizer, PutsTheTemplateAroundTexts) {
+  const std::string json = json_of(
+      word_level, std::string(white_space) +
+                      R"("post_processor":{"type":"BertProcessing","cls":["c",1],"sep":["s",2]},)");
+  EXPECT_EQ(encode(*make(json), "b"), (ids_list{1, 2, 2}));
+  EXPECT_EQ(encode(*make(json), ""), (ids_list{1, 2}));
+  EXPECT_EQ(encode(*make(json, {.include_special_tokens = false}), "b"), ids_list{2});
+}
+
+TEST_F(HuggingFaceTokenizer, TruncatesAndPadsNothing) {
+  const auto t = make(json_of(
+      word_level, std::string(white_space) +
+                      R"("truncation":{"max_length":1,"strategy":"LongestFirst","stride":0},)" +
+                      R"("padding":{"strategy":{"Fixed":9},"pad_id":0,"pad_token":"?"},)"));
+  EXPECT_EQ(encode(*t, "a b"), (ids_list{1, 2}));
+}
+
+TEST_F(HuggingFaceTokenizer, RefusesWhatContradictsItself) {
+  const auto model = [](const std::string& entries) {
+    return R"({"model":{"type":"BPE",)" + entries + "}}";
+  };
+  expect_refused(model(R"("vocab":{"a":0,"a":1},"merges":[])"), "token 'a' is there twice",
+                 "\"a\":1");
+  expect_refused(model(R"("vocab":{"a":0,"b":0},"merges":[])"), "the id 0 is there twice",
+                 "\"b\":0");
+  expect_refused(model(R"("vocab":{"a":-1},"merges":[])"), "not an integer of 0..", "\"a\"");
+  expect_refused(model(R"("vocab":{"a":0},"merges":["a b"])"),
+                 "right part 'b' is not in the vocabulary", "\"a b\"");
+  expect_refused(model(R"("vocab":{"a":0,"b":1},"merges":[["a","b"]])"),
+                 "merged token 'ab' is not in the vocabulary", "[\"a\",\"b\"]");
+  expect_refused(model(R"("vocab":{"a":0},"merges":["a"])"), "expected two tokens", "\"a\"]");
+  expect_refused(model(R"("dropout":0.1,"vocab":{},"merges":[])"), "dropout", "\"dropout\"");
+  expect_refused(R"({"model":{"type":"Other"}})", "the model type 'Other'", "\"type\"");
+  expect_refused(R"({"version":"2.0","model":{}})", "version '2.0'", "\"version\"");
+  expect_refused(R"({"model":[1,]})", "not JSON", "]}");
+}
+
+TEST_F(HuggingFaceTokenizer, NamesTheComponentItCannotHonour) {
+  expect_refused(json_of(word_level, R"("normalizer":{"type":"Sequence","normalizers":[)"
+                                     R"({"type":"NFC"},{"type":"Strange"}]},)"),
+                 "Strange", "\"type\":\"Strange\"");
+  expect_refused(json_of(word_level, R"("post_processor":{"type":"Strange"},)"), "Strange",
+                 "\"type\":\"Strange\"");
+}
+
+// A byte without a token would drop out of texts and nobody would know.
+TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
+  EXPECT_THAT(
+      [&] {
+        (void)make(R"({"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,)"
+                   R"("trim_offsets":true,"use_regex":true},)"
+                   R"("model":{"type":"BPE","vocab":{"a":0},"merges":[]}})");
+      },
+      ThrowsMessage<format_error>(HasSubstr("no token for byte 0 alone")));
+}
+
+TEST_F(HuggingFaceTokenizer, TakesTheEodOfItsFolder) {
+  const std::string json = json_of(word_level, white_space);
+  const auto eos = make_folder(json, R"({"eos_token":"</s>","sep_token":"b"})");
+  EXPECT_EQ(eos->eod(), 3);
+  EXPECT_EQ(eos->vocab_size(), 4);
+  EXPECT_EQ(encode(*eos, "a</s>b"), (ids_list{1, 3, 2}));
+  EXPECT_EQ(make_folder(json, R"({"sep_token":"b"})")->eod(), 2);
+  EXPECT_EQ(make_folder(json, R"({})")->eod(), std::nullopt);
+}
+
+TEST_F(HuggingFaceTokenizer, AddsTheTokensOfItsFolder) {
+  const std::string json = json_of(word_level, white_space);
+  const auto t = make_folder(
+      json, R"({"added_tokens_decoder":{"10":{"content":"<x>","lstrip":true,"special":true},)"
+            R"("3":{"content":"<y>"}},"extra_special_tokens":["<z>"]})");
+  EXPECT_EQ(encode(*t, "a <x><y><z>"), (ids_list{1, 4, 3, 5}));
+}
+
+TEST_F(HuggingFaceTokenizer, RefusesFoldersThatSayTwoThings) {
+  const std::string json = json_of(word_level, white_space);
+  EXPECT_THAT([&] { (void)make_folder(json, R"({"auto_map":{}})"); },
+              ThrowsMessage<format_error>(HasSubstr("auto_map is not honoured")));
+  const std::string llama = R"({"tokenizer_class":"LlamaTokenizerFast","bos_token":"a"})";
+  EXPECT_THAT([&] { (void)make_folder(json, llama); },
+              ThrowsMessage<format_error>(HasSubstr("add_bos_token")));
+  EXPECT_EQ(encode(*make_folder(json, llama, {.include_special_tokens = false}), "a"), ids_list{1});
+  std::filesystem::remove(folder_ / "tokenizer.json");
+  EXPECT_THAT([&] { (void)make_hugging_face_tokenizer(folder_.path(), {}); },
+              ThrowsMessage<config_error>(HasSubstr("no tokenizer.json")));
+}
+
+TEST_F(HuggingFaceTokenizer, FingerprintsFilesAndOptions) {
+  const std::string json = json_of(word_level, white_space);
+  const std::string plain = make(json)->fingerprint();
+  EXPECT_EQ(make(json)->fingerprint(), plain);
+  EXPECT_NE(make(json + " ")->fingerprint(), plain);
+  EXPECT_NE(make(json, {.include_special_tokens = false})->fingerprint(), plain);
+  EXPECT_NE(make_folder(json, "{}")->fingerprint(), make_folder(json, "{ }")->fingerprint());
+}
+
+TEST_F(HuggingFaceTokenizer, OfAVocabularyOfBertIsMegatrons) {
+  test::write_text(folder_ / "vocab.txt",
+                   "[PAD]\n[UNK]\r\n[CLS]\n[SEP]\n[MASK]\nab\n##c\nab\xC3\xA9");
+  const auto cased = make_bert_word_piece_tokenizer(folder_ / "vocab.txt", false);
+  EXPECT_EQ(encode(*cased, "abc Ab [MASK]<extra_id_7>"), (ids_list{2, 5, 6, 1, 4, 15, 3}));
+  EXPECT_EQ(cased->vocab_size(), 108);
+  EXPECT_EQ(cased->eod(), 3);
+  const auto lower = make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true);
+  EXPECT_EQ(encode(*lower, "AB\xC3\x87"), (ids_list{2, 5, 6, 3}));
+  EXPECT_NE(lower->fingerprint(), cased->fingerprint());
+
+  test::write_text(folder_ / "vocab.txt", "[UNK]\na\na\n");
+  EXPECT_THAT(
+      [&] { (void)make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true); },
+      ThrowsMessage<format_error>(HasSubstr("line 3: token 'a' is there twice (at byte 8)")));
+  test::write_text(folder_ / "vocab.txt", "[UNK]\na\n");
+  EXPECT_THAT([&] { (void)make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true); },
+              ThrowsMessage<format_error>(HasSubstr("lacks [SEP]")));
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail

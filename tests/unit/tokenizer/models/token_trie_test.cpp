@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/token_trie.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+
+#include "models/token_index.hpp"
+#include "support/seed.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+TEST(TokenTrie, AgreesWithAMap) {
+  std::mt19937_64 random(test::seed(1));
+  std::map<std::string, std::int32_t> known;
+  token_trie trie;
+  token_index index(20000);
+  const auto word_of = [&] {
+    std::string word(1 + random() % 6, '\0');
+    for (char& c : word) c = static_cast<char>(random() % 5 * 60);
+    return word;
+  };
+  for (std::int32_t id = 0; id < 20000; ++id) {
+    const std::string word = word_of();
+    trie.add(word, id);
+    const auto there = known.find(word);
+    EXPECT_EQ(index.add(known.insert_or_assign(word, id).first->first, id), there == known.end());
+  }
+  for (int i = 0; i < 20000; ++i) {
+    const std::string word = word_of();
+    const auto node = trie.walk(token_trie::root, word);
+    const auto expected = known.find(word);
+    const auto found = node == token_trie::nowhere ? token_trie::none : trie.token(node);
+    ASSERT_EQ(found, expected == known.end() ? token_trie::none : expected->second);
+    ASSERT_EQ(index.find(word) == token_index::none, expected == known.end());
+  }
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
