@@ -180,7 +180,7 @@ TEST_F(TiktokenTokenizer, SaysWhichOptionsMegatronWouldRefuse) {
   EXPECT_TRUE(fault_of(options).starts_with("--tiktoken-num-special-tokens 266: expected 7..265"));
   options = megatron_options({});
   options.vocab_size = 1;
-  EXPECT_EQ(fault_of(options), "--vocab-size 1: expected 2..16777216");
+  EXPECT_EQ(fault_of(options), "--vocab-size 1: expected 2..4194304");
   options = megatron_options({});
   options.vocab_size.reset();
   EXPECT_TRUE(fault_of(options).find("fewer than the 131062 that") != std::string::npos)
