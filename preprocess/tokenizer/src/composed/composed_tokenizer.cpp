@@ -45,20 +45,25 @@ class composed_encoder final : public encoder {
       if (auto fault = encode_between(text, begin, found->begin, at_start, ids, encode)) {
         return fault;
       }
-      if (found->special) {
-        if (parts_->special_tokens_are_faults) {
-          return encode_fault{found->begin,
-                              "the special token " +
-                                  in_quotes(text.substr(found->begin, found->end - found->begin)) +
-                                  " in the text"};
+      // White space that the token before has taken may leave nothing of this one.
+      if (found->begin < found->end) {
+        if (found->special) {
+          if (parts_->special_tokens_are_faults) return special_token_fault(text, *found);
+          ++special_tokens_;
         }
-        ++special_tokens_;
+        ids.push_back(found->id);
       }
-      ids.push_back(found->id);
       begin = found->end;
       search = found->search_from;
     }
     return encode_between(text, begin, text.size(), at_start, ids, encode);
+  }
+
+  static encode_fault special_token_fault(std::string_view text,
+                                          const added_token_finder::match& found) {
+    return {found.begin, "the special token " +
+                             in_quotes(text.substr(found.begin, found.end - found.begin)) +
+                             " in the text"};
   }
 
   template <class Encode>
