@@ -80,7 +80,7 @@ def train(rng, sentencepiece):
         treat_whitespace_as_suffix=rng.random() < 0.2, split_by_whitespace=rng.random() < 0.7,
         allow_whitespace_only_pieces=rng.random() < 0.5, split_digits=rng.random() < 0.3,
         split_by_unicode_script=rng.random() < 0.5, split_by_number=rng.random() < 0.5,
-        character_coverage=rng.choice((0.8, 0.98, 1.0)), user_defined_symbols=sorted(symbols - {""}),
+        character_coverage=rng.choice((0.98, 0.99, 1.0)), user_defined_symbols=sorted(symbols - {""}),
         control_symbols=rng.choice(([], ["<c>"], ["<c>", "a<c>"])),
         normalization_rule_name=rng.choice(("identity", "identity", "nmt_nfkc", "nmt_nfkc_cf", "nfkc", "nfkc_cf")),
         eos_id=rng.choice((2, 2, -1)), num_threads=1, minloglevel=3, train_extremely_large_corpus=False)
@@ -104,6 +104,14 @@ def edit(rng, data, proto_class):
         factor = rng.choice((-1.0, 50.0, 3000.0, 90000.0))
         for piece in plain:
             piece.score *= factor
+    if rng.random() < 0.3 and plain:  # paths that differ by less than the rounding of a long line's sum
+        scores = {p.piece: p.score for p in plain}
+        for piece in plain:
+            at = rng.randrange(1, len(piece.piece)) if len(piece.piece) > 1 else 0
+            if at and piece.piece[:at] in scores and piece.piece[at:] in scores:
+                piece.score = (scores[piece.piece[:at]] + scores[piece.piece[at:]]
+                               + rng.choice((-1, 1)) * 10 ** rng.uniform(-8, -1))
+                scores[piece.piece] = piece.score
     if rng.random() < 0.3 and plain:
         share = rng.random() * 0.6
         for piece in plain:

@@ -127,9 +127,16 @@ class unigram_encoder final : public section_encoder {
       after_unknown_ = false;
       return;
     }
-    const auto path = search(text, ids);
-    if (known != nullptr) return;
-    typename std::remove_cvref_t<decltype(*known)> value;
+    search(text, ids);
+    if (known == nullptr) learn(cache, key, text);
+  }
+
+  template <class Cache, class Key>
+  void learn(Cache& cache, const Key& key, std::string_view text) {
+    typename std::remove_cvref_t<decltype(*cache.find(key))> value;
+    // Not the path that was found just now: the score before it may have been beyond the limit.
+    float score = 0;
+    const auto path = lattice_.best_path(text, score);
     if (path.size() > value.ids.size()) return;
     value.ids.fill(-1);
     for (std::size_t i = 0; i < path.size(); ++i) {
@@ -140,7 +147,7 @@ class unigram_encoder final : public section_encoder {
     cache.put(key, value);
   }
 
-  std::span<const path_piece> search(std::string_view text, id_buffer& ids) {
+  void search(std::string_view text, id_buffer& ids) {
     const auto path = lattice_.best_path(text, score_);
     for (std::size_t i = 0; i < path.size(); ++i) {
       const std::int32_t id = path[i].id;
@@ -154,7 +161,6 @@ class unigram_encoder final : public section_encoder {
         ids.push_back(id);
       }
     }
-    return path;
   }
 
   void add_bytes(std::string_view character, id_buffer& ids) {
