@@ -26,6 +26,9 @@ template <cl100k_rules Rules>
 struct cl100k_group {
   static constexpr cl100k_rules rules = Rules;
   static constexpr unsigned used_kinds = word_kinds | kind::newline;
+  static constexpr contraction_case contractions =
+      Rules.contractions ? contraction_case::either : contraction_case::none;
+  static constexpr bool uses_slash = false;
 
   /// With marks_are_letters a mark is a letter in everything: that the prefix may be a mark as well
   /// changes nothing, for a mark before letters is part of their run anyway.

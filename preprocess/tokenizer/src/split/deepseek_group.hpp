@@ -23,6 +23,8 @@ struct deepseek_group {
   static constexpr unsigned symbol = kind::upper;  ///< \p{P} or \p{S}
   static constexpr unsigned cjk = kind::lower;     ///< in the ranges of the second split
   static constexpr unsigned used_kinds = word_kinds | kind::newline | symbol | cjk;
+  static constexpr contraction_case contractions = contraction_case::none;
+  static constexpr bool uses_slash = false;
 
   /// At most one of number, space, letter and symbol; cjk besides, and newline with space.
   ///

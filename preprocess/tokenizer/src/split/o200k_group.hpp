@@ -29,6 +29,9 @@ struct o200k_group {
   static constexpr o200k_rules rules = Rules;
   static constexpr unsigned used_kinds = word_kinds | kind::newline | kind::upper | kind::lower |
                                          kind::mark | (Rules.han_apart ? kind::han : 0U);
+  static constexpr contraction_case contractions =
+      Rules.contractions ? contraction_case::either : contraction_case::none;
+  static constexpr bool uses_slash = Rules.slash_in_tail;
 
   static unsigned kinds(std::uint32_t point) noexcept { return flags_of(point) & 0xFF; }
 

@@ -19,6 +19,8 @@ template <bool NumbersApart>
 struct r50k_group {
   static constexpr bool numbers_apart = NumbersApart;
   static constexpr unsigned used_kinds = word_kinds;
+  static constexpr contraction_case contractions = contraction_case::lower;
+  static constexpr bool uses_slash = false;
 
   static unsigned kinds(std::uint32_t point) noexcept { return flags_of(point) & 0xFF; }
 

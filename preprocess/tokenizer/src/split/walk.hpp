@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "unicode/unicode_classes.hpp"
@@ -22,6 +23,9 @@ struct walked_char {
   unsigned kinds;
   std::size_t size_bytes;
 };
+
+/// Which contractions a pattern knows.
+enum class contraction_case : std::uint8_t { none, lower, either };
 
 /// @pre at < text.size()
 template <class Group>

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "split/windowed_splitter.hpp"
+#include "split/windowed_splitters.hpp"
+#include "split/with_family.hpp"
+
+// Functions say themselves what they are compiled for: with flags for the whole file, an inline
+// function of some header could come out of it in instructions that other machines lack.
+namespace millrace::tokenizer::detail {
+namespace {
+
+using byte_table = std::array<std::uint8_t, 128>;
+
+/// What each letter is to a contraction.
+struct contraction_letter {
+  static constexpr std::uint8_t alone = 1;     // s t d m
+  static constexpr std::uint8_t before_e = 2;  // r v
+  static constexpr std::uint8_t e = 4;
+  static constexpr std::uint8_t l = 8;
+};
+
+constexpr byte_table contraction_letters(bool upper_too) {
+  byte_table letters{};
+  const auto add = [&](std::string_view some, std::uint8_t what) {
+    for (const char c : some) {
+      letters[static_cast<unsigned char>(c)] = what;
+      if (upper_too) letters[static_cast<unsigned char>(c - 0x20)] = what;
+    }
+  };
+  add("stdm", contraction_letter::alone);
+  add("rv", contraction_letter::before_e);
+  add("e", contraction_letter::e);
+  add("l", contraction_letter::l);
+  return letters;
+}
+
+template <bool UpperToo>
+alignas(64) constexpr byte_table contraction_table = contraction_letters(UpperToo);
+
+alignas(64) constexpr std::array<std::uint8_t, 64> positions = [] {
+  std::array<std::uint8_t, 64> p{};
+  for (std::size_t i = 0; i < p.size(); ++i) p[i] = static_cast<std::uint8_t>(i);
+  return p;
+}();
+
+struct avx512 {
+  static constexpr std::size_t least_room = 24;
+
+  [[gnu::target("bmi2")]] static mask gather(mask bits, mask from) noexcept {
+    return _pext_u64(bits, from);
+  }
+  [[gnu::target("bmi2")]] static mask scatter(mask bits, mask to) noexcept {
+    return _pdep_u64(bits, to);
+  }
+
+  template <class Group>
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static read_window read(
+      std::string_view section, std::size_t at, const kind_tables& tables) noexcept {
+    const char* begin = section.data() + at;
+    const std::size_t left = section.size() - at;
+    const std::size_t number = left < 64 ? left : 64;
+    const __m512i bytes =
+        _mm512_maskz_loadu_epi8(_bzhi_u64(~mask{0}, static_cast<unsigned>(number)), begin);
+    __m512i kinds = look_up(bytes, tables.by_byte.data());
+    const mask wide = _mm512_movepi8_mask(bytes);
+
+    read_window result;
+    result.one_byte_each = wide == 0;
+    if (wide == 0) {
+      result.chars.valid = _bzhi_u64(~mask{0}, static_cast<unsigned>(number));
+      result.leads = result.chars.valid;
+      result.chars.at_end = left < 64;
+      set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
+      return result;
+    }
+    const __m512i top_two = _mm512_and_si512(bytes, _mm512_set1_epi8(static_cast<char>(0xC0)));
+    const mask continuation =
+        _mm512_cmpeq_epi8_mask(top_two, _mm512_set1_epi8(static_cast<char>(0x80)));
+    find_characters(result, begin, number, continuation, left < 64);
+    const __m512i wide_kinds = look_up(bytes, tables.by_byte.data() + 128);
+    kinds = _mm512_mask_mov_epi8(kinds, wide, wide_kinds);
+    const mask varied = _mm512_mask_cmpeq_epi8_mask(
+        result.leads & wide, kinds, _mm512_set1_epi8(static_cast<char>(kind_tables::varied)));
+    if (varied != 0) {
+      alignas(64) std::array<std::uint8_t, 64> each;
+      _mm512_store_si512(each.data(), kinds);
+      set_varied_kinds<Group>(each, section, at, varied);
+      kinds = _mm512_load_si512(each.data());
+    }
+    set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
+    gather_masks<avx512, Group>(result.chars, result.leads);
+    return result;
+  }
+
+  // Three stores always: their number seldom differs in text, so there is no branch to mispredict.
+  // Masked forms, with full masks: GCC 12 takes the plain ones' operands for uninitialized.
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write(
+      mask bits, std::size_t at, std::size_t* out) noexcept {
+    const __m512i packed = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(positions.data()));
+    const __m128i low = _mm512_maskz_extracti32x4_epi32(0xF, packed, 0);
+    write_eight(low, at, out);
+    write_eight(_mm_bsrli_si128(low, 8), at, out + 8);
+    write_eight(_mm512_maskz_extracti32x4_epi32(0xF, packed, 1), at, out + 16);
+    const auto number = static_cast<std::size_t>(_mm_popcnt_u64(bits));
+    if (number <= least_room) return;
+    alignas(64) std::array<std::uint8_t, 64> rest;
+    _mm512_store_si512(rest.data(), packed);
+    for (std::size_t i = least_room; i < number; i += 8) {
+      write_eight(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(rest.data() + i)), at, out + i);
+    }
+  }
+
+ private:
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write_eight(
+      __m128i eight, std::size_t at, std::size_t* out) noexcept {
+    const __m512i base = _mm512_set1_epi64(static_cast<long long>(at));
+    _mm512_storeu_si512(out, _mm512_add_epi64(base, _mm512_maskz_cvtepu8_epi64(0xFF, eight)));
+  }
+
+  // By the low seven bits of each byte.
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static __m512i look_up(
+      __m512i bytes, const std::uint8_t* table) noexcept {
+    return _mm512_permutex2var_epi8(_mm512_load_si512(table), bytes, _mm512_load_si512(table + 64));
+  }
+
+  template <class Group, unsigned Kind>
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static mask of_kind(
+      __m512i kinds, mask leads) noexcept {
+    if constexpr ((Group::used_kinds & Kind) == 0) return 0;
+    return _mm512_mask_test_epi8_mask(leads, kinds, _mm512_set1_epi8(static_cast<char>(Kind)));
+  }
+
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static mask equal(
+      __m512i bytes, char wanted) noexcept {
+    return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(wanted));
+  }
+
+  // Masks of bytes, set at those that begin a character.
+  template <class Group>
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(
+      window& w, __m512i bytes, __m512i kinds, mask leads, mask wide) noexcept {
+    w.letter = of_kind<Group, kind::letter>(kinds, leads);
+    w.number = of_kind<Group, kind::number>(kinds, leads);
+    w.space = of_kind<Group, kind::space>(kinds, leads);
+    w.newline = of_kind<Group, kind::newline>(kinds, leads);
+    w.upper = of_kind<Group, kind::upper>(kinds, leads);
+    w.lower = of_kind<Group, kind::lower>(kinds, leads);
+    w.mark = of_kind<Group, kind::mark>(kinds, leads);
+    w.han = of_kind<Group, kind::han>(kinds, leads);
+    w.ascii = leads & ~wide;
+    w.blank = equal(bytes, ' ');
+    w.slash = Group::uses_slash ? equal(bytes, '/') : 0;
+    w.apostrophe = w.contraction2 = w.contraction3 = 0;
+    if constexpr (Group::contractions != contraction_case::none)
+      set_contractions<Group>(w, bytes, wide);
+  }
+
+  template <class Group>
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void
+  set_contractions(window& w, __m512i bytes, mask wide) noexcept {
+    constexpr bool either = Group::contractions == contraction_case::either;
+    const __m512i letters = look_up(bytes, contraction_table<either>.data());
+    const mask alone = letter<contraction_letter::alone>(letters, ~wide);
+    const mask before_e = letter<contraction_letter::before_e>(letters, ~wide);
+    const mask e = letter<contraction_letter::e>(letters, ~wide);
+    const mask l = letter<contraction_letter::l>(letters, ~wide);
+    w.apostrophe = equal(bytes, '\'');
+    w.contraction2 = w.apostrophe & (alone >> 1);
+    w.contraction3 = w.apostrophe & (((before_e >> 1) & (e >> 2)) | ((l >> 1) & (l >> 2)));
+    if (either && wide != 0) {  // U+017F folds to s
+      w.contraction2 |= w.apostrophe & (equal(bytes, static_cast<char>(0xC5)) >> 1) &
+                        (equal(bytes, static_cast<char>(0xBF)) >> 2);
+    }
+  }
+
+  template <std::uint8_t Letter>
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static mask letter(
+      __m512i letters, mask ascii) noexcept {
+    return _mm512_mask_test_epi8_mask(ascii, letters, _mm512_set1_epi8(static_cast<char>(Letter)));
+  }
+};
+
+template <class Family>
+class avx512_splitter final : public word_splitter {
+ public:
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt"), gnu::flatten]] std::size_t
+  next_ends(std::string_view section, std::size_t begin,
+            std::span<std::size_t> ends) const noexcept override {
+    return windowed_ends<avx512, Family>(section, begin, ends, tables_);
+  }
+
+ private:
+  kind_tables tables_ = make_kind_tables<Family>();
+};
+
+}  // namespace
+
+std::unique_ptr<const word_splitter> make_avx512_splitter(pattern pattern) {
+  return make_for<avx512_splitter>(pattern);
+}
+
+}  // namespace millrace::tokenizer::detail
+
+#endif

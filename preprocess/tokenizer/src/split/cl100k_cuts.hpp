@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "split/cl100k_group.hpp"
+#include "split/window.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// cl100k_group::end for a whole window.
+template <class Isa, cl100k_rules Rules>
+[[gnu::always_inline]] inline cuts cuts_of(cl100k_group<Rules>, const window& w) noexcept {
+  const mask other = w.valid & ~(w.letter | w.number | w.space);
+  const mask plain = w.space & ~w.newline;
+  const mask other_starts = other & ~(other << 1) & ~(w.blank << 1);
+  mask starts = other_starts;
+  starts |= w.letter & ~((w.letter | plain | other_starts) << 1);  // unless a prefix has begun
+  starts |= number_starts(w.number, Rules.numbers_at_most);
+
+  const mask tail = flooded(w.newline, (other << 1) & w.newline);
+  starts |= space_starts<Isa>(w, tail, w.valid & ~w.space);
+  const mask final_run = last_run(w.space & ~tail, w.valid);
+
+  if (Rules.contractions) {
+    starts |= ((w.contraction2 & starts) << 2) | ((w.contraction3 & starts) << 3);
+  }
+  if (w.at_end) {
+    if (Rules.one_space_at_end) starts &= through_lowest(final_run);
+    return {starts, w.valid, true};
+  }
+  const mask apostrophes = Rules.contractions ? w.apostrophe & last_two(w.valid) : 0;
+  return {starts, w.valid & through_lowest(final_run | apostrophes), false};
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+
+#include "split/o200k_group.hpp"
+#include "split/window.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// `[\r\n/]*` behind punctuation, of which a slash may be a part as well.
+struct slash_tail {
+  mask tail;   ///< newlines and slashes that no punctuation of their own begins at
+  mask other;  ///< punctuation without those
+};
+
+[[gnu::always_inline]] inline slash_tail slash_tail_of(const window& w, mask other) noexcept {
+  const mask either = w.newline | w.slash;
+  // A run of both is a tail from where punctuation precedes or begins: take off what comes before.
+  const mask free = either & ~(w.slash | (other << 1));
+  const mask lead = flooded(free, free & ~(either << 1));
+  const mask taken = either & ~lead;
+  // Slashes that it begins with are punctuation still.
+  const mask head = flooded(w.slash & taken, w.slash & taken & ~(taken << 1));
+  return {taken & ~head, other & ~(taken & ~head)};
+}
+
+/// Where words begin inside a run of word characters: `[U]*[V]+|[U]+[V]*` again and again.
+template <class Isa>
+[[gnu::always_inline]] inline mask case_starts(mask words, mask upper, mask lower) noexcept {
+  const mask caseless = words & ~upper & ~lower;
+  const mask after_lower = lower << 1;
+  const mask after_both = (caseless + (after_lower & caseless)) & ~caseless;
+  mask starts = upper & (after_lower | after_both);
+  // Capitals that end the run stay behind its last caseless character.
+  const mask last_capitals = upper & (caseless << 1);
+  if (last_capitals != 0) starts |= followed_by<Isa>(upper, last_capitals, ~words);
+  return starts;
+}
+
+/// Glues contractions to the words before them, one to each.
+/// @return characters from which on nothing is decided, for the word after a contraction does not
+///         continue what is before it
+[[gnu::always_inline]] inline mask glue_contractions(const window& w, mask words, mask caseless,
+                                                     mask& starts) noexcept {
+  mask undecided = 0;
+  mask glued = 0;  // where the last one ends
+  for (mask left = (w.contraction2 | w.contraction3) & (words << 1); left != 0; left &= left - 1) {
+    const mask apostrophe = left & (0 - left);
+    if ((apostrophe & glued) != 0) continue;
+    glued = (apostrophe & w.contraction2) != 0 ? apostrophe << 2 : apostrophe << 3;
+    starts &= ~(glued - apostrophe);
+    starts |= glued;
+    undecided |= glued & caseless;
+  }
+  return undecided;
+}
+
+/// o200k_group::end for a whole window. Marks that do not follow a word, and Han that are no
+/// letters, are left to the walker: they can be several things at once.
+template <class Isa, o200k_rules Rules>
+[[gnu::always_inline]] inline cuts cuts_of(o200k_group<Rules>, const window& w) noexcept {
+  const mask letters = Rules.han_apart ? w.letter & ~w.han : w.letter;
+  const mask marks = w.mark & ~(Rules.han_apart ? w.han : 0);
+  const mask word_marks = flooded(marks, marks & (letters << 1));
+  mask undecided = (w.mark & ~word_marks) | (Rules.han_apart ? w.han & ~w.letter : 0);
+
+  const mask words = letters | word_marks;
+  const mask upper = w.upper & words;
+  const mask lower = w.lower & words;
+  const mask plain = w.space & ~w.newline;
+  mask other = w.valid & ~(w.letter | w.number | w.space | w.mark);
+  mask tail;
+  if (Rules.slash_in_tail && ((w.newline << 1) & w.slash) != 0) {
+    const slash_tail found = slash_tail_of(w, other);
+    tail = found.tail;
+    other = found.other;
+  } else {
+    tail = flooded(w.newline, (other << 1) & w.newline);
+  }
+
+  const mask other_starts = other & ~(other << 1) & ~(w.blank << 1);
+  mask starts = other_starts;
+  starts |= words & ~((words | plain | other_starts) << 1);  // unless a prefix has begun
+  starts |= case_starts<Isa>(words, upper, lower);
+  if (Rules.han_apart) starts |= w.han & ~(w.han << 1);
+  starts |= number_starts(w.number, Rules.numbers_at_most);
+  starts |= space_starts<Isa>(w, tail, w.valid & ~w.space);
+  if (Rules.contractions) {
+    undecided |= glue_contractions(w, words, words & ~upper & ~lower, starts);
+  }
+
+  mask decided = w.valid & below_lowest(undecided);
+  if (w.at_end) return {starts, decided, undecided == 0};
+  if (Rules.contractions) decided &= below_lowest(w.apostrophe & last_two(w.valid));
+  decided &= below_lowest(last_run(upper, w.valid) & ((words & ~upper & ~lower) << 1));
+  decided &= through_lowest(last_run(w.space & ~tail, w.valid));
+  return {starts, decided, false};
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "split/cl100k_cuts.hpp"
+#include "split/deepseek_cuts.hpp"
+#include "split/kind_tables.hpp"
+#include "split/o200k_cuts.hpp"
+#include "split/r50k_cuts.hpp"
+#include "split/window.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// A window as an instruction set reads it.
+struct read_window {
+  window chars;
+  mask leads;          ///< the bytes at which its characters begin
+  bool one_byte_each;  ///< so that characters are bytes
+};
+
+/// What is shared by all readers: the characters among the bytes that were loaded.
+///
+/// @param bytes         how many were loaded
+/// @param continuation  the bytes that continue a character
+/// @param section_ends  behind them
+[[gnu::always_inline]] inline void find_characters(read_window& read, const char* begin,
+                                                   std::size_t bytes, mask continuation,
+                                                   bool section_ends) noexcept {
+  mask leads = (~mask{0} >> (64 - bytes)) & ~continuation;
+  leads |= 1;  // whatever it is, so that texts that are not UTF-8 are cut as well
+  const int last = 63 - std::countl_zero(leads);
+  const auto byte = static_cast<unsigned char>(begin[last]);
+  const std::size_t size = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+  const bool whole = static_cast<std::size_t>(last) + size <= bytes;
+  if (!whole) leads &= ~(mask{1} << last);
+  const int count = std::popcount(leads);
+  read.leads = leads;
+  read.chars.valid = count == 0 ? 0 : ~mask{0} >> (64 - count);
+  read.chars.at_end = section_ends && whole;
+}
+
+/// Looks up, one by one, the characters whose first byte does not tell their kinds.
+template <class Group>
+[[gnu::always_inline]] inline void set_varied_kinds(std::array<std::uint8_t, 64>& each,
+                                                    std::string_view section, std::size_t at,
+                                                    mask varied) noexcept {
+  for (; varied != 0; varied &= varied - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(varied));
+    each[i] = static_cast<std::uint8_t>(Group::kinds(code_point_at(section, at + i).value));
+  }
+}
+
+/// From bits that stand for bytes to bits that stand for characters.
+template <class Isa, class Group>
+[[gnu::always_inline]] inline void gather_masks(window& w, mask leads) noexcept {
+  constexpr unsigned used = Group::used_kinds;
+  w.letter = Isa::gather(w.letter, leads);
+  w.number = Isa::gather(w.number, leads);
+  w.space = Isa::gather(w.space, leads);
+  if ((used & kind::newline) != 0) w.newline = Isa::gather(w.newline, leads);
+  if ((used & kind::upper) != 0) w.upper = Isa::gather(w.upper, leads);
+  if ((used & kind::lower) != 0) w.lower = Isa::gather(w.lower, leads);
+  if ((used & kind::mark) != 0) w.mark = Isa::gather(w.mark, leads);
+  if ((used & kind::han) != 0) w.han = Isa::gather(w.han, leads);
+  w.ascii = Isa::gather(w.ascii, leads);
+  w.blank = Isa::gather(w.blank, leads);
+  if (Group::uses_slash) w.slash = Isa::gather(w.slash, leads);
+  if (w.apostrophe == 0) return;
+  w.apostrophe = Isa::gather(w.apostrophe, leads);
+  w.contraction2 = Isa::gather(w.contraction2, leads);
+  w.contraction3 = Isa::gather(w.contraction3, leads);
+}
+
+template <class Group>
+[[gnu::noinline]] std::size_t walked_end(std::string_view section, std::size_t at) noexcept {
+  return Group::end(section, at);
+}
+
+/// Cuts a section a window at a time, and what a window leaves undecided with the walker.
+///
+/// Isa has
+///   read<Group>(section, at, tables) -> read_window
+///   write(bits, at, out): at + the position of each bit, in order; may write up to a multiple of
+///   8,
+///                         and always `least_room`
+///   gather(bits, mask), scatter(bits, mask): PEXT and PDEP
+///
+/// Inlined, with all of Isa, into a function that is compiled for the instruction set.
+template <class Isa, class Group>
+[[gnu::always_inline]] inline std::size_t windowed_ends(std::string_view section, std::size_t at,
+                                                        std::span<std::size_t> ends,
+                                                        const kind_tables& tables) noexcept {
+  std::size_t count = 0;
+  while (count < ends.size() && at < section.size()) {
+    const read_window read = Isa::template read<Group>(section, at, tables);
+    const cuts found = cuts_of<Isa>(Group{}, read.chars);
+    mask starts = found.starts & found.decided & ~mask{1};
+    if (starts == 0 && !found.finished) {
+      at = walked_end<Group>(section, at);
+      ends[count++] = at;
+      continue;
+    }
+    if (!read.one_byte_each) starts = Isa::scatter(starts, read.leads);
+    const auto number = static_cast<std::size_t>(std::popcount(starts));
+    const std::size_t room = ends.size() - count;
+    if (std::max(Isa::least_room, number + 8) > room) {
+      std::array<std::size_t, 72> some;
+      Isa::write(starts, at, some.data());
+      if (found.finished) some[number] = section.size();
+      const std::size_t taken = std::min(room, number + (found.finished ? 1 : 0));
+      std::copy_n(some.begin(), taken, ends.begin() + static_cast<std::ptrdiff_t>(count));
+      count += taken;
+      at = ends[count - 1];
+      continue;
+    }
+    Isa::write(starts, at, ends.data() + count);
+    count += number;
+    if (found.finished) {
+      ends[count++] = section.size();
+      return count;
+    }
+    at += 63 - static_cast<std::size_t>(std::countl_zero(starts));
+  }
+  return count;
+}
+
+}  // namespace millrace::tokenizer::detail
