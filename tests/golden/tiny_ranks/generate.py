@@ -27,6 +27,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 SPECIAL = "<|endoftext|>"
 NUM_SPECIAL = 20
+TELLING = [b"eT", b"nI", b"!\n", b"!\n/"]  # tokens that only one of v1 and v2 can give
 
 
 def byte_alphabet():
@@ -47,7 +48,7 @@ def rank_file(ranks):
 
 
 def vocab_json(all_tokens):
-    ordered = [bytes([byte]) for byte in range(256)] + [t for t in all_tokens if len(t) > 1]
+    ordered = [bytes([byte]) for byte in range(256)] + [t for t in all_tokens if len(t) > 1] + TELLING
     return json.dumps([{"rank": rank, "token_bytes": base64.b64encode(t).decode(),
                         "token_str": t.decode(errors="replace")}
                        for rank, t in enumerate(ordered)], indent=0).encode() + b"\n"
@@ -61,9 +62,11 @@ def cases(texts, encode):
 def files():
     ranks = {token: rank for rank, token in enumerate(tokens())}
     texts = [json.loads(line)["text"]
-             for line in (HERE.parent / "tiny_bpe/cases.jsonl").read_text().splitlines()]
+             for line in (HERE.parent / "tiny_bpe/cases.jsonl").read_bytes().split(b"\n") if line]
+    texts = [text for text in texts if len(text) <= 60][:300]
     texts += ["<s>a</s>", "<|endoftext|></s><SPECIAL_19><SPECIAL_20>", "<unk", "</s></s> <pad>\n",
-              "HTTPServer's CAMELCase don't 12345 \u00c9tat\u00c9 a/b\n/c"]
+              "HTTPServer's CAMELCase don't 12345 \u00c9tat\u00c9 a/b\n/c",
+              "theThe tHEthe heHEhe inIn iNin /\n/ !\n/!/\n erER"]
     encoding = tiktoken.Encoding("tiny", pat_str=R50K, mergeable_ranks=ranks,
                                  special_tokens={SPECIAL: len(ranks)})
     made = {"tiny.tiktoken": rank_file(ranks), "tiny.vocab.json": vocab_json(list(ranks)),
@@ -75,8 +78,9 @@ def files():
         path.write_bytes(made["tiny.vocab.json"])
         for pattern in ("v1", "v2"):
             megatron = TikTokenTokenizer(str(path), num_special_tokens=NUM_SPECIAL, pattern=pattern,
-                                         vocab_size=NUM_SPECIAL + len(ranks))
+                                         vocab_size=NUM_SPECIAL + len(ranks) + len(TELLING))
             made[f"cases_{pattern}.jsonl"] = cases(texts, megatron.text_to_ids)
+    assert made["cases_v1.jsonl"] != made["cases_v2.jsonl"]
     return made
 
 
