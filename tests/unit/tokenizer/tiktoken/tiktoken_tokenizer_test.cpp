@@ -234,6 +234,7 @@ TEST_F(TiktokenTokenizer, HasAFingerprintOfEverythingThatDecidesIds) {
   EXPECT_EQ(prints.size(), all.size());
 
   auto same = ranks;
+  same.tiktoken_pattern = "r50k_base";
   same.in_text = special_tokens_in_text::encode_as_text;  // which is what it does anyway
   EXPECT_EQ(make_tiktoken_tokenizer(same)->fingerprint(),
             make_tiktoken_tokenizer(ranks)->fingerprint());
