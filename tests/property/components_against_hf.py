@@ -59,6 +59,58 @@ def literal(rng):
     return "".join(rng.choice(PLAIN + ODD[:60]) for _ in range(rng.choice((1, 1, 1, 2))))
 
 
+WS = r"\s+(?!\S)|\s+"
+NLWS = r"\s*[\r\n]+|" + WS
+CI = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+PREFIX = r"[^\r\n\p{L}\p{N}]?"
+KNOWN = [
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|" + WS,
+    CI + "|" + PREFIX + r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + NLWS,
+    CI + "|" + PREFIX + r"\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + NLWS,
+    CI + "|" + PREFIX + r"[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|" + NLWS,
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|" + WS,
+    "|".join((PREFIX + UPPER + "*" + LOWER + "+" + CI + "?", PREFIX + UPPER + "+" + LOWER + "*" + CI + "?",
+              r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", NLWS)),
+    "|".join((PREFIX + UPPER + "*" + LOWER + "+", PREFIX + UPPER + "+" + LOWER + "*", r"\p{N}",
+              r" ?[^\s\p{L}\p{N}]+[\r\n/]*", NLWS)),
+    r"[\p{Han}]+|" + r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+" +
+    CI + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + NLWS,
+    r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|" + NLWS,
+    r"[\p{P}\$\+<=>\^~\|`]+", "[0-9][0-9][0-9]", r" ?[^(\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+",
+    r"[\r\n]", r"\s?[A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba]+", r"\s?[!-/:-~\uff01-\uff0f]+", r"\s+$",
+    r"[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}+", r"\d", r"\w+|[^\w\s]+", r" {2,}", r"[ \t]{1,3}", r"\n+", "\u2581+",
+    r"(?<=\s)\d|(?<!\w)a", r"\b", r"\B", r"^", r"$", r"(?:)", r"a*", r"\s*?", r"(?=\d{3})", r"\b\w", r"(?>\s+)a?", r"[^\n]*\n?",
+]
+
+
+def regex(rng, depth=0):
+    """A random pattern of what is supported, without repeats in repeats, which take for ever there too."""
+    atoms = ["a", "b", "s", " ", "\\n", ".", "\\s", "\\S", "\\d", "\\w", "\\W", "\\p{L}", "\\p{N}", "\\P{L}", "\\p{Lu}",
+             "\\p{P}", "\\p{^M}", "\\p{Han}", "[a-c]", "[^a\\s]", "[\\p{L}\\p{M}]", "[^\\r\\n\\p{L}]", "[[:alpha:]_]", "[\\w&&[^\\d]]",
+             "[!-/]", "\\x{301}", "\\u3042", "[[:punct:]]", "[[:^space:]]", "[\u3040-\u30ff]", "-", "!", "\\h", "'",
+             "(?i:k)", "(?i:[a-s])", "(?i:'ll|'ve)"]
+    zero = ["^", "$", "\\A", "\\z", "\\Z", "\\b", "\\B", "(?!\\S)", "(?=\\p{L})", "(?<=a)", "(?<!\\s)", "(?<=ab|\\d)"]
+    parts = []
+    for _ in range(rng.randrange(1, 4)):
+        draw = rng.random()
+        if draw < 0.12:
+            parts.append(rng.choice(zero))
+            continue
+        inner = draw < 0.3 and depth < 2
+        made = rng.choice(("(?:", "(", "(?>")) + regex(rng, depth + 1) + ")" if inner else rng.choice(atoms)
+        quantifiers = ["", "", "?", "??", "{1,2}", "{2}"] if inner else [
+            "", "", "", "?", "*", "+", "*?", "+?", "??", "?+", "*+", "++", "{1,3}", "{2}", "{,2}", "{2,}", "{1,2}?"]
+        parts.append(made + rng.choice(quantifiers))
+    text = "".join(parts)
+    return text + "|" + regex(rng, depth + 1) if rng.random() < 0.35 and depth < 3 else text
+
+
+def some_regex(rng):
+    return rng.choice(KNOWN) if rng.random() < 0.4 else regex(rng)
+
+
 def normalizer(rng, depth=0):
     kind = rng.choice(("BertNormalizer", "Strip", "StripAccents", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Nmt",
                        "Replace", "Prepend", "ByteLevel") + ("Sequence",) * (6 if depth < 2 else 0))
@@ -69,7 +121,8 @@ def normalizer(rng, depth=0):
     elif kind == "Strip":
         made |= {"strip_left": flag(rng), "strip_right": flag(rng)}
     elif kind == "Replace":
-        made |= {"pattern": {"String": literal(rng)}, "content": rng.choice(("", literal(rng)))}
+        pattern = {"Regex": some_regex(rng)} if flag(rng) else {"String": literal(rng)}
+        made |= {"pattern": pattern, "content": rng.choice(("", literal(rng)))}
     elif kind == "Prepend":
         made |= {"prepend": literal(rng)}
     elif kind == "Sequence":
@@ -93,7 +146,8 @@ def pre_tokenizer(rng, depth=0, first=True):
         scheme = rng.choice(("always", "first", "never") if first else ("always", "never"))
         made |= {"replacement": rng.choice("\u2581\u2581_ "), "prepend_scheme": scheme, "split": flag(rng)}
     elif kind == "Split":
-        made |= {"pattern": {"String": literal(rng)}, "behavior": rng.choice(BEHAVIORS), "invert": flag(rng)}
+        pattern = {"Regex": some_regex(rng)} if rng.random() < 0.7 else {"String": literal(rng)}
+        made |= {"pattern": pattern, "behavior": rng.choice(BEHAVIORS), "invert": flag(rng)}
     elif kind == "Punctuation":
         made |= {"behavior": rng.choice(BEHAVIORS)}
     elif kind == "Digits":
@@ -120,7 +174,12 @@ class Reference:
     def apply(self, components, texts):
         whole = {"version": "1.0", "added_tokens": [], "post_processor": None, "decoder": None, "truncation": None,
                  "padding": None, "model": {"type": "WordLevel", "vocab": {"x": 0}, "unk_token": "x"}}
-        tokenizer = self.parse(json.dumps(whole | components))
+        try:
+            tokenizer = self.parse(json.dumps(whole | components))
+        except Exception as e:
+            print(f"refused there: {e} {json.dumps(components)}")
+            yield from (None for _ in texts)
+            return
         normal, pre = tokenizer.normalizer, tokenizer.pre_tokenizer
         for text in texts:
             try:

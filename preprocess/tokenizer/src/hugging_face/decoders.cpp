@@ -78,13 +78,40 @@ class join_step final : public decoder_step {
   std::string between_;
 };
 
+// U+FFFD for whatever is not UTF-8: one for a character that was cut short, else one a byte.
+std::string with_replacements(std::string_view bytes) {
+  std::string text;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::string_view rest = bytes.substr(at);
+    if (const std::size_t size = formats::utf8_sequence_bytes(rest)) {
+      text += rest.substr(0, size);
+      at += size;
+      continue;
+    }
+    // As far as some continuation would make a character of it.
+    std::size_t cut = 1;
+    for (const std::size_t kept : {std::size_t{2}, std::size_t{3}}) {
+      const std::string whole = std::string(rest.substr(0, kept)).append("\x80\x80");
+      if (rest.size() >= kept && formats::utf8_sequence_bytes(whole) > kept) cut = kept;
+    }
+    text += replacement_character;
+    at += cut;
+  }
+  return text;
+}
+
+// Bytes that are no UTF-8 stay what they are at the end, and not where another step follows.
 class byte_level_step final : public decoder_step {
  public:
+  explicit byte_level_step(bool replaces) : replaces_(replaces) {}
   void apply(strings& tokens) const override {
     std::string text;
     for (const std::string& token : tokens) text += bytes_of(token).value_or(token);
-    tokens.assign(1, std::move(text));
+    tokens.assign(1, replaces_ ? with_replacements(text) : std::move(text));
   }
+
+ private:
+  bool replaces_;
 };
 
 class word_piece_step final : public decoder_step {
@@ -259,9 +286,9 @@ std::size_t count_of(const json_value& decoder, const char* key) {
 }
 
 // Null for a type that is not known.
-std::unique_ptr<const decoder_step> make_step(const json_value& decoder) {
+std::unique_ptr<const decoder_step> make_step(const json_value& decoder, bool alone) {
   const std::string type = text_of(decoder, "type");
-  if (type == "ByteLevel") return std::make_unique<byte_level_step>();
+  if (type == "ByteLevel") return std::make_unique<byte_level_step>(!alone);
   if (type == "WordPiece") {
     return std::make_unique<word_piece_step>(text_of(decoder, "prefix"),
                                              decoder.flag("cleanup", true));
@@ -289,7 +316,7 @@ std::unique_ptr<const decoder_step> make_step(const json_value& decoder) {
   const json_value list = decoder.at("decoders");
   std::size_t index = 0;
   for (const simdjson::dom::element element : list.array("decoders")) {
-    auto step = make_step(json_value(list, element, index++));
+    auto step = make_step(json_value(list, element, index++), false);
     if (!step) return nullptr;
     steps.push_back(std::move(step));
   }
@@ -323,7 +350,7 @@ class chain_detokenizer final : public detokenizer {
 std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder) {
   if (decoder == nullptr) return std::make_unique<join_step>(" ");
   try {
-    if (auto step = make_step(*decoder)) return step;
+    if (auto step = make_step(*decoder, true)) return step;
   } catch (const error&) {  // nothing that encoding needs
   }
   return std::make_unique<join_step>("");

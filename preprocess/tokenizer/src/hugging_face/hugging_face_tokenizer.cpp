@@ -11,6 +11,7 @@
 
 #include "composed/composed_tokenizer.hpp"
 #include "hugging_face/tokenizer_file.hpp"
+#include "hugging_face/tokenizer_folder.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -34,28 +35,72 @@ std::string identity_of(const hugging_face_options& options) {
          std::to_string(static_cast<int>(options.in_text)) + "\nunicode " + unicode_version + "\n";
 }
 
-std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
-                                        const hugging_face_options& options) {
+// Calls `read` with the text of a file; what it finds wrong gets the path of the file.
+template <class Read>
+auto with_text_of(const std::filesystem::path& path, Read read) {
   const io::file_mapping mapping(path);
   try {
-    const std::string_view text = text_of(mapping);
-    tokenizer_file file(text);
-    tokenizer_parts parts = file.make_parts(options);
-    parts.fingerprint =
-        formats::sha256_hex(identity_of(options) + "file " + formats::sha256_hex(text) + "\n");
-    return std::make_unique<composed_tokenizer>(std::move(parts));
+    return read(text_of(mapping));
   } catch (const format_error& e) {
-    throw e.in(path);
+    throw e.path().empty() ? e.in(path) : e;
   } catch (const config_error& e) {
     throw config_error(path.string() + ": " + e.what());
   }
+}
+
+// The text of a file that may be absent: then none.
+std::string text_if_there(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path)) return {};
+  return with_text_of(path, [](std::string_view text) { return std::string(text); });
+}
+
+std::string name_of(const char* file, std::string_view text) {
+  return std::string(file) + " " + formats::sha256_hex(text) + "\n";
+}
+
+std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
+                                          const hugging_face_options& options) {
+  const std::filesystem::path config_path = folder / "tokenizer_config.json";
+  if (!std::filesystem::exists(folder / "tokenizer.json")) {
+    throw config_error(folder.string() + ": there is no tokenizer.json in the folder");
+  }
+  const std::string config = text_if_there(config_path);
+  const std::string map = text_if_there(folder / "special_tokens_map.json");
+  return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
+    tokenizer_file file(text);
+    std::optional<std::int32_t> eod;
+    std::string identity = identity_of(options) + name_of("file", text);
+    try {
+      // A folder without a config is one with an empty config.
+      eod = apply_config(file, config.empty() ? "{}" : std::string_view(config), map,
+                         options.include_special_tokens);
+      identity += name_of("config", config) + name_of("map", map);
+    } catch (const format_error& e) {
+      throw e.in(config_path);
+    }
+    tokenizer_parts parts = file.make_parts(options);
+    parts.eod = eod;
+    parts.fingerprint = formats::sha256_hex(identity);
+    return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
+  });
+}
+
+std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
+                                        const hugging_face_options& options) {
+  return with_text_of(path, [&](std::string_view text) {
+    tokenizer_file file(text);
+    tokenizer_parts parts = file.make_parts(options);
+    parts.fingerprint = formats::sha256_hex(identity_of(options) + name_of("file", text));
+    return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
+  });
 }
 
 }  // namespace
 
 std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::path& file_or_folder,
                                                        const hugging_face_options& options) {
-  return make_of_file(file_or_folder, options);
+  return std::filesystem::is_directory(file_or_folder) ? make_of_folder(file_or_folder, options)
+                                                       : make_of_file(file_or_folder, options);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -17,6 +17,12 @@ bool same(const added_token& a, const added_token& b) {
          a.strips_right == b.strips_right;
 }
 
+std::string normalized_content(const added_token& token, const normalizer* normal) {
+  if (normal == nullptr) return token.content;
+  std::string buffer;
+  return std::string(normal->normalize(token.content, buffer));
+}
+
 bool required(const json_value& token, const char* key) {
   const json_value value = token.at(key);
   return value.boolean(key);
@@ -66,6 +72,7 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
       kept.special = kept.special || before->second.special;
     }
     ids_[kept.content] = kept.id;
+    if (kept.normalized) normalized_once_.insert(kept.id);
     end_id_ = std::max(end_id_, id + 1);
     tokens_[kept.id] = std::move(kept);
   }
@@ -100,10 +107,9 @@ std::vector<added_token> read_added_tokens(const json_value& list) {
   return tokens;
 }
 
-std::string written(const added_token& token, const normalizer* normal) {
-  if (!token.normalized || normal == nullptr) return token.content;
-  std::string buffer;
-  return std::string(normal->normalize(token.content, buffer));
+std::string added_vocabulary::written(const added_token& token, const normalizer* normal) const {
+  if (normal == nullptr || !normalized_once_.contains(token.id)) return token.content;
+  return normalized_content(token, normal);
 }
 
 added_token_finders make_finders(std::vector<added_token> tokens, const normalizer* normal,
@@ -117,8 +123,11 @@ added_token_finders make_finders(std::vector<added_token> tokens, const normaliz
       raw.push_back(std::move(token));
       continue;
     }
-    std::string content = written(token, normal);
-    if (content.empty()) continue;  // found nowhere, there as well
+    std::string content = normalized_content(token, normal);
+    if (content.empty()) {
+      throw config_error("the added token " + in_quotes(token.content) +
+                         " is nothing once it is normalized; with it the reference never ends");
+    }
     const auto [same, is_new] = spelled.emplace(content, token.content);
     if (!is_new) {
       throw config_error("the added tokens " + in_quotes(same->second) + " and " +

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "composed/added_tokens.hpp"
@@ -36,6 +37,10 @@ class added_vocabulary {
   /// By ascending id, with ids.
   std::vector<added_token> tokens() const;
 
+  /// How a token is written in decoded text: normalized, if it ever was one that is looked for in
+  /// normalized text.
+  std::string written(const added_token& token, const normalizer* normal) const;
+
   /// One above the highest id, the model's included.
   std::int64_t end_id() const noexcept { return end_id_; }
 
@@ -46,6 +51,7 @@ class added_vocabulary {
   std::vector<bool> taken_;  // ids of the model
   std::unordered_map<std::string, std::int32_t> ids_;
   std::unordered_map<std::int32_t, added_token> tokens_;
+  std::unordered_set<std::int32_t> normalized_once_;
 };
 
 /// The entry "added_tokens".
@@ -60,11 +66,8 @@ struct added_token_finders {
 
 /// @param normal  null: none
 /// @param stays_text  special tokens in texts are text
-/// @throws config_error  two tokens are the same in normalized text
+/// @throws config_error  two tokens are the same in normalized text, or one is nothing there
 added_token_finders make_finders(std::vector<added_token> tokens, const normalizer* normal,
                                  bool stays_text);
-
-/// How a token is written in decoded text: normalized, if that is how it is looked for.
-std::string written(const added_token& token, const normalizer* normal);
 
 }  // namespace millrace::tokenizer::detail

@@ -58,6 +58,45 @@ const json_value& checked(const json_value& root) {
   return root;
 }
 
+// Whether `value`, a component or a list of them, has one for which `is` holds.
+template <class Is>
+bool any_component(simdjson::dom::element value, const Is& is) {
+  simdjson::dom::array list;
+  if (value.get(list) == simdjson::SUCCESS) {
+    for (const simdjson::dom::element each : list) {
+      if (any_component(each, is)) return true;
+    }
+    return false;
+  }
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return false;
+  if (is(object)) return true;
+  for (const auto [key, each] : object) {
+    if (each.is_array() && any_component(each, is)) return true;
+  }
+  return false;
+}
+
+std::string_view text_in(const simdjson::dom::object& component, const char* key) {
+  std::string_view text;
+  return component[key].get(text) == simdjson::SUCCESS ? text : std::string_view();
+}
+
+bool prepends_at_first(const simdjson::dom::object& component) {
+  return text_in(component, "type") == "Metaspace" &&
+         text_in(component, "prepend_scheme") == "first";
+}
+
+// Those that take characters away in a way that the reference notices: what follows them no longer
+// is at the beginning of the text to it.
+bool may_move_the_start(const simdjson::dom::object& component) {
+  const std::string_view type = text_in(component, "type");
+  bool left = true;
+  if (type == "Strip") return component["strip_left"].get(left) != simdjson::SUCCESS || left;
+  if (type == "Replace") return text_in(component, "content").empty();
+  return type == "StripAccents" || type == "BertNormalizer" || type == "Nmt";
+}
+
 model_file model_in(const json_value& root) {
   const json_value model = root.at("model");
   return read_model(model);
@@ -110,6 +149,13 @@ std::unique_ptr<const word_model> tokenizer_file::make_word_model() const {
 std::unique_ptr<const section_engine> tokenizer_file::make_engine() const {
   const auto words = root_.find("pre_tokenizer");
   if (!words) return make_piecewise_engine(nullptr, make_word_model());
+  const auto normalizer = root_.find("normalizer");
+  if (normalizer && any_component(words->element(), prepends_at_first) &&
+      any_component(normalizer->element(), may_move_the_start)) {
+    words->fail(
+        "prepend_scheme 'first' is not honoured with a normalizer that takes characters "
+        "away, as then it depends on where those were");
+  }
   return with_place([&]() -> std::unique_ptr<const section_engine> {
     if (model_.kind == model_kind::bpe) {
       const auto plan = byte_level_plan_of(words->element());
@@ -130,7 +176,7 @@ std::unique_ptr<const detokenizer> tokenizer_file::make_detokenizer() const {
   token_table table;
   std::vector<bool> is_added(static_cast<std::size_t>(added_.end_id()));
   for (const added_token& token : added_.tokens()) {
-    table.add(token.id, written(token, normal_.get()));
+    table.add(token.id, added_.written(token, normal_.get()));
     is_added[static_cast<std::size_t>(token.id)] = true;
   }
   for (const listed_token& token : model_.tokens) {

@@ -24,6 +24,7 @@ class tokenizer_file {
 
   const model_file& model() const noexcept { return model_; }
   const normalizer* normal() const noexcept { return normal_.get(); }
+  const json_value& root() const noexcept { return root_; }
 
   added_vocabulary& added() noexcept { return added_; }  ///< those of the file at first
   text_template& around() noexcept { return around_; }   ///< as the post-processor has it

@@ -8,6 +8,8 @@
 #include "messages/in_quotes.hpp"
 #include "normalize/json_component.hpp"
 #include "normalize/normalizers.hpp"
+#include "regex/pattern_tree.hpp"
+#include "regex/regex_splitter.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -27,10 +29,17 @@ normalizer_pointer read_bert(const json_component& json) {
 normalizer_pointer read_replace(const json_component& json) {
   json.expect_only({"pattern", "content"});
   const auto pattern = json.pattern_of("pattern");
-  if (pattern.is_regex) json.fail_at("pattern", "regular expressions are not supported yet");
+  std::string content(json.text("content"));
+  if (pattern.is_regex) {
+    try {
+      return make_regex_replace(pattern.text, std::move(content));
+    } catch (const pattern_error& e) {
+      json.fail_at("pattern.Regex", e.what());
+    }
+  }
   // It matches everywhere there, and what it inserts is doubled by the steps that follow.
   if (pattern.text.empty()) json.fail_at("pattern", "is empty, which is not supported");
-  return make_replace(std::string(pattern.text), std::string(json.text("content")));
+  return make_replace(std::string(pattern.text), std::move(content));
 }
 
 normalizer_pointer read_prepend(const json_component& json) {

@@ -8,6 +8,8 @@
 #include "messages/in_quotes.hpp"
 #include "normalize/json_component.hpp"
 #include "pre_tokenize/stages.hpp"
+#include "regex/pattern_tree.hpp"
+#include "regex/regex_splitter.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -53,7 +55,13 @@ stage_pointer read_split(const json_component& json) {
   const auto pattern = json.pattern_of("pattern");
   const split_behavior behavior = behavior_of(json);
   const bool invert = json.flag("invert");
-  if (pattern.is_regex) json.fail_at("pattern", "regular expressions are not supported yet");
+  if (pattern.is_regex) {
+    try {
+      return make_regex_stage(pattern.text, behavior, invert);
+    } catch (const pattern_error& e) {
+      json.fail_at("pattern.Regex", e.what());
+    }
+  }
   if (pattern.text.empty()) json.fail_at("pattern", "is empty, which is not supported");
   return make_split_stage(std::string(pattern.text), behavior, invert);
 }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/tokenizer_folder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "messages/in_quotes.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::array<const char*, 7> token_names = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+
+constexpr std::array<std::string_view, 4> template_classes = {"Llama", "CodeLlama", "Gemma",
+                                                              "Cohere"};
+
+// A token that a control token's name stands for in the files of `transformers`.
+added_token plain(std::string content) {
+  added_token token;
+  token.content = std::move(content);
+  return token;
+}
+
+// A string, or an object with the flags.
+added_token token_in(const json_value& value) {
+  if (value.is_string()) return plain(std::string(value.string("a token")));
+  const json_value content = value.at("content");
+  added_token token = plain(std::string(content.string("the content of a token")));
+  token.special = value.flag("special", true);
+  token.normalized = value.flag("normalized", !token.special);
+  token.single_word = value.flag("single_word", false);
+  token.strips_left = value.flag("lstrip", false);
+  token.strips_right = value.flag("rstrip", false);
+  return token;
+}
+
+class folder_settings {
+ public:
+  folder_settings(tokenizer_file& file, const json_value& config) : file_(&file), config_(config) {}
+
+  // Tokens that the files name, of which the config's count first.
+  void read_names(const json_value& from) {
+    for (const char* name : token_names) {
+      const auto value = from.find(name);
+      if (value && !named_.contains(name)) named_.emplace(name, token_in(*value));
+    }
+    for (const char* list : {"extra_special_tokens", "additional_special_tokens"}) {
+      const auto value = from.find(list);
+      if (!value || !extra_.empty()) continue;
+      if (!value->element().is_array()) value->fail(std::string(list) + " is not an array");
+      std::size_t index = 0;
+      for (const simdjson::dom::element each : value->array(list)) {
+        extra_.push_back(token_in(json_value(*value, each, index++)));
+      }
+    }
+  }
+
+  void add_tokens() {
+    std::vector<added_token> tokens = listed_tokens();
+    const std::vector<added_token> there = file_->added().tokens();
+    const std::size_t listed = tokens.size();
+    // A content that is there already stays as it is; of one that is new the last flags count.
+    const auto known = [&](const std::string& content) {
+      const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(listed);
+      return std::ranges::find(there, content, &added_token::content) != there.end() ||
+             std::ranges::find(tokens.begin(), end, content, &added_token::content) != end;
+    };
+    for (const char* name : token_names) {
+      const auto named = named_.find(name);
+      if (named == named_.end() || known(named->second.content)) continue;
+      tokens.push_back(named->second);
+      tokens.back().special = true;
+    }
+    for (const added_token& token : extra_) {
+      if (!known(token.content)) tokens.push_back(token);
+    }
+    add(tokens);
+  }
+
+  // What Megatron does then: a token of which the name is not taken gets that name too, and loses
+  // its flags on the way.
+  void share_names() {
+    std::vector<added_token> renamed;
+    const auto share = [&](const char* one, const char* other) {
+      const bool has_one = named_.contains(one);
+      if (has_one == named_.contains(other)) return;
+      const added_token shared = plain(named_.at(has_one ? one : other).content);
+      named_.insert_or_assign(has_one ? other : one, shared);
+      renamed.push_back(shared);
+    };
+    share("eos_token", "sep_token");
+    share("bos_token", "cls_token");
+    add(renamed);
+  }
+
+  // Classes that once made a template of add_bos_token and add_eos_token, and now take the file's:
+  // where the two differ, what a text begins with depends on the version of the reference.
+  void check_template() const {
+    const std::string_view name = config_.text("tokenizer_class").value_or("");
+    if (std::ranges::none_of(template_classes, [&](auto c) { return name.starts_with(c); })) return;
+    const auto expected = [&](const char* flag, bool otherwise, const char* token) {
+      std::vector<std::int32_t> ids;
+      const auto id = config_.flag(flag, otherwise) ? id_of(token) : std::nullopt;
+      if (id) ids.push_back(*id);
+      return ids;
+    };
+    if (expected("add_bos_token", true, "bos_token") == file_->around().before &&
+        expected("add_eos_token", false, "eos_token") == file_->around().behind) {
+      return;
+    }
+    config_.fail("add_bos_token and add_eos_token (where they are not given: true and false) are "
+                 "not what the post_processor of tokenizer.json does; transformers before 5 goes "
+                 "by the first, later ones by the second. Make them agree, or leave special "
+                 "tokens out");
+  }
+
+  std::optional<std::int32_t> id_of(const char* name) const {
+    const auto named = named_.find(name);
+    if (named == named_.end()) return std::nullopt;
+    const std::int32_t id = file_->added().find(named->second.content);
+    if (id == token_index::none) return std::nullopt;
+    return id;
+  }
+
+ private:
+  // "added_tokens_decoder": by ascending id, though the ids themselves do not count.
+  std::vector<added_token> listed_tokens() const {
+    const auto decoder = config_.find("added_tokens_decoder");
+    std::map<std::int64_t, added_token> by_id;
+    if (!decoder) return {};
+    std::size_t index = 0;
+    for (const auto [key, element] : decoder->object("added_tokens_decoder")) {
+      const json_value value(*decoder, element, index++);
+      std::int64_t id = 0;
+      const bool number = !key.empty() && key.size() < 10 &&
+                          key.find_first_not_of("0123456789") == std::string_view::npos;
+      if (!number) value.fail("the key " + in_quotes(key) + " is not an id");
+      id = std::stoll(std::string(key));
+      by_id.insert_or_assign(id, token_in(value));
+    }
+    std::vector<added_token> tokens;
+    for (auto& [id, token] : by_id) tokens.push_back(std::move(token));
+    return tokens;
+  }
+
+  void add(const std::vector<added_token>& tokens) {
+    const std::string problem = file_->added().add(tokens);
+    if (!problem.empty()) config_.fail(problem);
+  }
+
+  tokenizer_file* file_;
+  const json_value& config_;
+  std::map<std::string, added_token> named_;
+  std::vector<added_token> extra_;
+};
+
+void refuse(const json_value& config, const char* key) {
+  if (const auto value = config.find(key)) {
+    if (value->element().is_bool() && !value->boolean(key)) return;
+    value->fail(std::string(key) + " is not honoured");
+  }
+}
+
+// Refuses a flag that contradicts what tokenizer.json has.
+void check(const json_value& config, const char* key, bool otherwise, bool there) {
+  if (config.flag(key, otherwise) == there) return;
+  const auto value = config.find(key);
+  (value ? *value : config)
+      .fail(std::string(key) + " is " + (there ? "false" : "true") +
+            (value ? "" : " where it is not given") + ", but " + (there ? "true" : "false") +
+            " in tokenizer.json");
+}
+
+void check_contradictions(const json_value& config, const tokenizer_file& file) {
+  const auto pre_tokenizer = file.root().find("pre_tokenizer");
+  if (pre_tokenizer && pre_tokenizer->text("type") == "ByteLevel") {
+    const bool there = pre_tokenizer->flag("add_prefix_space", true);
+    if (config.find("add_prefix_space")) check(config, "add_prefix_space", false, there);
+  }
+  const auto normalizer = file.root().find("normalizer");
+  const std::string_view name = config.text("tokenizer_class").value_or("");
+  if (normalizer && name.starts_with("Bert") && normalizer->text("type") == "BertNormalizer") {
+    check(config, "do_lower_case", true, normalizer->flag("lowercase", true));
+    check(config, "tokenize_chinese_chars", true, normalizer->flag("handle_chinese_chars", true));
+    const auto wanted = config.find("strip_accents");
+    const auto there = normalizer->find("strip_accents");
+    if (wanted.has_value() != there.has_value() ||
+        (wanted && wanted->boolean("strip_accents") != there->boolean("strip_accents"))) {
+      config.fail("strip_accents is not what tokenizer.json has");
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::int32_t> apply_config(tokenizer_file& file, std::string_view config,
+                                         std::string_view map, bool special_tokens_count) {
+  const json_document document(config);
+  const json_value root(document);
+  refuse(root, "auto_map");
+  refuse(root, "from_slow");
+  refuse(root, "split_special_tokens");
+  check_contradictions(root, file);
+  folder_settings settings(file, root);
+  settings.read_names(root);
+  if (!map.empty()) {
+    const json_document map_document(map);
+    settings.read_names(json_value(map_document));
+  }
+  settings.add_tokens();
+  if (special_tokens_count) settings.check_template();
+  settings.share_names();
+  return settings.id_of("eos_token");
+}
+
+}  // namespace millrace::tokenizer::detail

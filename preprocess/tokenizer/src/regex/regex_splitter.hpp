@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "normalize/normalizers.hpp"
+#include "pre_tokenize/piece_stage.hpp"
+#include "split/word_splitter.hpp"
+
+/// Where regular expressions are used.
+namespace millrace::tokenizer::detail {
+
+/// A splitter whose pretokens are the matches of `pattern` and what lies between them: for a
+/// pattern that is not known by name.
+///
+/// @throws pattern_error
+std::unique_ptr<const word_splitter> make_regex_splitter(std::string_view pattern);
+
+/// Split, its pattern a Regex
+/// @throws pattern_error
+stage_pointer make_regex_stage(std::string_view pattern, split_behavior behavior, bool invert);
+
+/// Replace, its pattern a Regex; groups are not expanded in `content`
+/// @throws pattern_error  also if the pattern may match the empty text
+normalizer_pointer make_regex_replace(std::string_view pattern, std::string content);
+
+}  // namespace millrace::tokenizer::detail
