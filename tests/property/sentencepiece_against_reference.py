@@ -12,6 +12,7 @@ Exits 1 on a difference and 77 where the package is missing or older than 0.2.2,
 import argparse
 import io
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -150,6 +151,17 @@ def packed(ids):
     return struct.pack(f"<{len(ids)}I", *ids)
 
 
+def encode_with_extra_spaces(processor, text):
+    """What Megatron's wrapper does when it is told not to ignore extra white space."""
+    if processor.encode_as_pieces("x  y") != processor.encode_as_pieces("x y"):
+        return processor.encode_as_ids(text)
+    ids = []
+    for part in re.sub(r"(?<= )(?= )|^ | $", " \u262f ", text).rstrip().split("\u262f"):
+        if part:
+            ids += processor.encode_as_ids(part + "\u262f")[:-1]
+    return ids
+
+
 def compare(rng, driver, path, processor, cases):
     """The number of differences, of which it prints some."""
     size = processor.get_piece_size()
@@ -158,12 +170,16 @@ def compare(rng, driver, path, processor, cases):
     alphabet = alphabet_of(rng) + [c for s in rng.sample(spelled, min(len(spelled), 8)) for c in s]
     texts = [text_of(rng, alphabet, spelled) for _ in range(cases)]
     expected = [processor.encode(t) for t in texts]
+    with_spaces = texts[::8]
     differences = 0
-    for text, wanted, found in zip(texts, expected, run(driver, path, "encode", [t.encode() for t in texts])):
-        if packed(wanted) != found:
-            differences += 1
-            if differences <= 3:
-                print(f"text {text!a}\n  expected {wanted}\n  found    {list(struct.unpack(f'<{len(found) // 4}I', found))}")
+    for mode, asked, answers in (("encode", texts, expected), (
+            "encode-extra", with_spaces, [encode_with_extra_spaces(processor, t) for t in with_spaces])):
+        for text, wanted, found in zip(asked, answers, run(driver, path, mode, [t.encode() for t in asked])):
+            if packed(wanted) != found:
+                differences += 1
+                if differences <= 3:
+                    print(f"{mode} {text!a}\n  expected {wanted}\n  found    "
+                          f"{list(struct.unpack(f'<{len(found) // 4}I', found))}")
     lists = [ids if rng.random() < 0.5 else [rng.randrange(size) for _ in range(rng.randrange(12))] for ids in expected]
     for ids, found in zip(lists, run(driver, path, "decode", [packed(ids) for ids in lists])):
         wanted = processor.decode(ids)

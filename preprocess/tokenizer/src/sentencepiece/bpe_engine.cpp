@@ -17,16 +17,6 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-piece_merges merges_of(const std::vector<text_piece>& pieces) {
-  std::vector<mergeable_piece> mergeable;
-  for (const text_piece& piece : pieces) {
-    // User-defined pieces are found before anything merges, and stay as they are.
-    if (piece.type == piece_type::user_defined) continue;
-    mergeable.push_back({piece.text, piece.id, piece.score, piece.type == piece_type::unused});
-  }
-  return piece_merges(mergeable);
-}
-
 struct compiled {
   compiled(const sentencepiece_model& model, const cache_sizes& cache)
       : compiled(model, text_pieces_of(model), cache) {}
@@ -34,7 +24,7 @@ struct compiled {
   compiled(const sentencepiece_model& model, const std::vector<text_piece>& pieces,
            const cache_sizes& cache)
       : front(model),
-        merges(merges_of(pieces)),
+        merges(pieces),
         symbols(user_symbols_of(pieces)),
         seams(seams_of(pieces)),
         symbol_ids(ids_of_symbols(pieces)),
@@ -91,20 +81,17 @@ class bpe_encoder final : public section_encoder {
       return std::nullopt;
     }
     std::size_t at = 0;
-    std::array<std::size_t, 256> ends;
     if (space_before) {
-      next_word_ends(model_->seams, text, 0, std::span(ends).first(1));
-      at = ends[0];
+      next_word_ends(model_->seams, text, 0, std::span(&at, 1));
       first_word_ = ' ';
       first_word_ += text.substr(0, at);
       encode_word(first_word_, first_word_.size(), ids);
     }
-    while (const std::size_t count = next_word_ends(model_->seams, text, at, ends)) {
-      for (const std::size_t end : std::span(ends).first(count)) {
-        encode_word(text.substr(at, end - at), text.size() - at, ids);
-        at = end;
-      }
-    }
+    for_each_word(
+        model_->seams, text, at, short_,
+        [&](std::string_view word, std::size_t readable, const short_cache::key& key,
+            std::size_t home) { encode_short(word, readable, key, home, ids); },
+        [&](std::string_view word, std::size_t readable) { encode_word(word, readable, ids); });
     return std::nullopt;
   }
 
@@ -138,38 +125,52 @@ class bpe_encoder final : public section_encoder {
 
   void encode_long_word(std::string_view word, std::size_t readable, id_buffer& ids) {
     const auto key = long_cache::make_key(word.data(), word.size(), readable);
-    if (const auto* known = long_.find(key)) {
+    const std::size_t home = long_.home(key);
+    if (const auto* known = long_.find(home, key)) {
       return emit(std::span(known->ids).first(known->count), ids);
     }
     const bool after_unknown = std::exchange(after_unknown_, false);
     word_ids_.clear();
     encode_fragments(word, readable, word_ids_);
     after_unknown_ = after_unknown;
-    if (word_ids_.size() <= 7) {
-      known_ids<7> found;
-      std::ranges::copy(word_ids_.ids(), found.ids.begin());
-      found.count = static_cast<std::uint32_t>(word_ids_.size());
-      long_.put(key, found);
-    }
+    remember(long_, home, key, word_ids_.ids());
     emit(word_ids_.ids(), ids);
   }
 
   void encode_fragment(std::string_view text, std::size_t readable, id_buffer& ids) {
     const auto key = short_cache::make_key(text.data(), text.size(), readable);
-    if (const auto* known = short_.find(key)) {
+    encode_short(text, readable, key, short_.home(key), ids);
+  }
+
+  void encode_short(std::string_view text, std::size_t readable, const short_cache::key& key,
+                    std::size_t home, id_buffer& ids) {
+    if (const auto* known = short_.find(home, key)) {
       if (!model_->byte_fallback) return emit(std::span(known->ids).first(known->count), ids);
       std::ranges::copy(known->ids, ids.room(known->ids.size()));
       ids.add(known->count);
       return;
     }
-    const auto found = merge(text);
-    if (found.size() <= 3) {
-      known_ids<3> value;
-      std::ranges::copy(found, value.ids.begin());
-      value.count = static_cast<std::uint32_t>(found.size());
-      short_.put(key, value);
+    // Some have more ids than a short place takes.
+    const auto long_key = long_cache::make_key(text.data(), text.size(), readable);
+    const std::size_t long_home = long_.home(long_key);
+    if (const auto* known = long_.find(long_home, long_key)) {
+      return emit(std::span(known->ids).first(known->count), ids);
     }
+    const auto found = merge(text);
+    if (!remember(short_, home, key, found)) remember(long_, long_home, long_key, found);
     emit(found, ids);
+  }
+
+  // Whether there are few enough ids for that.
+  template <class Cache>
+  static bool remember(Cache& cache, std::size_t home, const typename Cache::key& key,
+                       std::span<const std::int32_t> ids) {
+    typename Cache::entry entry;
+    if (ids.size() > entry.value.ids.size()) return false;
+    std::ranges::copy(ids, entry.value.ids.begin());
+    entry.value.count = static_cast<std::uint32_t>(ids.size());
+    cache.put(home, key, entry.value);
+    return true;
   }
 
   // Unknown characters that follow each other are one id, over fragments too.
@@ -195,65 +196,59 @@ class bpe_encoder final : public section_encoder {
   // The ids of a fragment, valid until the next call.
   std::span<const std::int32_t> merge(std::string_view text) {
     if (symbols_.size() < text.size() || symbols_.size() > kept_symbols) {
-      symbols_ = std::vector<std::int32_t>(std::max<std::size_t>(text.size(), 64));
+      symbols_ = std::vector<piece_merger::symbol>(std::max<std::size_t>(text.size(), 64));
     }
+    std::size_t count = symbols_of(text);
+    const bool is_ascii = count == text.size() && model_->symbols.empty();
+    count = merger_.merge(std::span(symbols_).first(count), is_ascii ? text : std::string_view());
+    if (found_.capacity() > kept_symbols) found_ = {};
+    found_.clear();
+    std::size_t at = 0;
+    for (const piece_merger::symbol symbol : std::span(symbols_).first(count)) {
+      merger_.take_apart(
+          symbol, [&](piece_merger::symbol leaf) { at += add_ids_of(leaf, text.substr(at)); });
+    }
+    return found_;
+  }
+
+  // Writes what a text begins with: characters and user-defined pieces.
+  std::size_t symbols_of(std::string_view text) {
     std::size_t count = 0;
     for (std::size_t at = 0; at < text.size();) {
       if (!model_->symbols.empty()) {
         const std::string_view rest = text.substr(at);
         if (const std::size_t size = model_->symbols.match(rest); size != 0) {
-          symbols_[count++] = piece_merger::frozen(model_->symbol_ids.find(rest.substr(0, size)));
+          const std::int32_t id = model_->symbol_ids.find(rest.substr(0, size));
+          symbols_[count++] = model_->merges.of_user_defined(id);
           at += size;
           continue;
         }
       }
       const code_point c = code_point_at(text, at);
-      symbols_[count++] = model_->merges.symbol(c.value);
+      symbols_[count++] = model_->merges.of_character(c.value);
       at += c.size_bytes;
     }
-    count = merger_.merge(std::span(symbols_).first(count));
-    found_.clear();
-    for (const std::int32_t symbol : std::span(symbols_).first(count)) {
-      merger_.take_apart(symbol, [&](std::int32_t leaf) { add_ids_of(leaf); });
-    }
-    if (found_.size() > kept_symbols) symbols_.clear();
-    return found_;
+    return count;
   }
 
-  void add_ids_of(std::int32_t symbol) {
-    if (symbol < 0) {
-      found_.push_back(-1 - symbol);
-    } else if (symbol < piece_merges::character_base) {
-      found_.push_back(symbol);
-    } else if (!model_->byte_fallback) {
+  // The ids of a symbol, with which `text` begins.
+  // @return the bytes it takes
+  std::size_t add_ids_of(piece_merger::symbol symbol, std::string_view text) {
+    const std::int32_t id = model_->merges.id(symbol);
+    if (id >= 0) {
+      found_.push_back(id);
+      return model_->merges.size_bytes(symbol);
+    }
+    const std::size_t size = code_point_at(text, 0).size_bytes;
+    if (!model_->byte_fallback) {
       if (found_.empty() || found_.back() != model_->unk_id) found_.push_back(model_->unk_id);
-    } else {
-      const auto character = static_cast<std::uint32_t>(symbol - piece_merges::character_base);
-      std::string bytes;
-      if (character == ' ' && model_->escapes_spaces) {
-        bytes = space_symbol;
-      } else {
-        append_code_point(bytes, character);
-      }
-      for (const char byte : bytes) {
-        found_.push_back(model_->byte_ids[static_cast<unsigned char>(byte)]);
-      }
+      return size;
     }
-  }
-
-  static void append_code_point(std::string& text, std::uint32_t point) {
-    if (point < 0x800) {
-      append_small_code_point(text, point);
-      return;
+    const bool space = text.front() == ' ' && model_->escapes_spaces;
+    for (const char byte : space ? space_symbol : text.substr(0, size)) {
+      found_.push_back(model_->byte_ids[static_cast<unsigned char>(byte)]);
     }
-    if (point < 0x10000) {
-      text += static_cast<char>(0xE0 | point >> 12);
-    } else {
-      text += static_cast<char>(0xF0 | (point >> 18 & 7));
-      text += static_cast<char>(0x80 | (point >> 12 & 0x3F));
-    }
-    text += static_cast<char>(0x80 | (point >> 6 & 0x3F));
-    text += static_cast<char>(0x80 | (point & 0x3F));
+    return size;
   }
 
   // What one huge text needs is not kept for the ordinary ones that follow it.
@@ -265,7 +260,7 @@ class bpe_encoder final : public section_encoder {
   long_cache long_;
   std::string buffer_;
   std::string first_word_;
-  std::vector<std::int32_t> symbols_;
+  std::vector<piece_merger::symbol> symbols_;
   std::vector<std::int32_t> found_;
   id_buffer word_ids_;
   bool after_unknown_ = false;  // the last id emitted is the unknown one

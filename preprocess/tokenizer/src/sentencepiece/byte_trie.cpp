@@ -114,7 +114,8 @@ class byte_trie_builder {
   std::vector<std::size_t> starts_;
 };
 
-byte_trie::byte_trie(std::vector<std::pair<std::string_view, std::int32_t>> entries) {
+byte_trie::byte_trie(std::vector<std::pair<std::string_view, std::int32_t>> entries)
+    : empty_(entries.empty()) {
   std::ranges::sort(entries);
   byte_trie_builder(*this).build(entries);
 }

@@ -25,7 +25,7 @@ class byte_trie {
   /// @throws config_error  more than 4 million places are needed
   explicit byte_trie(std::vector<std::pair<std::string_view, std::int32_t>> entries);
 
-  bool empty() const noexcept { return values_.size() <= 1; }
+  bool empty() const noexcept { return empty_; }
 
   /// Where `byte` leads from `from`, or `none`.
   node step(node from, unsigned char byte) const noexcept {
@@ -63,6 +63,7 @@ class byte_trie {
 
   std::vector<std::uint32_t> units_;  // whole blocks of 256
   std::vector<std::int32_t> values_;  // by node
+  bool empty_;
 };
 
 }  // namespace millrace::tokenizer::detail

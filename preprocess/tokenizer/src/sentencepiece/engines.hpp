@@ -11,7 +11,7 @@ namespace millrace::tokenizer::detail {
 
 /// How much the encoders of an engine remember, in buckets of two; tests make it tiny.
 struct cache_sizes {
-  std::size_t short_buckets = std::size_t{1} << 16;  ///< 64 bytes each
+  std::size_t short_buckets = std::size_t{1} << 17;  ///< 64 bytes each
   std::size_t long_buckets = std::size_t{1} << 15;   ///< 128 bytes each
 };
 

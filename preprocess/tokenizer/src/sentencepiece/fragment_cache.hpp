@@ -8,14 +8,16 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace millrace::tokenizer::detail {
 
 /// Remembers what short texts came to, for one encoder; a fixed number of places.
 ///
-/// Two places to a bucket: a newcomer takes the first, its holder moves to the second. It holds
-/// only what an engine has computed, so nothing but speed depends on its contents.
+/// Two places to a bucket. A newcomer takes the second; if it is asked for again, it changes places
+/// with the first, so that what comes only once never drives out what comes often. It holds only
+/// what an engine has computed, so nothing but speed depends on its contents.
 ///
 /// @tparam Words  the longest text has 8 * Words - 1 bytes
 /// @tparam Value  trivially copyable
@@ -55,29 +57,40 @@ class fragment_cache {
     return k;
   }
 
-  /// What is known of a text, or null.
-  const Value* find(const key& text) const noexcept {
-    const bucket& b = buckets_[home(text)];
-    if (b[0].text == text) return &b[0].value;
-    if (b[1].text == text) return &b[1].value;
-    return nullptr;
-  }
-
-  void put(const key& text, const Value& value) noexcept {
-    bucket& b = buckets_[home(text)];
-    b[1] = b[0];
-    b[0] = {text, value};
-  }
-
- private:
-  using bucket = std::array<entry, 2>;
-
+  /// The bucket of a text.
   std::size_t home(const key& text) const noexcept {
     std::uint64_t mixed = text[0];
     for (std::size_t i = 1; i < Words; ++i) {
       mixed = (mixed ^ mixed >> 32) * 0x9FB21C651E98DF25U ^ text[i];
     }
     return (mixed ^ mixed >> 32) * 0x9E3779B97F4A7C15U >> shift_;
+  }
+
+  void prefetch(std::size_t home) const noexcept { __builtin_prefetch(&buckets_[home]); }
+
+  /// What is known of a text, or null. Valid until the next call.
+  /// @pre home is the text's
+  const Value* find(std::size_t home, const key& text) noexcept {
+    bucket& b = buckets_[home];
+    if (same(b[0].text, text)) return &b[0].value;
+    if (!same(b[1].text, text)) return nullptr;
+    std::swap(b[0], b[1]);
+    return &b[0].value;
+  }
+
+  /// @pre home is the text's
+  void put(std::size_t home, const key& text, const Value& value) noexcept {
+    buckets_[home][1] = {text, value};
+  }
+
+ private:
+  using bucket = std::array<entry, 2>;
+
+  // std::array's own operator calls memcmp, which costs more than all the rest.
+  static bool same(const key& a, const key& b) noexcept {
+    std::uint64_t different = 0;
+    for (std::size_t i = 0; i < Words; ++i) different |= a[i] ^ b[i];
+    return different == 0;
   }
 
   std::vector<bucket> buckets_;

@@ -2,12 +2,13 @@
 #include "sentencepiece/piece_merger.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <functional>
 #include <string>
-#include <unordered_map>
+#include <string_view>
+
+#include <millrace/error.hpp>
 
 #include "unicode/utf8.hpp"
 
@@ -18,7 +19,7 @@ constexpr std::size_t short_symbols = 32;
 // Links of one huge text are not kept for the ordinary ones that follow it.
 constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
-constexpr std::int32_t merged_away = 0x7FFFFFFF;
+constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;
 
 // In the order of SentencePiece's comparison, which tells 0 from -0: the higher, the better.
 std::uint32_t order_of(float score) {
@@ -33,115 +34,173 @@ bool is_character(std::string_view text) {
 
 }  // namespace
 
-piece_merges::piece_merges(std::span<const mergeable_piece> pieces) {
-  ascii_.resize(0x80);
-  for (std::uint32_t c = 0; c < 0x80; ++c) ascii_[c] = character_base + as_id(c);
-  std::int32_t end = 0;
-  for (const mergeable_piece& piece : pieces) end = std::max(end, piece.id + 1);
-  unused_.resize(static_cast<std::size_t>(end));
-  for (const mergeable_piece& piece : pieces) {
-    unused_[static_cast<std::size_t>(piece.id)] = piece.unused;
-    has_unused_ = has_unused_ || (piece.unused && !is_character(piece.text));
+piece_merges::piece_merges(const std::vector<text_piece>& pieces)
+    : pages_(0x2000, -1),  // bytes that are no UTF-8 may look like up to 0x1FFFFF
+      ascii_pairs_(128 * 128, none) {
+  ascii_.fill(unknown);
+  std::vector<const text_piece*> merging;
+  for (const text_piece& piece : pieces) {
+    if (piece.type != piece_type::user_defined && !is_character(piece.text)) {
+      merging.push_back(&piece);
+    }
   }
-  add_characters(pieces);
-  add_merges(pieces);
+  // The highest score first, so that a symbol is as good as its rank.
+  std::ranges::stable_sort(merging, [](const text_piece* a, const text_piece* b) {
+    return order_of(a->score) > order_of(b->score);
+  });
+  add_merging(merging);
+  for (const text_piece& piece : pieces) {
+    if (piece.type == piece_type::user_defined) {
+      // Found before anything merges, it stays as it is.
+      user_defined_.emplace(piece.id, add(piece.id, piece.text.size()));
+    } else if (is_character(piece.text)) {
+      // A character whose piece is unused is as good as one without.
+      add_character(code_point_at(piece.text, 0).value,
+                    piece.type == piece_type::unused ? -1 : piece.id, piece.text.size());
+    }
+  }
+  for (const text_piece* piece : merging) {
+    for (std::size_t at = 0; at < piece->text.size();) {
+      const code_point c = code_point_at(piece->text, at);
+      if (of_character(c.value) == unknown) add_character(c.value, -1, c.size_bytes);
+      at += c.size_bytes;
+    }
+  }
+  add_rules(merging);
 }
 
-void piece_merges::add_characters(std::span<const mergeable_piece> pieces) {
-  pages_.assign(0x1100 * 2, -1);  // bytes that are no UTF-8 may look like up to 0x1FFFFF
-  for (const mergeable_piece& piece : pieces) {
-    // A character whose piece is unused is as good as one without.
-    if (!is_character(piece.text) || piece.unused) continue;
-    const std::uint32_t point = code_point_at(piece.text, 0).value;
-    if (point < ascii_.size()) {
-      ascii_[point] = piece.id;
-      continue;
-    }
-    std::int32_t& page = pages_[point >> 8];
-    if (page < 0) {
-      page = as_id(static_cast<std::uint32_t>(characters_.size() / 256));
-      for (std::uint32_t i = 0; i < 256; ++i) {
-        characters_.push_back(character_base + as_id((point & ~0xFFU) + i));
+piece_merges::symbol piece_merges::add(std::int32_t id, std::size_t size_bytes) {
+  if (ids_.size() == unknown) {
+    throw config_error("a BPE model of more than " + std::to_string(unknown) + " symbols");
+  }
+  ids_.push_back(id);
+  sizes_.push_back(static_cast<std::uint16_t>(size_bytes));  // a piece has less than 8000
+  return static_cast<symbol>(ids_.size() - 1);
+}
+
+void piece_merges::add_merging(std::vector<const text_piece*> pieces) {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    add(pieces[i]->id, pieces[i]->text.size());
+    const bool tie = i != 0 && order_of(pieces[i]->score) == order_of(pieces[i - 1]->score);
+    ranks_.push_back(tie ? ranks_.back() : static_cast<std::uint32_t>(i));
+    unused_.push_back(pieces[i]->type == piece_type::unused);
+    has_unused_ = has_unused_ || unused_.back();
+  }
+}
+
+void piece_merges::add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes) {
+  const symbol s = add(id, size_bytes);
+  if (character < ascii_.size()) {
+    ascii_[character] = s;
+    return;
+  }
+  std::int32_t& page = pages_[character >> 8];
+  if (page < 0) {
+    page = static_cast<std::int32_t>(characters_.size() / 256);
+    characters_.resize(characters_.size() + 256, unknown);
+  }
+  characters_[static_cast<std::size_t>(page) * 256 + (character & 0xFF)] = s;
+}
+
+void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
+  std::unordered_map<std::string_view, symbol> symbols;
+  symbols.reserve(merging.size());
+  for (std::size_t i = 0; i < merging.size(); ++i) {
+    symbols.emplace(merging[i]->text, static_cast<symbol>(i));
+  }
+  const auto symbol_of = [&](std::string_view part) {
+    if (is_character(part)) return of_character(code_point_at(part, 0).value);
+    const auto found = symbols.find(part);
+    return found == symbols.end() ? none : found->second;
+  };
+  std::vector<std::uint64_t> rules;
+  for (std::size_t i = 0; i < merging.size(); ++i) {
+    const std::string_view text = merging[i]->text;
+    for (std::size_t at = code_point_at(text, 0).size_bytes; at < text.size();
+         at += code_point_at(text, at).size_bytes) {
+      const symbol left = symbol_of(text.substr(0, at));
+      if (left == none) continue;
+      const symbol right = symbol_of(text.substr(at));
+      if (right == none) continue;
+      rules.push_back(key(left, right) << symbol_bits | i);
+      if (at == 1 && text.size() == 2) {
+        ascii_pairs_[static_cast<std::size_t>(text[0]) * 128 + static_cast<std::size_t>(text[1])] =
+            static_cast<symbol>(i);
       }
     }
-    characters_[static_cast<std::size_t>(page) * 256 + (point & 0xFF)] = piece.id;
   }
-}
-
-void piece_merges::add_merges(std::span<const mergeable_piece> pieces) {
-  std::unordered_map<std::string_view, std::int32_t> ids;
-  ids.reserve(pieces.size());
-  std::vector<std::uint32_t> orders;
-  for (const mergeable_piece& piece : pieces) {
-    ids.emplace(piece.text, piece.id);
-    orders.push_back(order_of(piece.score));
-  }
-  std::ranges::sort(orders, std::greater<>());
-  orders.erase(std::unique(orders.begin(), orders.end()), orders.end());
-
-  std::vector<slot> rules;
-  for (const mergeable_piece& piece : pieces) {
-    const auto place = std::ranges::lower_bound(orders, order_of(piece.score), std::greater<>());
-    const auto rank = static_cast<std::uint32_t>(place - orders.begin());
-    const auto symbol_of = [&](std::string_view part) -> std::int32_t {
-      if (is_character(part)) return symbol(code_point_at(part, 0).value);
-      const auto found = ids.find(part);
-      return found == ids.end() ? -1 : found->second;
-    };
-    for (std::size_t at = code_point_at(piece.text, 0).size_bytes; at < piece.text.size();
-         at += code_point_at(piece.text, at).size_bytes) {
-      const std::int32_t left = symbol_of(piece.text.substr(0, at));
-      if (left < 0) continue;
-      const std::int32_t right = symbol_of(piece.text.substr(at));
-      if (right >= 0) rules.push_back({key(left, right), {rank, piece.id}});
-    }
-  }
-  slots_.assign(std::bit_ceil(2 * rules.size() + 2), {});
-  shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots_.size()));
-  for (const slot& rule : rules) {
-    std::size_t at = home(rule.pair);
-    while (slots_[at].pair != no_pair) at = (at + 1) & (slots_.size() - 1);
+  slots_.assign(std::bit_ceil(2 * rules.size() + 2 * bucket_slots), no_slot);
+  shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots_.size() / bucket_slots));
+  const std::size_t filter_bits = std::bit_ceil(8 * rules.size() + 64);
+  filter_.assign(filter_bits / 64, 0);
+  filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(filter_bits));
+  for (const std::uint64_t rule : rules) {
+    const std::uint64_t mixed = mix(rule >> symbol_bits);
+    filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
+    std::size_t at = home(mixed);
+    while (slots_[at] != no_slot) at = (at + 1) & (slots_.size() - 1);
     slots_[at] = rule;  // a pair gives one text, and so one piece: it is not there yet
   }
 }
 
-std::size_t piece_merger::merge(std::span<std::int32_t> symbols) {
+std::size_t piece_merger::merge(std::span<symbol> symbols, std::string_view ascii) {
   // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
-  if (symbols.size() <= short_symbols && !merges_->has_unused()) return merge_short(symbols);
-  return merge_long(symbols);
+  if (symbols.size() > short_symbols || merges_->has_unused()) return merge_long(symbols);
+  return merge_short(symbols, ascii);
 }
 
-std::size_t piece_merger::merge_short(std::span<std::int32_t> symbols) const noexcept {
-  std::array<piece_merges::merge, short_symbols> pairs;  // of each symbol with the one behind it
+std::size_t piece_merger::merge_short(std::span<symbol> symbols,
+                                      std::string_view ascii) const noexcept {
+  // What each symbol becomes with the one behind it, and its rank.
+  std::array<symbol, short_symbols> pairs;
+  std::array<std::uint32_t, short_symbols> ranks;
   std::size_t count = symbols.size();
-  for (std::size_t i = 0; i + 1 < count; ++i) pairs[i] = merges_->find(symbols[i], symbols[i + 1]);
+  if (count < 2) return count;
+  const auto look_up = [&](std::size_t i) {
+    pairs[i] = merges_->find(symbols[i], symbols[i + 1]);
+    ranks[i] = merges_->rank(pairs[i]);
+  };
+  if (ascii.empty()) {
+    for (std::size_t i = 0; i + 1 < count; ++i) look_up(i);
+  } else {
+    for (std::size_t i = 0; i + 1 < count; ++i) {
+      pairs[i] = merges_->find_ascii(static_cast<unsigned char>(ascii[i]),
+                                     static_cast<unsigned char>(ascii[i + 1]));
+      ranks[i] = merges_->rank(pairs[i]);
+    }
+  }
   while (count > 1) {
     std::size_t best = 0;
+    std::uint32_t lowest = ranks[0];
     for (std::size_t i = 1; i + 1 < count; ++i) {
-      if (pairs[i].rank < pairs[best].rank) best = i;
+      best = ranks[i] < lowest ? i : best;
+      lowest = std::min(ranks[i], lowest);
     }
-    if (pairs[best].rank == piece_merges::no_rank) break;
-    symbols[best] = pairs[best].result;
+    if (lowest == piece_merges::no_rank) break;
+    symbols[best] = pairs[best];
     --count;
-    for (std::size_t i = best + 1; i < count; ++i) symbols[i] = symbols[i + 1];
-    for (std::size_t i = best + 1; i + 1 < count; ++i) pairs[i] = pairs[i + 1];
-    if (best + 1 < count) pairs[best] = merges_->find(symbols[best], symbols[best + 1]);
-    if (best != 0) pairs[best - 1] = merges_->find(symbols[best - 1], symbols[best]);
+    for (std::size_t i = best + 1; i < count; ++i) {
+      symbols[i] = symbols[i + 1];
+      pairs[i] = pairs[i + 1];  // the last one is not read
+      ranks[i] = ranks[i + 1];
+    }
+    if (best != 0) merges_->prefetch(symbols[best - 1], symbols[best]);
+    if (best + 1 < count) look_up(best);
+    if (best != 0) look_up(best - 1);
   }
   return count;
 }
 
-void piece_merger::push(std::uint32_t left, std::uint32_t right,
-                        std::span<const std::int32_t> symbols) {
-  const auto pair = merges_->find(symbols[left], symbols[right]);
-  if (pair.rank == piece_merges::no_rank) return;
-  open_.push_back(std::uint64_t{pair.rank} << 32 | left);
-  if (merges_->has_unused() && merges_->is_unused(pair.result)) {
-    parts_[pair.result] = {symbols[left], symbols[right]};
+void piece_merger::push(std::uint32_t left, std::uint32_t right, std::span<const symbol> symbols) {
+  const symbol merged = merges_->find(symbols[left], symbols[right]);
+  if (merged == piece_merges::none) return;
+  open_.push_back(std::uint64_t{merges_->rank(merged)} << 32 | left);
+  if (merges_->has_unused() && merges_->is_unused(merged)) {
+    parts_[merged] = {symbols[left], symbols[right]};
   }
 }
 
-std::size_t piece_merger::merge_long(std::span<std::int32_t> symbols) {
+std::size_t piece_merger::merge_long(std::span<symbol> symbols) {
   const auto count = static_cast<std::uint32_t>(symbols.size());
   links_.resize(count);
   open_.clear();
@@ -166,10 +225,10 @@ std::size_t piece_merger::merge_long(std::span<std::int32_t> symbols) {
     // another one of the same rank, it is in the heap too, and comes at this very place.)
     if (symbols[left] == merged_away || links_[left].after == nobody) continue;
     const std::uint32_t right = links_[left].after;
-    const auto pair = merges_->find(symbols[left], symbols[right]);
-    if (pair.rank != rank) continue;
+    const symbol merged = merges_->find(symbols[left], symbols[right]);
+    if (merged == piece_merges::none || merges_->rank(merged) != rank) continue;
 
-    symbols[left] = pair.result;
+    symbols[left] = merged;
     symbols[right] = merged_away;
     const std::uint32_t after = links_[right].after;
     links_[left].after = after;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,119 +10,148 @@
 #include <utility>
 #include <vector>
 
-namespace millrace::tokenizer::detail {
+#include "sentencepiece/text_front.hpp"
 
-/// A piece that merging may give.
-struct mergeable_piece {
-  std::string_view text;
-  std::int32_t id = 0;
-  float score = 0;
-  bool unused = false;  ///< it merges, but is taken apart again afterwards
-};
+namespace millrace::tokenizer::detail {
 
 /// What SentencePiece's BPE merges: which two symbols become which, the highest score first.
 /// Immutable, shared by threads.
 ///
-/// A symbol is the id of a piece, or, for a character that is no piece, character_base + its code
-/// point: it may still be part of one.
+/// A symbol is a number of this table's own: first the pieces of several characters, the best
+/// score first, then characters and user-defined pieces, at last `unknown`, which is every
+/// character that is in no piece.
 class piece_merges {
  public:
-  static constexpr std::int32_t character_base = 0x40000000;
-  static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
+  using symbol = std::uint32_t;
+  static constexpr symbol none = 0x1FFFFF;
+  static constexpr symbol unknown = 0x1FFFFE;
 
-  struct merge {
-    std::uint32_t rank = no_rank;  ///< the lower, the earlier; pieces of equal score share one
-    std::int32_t result = -1;
-  };
+  /// @param pieces  those that text can match
+  /// @throws config_error  there are more than 2 million symbols
+  explicit piece_merges(const std::vector<text_piece>& pieces);
 
-  explicit piece_merges(std::span<const mergeable_piece> pieces);
-
-  /// The symbol of one character.
-  std::int32_t symbol(std::uint32_t character) const noexcept {
-    if (character < ascii_.size()) return ascii_[character];
-    const std::uint32_t page = character >> 8;
-    if (page >= pages_.size() || pages_[page] < 0) return character_base + as_id(character);
-    return characters_[static_cast<std::size_t>(pages_[page]) * 256 + (character & 0xFF)];
+  symbol of_character(std::uint32_t character) const noexcept {
+    if (character < 0x80) return ascii_[character];
+    const std::int32_t page = pages_[character >> 8];
+    return page < 0 ? unknown
+                    : characters_[static_cast<std::size_t>(page) * 256 + (character & 0xFF)];
   }
+  /// Of a user-defined piece.
+  symbol of_user_defined(std::int32_t id) const { return user_defined_.at(id); }
 
-  merge find(std::int32_t left, std::int32_t right) const noexcept {
+  /// What the pair becomes, or `none`.
+  symbol find(symbol left, symbol right) const noexcept {
     const std::uint64_t pair = key(left, right);
-    for (std::size_t at = home(pair);; at = (at + 1) & (slots_.size() - 1)) {
-      const slot& s = slots_[at];
-      if (s.pair == pair) return s.value;
-      if (s.pair == no_pair) return {};  // met: at most half of the slots are taken
+    const std::uint64_t mixed = mix(pair);
+    // Most pairs do not merge, and what says so is small enough to be near.
+    if (!may_merge(mixed)) return none;
+    for (std::size_t at = home(mixed);; at = (at + bucket_slots) & (slots_.size() - 1)) {
+      // Without a branch for each slot: where in its bucket a pair lies is anybody's guess.
+      symbol found = none;
+      for (std::size_t i = 0; i < bucket_slots; ++i) {
+        const std::uint64_t slot = slots_[at + i];
+        found = slot >> symbol_bits == pair ? static_cast<symbol>(slot & none) : found;
+      }
+      // A bucket fills from the front; what it cannot take is in the next. At most half is taken.
+      if (found != none || slots_[at + bucket_slots - 1] == no_slot) return found;
     }
   }
-
-  bool is_unused(std::int32_t symbol) const noexcept {
-    return symbol >= 0 && symbol < character_base && unused_[static_cast<std::size_t>(symbol)];
+  /// Asks for the memory that find() will want.
+  void prefetch(symbol left, symbol right) const noexcept {
+    const std::uint64_t mixed = mix(key(left, right));
+    if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
+  /// What two ASCII characters become, or `none`.
+  symbol find_ascii(unsigned char left, unsigned char right) const noexcept {
+    return ascii_pairs_[left * 128U + right];
+  }
+
+  static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
+  /// The lower, the earlier a piece merges; those of equal score have one rank.
+  /// @pre merged is what find() gave
+  std::uint32_t rank(symbol merged) const noexcept {
+    return merged == none ? no_rank : ranks_[merged];
+  }
+
+  /// Id of the piece, or -1: a character that is none.
+  std::int32_t id(symbol s) const noexcept { return s == unknown ? -1 : ids_[s]; }
+  /// @pre s is not `unknown`
+  std::size_t size_bytes(symbol s) const noexcept { return sizes_[s]; }
+
+  bool is_unused(symbol s) const noexcept { return s < unused_.size() && unused_[s]; }
   /// Whether a piece of two characters or more is unused: then what it comes apart to depends on
   /// the whole text.
   bool has_unused() const noexcept { return has_unused_; }
 
  private:
-  static constexpr std::uint64_t no_pair = ~std::uint64_t{0};
-  struct slot {
-    std::uint64_t pair = no_pair;
-    merge value;
-  };
+  static constexpr unsigned symbol_bits = 21;
+  static constexpr std::size_t bucket_slots = 4;
+  // Left, right and result; the left is never `none`.
+  static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
 
-  static std::int32_t as_id(std::uint32_t character) noexcept {
-    return static_cast<std::int32_t>(character);
+  static std::uint64_t key(symbol left, symbol right) noexcept {
+    return std::uint64_t{left} << symbol_bits | right;
   }
-  static std::uint64_t key(std::int32_t left, std::int32_t right) noexcept {
-    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
-           static_cast<std::uint32_t>(right);
+  static std::uint64_t mix(std::uint64_t pair) noexcept { return pair * 0x9E3779B97F4A7C15U; }
+  std::size_t home(std::uint64_t mixed) const noexcept { return (mixed >> shift_) * bucket_slots; }
+  bool may_merge(std::uint64_t mixed) const noexcept {
+    const std::uint64_t bit = mixed >> filter_shift_;
+    return (filter_[bit / 64] >> (bit % 64) & 1) != 0;
   }
-  std::size_t home(std::uint64_t pair) const noexcept {
-    return (pair ^ pair >> 29) * 0x9E3779B97F4A7C15U >> shift_;
-  }
-  void add_characters(std::span<const mergeable_piece> pieces);
-  void add_merges(std::span<const mergeable_piece> pieces);
 
-  std::vector<std::int32_t> ascii_;
-  std::vector<std::int32_t> pages_;       // by code point / 256: place in characters_ / 256, or -1
-  std::vector<std::int32_t> characters_;  // symbols
-  std::vector<slot> slots_;               // a power of two
+  symbol add(std::int32_t id, std::size_t size_bytes);
+  void add_merging(std::vector<const text_piece*> pieces);
+  void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
+  void add_rules(const std::vector<const text_piece*>& merging);
+
+  std::array<symbol, 128> ascii_{};
+  std::vector<std::int32_t> pages_;  // by code point / 256: place in characters_ / 256, or -1
+  std::vector<symbol> characters_;
+  std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
+  std::vector<symbol> ascii_pairs_;
+  std::vector<std::uint64_t> slots_;  // a power of two, in buckets
   unsigned shift_ = 0;
-  std::vector<bool> unused_;  // by id
+  std::vector<std::uint64_t> filter_;  // a bit for each pair that is in slots_, and few others
+  unsigned filter_shift_ = 0;
+  std::vector<std::int32_t> ids_;  // by symbol, as the next three
+  std::vector<std::uint16_t> sizes_;
+  std::vector<std::uint32_t> ranks_;  // of pieces that merging gives
+  std::vector<bool> unused_;          // likewise
   bool has_unused_ = false;
 };
 
 /// Merges the symbols of one text; owns the scratch memory of that, for one thread.
 class piece_merger {
  public:
+  using symbol = piece_merges::symbol;
   /// Longest text: places in it are 31-bit.
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
   /// @param merges  outlives this
   explicit piece_merger(const piece_merges& merges) : merges_(&merges) {}
 
-  /// A symbol that never merges: a user-defined piece, by its id. (Pairs never have it.)
-  static constexpr std::int32_t frozen(std::int32_t id) noexcept { return -1 - id; }
-
   /// Merges as far as it goes. Time grows as n log n with the number of symbols.
+  /// @param ascii  the characters that the symbols are, if each is one of ASCII; else empty
   /// @pre symbols.size() <= max_symbols
   /// @return the number of symbols left, at the front.
-  std::size_t merge(std::span<std::int32_t> symbols);
+  std::size_t merge(std::span<symbol> symbols, std::string_view ascii);
 
   /// Calls `leaf` with what a symbol that the last merge() left comes apart to: itself, unless it
   /// is an unused piece.
   template <class Leaf>
-  void take_apart(std::int32_t symbol, Leaf leaf, int depth = 0) const {
+  void take_apart(symbol s, Leaf leaf, int depth = 0) const {
     // SentencePiece stops there too.
     constexpr int max_depth = 100;
-    if (!merges_->is_unused(symbol) || depth > max_depth) return leaf(symbol);
-    const auto [left, right] = parts_.at(symbol);  // it merged, so its pair was looked up
+    if (!merges_->is_unused(s) || depth > max_depth) return leaf(s);
+    const auto [left, right] = parts_.at(s);  // it merged, so its pair was looked up
     take_apart(left, leaf, depth + 1);
     take_apart(right, leaf, depth + 1);
   }
 
  private:
-  std::size_t merge_short(std::span<std::int32_t> symbols) const noexcept;
-  std::size_t merge_long(std::span<std::int32_t> symbols);
-  void push(std::uint32_t left, std::uint32_t right, std::span<const std::int32_t> symbols);
+  std::size_t merge_short(std::span<symbol> symbols, std::string_view ascii) const noexcept;
+  std::size_t merge_long(std::span<symbol> symbols);
+  void push(std::uint32_t left, std::uint32_t right, std::span<const symbol> symbols);
 
   const piece_merges* merges_;
 
@@ -132,7 +162,7 @@ class piece_merger {
   std::vector<links> links_;
   std::vector<std::uint64_t> open_;  // rank << 32 | place, a heap with the lowest on top
   // Of unused pieces: the last pair that was seen to give each.
-  std::unordered_map<std::int32_t, std::pair<std::int32_t, std::int32_t>> parts_;
+  std::unordered_map<symbol, std::pair<symbol, symbol>> parts_;
 };
 
 }  // namespace millrace::tokenizer::detail

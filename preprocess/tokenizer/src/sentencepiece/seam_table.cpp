@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -15,26 +16,19 @@ namespace {
 
 constexpr std::size_t block_bytes = 64;
 
-// Bit i: byte i of the block is a space.
-std::uint64_t spaces_of(const char* block) noexcept {
+// Bit i: byte i of the block is `wanted`.
+std::uint64_t places_of(char wanted, const char* block) noexcept {
   std::uint64_t mask = 0;
 #ifdef __SSE2__
-  const __m128i space = _mm_set1_epi8(' ');
+  const __m128i all = _mm_set1_epi8(wanted);
   for (unsigned i = 0; i < 4; ++i) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 16 * i));
-    const auto bits = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, space)));
+    const auto bits = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, all)));
     mask |= std::uint64_t{bits} << 16 * i;
   }
 #else
-  for (unsigned i = 0; i < block_bytes; ++i) mask |= std::uint64_t{block[i] == ' '} << i;
+  for (unsigned i = 0; i < block_bytes; ++i) mask |= std::uint64_t{block[i] == wanted} << i;
 #endif
-  return mask;
-}
-
-// The same of fewer bytes than a block.
-std::uint64_t spaces_of(std::string_view rest) noexcept {
-  std::uint64_t mask = 0;
-  for (std::size_t i = 0; i < rest.size(); ++i) mask |= std::uint64_t{rest[i] == ' '} << i;
   return mask;
 }
 
@@ -71,6 +65,7 @@ seam_table::seam_table(std::span<const std::string_view> pieces) {
       parts_before_space_[static_cast<unsigned char>(before)] = false;
       always_parts_before_space_ = false;
     }
+    if ((x == '\n') != (y == '\n')) parts_around_line_feeds_ = false;
   });
 }
 
@@ -89,19 +84,34 @@ std::size_t seam_table::fragment_end(std::string_view text, std::size_t begin) c
 std::size_t next_word_ends(const seam_table& seams, std::string_view text, std::size_t begin,
                            std::span<std::size_t> ends) noexcept {
   const bool always = seams.always_parts_before_space();
-  std::size_t count = 0;
+  const bool line_feeds = seams.parts_around_line_feeds();
   if (begin >= text.size()) return 0;
-  // Bytes before `begin` have been seen; the word at `begin` has its own spaces in front.
-  bool after_space = true;
+  std::size_t count = 0;
+  // The word at `begin` has its own spaces, or line feeds, in front.
+  std::uint64_t after_space = 1;
+  std::uint64_t after_line_feed = line_feeds && text[begin] == '\n' ? 1 : 0;
   for (std::size_t at = begin; at < text.size(); at += block_bytes) {
     const std::size_t left = text.size() - at;
-    const std::uint64_t spaces =
-        left >= block_bytes ? spaces_of(text.data() + at) : spaces_of(text.substr(at));
-    std::uint64_t starts = spaces & ~(spaces << 1 | std::uint64_t{after_space});
-    after_space = spaces >> 63 != 0;
+    const char* block = text.data() + at;
+    char rest[block_bytes];
+    if (left < block_bytes) {
+      std::memset(rest, 0, block_bytes);
+      std::memcpy(rest, block, left);
+      block = rest;
+    }
+    const std::uint64_t spaces = places_of(' ', block);
+    std::uint64_t starts = spaces & ~(spaces << 1 | after_space);
+    after_space = spaces >> 63;
+    if (line_feeds) {
+      const std::uint64_t feeds = places_of('\n', block);
+      starts |= feeds ^ (feeds << 1 | after_line_feed);
+      after_line_feed = feeds >> 63;
+      if (left < block_bytes) starts &= ~(~std::uint64_t{0} << left);
+    }
     for (; starts != 0; starts &= starts - 1) {
       const std::size_t start = at + static_cast<std::size_t>(std::countr_zero(starts));
-      if (!always && !seams.parts_before_space(static_cast<unsigned char>(text[start - 1]))) {
+      if (!always && text[start] == ' ' &&
+          !seams.parts_before_space(static_cast<unsigned char>(text[start - 1]))) {
         continue;
       }
       ends[count++] = start;

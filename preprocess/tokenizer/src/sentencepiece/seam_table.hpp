@@ -35,6 +35,9 @@ class seam_table {
   /// Whether a space may be cut off from any character but a space.
   bool always_parts_before_space() const noexcept { return always_parts_before_space_; }
 
+  /// Whether line feeds may be cut off on both sides from any character but each other.
+  bool parts_around_line_feeds() const noexcept { return parts_around_line_feeds_; }
+
   /// End of the fragment of `text` that begins at `begin`: the first seam, or the end.
   /// @pre begin < text.size()
   std::size_t fragment_end(std::string_view text, std::size_t begin) const noexcept;
@@ -49,6 +52,7 @@ class seam_table {
   unsigned shift_ = 58;
   std::array<bool, 256> parts_before_space_ = all_true();
   bool always_parts_before_space_ = true;
+  bool parts_around_line_feeds_ = true;
 
   static std::array<bool, 256> all_true() {
     std::array<bool, 256> result{};
@@ -57,13 +61,51 @@ class seam_table {
   }
 };
 
-/// Finds where words of a text end: before a space that follows something else. Words begin with
-/// their spaces.
+/// Finds where words of a text end: before a space that follows something else, so that words begin
+/// with their spaces, and before and behind line feeds, if those may be cut off.
 ///
 /// @param ends  not empty; filled from the front
 /// @pre begin is 0 or an end
 /// @return the number of ends written: 0 only at the end of the text
 std::size_t next_word_ends(const seam_table& seams, std::string_view text, std::size_t begin,
                            std::span<std::size_t> ends) noexcept;
+
+/// Calls `quick(word, readable, key, home)` with each word from `begin` on that `cache` has keys
+/// for, in order, and `slow(word, readable)` with the longer ones. Many at a time, so that the
+/// memory behind the keys is on its way when it is asked for.
+///
+/// @param readable  bytes that may be read where the word begins
+template <class Cache, class Quick, class Slow>
+void for_each_word(const seam_table& seams, std::string_view text, std::size_t begin,
+                   const Cache& cache, Quick quick, Slow slow) {
+  struct look_up {
+    typename Cache::key key;
+    std::size_t home;
+  };
+  std::array<std::size_t, 128> ends;
+  std::array<look_up, 128> known;
+  std::size_t at = begin;
+  while (const std::size_t count = next_word_ends(seams, text, at, ends)) {
+    std::size_t start = at;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t size = ends[i] - start;
+      if (size <= Cache::max_bytes) {
+        known[i].key = Cache::make_key(text.data() + start, size, text.size() - start);
+        known[i].home = cache.home(known[i].key);
+        cache.prefetch(known[i].home);
+      }
+      start = ends[i];
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string_view word = text.substr(at, ends[i] - at);
+      if (word.size() <= Cache::max_bytes) {
+        quick(word, text.size() - at, known[i].key, known[i].home);
+      } else {
+        slow(word, text.size() - at);
+      }
+      at = ends[i];
+    }
+  }
+}
 
 }  // namespace millrace::tokenizer::detail

@@ -11,8 +11,10 @@
 #include <millrace/io/file_mapping.hpp>
 
 #include "composed/composed_tokenizer.hpp"
+#include "sentencepiece/extra_spaces.hpp"
 #include "sentencepiece/model_file.hpp"
 #include "sentencepiece/sentencepiece_decoder.hpp"
+#include "sentencepiece/text_front.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -35,6 +37,16 @@ std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model
       break;
   }
   throw config_error("a SentencePiece model of type CHAR is not supported, only BPE and UNIGRAM");
+}
+
+// Whether the model takes two spaces for one, as Megatron finds out.
+bool drops_extra_spaces(const sentencepiece_model& model) {
+  const text_front front(model);
+  std::string one;
+  std::string two;
+  const auto a = front.prepare("x y", one);
+  const auto b = front.prepare("x  y", two);
+  return a.text == b.text;
 }
 
 void check(const sentencepiece_options& options) {
@@ -63,6 +75,9 @@ std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::p
     parts.vocab_size = static_cast<std::int64_t>(model.pieces.size());
     if (model.eos_id >= 0) parts.eod = model.eos_id;
     parts.engine = engine_of(model, options);
+    if (!options.ignore_extra_whitespaces && drops_extra_spaces(model)) {
+      parts.engine = make_extra_space_engine(std::move(parts.engine));
+    }
     parts.decoder = std::make_unique<sentencepiece_decoder>(model);
     parts.fingerprint =
         formats::sha256_hex("type SentencePieceTokenizer\nmodel " + formats::sha256_hex(bytes) +

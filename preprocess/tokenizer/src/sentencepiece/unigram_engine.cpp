@@ -46,7 +46,7 @@ struct compiled {
   cache_sizes sizes;
 };
 
-// The path of a fragment, without unknown characters, and how large a score before it may be.
+// The path of a fragment, and how large a score before it may be.
 template <std::size_t Ids>
 struct known_path {
   std::array<std::int32_t, Ids> ids{};  // -1 behind the last
@@ -70,20 +70,18 @@ class unigram_encoder final : public section_encoder {
     after_unknown_ = false;
     score_ = 0;
     std::size_t at = 0;
-    std::array<std::size_t, 256> ends;
+    if (text.empty()) return std::nullopt;
     if (space_before) {
-      next_word_ends(model_->seams, text, 0, std::span(ends).first(1));
-      at = ends[0];
+      next_word_ends(model_->seams, text, 0, std::span(&at, 1));
       first_word_ = ' ';
       first_word_ += text.substr(0, at);
       encode_word(first_word_, first_word_.size(), ids);
     }
-    while (const std::size_t count = next_word_ends(model_->seams, text, at, ends)) {
-      for (const std::size_t end : std::span(ends).first(count)) {
-        encode_word(text.substr(at, end - at), text.size() - at, ids);
-        at = end;
-      }
-    }
+    for_each_word(
+        model_->seams, text, at, short_,
+        [&](std::string_view word, std::size_t readable, const short_cache::key& key,
+            std::size_t home) { encode_short(word, readable, key, home, ids); },
+        [&](std::string_view word, std::size_t readable) { encode_word(word, readable, ids); });
     return std::nullopt;
   }
 
@@ -93,62 +91,93 @@ class unigram_encoder final : public section_encoder {
 
   // `readable` bytes may be read where `word` begins.
   void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
-    if (word.size() <= short_cache::max_bytes) {
-      encode_known(short_, word, readable, ids);
-    } else if (word.size() <= long_cache::max_bytes) {
-      encode_known(long_, word, readable, ids);
-    } else {
-      for (std::size_t at = 0; at < word.size();) {
-        const std::size_t end = model_->seams.fragment_end(word, at);
-        const std::string_view fragment = word.substr(at, end - at);
-        if (fragment.size() <= short_cache::max_bytes) {
-          encode_known(short_, fragment, readable - at, ids);
-        } else {
-          search(fragment, ids);
-        }
-        at = end;
-      }
+    if (word.size() <= long_cache::max_bytes) {
+      encode_fragment(word, readable, ids);
+      return;
     }
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t end = model_->seams.fragment_end(word, at);
+      encode_fragment(word.substr(at, end - at), readable - at, ids);
+      at = end;
+    }
+  }
+
+  void encode_fragment(std::string_view text, std::size_t readable, id_buffer& ids) {
+    if (text.size() <= short_cache::max_bytes) {
+      const auto key = short_cache::make_key(text.data(), text.size(), readable);
+      encode_short(text, readable, key, short_.home(key), ids);
+    } else if (text.size() <= long_cache::max_bytes) {
+      const auto key = long_cache::make_key(text.data(), text.size(), readable);
+      const std::size_t home = long_.home(key);
+      if (!recall(long_, home, key, ids)) learn(text, nullptr, 0, key, home, ids);
+    } else {
+      search(text, ids);
+    }
+  }
+
+  void encode_short(std::string_view text, std::size_t readable, const short_cache::key& key,
+                    std::size_t home, id_buffer& ids) {
+    if (recall(short_, home, key, ids)) return;
+    // Some have more ids than a short place takes.
+    const auto long_key = long_cache::make_key(text.data(), text.size(), readable);
+    const std::size_t long_home = long_.home(long_key);
+    if (!recall(long_, long_home, long_key, ids)) {
+      learn(text, &key, home, long_key, long_home, ids);
+    }
+  }
+
+  // Appends the path if it is known and good after what came before.
+  template <class Cache>
+  bool recall(Cache& cache, std::size_t home, const typename Cache::key& key, id_buffer& ids) {
+    const auto* known = cache.find(home, key);
+    if (known == nullptr || !(std::abs(score_) <= known->limit)) return false;
+    std::int32_t* out = ids.room(known->ids.size());
+    std::size_t count = 0;
+    for (const std::int32_t id : known->ids) {
+      if (id < 0) break;
+      score_ += model_->pieces.score(id);
+      const bool is_unknown = id == model_->unk_id;
+      out[count] = id;
+      count += !(is_unknown && after_unknown_);
+      after_unknown_ = is_unknown;
+    }
+    ids.add(count);
+    return true;
+  }
+
+  void learn(std::string_view text, const short_cache::key* short_key, std::size_t short_home,
+             const long_cache::key& long_key, std::size_t long_home, id_buffer& ids) {
+    const auto [path, limit] = lattice_.settle(text);
+    if (limit < 0 || (model_->byte_fallback && has_unknown(path))) return search(text, ids);
+    if (short_key != nullptr && path.size() <= 3) {
+      put(short_, short_home, *short_key, path, limit);
+    } else if (path.size() <= 7) {
+      put(long_, long_home, long_key, path, limit);
+    }
+    if (!(std::abs(score_) <= limit)) return search(text, ids);
+    for (const path_piece& piece : path) score_ += model_->pieces.score(piece.id);
+    append(text, path, ids);
+  }
+
+  bool has_unknown(std::span<const path_piece> path) const {
+    return std::ranges::any_of(path, [&](const auto& p) { return p.id == model_->unk_id; });
   }
 
   template <class Cache>
-  void encode_known(Cache& cache, std::string_view text, std::size_t readable, id_buffer& ids) {
-    const auto key = Cache::make_key(text.data(), text.size(), readable);
-    const auto* known = cache.find(key);
-    if (known != nullptr && std::abs(score_) <= known->limit) {
-      std::int32_t* out = ids.room(known->ids.size());
-      std::size_t count = 0;
-      for (const std::int32_t id : known->ids) {
-        if (id < 0) break;
-        score_ += model_->pieces.score(id);
-        out[count++] = id;
-      }
-      ids.add(count);
-      after_unknown_ = false;
-      return;
-    }
-    search(text, ids);
-    if (known == nullptr) learn(cache, key, text);
-  }
-
-  template <class Cache, class Key>
-  void learn(Cache& cache, const Key& key, std::string_view text) {
-    typename std::remove_cvref_t<decltype(*cache.find(key))> value;
-    // Not the path that was found just now: the score before it may have been beyond the limit.
-    float score = 0;
-    const auto path = lattice_.best_path(text, score);
-    if (path.size() > value.ids.size()) return;
-    value.ids.fill(-1);
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      if (path[i].id == model_->unk_id) return;
-      value.ids[i] = path[i].id;
-    }
-    value.limit = lattice_.score_limit(text);
-    cache.put(key, value);
+  static void put(Cache& cache, std::size_t home, const typename Cache::key& key,
+                  std::span<const path_piece> path, float limit) {
+    typename Cache::entry entry;
+    entry.value.ids.fill(-1);
+    for (std::size_t i = 0; i < path.size(); ++i) entry.value.ids[i] = path[i].id;
+    entry.value.limit = limit;
+    cache.put(home, key, entry.value);
   }
 
   void search(std::string_view text, id_buffer& ids) {
-    const auto path = lattice_.best_path(text, score_);
+    append(text, lattice_.best_path(text, score_), ids);
+  }
+
+  void append(std::string_view text, std::span<const path_piece> path, id_buffer& ids) {
     for (std::size_t i = 0; i < path.size(); ++i) {
       const std::int32_t id = path[i].id;
       if (id != model_->unk_id) {

@@ -48,6 +48,10 @@ unigram_pieces::unigram_pieces(const std::vector<text_piece>& pieces, std::int32
     scores_[id] = score_of(piece, space_is_wide);
   }
   unknown_score_ = lowest - 10.0F;
+  if (unknown_id >= 0) {
+    scores_.resize(std::max(scores_.size(), static_cast<std::size_t>(unknown_id) + 1));
+    scores_[static_cast<std::size_t>(unknown_id)] = unknown_score_;
+  }
   for (byte_trie::node at = 0; at < trie_.size(); ++at) {
     if (!trie_.is_end(at)) continue;
     const std::int32_t id = trie_.value(at);
@@ -108,22 +112,24 @@ std::span<const path_piece> unigram_lattice::best_path(std::string_view text, fl
   return path_;
 }
 
-float unigram_lattice::score_limit(std::string_view text) {
+unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
   constexpr double unreached = -std::numeric_limits<double>::infinity();
-  sums_.assign(text.size() + 1, {unreached, unreached});
+  sums_.assign(text.size() + 1, {unreached, unreached, 0, 0});
   sums_[0].first = 0;
-  double largest = 0;
+  float largest = 0;
   double characters = 0;
-  const auto add = [&](std::size_t to, const two_best& from, double own) {
+  const auto add = [&](std::size_t to, std::size_t from, float own, std::int32_t id) {
     largest = std::max(largest, std::abs(own));
     two_best& sum = sums_[to];
-    for (const double candidate : {from.first + own, from.second + own}) {
-      if (candidate > sum.first) {
-        sum.second = std::exchange(sum.first, candidate);
-      } else if (candidate > sum.second) {
-        sum.second = candidate;
-      }
+    const double first = sums_[from].first + double{own};
+    if (first > sum.first) {
+      sum.second = std::exchange(sum.first, first);
+      sum.id = id;
+      sum.begin = static_cast<std::int32_t>(from);
+    } else {
+      sum.second = std::max(sum.second, first);
     }
+    sum.second = std::max(sum.second, sums_[from].second + double{own});
   };
   const byte_trie& trie = pieces_->trie();
   for (std::size_t at = 0; at < text.size();) {
@@ -135,21 +141,28 @@ float unigram_lattice::score_limit(std::string_view text) {
       if (node == byte_trie::none) break;
       ++to;
       if (!trie.is_end(node)) continue;
-      add(to, sums_[at], pieces_->at(node).score);
+      const auto& [id, own] = pieces_->at(node);
+      add(to, at, own, id);
       alone = alone || to == next;
     }
-    if (!alone) add(next, sums_[at], pieces_->unknown_score());
+    if (!alone) add(next, at, pieces_->unknown_score(), pieces_->unknown_id());
     ++characters;
     at = next;
   }
 
+  path_.clear();
+  for (std::size_t at = text.size(); at > 0; at = path_.back().begin) {
+    path_.push_back({static_cast<std::uint32_t>(sums_[at].begin), sums_[at].id});
+  }
+  std::ranges::reverse(path_);
+
   constexpr double rounding = 1.0 / (1 << 24);
   const two_best& whole = sums_.back();
-  const double all = characters * largest;
+  const double all = characters * double{largest};
   const double lead = whole.first - whole.second;  // infinite if there is one path only
   const double limit =
       std::min(lead / (2.1 * characters * rounding) - all, reset_threshold - 1.01 * all - 1);
-  return limit > 0 ? static_cast<float>(0.999 * limit) : -1.0F;
+  return {path_, limit > 0 ? static_cast<float>(0.999 * limit) : -1.0F};
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -64,8 +64,8 @@ class unigram_lattice {
   /// score of the whole. Valid until the next call.
   std::span<const path_piece> best_path(std::string_view text, float& score);
 
-  /// The largest |score| with which best_path() gives the same path as with score 0 and never
-  /// passes the threshold; negative if there is none.
+  /// The path through `text` that is best in real numbers, and the largest |score| with which
+  /// best_path() gives the same and never passes the threshold; negative if there is none.
   ///
   /// Adding up n pieces from a score s rounds n times, by at most u = 2^-24 of a sum that is never
   /// larger than s + n * largest piece score: any path's float score is within
@@ -76,8 +76,12 @@ class unigram_lattice {
   /// the ties along the way.
   ///
   /// The real scores are had in double, whose own rounding the factor 2.1 covers by far.
-  /// @pre text is not long: time grows as its square
-  float score_limit(std::string_view text);
+  /// Valid until the next call.
+  struct settled {
+    std::span<const path_piece> path;
+    float limit;
+  };
+  settled settle(std::string_view text);
 
  private:
   struct end {
@@ -88,6 +92,8 @@ class unigram_lattice {
   struct two_best {
     double first;
     double second;
+    std::int32_t id;  // of the last piece of the first, and where it begins
+    std::int32_t begin;
   };
 
   void reach(std::size_t to, std::size_t from, float score, std::int32_t id);
