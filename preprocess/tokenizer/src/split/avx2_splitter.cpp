@@ -57,7 +57,7 @@ struct avx2 {
       alignas(32) std::array<std::uint8_t, 64> each;
       _mm256_store_si256(reinterpret_cast<__m256i*>(each.data()), kinds.low);
       _mm256_store_si256(reinterpret_cast<__m256i*>(each.data() + 32), kinds.high);
-      set_varied_kinds<Group>(each, section, at, varied);
+      set_varied_kinds<Group>(each, section, at, varied, tables);
       kinds = load(reinterpret_cast<const char*>(each.data()), 64);
     }
     set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);

@@ -52,6 +52,7 @@ alignas(64) constexpr std::array<std::uint8_t, 64> positions = [] {
 
 struct avx512 {
   static constexpr std::size_t least_room = 24;
+  static constexpr int worth_a_look_up = 6;  // of characters at once
 
   [[gnu::target("bmi2")]] static mask gather(mask bits, mask from) noexcept {
     return _pext_u64(bits, from);
@@ -86,12 +87,13 @@ struct avx512 {
     find_characters(result, begin, number, continuation, left < 64);
     const __m512i wide_kinds = look_up(bytes, tables.by_byte.data() + 128);
     kinds = _mm512_mask_mov_epi8(kinds, wide, wide_kinds);
-    const mask varied = _mm512_mask_cmpeq_epi8_mask(
+    mask varied = _mm512_mask_cmpeq_epi8_mask(
         result.leads & wide, kinds, _mm512_set1_epi8(static_cast<char>(kind_tables::varied)));
+    set_kinds_of_pairs(kinds, bytes, begin, varied, tables);
     if (varied != 0) {
       alignas(64) std::array<std::uint8_t, 64> each;
       _mm512_store_si512(each.data(), kinds);
-      set_varied_kinds<Group>(each, section, at, varied);
+      set_varied_kinds<Group>(each, section, at, varied, tables);
       kinds = _mm512_load_si512(each.data());
     }
     set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
@@ -128,6 +130,27 @@ struct avx512 {
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static __m512i look_up(
       __m512i bytes, const std::uint8_t* table) noexcept {
     return _mm512_permutex2var_epi8(_mm512_load_si512(table), bytes, _mm512_load_si512(table + 64));
+  }
+
+  // Characters of two bytes: those that share the first one are looked up all at once, for there
+  // are few such in one text. What is left in `varied` is for one by one.
+  [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void
+  set_kinds_of_pairs(__m512i& kinds, __m512i bytes, const char* begin, mask& varied,
+                     const kind_tables& tables) noexcept {
+    mask done = 0;
+    while (_mm_popcnt_u64(varied) >= worth_a_look_up) {
+      const char lead = begin[_tzcnt_u64(varied)];
+      const mask same = varied & equal(bytes, lead);
+      if (static_cast<unsigned char>(lead) >= 0xE0) break;
+      const std::size_t first = std::size_t{static_cast<unsigned char>(lead) & 0x1FU} << 6;
+      kinds = _mm512_mask_permutexvar_epi8(kinds, same << 1, bytes,
+                                           _mm512_load_si512(tables.by_point.data() + first));
+      varied &= ~same;
+      done |= same;
+    }
+    // From the second byte of each to its first.
+    const __m512i next = _mm512_add_epi8(_mm512_load_si512(positions.data()), _mm512_set1_epi8(1));
+    kinds = _mm512_mask_permutexvar_epi8(kinds, done, next, kinds);
   }
 
   template <class Group, unsigned Kind>

@@ -25,10 +25,11 @@ template <class Isa, cl100k_rules Rules>
   }
   if (w.at_end) {
     if (Rules.one_space_at_end) starts &= through_lowest(final_run);
-    return {starts, w.valid, true};
+    return {starts, w.valid, true, 0};
   }
-  const mask apostrophes = Rules.contractions ? w.apostrophe & last_two(w.valid) : 0;
-  return {starts, w.valid & through_lowest(final_run | apostrophes), false};
+  const mask apostrophes = Rules.contractions ? w.apostrophe & last_of(w.valid, 2) : 0;
+  const mask decided = w.valid & through_lowest(final_run | apostrophes);
+  return {starts, decided, false, resume_in(w.letter, w, decided)};
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -33,9 +33,11 @@ template <class Isa>
   starts |= space_starts<Isa>(w, tail, w.valid & ~(w.space | w.number | cjk));
 
   mask decided = w.valid & below_lowest(undecided);
-  if (w.at_end) return {starts, decided, undecided == 0};
+  if (w.at_end) return {starts, decided, undecided == 0, 0};
   decided &= through_lowest(last_run(w.space & ~tail, w.valid));
-  return {starts, decided, false};
+  // Not behind a prefix, for what it takes are ASCII letters alone.
+  const bool prefixed = (prefixes & highest(starts)) != 0;
+  return {starts, decided, false, prefixed ? 0 : resume_in(w.letter, w, decided)};
 }
 
 }  // namespace millrace::tokenizer::detail

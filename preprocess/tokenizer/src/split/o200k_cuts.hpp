@@ -56,6 +56,18 @@ template <class Isa>
   return undecided;
 }
 
+/// resume_in, where the letter has to tell as well what came before it in the word: a lower case
+/// one does, and a caseless one if no lower case one was there. Marks that follow it come again.
+[[gnu::always_inline]] inline mask resume_in_case(const window& w, mask words, mask letters,
+                                                  mask upper, mask lower, mask starts,
+                                                  mask decided) noexcept {
+  if (resume_in(words | w.han, w, decided) == 0) return 0;
+  const mask letter = highest(letters | w.han);
+  if ((letter & lower) != 0) return letter;
+  const bool lower_before = (lower & ~(highest(starts | 1) - 1)) != 0;
+  return (letter & upper) != 0 || lower_before ? 0 : letter;
+}
+
 /// o200k_group::end for a whole window. Marks that do not follow a word, and Han that are no
 /// letters, are left to the walker: they can be several things at once.
 template <class Isa, o200k_rules Rules>
@@ -91,11 +103,11 @@ template <class Isa, o200k_rules Rules>
   }
 
   mask decided = w.valid & below_lowest(undecided);
-  if (w.at_end) return {starts, decided, undecided == 0};
-  if (Rules.contractions) decided &= below_lowest(w.apostrophe & last_two(w.valid));
+  if (w.at_end) return {starts, decided, undecided == 0, 0};
+  if (Rules.contractions) decided &= below_lowest(w.apostrophe & last_of(w.valid, 2));
   decided &= below_lowest(last_run(upper, w.valid) & ((words & ~upper & ~lower) << 1));
   decided &= through_lowest(last_run(w.space & ~tail, w.valid));
-  return {starts, decided, false};
+  return {starts, decided, false, resume_in_case(w, words, letters, upper, lower, starts, decided)};
 }
 
 }  // namespace millrace::tokenizer::detail

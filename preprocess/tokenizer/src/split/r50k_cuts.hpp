@@ -22,9 +22,10 @@ template <class Isa, bool NumbersApart>
   starts &= ~((two | three) << 1);
   starts |= (two << 2) | (three << 3);
 
-  if (w.at_end) return {starts, w.valid, true};
-  const mask open = last_run(w.space, w.valid) | (w.apostrophe & last_two(w.valid));
-  return {starts, w.valid & through_lowest(open), false};
+  if (w.at_end) return {starts, w.valid, true, 0};
+  const mask open = last_run(w.space, w.valid) | (w.apostrophe & last_of(w.valid, 2));
+  const mask decided = w.valid & through_lowest(open);
+  return {starts, decided, false, resume_in(w.letter, w, decided)};
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -41,6 +41,7 @@ struct cuts {
   mask starts;    ///< characters at which a pretoken begins, the window's first among them or not
   mask decided;   ///< those for which that is known: all from the first up to some character
   bool finished;  ///< everything is decided, and the section ends behind the window
+  mask resume;    ///< where in the last word the next window may begin as well, or 0
 };
 
 /// Bits up to and including the lowest of `bits`; all bits if there is none.
@@ -61,9 +62,20 @@ struct cuts {
   return run & (0 - run);
 }
 
-/// The last two characters: a contraction that begins there may end behind the window.
-[[gnu::always_inline]] inline mask last_two(mask valid) noexcept {
-  return valid & ~(valid >> 2);
+/// The last `number` characters.
+[[gnu::always_inline]] inline mask last_of(mask valid, int number) noexcept {
+  return valid & ~(valid >> number);
+}
+
+[[gnu::always_inline]] inline mask highest(mask bits) noexcept {
+  return bits == 0 ? 0 : mask{1} << (63 - std::countl_zero(bits));
+}
+
+/// The window's last character, if it is one of `words` and certainly within a word: not if
+/// anything is undecided, nor if a contraction may have ended there.
+[[gnu::always_inline]] inline mask resume_in(mask words, const window& w, mask decided) noexcept {
+  const bool open = decided == w.valid && (w.apostrophe & last_of(w.valid, 3)) == 0;
+  return open ? words & last_of(w.valid, 1) : 0;
 }
 
 /// What of the runs of `bits` is at or behind a bit of `from`, one at most for each run.

@@ -50,10 +50,13 @@ struct read_window {
 template <class Group>
 [[gnu::always_inline]] inline void set_varied_kinds(std::array<std::uint8_t, 64>& each,
                                                     std::string_view section, std::size_t at,
-                                                    mask varied) noexcept {
+                                                    mask varied,
+                                                    const kind_tables& tables) noexcept {
   for (; varied != 0; varied &= varied - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(varied));
-    each[i] = static_cast<std::uint8_t>(Group::kinds(code_point_at(section, at + i).value));
+    const std::uint32_t point = code_point_at(section, at + i).value;
+    each[i] = point < tables.by_point.size() ? tables.by_point[point]
+                                             : static_cast<std::uint8_t>(Group::kinds(point));
   }
 }
 
@@ -98,16 +101,25 @@ template <class Isa, class Group>
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
   std::size_t count = 0;
+  std::size_t word = at;  // where the pretoken begins that the window does, or is within
   while (count < ends.size() && at < section.size()) {
     const read_window read = Isa::template read<Group>(section, at, tables);
     const cuts found = cuts_of<Isa>(Group{}, read.chars);
     mask starts = found.starts & found.decided & ~mask{1};
+    mask resume = found.resume & ~mask{1};
+    if (!read.one_byte_each) {
+      starts = Isa::scatter(starts, read.leads);
+      resume = Isa::scatter(resume, read.leads);
+    }
     if (starts == 0 && !found.finished) {
-      at = walked_end<Group>(section, at);
-      ends[count++] = at;
+      if (resume != 0) {
+        at += static_cast<std::size_t>(std::countr_zero(resume));
+      } else {
+        at = word = walked_end<Group>(section, word);
+        ends[count++] = at;
+      }
       continue;
     }
-    if (!read.one_byte_each) starts = Isa::scatter(starts, read.leads);
     const auto number = static_cast<std::size_t>(std::popcount(starts));
     const std::size_t room = ends.size() - count;
     if (std::max(Isa::least_room, number + 8) > room) {
@@ -117,7 +129,7 @@ template <class Isa, class Group>
       const std::size_t taken = std::min(room, number + (found.finished ? 1 : 0));
       std::copy_n(some.begin(), taken, ends.begin() + static_cast<std::ptrdiff_t>(count));
       count += taken;
-      at = ends[count - 1];
+      at = word = ends[count - 1];
       continue;
     }
     Isa::write(starts, at, ends.data() + count);
@@ -126,7 +138,8 @@ template <class Isa, class Group>
       ends[count++] = section.size();
       return count;
     }
-    at += 63 - static_cast<std::size_t>(std::countl_zero(starts));
+    word = at + 63 - static_cast<std::size_t>(std::countl_zero(starts));
+    at = resume != 0 ? at + static_cast<std::size_t>(std::countr_zero(resume)) : word;
   }
   return count;
 }
