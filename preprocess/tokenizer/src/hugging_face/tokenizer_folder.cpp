@@ -113,10 +113,11 @@ class folder_settings {
         expected("add_eos_token", false, "eos_token") == file_->around().behind) {
       return;
     }
-    config_.fail("add_bos_token and add_eos_token (where they are not given: true and false) are "
-                 "not what the post_processor of tokenizer.json does; transformers before 5 goes "
-                 "by the first, later ones by the second. Make them agree, or leave special "
-                 "tokens out");
+    config_.fail(
+        "add_bos_token and add_eos_token (where they are not given: true and false) are "
+        "not what the post_processor of tokenizer.json does; transformers before 5 goes "
+        "by the first, later ones by the second. Make them agree, or leave special "
+        "tokens out");
   }
 
   std::optional<std::int32_t> id_of(const char* name) const {
