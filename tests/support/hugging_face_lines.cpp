@@ -4,8 +4,8 @@
 //   hugging_face_lines
 //
 // in:  for each tokenizer a line "FILE_OR_FOLDER\tSPECIALS\tIN_TEXT\tTEXTS\n", SPECIALS yes or no,
-//      IN_TEXT allow, text or error; then TEXTS texts, each its size in bytes as a little-endian
-//      uint32 and then itself (UTF-8)
+//      IN_TEXT allow, text or error (FILE may be a vocab.txt of BERT, *.uncased.txt lower case);
+//      then TEXTS texts, each its size in bytes as a little-endian uint32 and then itself (UTF-8)
 // out: for each tokenizer a line "ok VOCAB_SIZE EOD\n" (EOD -1: none) or "refused MESSAGE\n"; after
 //      ok, for each text a uint32 number of ids (2^32 - 1: refused) and the ids, then the uint32
 //      size of what they decode to, and that
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "hugging_face/bert_word_piece.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
 
 namespace {
@@ -66,7 +67,9 @@ void serve(const std::string& line) {
                                          : tk::special_tokens_in_text::allow;
   std::unique_ptr<tk::tokenizer> tokenizer;
   try {
-    tokenizer = tk::detail::make_hugging_face_tokenizer(path, options);
+    tokenizer = path.ends_with(".txt") ? tk::detail::make_bert_word_piece_tokenizer(
+                                             path, path.ends_with(".uncased.txt"), options)
+                                       : tk::detail::make_hugging_face_tokenizer(path, options);
   } catch (const std::exception& e) {
     std::cout << "refused " << e.what() << '\n';
   }

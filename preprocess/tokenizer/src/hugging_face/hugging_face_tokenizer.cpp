@@ -7,46 +7,16 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
-#include <millrace/io/file_mapping.hpp>
 
 #include "composed/composed_tokenizer.hpp"
+#include "hugging_face/text_file.hpp"
 #include "hugging_face/tokenizer_file.hpp"
 #include "hugging_face/tokenizer_folder.hpp"
-#include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Real files have a few megabytes; what is larger was given by mistake, and reading it would take
-// many times its size.
-constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
-
-std::string_view text_of(const io::file_mapping& file) {
-  const auto bytes = file.bytes();
-  if (bytes.size() > max_file_bytes) {
-    throw format_error(max_file_bytes, "the file is too large for a tokenizer's");
-  }
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string identity_of(const hugging_face_options& options) {
-  return std::string("type HuggingFaceTokenizer\n") + "include_special_tokens " +
-         (options.include_special_tokens ? "yes" : "no") + "\nin_text " +
-         std::to_string(static_cast<int>(options.in_text)) + "\nunicode " + unicode_version + "\n";
-}
-
-// Calls `read` with the text of a file; what it finds wrong gets the path of the file.
-template <class Read>
-auto with_text_of(const std::filesystem::path& path, Read read) {
-  const io::file_mapping mapping(path);
-  try {
-    return read(text_of(mapping));
-  } catch (const format_error& e) {
-    throw e.path().empty() ? e.in(path) : e;
-  } catch (const config_error& e) {
-    throw config_error(path.string() + ": " + e.what());
-  }
-}
+const std::string type = "type HuggingFaceTokenizer\n";
 
 // The text of a file that may be absent: then none.
 std::string text_if_there(const std::filesystem::path& path) {
@@ -69,7 +39,7 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
   return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
     tokenizer_file file(text);
     std::optional<std::int32_t> eod;
-    std::string identity = identity_of(options) + name_of("file", text);
+    std::string identity = type + identity_of(options) + name_of("file", text);
     try {
       // A folder without a config is one with an empty config.
       eod = apply_config(file, config.empty() ? "{}" : std::string_view(config), map,
@@ -90,7 +60,7 @@ std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
   return with_text_of(path, [&](std::string_view text) {
     tokenizer_file file(text);
     tokenizer_parts parts = file.make_parts(options);
-    parts.fingerprint = formats::sha256_hex(identity_of(options) + name_of("file", text));
+    parts.fingerprint = formats::sha256_hex(type + identity_of(options) + name_of("file", text));
     return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
   });
 }
