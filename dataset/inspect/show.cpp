@@ -29,8 +29,8 @@ constexpr std::int64_t usual_tokens = 256;
 
 constexpr const char* help =
     R"(usage: inspect_dataset show PREFIX --doc N [--tokens M | --all] [--json]
-                            [--tokenizer-type TYPE [--tokenizer-model FILE] [--vocab-file FILE]
-                             [--merge-file FILE] [--vocab-size V]]
+                            [--tokenizer-type TYPE [--tokenizer-model PATH]
+                             [--vocab-file FILE] [--merge-file FILE] [--vocab-size V] ...]
 
 Prints a document, sequence by sequence: the ids, and the text where a tokenizer is named.
 

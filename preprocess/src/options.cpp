@@ -157,6 +157,9 @@ std::string help_text() {
           "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
           "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
           "merges.txt\n"
+          "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+          "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
+          "      --tiktoken-pattern cl100k\n"
           "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
        << all_groups()
        << "\nWithout --tokenizer-type ids are the bytes of the text.\n"

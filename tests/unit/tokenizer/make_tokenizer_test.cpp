@@ -49,7 +49,8 @@ TEST(MakeTokenizer, NamesTheTypesThatThereAre) {
   options.type = "gpt2";
   EXPECT_EQ(config_fault(options),
             "--tokenizer-type 'gpt2': unknown, expected one of ByteLevelTokenizer, NullTokenizer, "
-            "GPT2BPETokenizer, TikTokenizer");
+            "GPT2BPETokenizer, SentencePieceTokenizer, GPTSentencePieceTokenizer, Llama2Tokenizer, "
+            "HuggingFaceTokenizer, TikTokenizer");
 }
 
 TEST(MakeTokenizer, SaysWhyItDoesNotBuildSomeOfMegatronsTypes) {

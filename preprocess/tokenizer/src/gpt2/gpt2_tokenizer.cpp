@@ -93,6 +93,7 @@ std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
   std::int32_t highest = end_of_text_id;
   for (const std::string& token : options.special_tokens) {
     if (token.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
+    if (token == end_of_text) continue;
     if (std::ranges::find(added, token, &added_token::content) != added.end()) {
       throw config_error("special token " + in_quotes(token) + " is there twice");
     }

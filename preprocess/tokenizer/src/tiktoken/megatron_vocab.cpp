@@ -78,7 +78,7 @@ void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int
     throw format_error(json.size(), "the file has " + std::to_string(place) +
                                         " tokens, fewer than the " +
                                         std::to_string(end_id - first_id) +
-                                        " that the vocabulary has besides the special tokens");
+                                        " that --vocab-size leaves besides the special tokens");
   }
 }
 

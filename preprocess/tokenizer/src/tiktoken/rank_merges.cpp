@@ -13,15 +13,23 @@ namespace {
 constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
 
 /// Pairs of tokens to what they merge to, for as many pairs as it is made for.
+///
+/// Most neighbours have no merge: a bitmap that stays in the cache says so of nearly all of them.
 class pair_table {
  public:
-  explicit pair_table(std::size_t pairs) : slots_(std::bit_ceil(2 * pairs + 2)) {}
+  explicit pair_table(std::size_t pairs)
+      : slots_(std::bit_ceil(2 * pairs + 2)), bitmap_(slots_.size() / 8 + 1) {}
 
   std::int32_t find(std::int32_t left, std::int32_t right) const noexcept {
-    return slots_[place_of(key(left, right))].result;
+    const std::uint64_t pair = key(left, right);
+    const std::size_t bit = bit_of(pair);
+    if ((bitmap_[bit / 64] >> bit % 64 & 1) == 0) return none;
+    return slots_[place_of(pair)].result;
   }
   void add(const merge_rule& rule) noexcept {
     const std::uint64_t pair = key(rule.left, rule.right);
+    const std::size_t bit = bit_of(pair);
+    bitmap_[bit / 64] |= std::uint64_t{1} << bit % 64;
     slots_[place_of(pair)] = {pair, rule.result};
   }
 
@@ -35,14 +43,22 @@ class pair_table {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
            static_cast<std::uint32_t>(right);
   }
+  static std::uint64_t hash_of(std::uint64_t pair) noexcept {
+    return (pair ^ pair >> 32) * 0x9E3779B97F4A7C15U;
+  }
+  // Eight bits for each slot.
+  std::size_t bit_of(std::uint64_t pair) const noexcept {
+    return hash_of(pair) >> 24 & (8 * slots_.size() - 1);
+  }
   std::size_t place_of(std::uint64_t pair) const noexcept {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t at = (pair ^ pair >> 32) * 0x9E3779B97F4A7C15U >> 32 & mask;
+    std::size_t at = hash_of(pair) >> 32 & mask;
     while (slots_[at].result != none && slots_[at].pair != pair) at = (at + 1) & mask;
     return at;
   }
 
   std::vector<slot> slots_;
+  std::vector<std::uint64_t> bitmap_;
 };
 
 struct piece {

@@ -19,7 +19,7 @@ struct ranked_tokens {
   /// Longest token; real ones have 256 bytes at most.
   static constexpr std::size_t max_token_bytes = 4096;
   /// Highest id: above it are no vocabularies, but memory for the gaps below.
-  static constexpr std::int32_t max_id = (1 << 24) - 1;
+  static constexpr std::int32_t max_id = (1 << 22) - 1;
 
   token_table tokens;
   rank_index index{tokens};

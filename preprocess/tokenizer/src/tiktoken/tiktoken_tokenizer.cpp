@@ -89,6 +89,7 @@ std::vector<special_token> known_specials(const vocabulary& v, special_table tab
 
 void read_ranks(std::string_view text, const tokenizer_options& options, vocabulary& v) {
   v.pattern = options.tiktoken_pattern;
+  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // as tiktoken says it
   if (v.pattern.empty()) {
     throw config_error(
         "--tokenizer-type TikTokenizer with a file of ranks needs "

@@ -10,9 +10,10 @@ namespace millrace::tokenizer::detail {
 /// BPE as the package tiktoken does it, from either of two files, told apart by their contents.
 ///
 /// A `.tiktoken` file has the tokens and their ids. Its pattern has to be named, as nothing in it
-/// does; where the name is that of a public vocabulary (special_tables.hpp), the number of ranks
-/// has to be that vocabulary's, and its special tokens are known. Given special tokens get the ids
-/// behind the last rank instead. In texts they are characters like any others
+/// does, and may end in `_base`, as tiktoken's names do; where the name is that of a public
+/// vocabulary (special_tables.hpp), the number of ranks has to be that vocabulary's, and its
+/// special tokens are known. Given special tokens get the ids behind the last rank instead. In
+/// texts they are characters like any others
 /// (`encode_ordinary`), unless the options say otherwise.
 ///
 /// A `.vocab.json` is what Megatron's TikTokenizer takes: ids are ranks behind `num_special_tokens`

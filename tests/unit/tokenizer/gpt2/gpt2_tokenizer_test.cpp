@@ -181,5 +181,45 @@ TEST(Gpt2Tokenizer, HasAFingerprintOfItsFiles) {
   EXPECT_NE(small_vocabulary(tokens, "a b\nab c\n").load()->fingerprint(), known);
 }
 
+TEST(Gpt2Tokenizer, GivesSpecialTokensTheNextIds) {
+  const small_vocabulary files(small_vocabulary::bytes_and({"ab"}), "a b\n");
+  auto options = files.options();
+  options.special_tokens = {"<x>", "<|endoftext|>", "ab", "<y>"};
+  const auto tokenizer = make_tokenizer(options);
+  EXPECT_EQ(tokenizer->vocab_size(), 260);  // with <|endoftext|>, 257
+  EXPECT_EQ(tokenizer->eod(), 257);
+  const auto encoder = tokenizer->make_encoder();
+  EXPECT_EQ(test::encode(*encoder, "<y>xaby<x>"),
+            (std::vector<std::int32_t>{259, 'x', 256, 'y', 258}));
+  EXPECT_EQ(encoder->special_tokens_found(), 3);
+  EXPECT_EQ(tokenizer->decode(std::vector<std::int64_t>{258, 256, 259}), "<x>ab<y>");
+  EXPECT_NE(tokenizer->fingerprint(), files.load()->fingerprint());
+}
+
+TEST(Gpt2Tokenizer, TreatsSpecialTokensInTextsAsItIsTold) {
+  const small_vocabulary files(small_vocabulary::bytes(), "");
+  auto options = files.options();
+  test::write_text(options.merge_file, "#version: 0.2\n");
+  options.in_text = special_tokens_in_text::encode_as_text;
+  EXPECT_EQ(test::encode(*make_tokenizer(options), "<|endoftext|>").size(), 13U);
+  options.in_text = special_tokens_in_text::allow;
+  EXPECT_EQ(test::encode(*make_tokenizer(options), "<|endoftext|>").size(), 1U);
+  options.in_text = special_tokens_in_text::error;
+  id_buffer ids;
+  const auto tokenizer = make_tokenizer(options);
+  const auto fault = tokenizer->make_encoder()->encode("ab<|endoftext|>", ids);
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->offset_bytes, 2U);
+}
+
+TEST(Gpt2Tokenizer, RefusesSpecialTokensThatAreNone) {
+  const small_vocabulary files(small_vocabulary::bytes_and({"ab"}), "a b\n");
+  auto options = files.options();
+  options.special_tokens = {"<x>", "<x>"};
+  EXPECT_THROW(make_tokenizer(options), config_error);
+  options.special_tokens = {""};
+  EXPECT_THROW(make_tokenizer(options), config_error);
+}
+
 }  // namespace
 }  // namespace millrace::tokenizer::detail

@@ -53,7 +53,7 @@ TEST(ParseMegatronVocab, ReadsKeysInAnyOrderAndEscapedSlashes) {
 TEST(ParseMegatronVocab, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(fault_of("{}"), "expected a JSON list of tokens (at byte 0)");
   EXPECT_EQ(fault_of("[]", 3),
-            "the file has 0 tokens, fewer than the 3 that the vocabulary has besides the special "
+            "the file has 0 tokens, fewer than the 3 that --vocab-size leaves besides the special "
             "tokens (at byte 2)");
   const std::string shape =
       "token 0: expected an object of \"rank\", \"token_bytes\" and \"token_str\" alone (at byte "

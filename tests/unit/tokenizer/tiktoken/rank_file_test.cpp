@@ -48,11 +48,10 @@ TEST(ParseRankFile, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(fault_of("Y-== 0\n"), "line 1: expected base64, found 'Y-==' (at byte 0)");
   EXPECT_EQ(fault_of("YQ== 0 1\n"), "line 1: expected a rank, found '0 1' (at byte 0)");
   EXPECT_EQ(fault_of("YQ== x\n"), "line 1: expected a rank, found 'x' (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== -1\n"), "line 1: rank '-1' is outside 0..16777215 (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== 16777216\n"),
-            "line 1: rank '16777216' is outside 0..16777215 (at byte 0)");
+  EXPECT_EQ(fault_of("YQ== -1\n"), "line 1: rank '-1' is outside 0..4194303 (at byte 0)");
+  EXPECT_EQ(fault_of("YQ== 4194304\n"), "line 1: rank '4194304' is outside 0..4194303 (at byte 0)");
   EXPECT_EQ(fault_of("YQ== 99999999999999999999\n"),
-            "line 1: rank '99999999999999999999' is outside 0..16777215 (at byte 0)");
+            "line 1: rank '99999999999999999999' is outside 0..4194303 (at byte 0)");
   EXPECT_EQ(fault_of("YQ== 3\nYg== 3\n"),
             "line 2: rank 3 is there twice, for 'a' and 'b' (at byte 7)");
   EXPECT_EQ(fault_of("YQ== 3\nYQ== 4\n"),
