@@ -153,15 +153,13 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
 // First bytes not all of whose characters are stable in NFC. Those of Latin (to U+02FF), Cyrillic
 // (to U+047F), ideographs and most Hangul syllables are, and so is what follows a first byte.
 // In signed bytes, which have comparisons in every vector unit: ASCII is what is not negative.
+// Written as compilers need it to vectorise: no branches, and integers that hold 0 or 1.
 constexpr signed char may_be_unstable_in_nfc(signed char byte) noexcept {
-  const auto in = [byte](int first, int last) {
-    return (static_cast<int>(byte >= static_cast<signed char>(first - 0x100)) &
-            static_cast<int>(byte <= static_cast<signed char>(last - 0x100))) != 0;
-  };
-  signed char odd = in(0xCC, 0xFF) ? -1 : 0;
-  odd = in(0xD0, 0xD1) ? 0 : odd;
-  odd = in(0xE4, 0xE9) ? 0 : odd;
-  return in(0xEB, 0xEC) ? 0 : odd;
+  constexpr auto first = [](int value) { return static_cast<signed char>(value - 0x100); };
+  signed char odd = (int{byte < 0} & int{byte >= first(0xCC)}) != 0 ? -1 : 0;
+  odd = (int{byte == first(0xD0)} | int{byte == first(0xD1)}) != 0 ? 0 : odd;
+  odd = (int{byte >= first(0xE4)} & int{byte <= first(0xE9)}) != 0 ? 0 : odd;
+  return (int{byte == first(0xEB)} | int{byte == first(0xEC)}) != 0 ? 0 : odd;
 }
 
 std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
