@@ -25,16 +25,20 @@ constexpr std::uint32_t vowel_count = 21;
 constexpr std::uint32_t tail_count = 28;
 constexpr std::uint32_t syllable_count = lead_count * vowel_count * tail_count;
 
-inline bool is_stable(normal_form form, std::uint32_t point) noexcept {
+constexpr unsigned alone = 0;     // stable, whatever stands beside it
+constexpr unsigned in_order = 4;  // left as it is while marks are in order
+
+inline bool is_stable(normal_form form, std::uint32_t point, unsigned how = alone) noexcept {
   constexpr std::uint32_t block_size = 128;
   if (point >= 0x110000) return true;
   const std::size_t block = stable_block_of[point / block_size];
-  return stable_blocks[block * block_size + point % block_size] >> static_cast<unsigned>(form) & 1;
+  const unsigned flags = stable_blocks[block * block_size + point % block_size];
+  return (flags >> (static_cast<unsigned>(form) + how) & 1) != 0;
 }
 
-std::uint32_t run_value(const std::uint32_t* runs, std::size_t size, std::uint32_t point) noexcept {
-  const std::uint32_t* above = std::upper_bound(runs, runs + size, point << 8 | 0xFF);
-  return above[-1] & 0xFF;
+std::uint32_t class_of_mark(std::uint32_t point) noexcept {
+  const std::uint32_t* end = combining_class_runs + combining_class_runs_size;
+  return std::upper_bound(combining_class_runs, end, point << 8 | 0xFF)[-1] & 0xFF;
 }
 
 struct marked {
@@ -51,7 +55,7 @@ const decomposition* find(const decomposition* list, std::size_t size,
 }
 
 void push(std::vector<marked>& out, std::uint32_t point) {
-  out.push_back({point, run_value(combining_class_runs, combining_class_runs_size, point)});
+  out.push_back({point, class_of_mark(point)});
 }
 
 void decompose(normal_form form, std::uint32_t point, std::vector<marked>& out) {
@@ -149,12 +153,13 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
 // First bytes not all of whose characters are stable in NFC. Those of Latin (to U+02FF), Cyrillic
 // (to U+047F), ideographs and most Hangul syllables are, and so is what follows a first byte.
 // In signed bytes, which have comparisons in every vector unit: ASCII is what is not negative.
+// Written as compilers need it to vectorise: no branches, and integers that hold 0 or 1.
 constexpr signed char may_be_unstable_in_nfc(signed char byte) noexcept {
   constexpr auto first = [](int value) { return static_cast<signed char>(value - 0x100); };
-  signed char odd = ((byte < 0) & (byte >= first(0xCC))) != 0 ? -1 : 0;
-  odd = ((byte == first(0xD0)) | (byte == first(0xD1))) != 0 ? 0 : odd;
-  odd = ((byte >= first(0xE4)) & (byte <= first(0xE9))) != 0 ? 0 : odd;
-  return ((byte == first(0xEB)) | (byte == first(0xEC))) != 0 ? 0 : odd;
+  signed char odd = (int{byte < 0} & int{byte >= first(0xCC)}) != 0 ? -1 : 0;
+  odd = (int{byte == first(0xD0)} | int{byte == first(0xD1)}) != 0 ? 0 : odd;
+  odd = (int{byte >= first(0xE4)} & int{byte <= first(0xE9)}) != 0 ? 0 : odd;
+  return (int{byte == first(0xEB)} | int{byte == first(0xEC)}) != 0 ? 0 : odd;
 }
 
 std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
@@ -182,20 +187,29 @@ struct stretch_to_normalize {
 
 stretch_to_normalize next_unstable(normal_form form, std::string_view text, std::size_t at) {
   std::size_t last = at;
+  std::uint32_t last_class = 0;  // of marks behind the character at `last`
   while (at < text.size()) {
     const std::size_t next =
         form == normal_form::nfc ? skip_stable_in_nfc(text, at) : skip_ascii(text, at);
     if (next > at) {
       at = next;
       last = code_point_before(text, at);
+      last_class = 0;
       if (at == text.size()) break;
     }
     // A stretch by hand, so that single characters do not cost a look at the next 64 bytes each.
     const std::size_t by_hand = at + std::min<std::size_t>(text.size() - at, 256);
     while (at < by_hand) {
       const code_point point = code_point_at(text, at);
-      if (point.value >= 0x80 && !is_stable(form, point.value)) return {last, at};
-      last = at;
+      if (point.value < 0x80 || is_stable(form, point.value)) {
+        last = at;
+        last_class = 0;
+      } else {
+        if (!is_stable(form, point.value, in_order)) return {last, at};
+        const std::uint32_t mark = class_of_mark(point.value);
+        if (mark < last_class) return {last, at};
+        last_class = mark;
+      }
       at += point.size_bytes;
     }
   }

@@ -36,7 +36,8 @@ extern const std::uint32_t combining_class_runs[];
 extern const std::size_t combining_class_runs_size;
 
 /// Bit f of a flag: form f leaves the character as it is, and it begins a stretch of text that is
-/// normalized by itself. In blocks of 128 code points.
+/// normalized by itself. Bit 4 + f: the first holds as long as marks are in the order of their
+/// classes. In blocks of 128 code points.
 extern const std::uint8_t stable_block_of[];
 extern const std::size_t stable_block_of_size;
 extern const std::uint8_t stable_blocks[];
