@@ -10,6 +10,7 @@
 
 #include "composed/chosen_eod.hpp"
 #include "gpt2/gpt2_tokenizer.hpp"
+#include "hugging_face/bert_word_piece.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "simple/byte_level_tokenizer.hpp"
@@ -106,11 +107,19 @@ std::unique_ptr<tokenizer> make_sentencepiece(const tokenizer_options& options) 
   given.ignore_extra_whitespaces = options.sentencepiece_ignore_extra_whitespaces;
   return with_chosen_eod(detail::make_sentencepiece_tokenizer(options.model, given), options);
 }
+detail::hugging_face_options hugging_face_options_of(const tokenizer_options& options) {
+  return {.include_special_tokens = options.hf_include_special_tokens, .in_text = options.in_text};
+}
 std::unique_ptr<tokenizer> make_hugging_face(const tokenizer_options& options) {
-  detail::hugging_face_options given;
-  given.include_special_tokens = options.hf_include_special_tokens;
-  given.in_text = options.in_text;
-  return with_chosen_eod(detail::make_hugging_face_tokenizer(options.model, given), options);
+  return with_chosen_eod(
+      detail::make_hugging_face_tokenizer(options.model, hugging_face_options_of(options)),
+      options);
+}
+template <bool LowerCase>
+std::unique_ptr<tokenizer> make_bert(const tokenizer_options& options) {
+  return with_chosen_eod(detail::make_bert_word_piece_tokenizer(options.vocab_file, LowerCase,
+                                                                hugging_face_options_of(options)),
+                         options);
 }
 
 constexpr std::array known_types = {
@@ -125,6 +134,9 @@ constexpr std::array known_types = {
     known_type{"Llama2Tokenizer", model, sentencepiece_flags | in_text | eod_token,
                make_sentencepiece},
     known_type{"HuggingFaceTokenizer", model, hf_flags | in_text | eod_token, make_hugging_face},
+    known_type{"BertWordPieceLowerCase", vocab_file, hf_flags | in_text | eod_token,
+               make_bert<true>},
+    known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
                    tiktoken_num_special_tokens,

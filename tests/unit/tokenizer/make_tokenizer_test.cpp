@@ -50,7 +50,7 @@ TEST(MakeTokenizer, NamesTheTypesThatThereAre) {
   EXPECT_EQ(config_fault(options),
             "--tokenizer-type 'gpt2': unknown, expected one of ByteLevelTokenizer, NullTokenizer, "
             "GPT2BPETokenizer, SentencePieceTokenizer, GPTSentencePieceTokenizer, Llama2Tokenizer, "
-            "HuggingFaceTokenizer, TikTokenizer");
+            "HuggingFaceTokenizer, BertWordPieceLowerCase, BertWordPieceCase, TikTokenizer");
 }
 
 TEST(MakeTokenizer, SaysWhyItDoesNotBuildSomeOfMegatronsTypes) {

@@ -54,6 +54,8 @@ struct tokenizer_options {
 ///   SentencePieceTokenizer, GPTSentencePieceTokenizer, Llama2Tokenizer
 ///                        model, a SentencePiece file; eod its end-of-sentence piece
 ///   HuggingFaceTokenizer model, a tokenizer.json or the folder of one; eod the folder's eos token
+///   BertWordPieceLowerCase, BertWordPieceCase
+///                        vocab_file, a vocab.txt; eod `[SEP]`
 ///   TikTokenizer         model: a `.tiktoken` file of ranks, with tiktoken_pattern, or Megatron's
 ///                        `.vocab.json`
 ///

@@ -25,7 +25,8 @@ inline boost::program_options::options_description tokenizer_flags() {
   add("tokenizer-type", text("TYPE"),
       "as Megatron names them: GPT2BPETokenizer (--vocab-file, --merge-file), HuggingFaceTokenizer "
       "(--tokenizer-model: tokenizer.json or its folder), SentencePieceTokenizer, "
-      "GPTSentencePieceTokenizer, Llama2Tokenizer (--tokenizer-model), TikTokenizer "
+      "GPTSentencePieceTokenizer, Llama2Tokenizer (--tokenizer-model), "
+      "BertWordPieceLowerCase, BertWordPieceCase (--vocab-file: vocab.txt), TikTokenizer "
       "(--tokenizer-model: .tiktoken with --tiktoken-pattern, or .vocab.json), NullTokenizer "
       "(--vocab-size), ByteLevelTokenizer");
   add("tokenizer-model", text("PATH"), "for types that are one file or one folder");
