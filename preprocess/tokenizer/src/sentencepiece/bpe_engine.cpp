@@ -9,6 +9,7 @@
 
 #include "sentencepiece/engines.hpp"
 #include "sentencepiece/fragment_cache.hpp"
+#include "sentencepiece/packed_ids.hpp"
 #include "sentencepiece/piece_merger.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/text_front.hpp"
@@ -54,9 +55,8 @@ struct compiled {
   cache_sizes sizes;
 };
 
-template <std::size_t Ids>
 struct known_ids {
-  std::array<std::int32_t, Ids> ids{};
+  std::array<std::int32_t, 7> ids{};
   std::uint32_t count = 0;
 };
 
@@ -88,23 +88,28 @@ class bpe_encoder final : public section_encoder {
       encode_word(first_word_, first_word_.size(), ids);
     }
     for_each_word(
-        model_->seams, text, at, short_,
+        model_->seams, text, at, short_, long_,
         [&](std::string_view word, std::size_t readable, const short_cache::key& key,
             std::size_t home) { encode_short(word, readable, key, home, ids); },
-        [&](std::string_view word, std::size_t readable) { encode_word(word, readable, ids); });
+        [&](std::string_view word, std::size_t readable, const long_cache::key& key,
+            std::size_t home) { encode_long(word, readable, key, home, ids); },
+        [&](std::string_view word, std::size_t readable) {
+          encode_fragments(word, readable, ids);
+        });
     return std::nullopt;
   }
 
  private:
-  using short_cache = fragment_cache<2, known_ids<3>>;
-  using long_cache = fragment_cache<4, known_ids<7>>;
+  using short_cache = fragment_cache<2, packed_ids>;
+  using long_cache = fragment_cache<4, known_ids>;
 
   // `readable` bytes may be read where `word` begins.
   void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
     if (word.size() <= short_cache::max_bytes) {
       encode_fragment(word, readable, ids);
     } else if (word.size() <= long_cache::max_bytes) {
-      encode_long_word(word, readable, ids);
+      const auto key = long_cache::make_key(word.data(), word.size(), readable);
+      encode_long(word, readable, key, long_.home(key), ids);
     } else {
       encode_fragments(word, readable, ids);
     }
@@ -123,9 +128,8 @@ class bpe_encoder final : public section_encoder {
     }
   }
 
-  void encode_long_word(std::string_view word, std::size_t readable, id_buffer& ids) {
-    const auto key = long_cache::make_key(word.data(), word.size(), readable);
-    const std::size_t home = long_.home(key);
+  void encode_long(std::string_view word, std::size_t readable, const long_cache::key& key,
+                   std::size_t home, id_buffer& ids) {
     if (const auto* known = long_.find(home, key)) {
       return emit(std::span(known->ids).first(known->count), ids);
     }
@@ -133,7 +137,7 @@ class bpe_encoder final : public section_encoder {
     word_ids_.clear();
     encode_fragments(word, readable, word_ids_);
     after_unknown_ = after_unknown;
-    remember(long_, home, key, word_ids_.ids());
+    remember(home, key, word_ids_.ids());
     emit(word_ids_.ids(), ids);
   }
 
@@ -145,9 +149,14 @@ class bpe_encoder final : public section_encoder {
   void encode_short(std::string_view text, std::size_t readable, const short_cache::key& key,
                     std::size_t home, id_buffer& ids) {
     if (const auto* known = short_.find(home, key)) {
-      if (!model_->byte_fallback) return emit(std::span(known->ids).first(known->count), ids);
-      std::ranges::copy(known->ids, ids.room(known->ids.size()));
-      ids.add(known->count);
+      if (model_->byte_fallback) {
+        known->unpack(ids.room(packed_ids::max_ids));
+        ids.add(known->count());
+      } else {
+        std::array<std::int32_t, packed_ids::max_ids> found;
+        known->unpack(found.data());
+        emit(std::span(found).first(known->count()), ids);
+      }
       return;
     }
     // Some have more ids than a short place takes.
@@ -157,20 +166,21 @@ class bpe_encoder final : public section_encoder {
       return emit(std::span(known->ids).first(known->count), ids);
     }
     const auto found = merge(text);
-    if (!remember(short_, home, key, found)) remember(long_, long_home, long_key, found);
+    packed_ids packed;
+    if (packed.pack(found.size(), [&](std::size_t i) { return found[i]; })) {
+      short_.put(home, key, packed);
+    } else {
+      remember(long_home, long_key, found);
+    }
     emit(found, ids);
   }
 
-  // Whether there are few enough ids for that.
-  template <class Cache>
-  static bool remember(Cache& cache, std::size_t home, const typename Cache::key& key,
-                       std::span<const std::int32_t> ids) {
-    typename Cache::entry entry;
-    if (ids.size() > entry.value.ids.size()) return false;
-    std::ranges::copy(ids, entry.value.ids.begin());
-    entry.value.count = static_cast<std::uint32_t>(ids.size());
-    cache.put(home, key, entry.value);
-    return true;
+  void remember(std::size_t home, const long_cache::key& key, std::span<const std::int32_t> ids) {
+    known_ids known;
+    if (ids.size() > known.ids.size()) return;
+    std::ranges::copy(ids, known.ids.begin());
+    known.count = static_cast<std::uint32_t>(ids.size());
+    long_.put(home, key, known);
   }
 
   // Unknown characters that follow each other are one id, over fragments too.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/utf8.hpp>
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -44,6 +45,15 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
   replacements_ = blob.substr(size_bytes + trie_bytes);
   if (replacements_.back() != '\0') {
     throw format_error(offset + blob.size(), "a charsmap whose last replacement has no end");
+  }
+  for (std::size_t at = 0; at < replacements_.size();) {
+    const std::size_t size =
+        formats::utf8_sequence_bytes(std::string_view(replacements_).substr(at));
+    if (size == 0) {
+      throw format_error(offset + size_bytes + trie_bytes + at,
+                         "a charsmap with a replacement that is not UTF-8");
+    }
+    at += size;
   }
 
   // Every place that a walk can reach has to be inside.

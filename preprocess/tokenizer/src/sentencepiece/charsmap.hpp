@@ -23,7 +23,8 @@ class charsmap {
 
   /// @param blob    as in the file
   /// @param offset  of it in the file
-  /// @throws format_error  it is not laid out so, or a place in it points outside
+  /// @throws format_error  it is not laid out so, a place in it points outside, or a
+  ///                       replacement is not UTF-8
   charsmap(std::string_view blob, std::uint64_t offset);
 
   bool empty() const noexcept { return units_.empty(); }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace millrace::tokenizer::detail {
 
@@ -36,9 +41,8 @@ class fragment_cache {
 
   /// @param buckets  a power of two
   explicit fragment_cache(std::size_t buckets)
-      : buckets_(buckets), shift_(64 - static_cast<unsigned>(std::countr_zero(buckets))) {
-    if (buckets == 1) shift_ = 63, buckets_.resize(2);
-  }
+      : shift_(64 - static_cast<unsigned>(std::countr_zero(std::max<std::size_t>(buckets, 2)))),
+        buckets_(allocate(std::max<std::size_t>(buckets, 2))) {}
 
   /// @param readable  bytes that may be read at `text`, at least `size`; 8 * Words make it fast
   /// @pre 1 <= size <= max_bytes
@@ -93,8 +97,27 @@ class fragment_cache {
     return different == 0;
   }
 
-  std::vector<bucket> buckets_;
+  struct release {
+    void operator()(bucket* buckets) const noexcept { std::free(buckets); }
+  };
+
+  // Zeros, in large pages where there are some: a look-up goes anywhere, and would otherwise wait
+  // for the address of its page as well.
+  static std::unique_ptr<bucket[], release> allocate(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<entry>);
+    constexpr std::size_t page = std::size_t{1} << 21;
+    const std::size_t bytes = count * sizeof(bucket);
+    const std::size_t alignment = bytes >= page ? page : std::size_t{64};
+    const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
+    void* memory = std::aligned_alloc(alignment, whole);
+    if (memory == nullptr) throw std::bad_alloc();
+    if (bytes >= page) (void)::madvise(memory, whole, MADV_HUGEPAGE);
+    std::memset(memory, 0, whole);
+    return std::unique_ptr<bucket[], release>(static_cast<bucket*>(memory));
+  }
+
   unsigned shift_;
+  std::unique_ptr<bucket[], release> buckets_;
 };
 
 }  // namespace millrace::tokenizer::detail

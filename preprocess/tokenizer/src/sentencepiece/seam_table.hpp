@@ -70,38 +70,47 @@ class seam_table {
 std::size_t next_word_ends(const seam_table& seams, std::string_view text, std::size_t begin,
                            std::span<std::size_t> ends) noexcept;
 
-/// Calls `quick(word, readable, key, home)` with each word from `begin` on that `cache` has keys
-/// for, in order, and `slow(word, readable)` with the longer ones. Many at a time, so that the
-/// memory behind the keys is on its way when it is asked for.
+/// Calls `on_short(word, readable, key, home)` with each word from `begin` on that `shorts` has
+/// keys for, in order, `on_long` likewise with those that `longs` has, and `on_other(word,
+/// readable)` with the rest. Many at a time, so that the memory behind the keys is on its way when
+/// it is asked for.
 ///
-/// @param readable  bytes that may be read where the word begins
-template <class Cache, class Quick, class Slow>
+/// `readable` is the number of bytes that may be read where the word begins.
+template <class Short, class Long, class OnShort, class OnLong, class OnOther>
 void for_each_word(const seam_table& seams, std::string_view text, std::size_t begin,
-                   const Cache& cache, Quick quick, Slow slow) {
-  struct look_up {
-    typename Cache::key key;
-    std::size_t home;
-  };
-  std::array<std::size_t, 128> ends;
-  std::array<look_up, 128> known;
+                   const Short& shorts, const Long& longs, OnShort on_short, OnLong on_long,
+                   OnOther on_other) {
+  constexpr std::size_t batch = 128;
+  std::array<std::size_t, batch> ends;
+  std::array<std::size_t, batch> homes;
+  std::array<typename Short::key, batch> short_keys;
+  std::array<typename Long::key, batch> long_keys;
   std::size_t at = begin;
   while (const std::size_t count = next_word_ends(seams, text, at, ends)) {
     std::size_t start = at;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t size = ends[i] - start;
-      if (size <= Cache::max_bytes) {
-        known[i].key = Cache::make_key(text.data() + start, size, text.size() - start);
-        known[i].home = cache.home(known[i].key);
-        cache.prefetch(known[i].home);
+      const std::size_t readable = text.size() - start;
+      if (size <= Short::max_bytes) {
+        short_keys[i] = Short::make_key(text.data() + start, size, readable);
+        homes[i] = shorts.home(short_keys[i]);
+        shorts.prefetch(homes[i]);
+      } else if (size <= Long::max_bytes) {
+        long_keys[i] = Long::make_key(text.data() + start, size, readable);
+        homes[i] = longs.home(long_keys[i]);
+        longs.prefetch(homes[i]);
       }
       start = ends[i];
     }
     for (std::size_t i = 0; i < count; ++i) {
       const std::string_view word = text.substr(at, ends[i] - at);
-      if (word.size() <= Cache::max_bytes) {
-        quick(word, text.size() - at, known[i].key, known[i].home);
+      const std::size_t readable = text.size() - at;
+      if (word.size() <= Short::max_bytes) {
+        on_short(word, readable, short_keys[i], homes[i]);
+      } else if (word.size() <= Long::max_bytes) {
+        on_long(word, readable, long_keys[i], homes[i]);
       } else {
-        slow(word, text.size() - at);
+        on_other(word, readable);
       }
       at = ends[i];
     }

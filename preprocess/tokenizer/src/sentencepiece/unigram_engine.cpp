@@ -13,6 +13,7 @@
 
 #include "sentencepiece/engines.hpp"
 #include "sentencepiece/fragment_cache.hpp"
+#include "sentencepiece/packed_ids.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/text_front.hpp"
 #include "sentencepiece/unigram_lattice.hpp"
@@ -47,10 +48,27 @@ struct compiled {
 };
 
 // The path of a fragment, and how large a score before it may be.
-template <std::size_t Ids>
-struct known_path {
-  std::array<std::int32_t, Ids> ids{};  // -1 behind the last
-  float limit = -1;
+class known_path {
+ public:
+  static constexpr std::size_t max_ids = 6;
+
+  template <class At>
+  bool pack(std::size_t count, At at, float limit) noexcept {
+    if (count > max_ids) return false;
+    count_ = static_cast<std::uint32_t>(count);
+    for (std::size_t i = 0; i < count; ++i) ids_[i] = at(i);
+    limit_ = limit;
+    return true;
+  }
+
+  std::size_t count() const noexcept { return count_; }
+  float limit() const noexcept { return limit_; }
+  void unpack(std::int32_t* out) const noexcept { std::ranges::copy(ids_, out); }
+
+ private:
+  std::array<std::int32_t, max_ids> ids_{};
+  std::uint32_t count_ = 0;
+  float limit_ = -1;
 };
 
 class unigram_encoder final : public section_encoder {
@@ -78,16 +96,19 @@ class unigram_encoder final : public section_encoder {
       encode_word(first_word_, first_word_.size(), ids);
     }
     for_each_word(
-        model_->seams, text, at, short_,
+        model_->seams, text, at, short_, long_,
         [&](std::string_view word, std::size_t readable, const short_cache::key& key,
             std::size_t home) { encode_short(word, readable, key, home, ids); },
+        [&](std::string_view word, std::size_t, const long_cache::key& key, std::size_t home) {
+          if (!recall(long_, home, key, ids)) learn(word, nullptr, 0, key, home, ids);
+        },
         [&](std::string_view word, std::size_t readable) { encode_word(word, readable, ids); });
     return std::nullopt;
   }
 
  private:
-  using short_cache = fragment_cache<2, known_path<3>>;
-  using long_cache = fragment_cache<4, known_path<7>>;
+  using short_cache = fragment_cache<2, packed_path>;
+  using long_cache = fragment_cache<4, known_path>;
 
   // `readable` bytes may be read where `word` begins.
   void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
@@ -130,18 +151,20 @@ class unigram_encoder final : public section_encoder {
   template <class Cache>
   bool recall(Cache& cache, std::size_t home, const typename Cache::key& key, id_buffer& ids) {
     const auto* known = cache.find(home, key);
-    if (known == nullptr || !(std::abs(score_) <= known->limit)) return false;
-    std::int32_t* out = ids.room(known->ids.size());
-    std::size_t count = 0;
-    for (const std::int32_t id : known->ids) {
-      if (id < 0) break;
+    if (known == nullptr || !(std::abs(score_) <= known->limit())) return false;
+    std::int32_t* out = ids.room(packed_ids::max_ids);
+    known->unpack(out);
+    const std::size_t count = known->count();
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int32_t id = out[i];
       score_ += model_->pieces.score(id);
       const bool is_unknown = id == model_->unk_id;
-      out[count] = id;
-      count += !(is_unknown && after_unknown_);
+      out[kept] = id;
+      kept += !(is_unknown && after_unknown_);
       after_unknown_ = is_unknown;
     }
-    ids.add(count);
+    ids.add(kept);
     return true;
   }
 
@@ -149,11 +172,8 @@ class unigram_encoder final : public section_encoder {
              const long_cache::key& long_key, std::size_t long_home, id_buffer& ids) {
     const auto [path, limit] = lattice_.settle(text);
     if (limit < 0 || (model_->byte_fallback && has_unknown(path))) return search(text, ids);
-    if (short_key != nullptr && path.size() <= 3) {
-      put(short_, short_home, *short_key, path, limit);
-    } else if (path.size() <= 7) {
-      put(long_, long_home, long_key, path, limit);
-    }
+    const bool is_short = short_key != nullptr && put(short_, short_home, *short_key, path, limit);
+    if (!is_short) put(long_, long_home, long_key, path, limit);
     if (!(std::abs(score_) <= limit)) return search(text, ids);
     for (const path_piece& piece : path) score_ += model_->pieces.score(piece.id);
     append(text, path, ids);
@@ -163,14 +183,16 @@ class unigram_encoder final : public section_encoder {
     return std::ranges::any_of(path, [&](const auto& p) { return p.id == model_->unk_id; });
   }
 
+  // Whether there is room for so many ids.
   template <class Cache>
-  static void put(Cache& cache, std::size_t home, const typename Cache::key& key,
+  static bool put(Cache& cache, std::size_t home, const typename Cache::key& key,
                   std::span<const path_piece> path, float limit) {
-    typename Cache::entry entry;
-    entry.value.ids.fill(-1);
-    for (std::size_t i = 0; i < path.size(); ++i) entry.value.ids[i] = path[i].id;
-    entry.value.limit = limit;
-    cache.put(home, key, entry.value);
+    auto value = typename Cache::entry().value;
+    if (!value.pack(
+            path.size(), [&](std::size_t i) { return path[i].id; }, limit))
+      return false;
+    cache.put(home, key, value);
+    return true;
   }
 
   void search(std::string_view text, id_buffer& ids) {

@@ -60,6 +60,9 @@ TEST(Charsmap, IsCheckedBeforeItIsWalked) {
   for (std::size_t size = 0; size < good.size(); ++size) {
     EXPECT_THROW(charsmap(good.substr(0, size), 0), format_error) << size;
   }
+  std::string garbled = good;
+  garbled[garbled.size() - 2] = static_cast<char>(0xFF);
+  EXPECT_THROW(charsmap(garbled, 0), format_error);
   std::string far = good;
   far[4 + 4 * 7 + 3] = 0x10;  // unit 7 points far outside
   EXPECT_THROW(charsmap(far, 0), format_error);
