@@ -109,6 +109,22 @@ TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
   }
 }
 
+// What ends at a window's edge must not go on behind it, nor end there if it does go on.
+TEST_P(WindowedSplitters, EndContractionsAndPrefixesAtTheEdgesOfWindows) {
+  for (const char* pad : {"x", "1", "\u4E2D"}) {
+    for (const char* edge : {"'s", "'ll", "'LL", "'re", "'\u017F", "'l", ".a", ".ab", " Ab", "B"}) {
+      for (const char* after :
+           {"a", "A", "\u4E2D", "\u4E2DA ", "\u00E9", "\u0301", "'s", "1", ""}) {
+        std::string before;
+        for (int shift = 0; shift < 66; ++shift) {
+          expect_same(before + edge + after + "Bc d");
+          before += pad;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(WindowedSplitters, FollowRunsOverTheEdgesOfWindows) {
   for (const std::string& one : characters) {
     for (const unsigned length : {21U, 31U, 62U, 63U, 64U, 65U, 127U, 128U, 129U, 200U}) {
