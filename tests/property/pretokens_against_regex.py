@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares our hand-written pre-tokenizers with the regexes that they stand for, on adversarial texts.
 
-usage: pretokens_against_regex.py --driver D [--cases N] [--seed S] [--patterns A,B] [--sets A,B]
+usage: pretokens_against_regex.py --driver D [--cases N] [--code-points STEP] [--seed S] [--patterns A,B]
+                                  [--sets A,B]
 
 The driver is the program made of tests/support/split_lines.cpp. Each pattern is read by up to three
 engines: the one that users run (Oniguruma inside Hugging Face's tokenizers, or Rust's fancy-regex
 inside tiktoken), and Python's `regex`. The last knows a later Unicode than ours, so that code points
-that it assigns and version 16 did not are left out. Besides N random texts a pattern, every code
-point is tried between a few neighbours, once a run. The seed is printed; the same seed gives the same
-texts. Exits 1 on a difference and 77 where no engine is installed.
+that it assigns and version 16 did not are left out. Besides N random texts a pattern, code points
+are tried one by one between a few neighbours. The seed is printed; the same seed gives the same
+texts. Exits 1 on a difference and 77 where tokenizers, tiktoken or regex is missing.
 """
 import argparse
 import itertools
@@ -39,14 +40,14 @@ PATTERNS = {
     "qwen2": ([C + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*" + NLW],
               "hf,tiktoken,regex"),
     "qwen3.5": ([C + r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*" + NLW],
-                "hf,regex"),
+                "hf,tiktoken,regex"),
     "o200k": ([MIXED + C + "?|" + UPPER + C + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*" + NLW],
               "hf,tiktoken,regex"),
     "tekken": ([MIXED + "|" + UPPER + r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*" + NLW], "hf,tiktoken,regex"),
     "megatron_v1": ([r"[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"],
                     "hf,tiktoken,regex"),
     "kimi": ([r"[\p{Han}]+|" + without_han(MIXED) + C + "?|" + without_han(UPPER) + C +
-              r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*" + NLW], "tiktoken,regex"),
+              r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*" + NLW], "hf,tiktoken,regex"),
     "deepseek_v3": ([r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
                      r"""[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
                      r"|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*" + NLW], "hf,regex"),
@@ -90,9 +91,9 @@ def text_of(rng):
     return "".join(rng.choice(words) for _ in range(rng.randrange(1, 60)))
 
 
-def every_code_point(rng):
-    """Each assigned or unassigned, between neighbours that are drawn."""
-    for point in range(0x110000):
+def code_points(rng, step):
+    """Each one of `step`, assigned or not, between neighbours that are drawn."""
+    for point in range(rng.randrange(step), 0x110000, step):
         if not 0xD800 <= point < 0xE000:  # surrogates are no text
             yield rng.choice(NEIGHBOURS) + chr(point) + rng.choice(NEIGHBOURS)
 
@@ -223,7 +224,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--patterns", default=",".join(PATTERNS))
     parser.add_argument("--sets", default="avx2,avx512", help="instruction sets beside the portable one")
-    parser.add_argument("--no-code-points", action="store_true", help="leave out the run over all of them")
+    parser.add_argument("--code-points", type=int, default=1, metavar="STEP",
+                        help="also try every STEP-th code point for each pattern; 0: none")
     options = parser.parse_args()
     try:
         comparison = Comparison(options)
@@ -239,8 +241,8 @@ def main():
     for name in options.patterns.split(","):
         pairs = [(engine, cut) for _, engine, cut in engines[name]]
         texts = (text_of(comparison.rng) for _ in range(options.cases))
-        if not options.no_code_points:
-            texts = itertools.chain(every_code_point(comparison.rng), texts)
+        if options.code_points:
+            texts = itertools.chain(code_points(comparison.rng, options.code_points), texts)
         count = 0
         while some := list(itertools.islice(texts, 20000)):
             comparison.compare(name, pairs, some)

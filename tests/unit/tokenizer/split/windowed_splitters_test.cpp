@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -80,7 +81,7 @@ std::string random_text(std::mt19937_64& random, const test::strings& from, std:
 
 TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
   std::mt19937_64 random(test::seed(60));
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 10000; ++i) {
     // All characters, or few of them, so that what takes three in a row comes up.
     test::strings some;
     for (auto left = random() % 7 + 1; left > 0; --left) {
@@ -103,6 +104,22 @@ TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
         expect_same(shifted + text);
         expect_same(shifted + text + "yz");
         shifted += pad;
+      }
+    }
+  }
+}
+
+// What ends at a window's edge must not go on behind it, nor end there if it does go on.
+TEST_P(WindowedSplitters, EndContractionsAndPrefixesAtTheEdgesOfWindows) {
+  for (const char* pad : {"x", "1", "\u4E2D"}) {
+    for (const char* edge : {"'s", "'ll", "'LL", "'re", "'\u017F", "'l", ".a", ".ab", " Ab", "B"}) {
+      for (const char* after :
+           {"a", "A", "\u4E2D", "\u4E2DA ", "\u00E9", "\u0301", "'s", "1", ""}) {
+        std::string before;
+        for (int shift = 0; shift < 66; ++shift) {
+          expect_same(before + edge + after + "Bc d");
+          before += pad;
+        }
       }
     }
   }
@@ -139,6 +156,37 @@ TEST_P(WindowedSplitters, GoOnInsideLongWords) {
       text += ends[random() % ends.size()];
     }
     expect_same(text, random() % 2 == 0 ? 1 : 256);
+  }
+}
+
+void append_code_point(std::string& text, std::uint32_t point) {
+  const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+  if (point < 0x80) return add(point);
+  if (point < 0x800) {
+    add(0xC0 | point >> 6);
+  } else if (point < 0x10000) {
+    add(0xE0 | point >> 12);
+    add(0x80 | (point >> 6 & 0x3F));
+  } else {
+    add(0xF0 | point >> 18);
+    add(0x80 | (point >> 12 & 0x3F));
+    add(0x80 | (point >> 6 & 0x3F));
+  }
+  add(0x80 | (point & 0x3F));
+}
+
+TEST_P(WindowedSplitters, KnowEveryCodePoint) {
+  std::mt19937_64 random(test::seed(64));
+  const test::strings neighbours = {"a", "A", "1", " ", "\n", "!", "'", "'s", "\u4E2D", ""};
+  std::string text;
+  for (std::uint32_t point = 0; point < 0x110000; ++point) {
+    if (point >= 0xD800 && point < 0xE000) continue;  // surrogates are no text
+    append_code_point(text, point);
+    text += neighbours[random() % neighbours.size()];
+    if (point % 1024 == 1023) {
+      expect_same(text);
+      text.clear();
+    }
   }
 }
 
