@@ -11,7 +11,9 @@ namespace millrace::tokenizer::detail {
 
 struct hugging_face_options {
   /// Whether the ids that the post-processor puts around a text (BOS, CLS, EOS, SEP) are there:
-  /// Megatron's default. False is its `--tokenizer-hf-no-include-special-tokens`.
+  /// Megatron's default. False is its `--tokenizer-hf-no-include-special-tokens`; there tokens
+  /// then go through their strings once more, so that one that takes white space along is unknown
+  /// next to such. Here it keeps its id.
   bool include_special_tokens = true;
   /// As the reference: allow.
   special_tokens_in_text in_text = special_tokens_in_text::as_reference;

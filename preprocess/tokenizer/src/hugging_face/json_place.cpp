@@ -46,10 +46,19 @@ class walker {
     if (take('[')) return take_entries(']', depth);
     const std::size_t from = at_;
     at_ = std::min(json_.find_first_not_of(scalar_characters, at_), json_.size());
+    if (numbers_ != nullptr && is_number(from)) {
+      numbers_->push_back(json_.substr(from, at_ - from));
+    }
     return at_ > from;
   }
 
+  // From here on, numbers go there.
+  void note_numbers(std::vector<std::string_view>& numbers) { numbers_ = &numbers; }
+
  private:
+  bool is_number(std::size_t at) const {
+    return at < at_ && (json_[at] == '-' || (json_[at] >= '0' && json_[at] <= '9'));
+  }
   bool next_is(char c) const { return at_ < json_.size() && json_[at_] == c; }
 
   void skip_space() { at_ = std::min(json_.find_first_not_of(white_space, at_), json_.size()); }
@@ -87,6 +96,7 @@ class walker {
   std::string_view json_;
   std::size_t at_ = 0;
   bool inside_object_ = false;
+  std::vector<std::string_view>* numbers_ = nullptr;
 };
 
 }  // namespace
@@ -97,6 +107,17 @@ std::size_t json_place(std::string_view json, json_path path) {
     if ((i != 0 && !w.to_value()) || !w.enter(path[i])) break;
   }
   return w.at();
+}
+
+std::vector<std::string_view> json_numbers(std::string_view json, json_path path) {
+  walker w(json);
+  for (const std::size_t step : path) {
+    if (!w.enter(step) || !w.to_value()) return {};
+  }
+  std::vector<std::string_view> numbers;
+  w.note_numbers(numbers);
+  w.take_value(0);
+  return numbers;
 }
 
 std::size_t json_end(std::string_view json) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 /// Places in a JSON text. simdjson's DOM says what is wrong with a file, not where; these walk the
 /// text once more to find it, and only when there is something to report.
@@ -19,5 +20,9 @@ std::size_t json_place(std::string_view json, json_path path);
 /// Byte at which `json` stops being one JSON value: the first that cannot be there, or
 /// `json.size()` where more was expected, or where it nests deeper than any tokenizer file.
 std::size_t json_end(std::string_view json);
+
+/// The numbers in the value at the end of `path`, as they are written, in their order.
+/// @pre `json` is JSON and has that value
+std::vector<std::string_view> json_numbers(std::string_view json, json_path path);
 
 }  // namespace millrace::tokenizer::detail

@@ -2,7 +2,6 @@
 #include "hugging_face/json_value.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include <millrace/error.hpp>
 
@@ -18,13 +17,21 @@ json_document::json_document(std::string_view text) : text_(text) {
   }
 }
 
-std::size_t json_value::offset() const {
+std::vector<std::size_t> json_value::path() const {
   std::vector<std::size_t> path;
   for (const json_value* value = this; value->parent_ != nullptr; value = value->parent_) {
     path.push_back(value->index_);
   }
   std::reverse(path.begin(), path.end());
-  return json_place(document_->text(), path);
+  return path;
+}
+
+std::size_t json_value::offset() const {
+  return json_place(document_->text(), path());
+}
+
+std::vector<std::string_view> json_value::numbers() const {
+  return json_numbers(document_->text(), path());
 }
 
 void json_value::fail(const std::string& problem) const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace millrace::tokenizer::detail {
 
@@ -41,6 +42,8 @@ class json_value {
   /// @throws format_error  `problem`, at this value
   [[noreturn]] void fail(const std::string& problem) const;
   std::size_t offset() const;
+  /// The numbers in this value, as they are written.
+  std::vector<std::string_view> numbers() const;
 
   bool is_null() const noexcept { return element_.is_null(); }
   bool is_string() const noexcept { return element_.is_string(); }
@@ -64,6 +67,8 @@ class json_value {
   std::optional<std::string_view> text(const char* key) const;
 
  private:
+  std::vector<std::size_t> path() const;
+
   const json_document* document_;
   const json_value* parent_ = nullptr;
   std::size_t index_ = 0;

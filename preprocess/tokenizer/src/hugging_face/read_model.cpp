@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "hugging_face/reference_number.hpp"
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -199,13 +200,17 @@ void read_unigram(const json_value& model, model_file& file) {
     for (const simdjson::dom::element part : entry.array("a piece")) {
       const json_value value(entry, part, parts);
       if (parts == 0) piece.text = value.string("the text of a piece");
-      if (parts == 1) piece.score = value.number("the score of a piece");
+      if (parts == 1) (void)value.number("the score of a piece");
       ++parts;
     }
     if (parts != 2) entry.fail("a piece is not a text and a score");
     if (file.pieces.size() > max_token_id) entry.fail("there are too many pieces");
     file.tokens.push_back({piece.text, static_cast<std::int32_t>(file.pieces.size())});
     file.pieces.push_back(piece);
+  }
+  const std::vector<std::string_view> scores = vocab.numbers();
+  for (std::size_t i = 0; i < file.pieces.size(); ++i) {
+    file.pieces[i].score = reference_number(scores.at(i));
   }
   // Of two pieces with one text the later counts.
   file.index = token_index(file.tokens.size());

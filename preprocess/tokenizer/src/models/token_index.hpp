@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +34,8 @@ inline std::uint64_t hash_of(std::string_view text) noexcept {
 
 /// Ids by the text of their tokens. The texts stay where they are: whoever owns them outlives this.
 ///
-/// One table of 16 bytes a slot, at most half full, so that 200,000 tokens and a lookup each cost
-/// milliseconds. Read-only use is safe from many threads.
+/// One table of 32 bytes a slot, at most half full; the first 16 bytes of a text lie in its slot,
+/// so that a lookup mostly touches one cache line. Read-only use is safe from many threads.
 class token_index {
  public:
   static constexpr std::int32_t none = -1;
@@ -47,29 +48,46 @@ class token_index {
   /// @return true; or false if `token` is there already, and nothing changes.
   /// @pre id >= 0, and fewer than the announced number are there
   bool add(std::string_view token, std::int32_t id) noexcept {
-    slot& s = slots_[place_of(token)];
+    const head start = head_of(token);
+    slot& s = slots_[place_of(token, start)];
     if (s.id != none) return false;
-    s = {token.data(), static_cast<std::uint32_t>(token.size()), id};
+    s = {start, token.data(), static_cast<std::uint32_t>(token.size()), id};
     return true;
   }
 
   /// The id of `token`, or none.
-  std::int32_t find(std::string_view token) const noexcept { return slots_[place_of(token)].id; }
+  std::int32_t find(std::string_view token) const noexcept {
+    return slots_[place_of(token, head_of(token))].id;
+  }
 
  private:
+  // The first bytes of a text, then zeros.
+  struct head {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    bool operator==(const head&) const = default;
+  };
   struct slot {
+    head start;
     const char* data = nullptr;
     std::uint32_t size = 0;
     std::int32_t id = none;
   };
 
+  static head head_of(std::string_view token) noexcept {
+    head start;
+    std::memcpy(&start, token.data(), std::min(token.size(), sizeof start));
+    return start;
+  }
+
   // Where `token` is, or would be.
-  std::size_t place_of(std::string_view token) const noexcept {
+  std::size_t place_of(std::string_view token, const head& start) const noexcept {
     const std::uint64_t hash = hash_of(token);
     for (std::size_t at = hash >> shift_;; at = (at + 1) & (slots_.size() - 1)) {
       const slot& s = slots_[at];
       if (s.id == none) return at;
-      if (s.size == token.size() && std::memcmp(s.data, token.data(), token.size()) == 0) return at;
+      if (s.size != token.size() || !(s.start == start)) continue;
+      if (s.size <= sizeof start || std::memcmp(s.data, token.data(), s.size) == 0) return at;
     }
   }
 
