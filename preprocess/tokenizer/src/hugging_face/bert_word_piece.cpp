@@ -91,10 +91,12 @@ std::string described(const std::vector<std::string_view>& lines, const token_in
     json += added(token, index.find(token)) + ",";
   }
   for (int i = 0; i < extra_ids; ++i) {
-    json += (i == 0 ? "" : ",") + added("<extra_id_" + std::to_string(i) + ">", i);
+    if (i != 0) json += ',';
+    json += added(std::string("<extra_id_").append(std::to_string(i)).append(">"), i);
   }
   const auto pair = [&](std::string_view token) {
-    return "[\"" + std::string(token) + "\"," + std::to_string(index.find(token)) + "]";
+    std::string json_pair("[\"");
+    return json_pair.append(token).append("\",").append(std::to_string(index.find(token))) + "]";
   };
   json += R"(],"normalizer":{"type":"BertNormalizer","clean_text":true,)"
           R"("handle_chinese_chars":true,"strip_accents":null,"lowercase":)" +
@@ -108,7 +110,7 @@ std::string described(const std::vector<std::string_view>& lines, const token_in
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i != 0) json += ',';
     append_string(json, lines[i]);
-    json += ':' + std::to_string(i);
+    json.append(":").append(std::to_string(i));
   }
   return json + "}}}";
 }
