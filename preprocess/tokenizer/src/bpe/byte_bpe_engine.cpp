@@ -74,17 +74,43 @@ struct compiled {
   }
 };
 
+// The words of one size that an encoder remembers. Those that leave the front because others share
+// their line wait behind it, and come back when they are met again: to look there costs a tenth of
+// merging them anew.
+template <class Table>
+struct remembered_words {
+  explicit remembered_words(unsigned line_bits) : front(line_bits), behind(line_bits) {}
+
+  void put(const typename Table::key& word, const typename Table::ids& found) noexcept {
+    const auto left = front.put(word, found);
+    if (left.word != typename Table::key{}) behind.put(left.word, left.found);
+  }
+
+  /// The ids of a word, which is in front then, or null.
+  const typename Table::ids* find(const typename Table::key& word, std::uint64_t hash) noexcept {
+    if (const auto* found = Table::find(front.line_of(hash), word)) return found;
+    const auto* found = Table::find(behind.line_of(hash), word);
+    if (found == nullptr) return nullptr;
+    put(word, typename Table::ids(*found));
+    return Table::find(front.line_of(hash), word);
+  }
+
+  Table front;
+  Table behind;
+};
+
 class byte_bpe_encoder final : public section_encoder {
  public:
-  // Half of the memory for short words, an eighth for longer ones, a quarter for the rest.
+  // Half of the memory for short words, an eighth for longer ones, both with as much behind as in
+  // front; a quarter for the rest.
   byte_bpe_encoder(const compiled& model, const word_splitter& splitter, byte_bpe_tuning tuning)
       : model_(&model),
         splitter_(&splitter),
         merger_(model.merges, tuning.set),
-        shorts_(line_bits(tuning.memory_bytes / 2)),
-        longs_(line_bits(tuning.memory_bytes / 8)),
+        shorts_(line_bits(tuning.memory_bytes / 4)),
+        longs_(line_bits(tuning.memory_bytes / 16)),
         rare_(tuning.memory_bytes / 4),
-        batch_(shorts_, longs_, &model.seams, tuning.set) {}
+        batch_(shorts_.front, longs_.front, &model.seams, tuning.set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     const std::string_view text = part.text;
@@ -132,16 +158,17 @@ class byte_bpe_encoder final : public section_encoder {
 
   // A word that look_up did not find, or found not to be that simple.
   template <class Table>
-  void encode_missing(Table& table, const Table& tokens, const typename Table::key& key,
-                      std::string_view word, bool is_fragment, id_buffer& ids) {
+  void encode_missing(remembered_words<Table>& words, const Table& tokens,
+                      const typename Table::key& key, std::string_view word, bool is_fragment,
+                      id_buffer& ids) {
     const std::uint64_t hash = key.hash();
-    if (const auto* known = Table::find(table.line_of(hash), key)) {
+    if (const auto* known = words.find(key, hash)) {
       if (known->is_elsewhere()) return encode_rare(word, is_fragment, ids);
       if (!(is_fragment && known->is_whole_only())) return append(*known, ids);
       return ids.append(merge(word, true).ids);
     }
     if (const auto* token = Table::find(tokens.line_of(hash), key)) {
-      table.put(key, *token);
+      words.put(key, *token);
       return append(*token, ids);
     }
     const std::size_t before = ids.size();
@@ -150,7 +177,7 @@ class byte_bpe_encoder final : public section_encoder {
       typename Table::ids found;
       if (all.size() > found.capacity) return;  // its fragments are known now
       found.set(all);
-      table.put(key, found);
+      words.put(key, found);
       return;
     }
     const merged result = merge(word, is_fragment);
@@ -164,7 +191,7 @@ class byte_bpe_encoder final : public section_encoder {
       found.set_elsewhere();
       rare_.put(word, result.ids);
     }
-    table.put(key, found);
+    words.put(key, found);
   }
 
   // False, and nothing is done: the word has no seams, or is a token.
@@ -184,7 +211,7 @@ class byte_bpe_encoder final : public section_encoder {
     using key = word_batch::short_table::key;
     if (fragment.size() > key::max_bytes) return ids.append(merge(fragment, true).ids);
     const auto place = key::of(fragment.data(), fragment.size(), fragment.size());
-    const auto* known = word_batch::short_table::find(shorts_.line_of(place.hash()), place);
+    const auto* known = shorts_.find(place, place.hash());
     if (known != nullptr && !known->is_special()) return append(*known, ids);
     encode_missing(shorts_, model_->shorts, place, fragment, true, ids);
   }
@@ -229,8 +256,8 @@ class byte_bpe_encoder final : public section_encoder {
   byte_merger merger_;
   std::int32_t whole_ = 0;  // what merge() found
   // Words met so far, tokens and others.
-  word_batch::short_table shorts_;
-  word_batch::long_table longs_;
+  remembered_words<word_batch::short_table> shorts_;
+  remembered_words<word_batch::long_table> longs_;
   rare_words rare_;
   word_batch batch_;
 };

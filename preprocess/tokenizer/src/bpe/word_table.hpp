@@ -144,15 +144,22 @@ class word_table {
     }
   }
 
-  /// The newest word of a line stands first; what stood there moves to the second place.
-  void put(const key& word, const ids& found) noexcept {
+  struct entry {
+    key word;  ///< all zero: none
+    ids found;
+  };
+
+  /// The newest word of a line stands first, the others move back.
+  /// @return the word that had to leave, if the line was full
+  entry put(const key& word, const ids& found) noexcept {
     line& place = lines_[index(word.hash())];
-    for (std::size_t i = ways - 1; i > 0; --i) {
-      place.words[i] = place.words[i - 1];
-      place.found[i] = place.found[i - 1];
+    entry moved = {word, found};
+    for (std::size_t i = 0; i < ways && moved.word != key{}; ++i) {
+      std::swap(place.words[i], moved.word);
+      std::swap(place.found[i], moved.found);
+      if (moved.word == word) return {};  // it was there
     }
-    place.words[0] = word;
-    place.found[0] = found;
+    return moved;
   }
   /// @return whether there was room.
   bool put_if_free(const key& word, const ids& found) noexcept {
