@@ -222,9 +222,15 @@ class byte_bpe_encoder final : public section_encoder {
     ids.add(found.count());
   }
 
-  // A word that no table has room for. Tokens are shorter than the longest that are kept.
+  // A word that no table has room for.
   void encode_rare(std::string_view word, bool is_fragment, id_buffer& ids) {
-    if (word.size() > rare_words::max_word_bytes) return merger_.append(word, ids);
+    if (word.size() > rare_words::max_word_bytes) {
+      const std::int32_t whole = model_->vocabulary.whole_words_first && !is_fragment
+                                     ? model_->words.find(word)
+                                     : token_index::none;
+      if (whole != token_index::none) return ids.push_back(whole);
+      return merger_.append(word, ids);
+    }
     const auto known = rare_.find(word);
     if (known.data() != nullptr) {
       ids.append(known);

@@ -118,7 +118,9 @@ byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
       tokens_(&tokens),
       reached_(static_cast<std::size_t>(tokens.end_id())),
       covers_all_bytes_(std::ranges::min(byte_ids) >= 0) {
-  if (is_ordered(rules)) {
+  // A result without bytes is a token that no text gives.
+  std::erase_if(rules, [&](const merge_rule& rule) { return !tokens.has(rule.result); });
+  if (std::ranges::max(byte_ids) <= pair_table::max_id && is_ordered(rules)) {
     ordered_.emplace(rules.size());
     rules = applicable_rules(rules, byte_ids, tokens, *ordered_).find(reached_);
   }
@@ -154,15 +156,17 @@ void byte_merger::append(std::string_view word, id_buffer& ids) {
   }
   const std::size_t start = ids.size();
   std::size_t wanted = part_bytes;
+  std::size_t furthest = 0;  // that a part has come
   for (std::size_t at = 0;;) {
     const std::string_view part = word.substr(at, wanted);
+    furthest = std::max(furthest, at + part.size());
     const auto found = merge(part);
     part_ids_.assign(found.begin(), found.end());
     if (ids.size() != start && !follows(ids.ids().back(), part_ids_.front())) {
       // A few tokens back, and further with each failure, at last to the beginning.
       const std::size_t back = std::min(ids.size() - start, wanted / part_bytes * 8);
       for (std::size_t i = 0; i < back; ++i) at -= drop_last(ids);
-      wanted *= 2;
+      wanted = 2 * std::max(wanted, furthest - at);  // past all that has failed, or it never ends
       continue;
     }
     ids.append(part_ids_);

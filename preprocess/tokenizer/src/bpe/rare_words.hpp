@@ -48,7 +48,10 @@ class rare_words {
     if (word.size() > max_word_bytes || size > store_.size() / 2) return;
     if (store_.size() - used_ < size) {
       used_ = 0;
-      ++generation_;
+      if (++generation_ == 0) {  // come round: places of the first time must not look new
+        std::fill(places_.data(), places_.data() + places_.size(), place{});
+        generation_ = 1;
+      }
     }
     const std::uint64_t hashed = hash(word);
     places_[hashed & (places_.size() - 1)] = {static_cast<std::uint32_t>(hashed >> 32),
@@ -70,7 +73,7 @@ class rare_words {
     std::uint32_t begin;
     std::uint32_t count;
     std::uint16_t word_bytes;
-    std::uint16_t generation;  // 0 is none; one that comes round again is told by the bytes
+    std::uint16_t generation;  // 0 is none
   };
 
   static std::size_t words_of(std::size_t bytes) noexcept { return (bytes + 3) / 4; }

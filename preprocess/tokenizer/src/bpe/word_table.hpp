@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -71,8 +72,9 @@ class word_ids {
   static constexpr std::size_t capacity = Capacity;
   static constexpr std::int32_t max_id = (1 << 24) - 1;
 
-  /// @pre ids.size() <= capacity
+  /// @pre ids.size() <= capacity, each is in 0 .. max_id
   void set(std::span<const std::int32_t> ids) noexcept {
+    assert(std::ranges::all_of(ids, [](std::int32_t id) { return id >= 0 && id <= max_id; }));
     std::copy(ids.begin(), ids.end(), ids_.begin());
     set_head(ids.empty() ? 0 : static_cast<std::uint32_t>(ids[0]), ids.size());
   }

@@ -30,8 +30,10 @@ class composed_encoder final : public encoder {
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
     const std::string_view normalized =
         parts_->normal ? parts_->normal->normalize(raw.text, normalized_) : raw.text;
-    return split(parts_->normalized_tokens, normalized, raw.at_start, ids,
-                 [&](section part, id_buffer& out) { return engine_->encode(part, out); });
+    auto fault = split(parts_->normalized_tokens, normalized, raw.at_start, ids,
+                       [&](section part, id_buffer& out) { return engine_->encode(part, out); });
+    if (normalized_.capacity() > kept_bytes) normalized_ = {};
+    return fault;
   }
 
   template <class Encode>
@@ -75,6 +77,9 @@ class composed_encoder final : public encoder {
     if (fault) fault->offset_bytes += begin;
     return fault;
   }
+
+  // Of one huge text nothing is kept for the ordinary ones that follow it.
+  static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   const tokenizer_parts* parts_;
   std::unique_ptr<section_encoder> engine_;

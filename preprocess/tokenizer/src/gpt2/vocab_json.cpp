@@ -18,7 +18,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::int64_t max_id = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr std::int64_t max_id = (std::int64_t{1} << 22) - 1;  // tables grow with it
 
 bool written_as_special(std::string_view key) {
   return key.size() > 2 &&

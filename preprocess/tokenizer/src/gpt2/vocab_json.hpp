@@ -21,7 +21,7 @@ struct vocab_entry {
 /// A key outside the byte alphabet can never come from text; it is accepted if it is written as
 /// special tokens are, `<...>` or `[...]`.
 ///
-/// @return the entries by ascending id; keys and ids are distinct, ids in 0 .. 2^31 - 2.
+/// @return the entries by ascending id; keys and ids are distinct, ids in 0 .. 2^22 - 1.
 /// @throws format_error  anything else; the offset is that of the entry at fault, or the byte at
 ///                       which the text stops being such an object.
 std::vector<vocab_entry> parse_vocab_json(std::string_view json);

@@ -83,10 +83,14 @@ class prefix_space_engine final : public section_engine {
       text_.assign(1, ' ').append(part.text);
       auto fault = inner_->encode({text_, part.at_start}, ids);
       if (fault && fault->offset_bytes > 0) --fault->offset_bytes;
+      if (text_.capacity() > kept_bytes) text_ = {};
       return fault;
     }
 
    private:
+    // Of one huge text nothing is kept for the ordinary ones that follow it.
+    static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
+
     std::unique_ptr<section_encoder> inner_;
     std::string text_;
   };

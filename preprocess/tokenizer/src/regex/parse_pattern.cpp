@@ -13,6 +13,7 @@ using kind = pattern_node::kind;
 using appetite = pattern_node::appetite;
 
 constexpr std::size_t deepest = 100;        // groups in groups
+constexpr std::size_t most_sets = 2000;     // of 136 KiB each
 constexpr std::size_t most_repeats = 1000;  // in braces
 
 struct options {
@@ -153,7 +154,10 @@ class parser {
     folded_ = 0;
     const auto found = std::ranges::find(sets_, set);
     const auto index = static_cast<std::size_t>(found - sets_.begin());
-    if (found == sets_.end()) sets_.push_back(std::move(set));
+    if (found == sets_.end()) {
+      if (sets_.size() == most_sets) in_.fail("too many different characters and classes");
+      sets_.push_back(std::move(set));
+    }
     return {.what = kind::characters, .set = index, .children = {}};
   }
 

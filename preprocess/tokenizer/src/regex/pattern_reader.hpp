@@ -62,7 +62,7 @@ escape read_escape(pattern_reader& in, bool in_class);
 /// Reads a class, behind its first bracket.
 /// @param ignores_case  letters stand for both of their cases
 /// @throws pattern_error
-code_point_set read_class(pattern_reader& in, bool ignores_case);
+code_point_set read_class(pattern_reader& in, bool ignores_case, std::size_t depth = 0);
 
 /// Adds the other forms of `point` under (?i).
 /// @throws pattern_error  they are not surely known

@@ -200,9 +200,9 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, clas
   for (std::uint32_t point = first; point <= last; ++point) add_cases(in, point, out.current());
 }
 
-void read_item(pattern_reader& in, bool ignores_case, class_builder& out) {
+void read_item(pattern_reader& in, bool ignores_case, std::size_t depth, class_builder& out) {
   if (in.take("[:")) return read_posix(in, out);
-  if (in.take("[")) return out.add(read_class(in, ignores_case));
+  if (in.take("[")) return out.add(read_class(in, ignores_case, depth + 1));
   const std::uint32_t first = in.next();
   if (first != '\\') return read_range(in, first, ignores_case, out);
   const std::size_t behind = in.offset();
@@ -276,7 +276,8 @@ void add_cases(const pattern_reader& in, std::uint32_t point, code_point_set& se
   if ((point | 0x20) == 's') set.add(0x017F, 0x017F);
 }
 
-code_point_set read_class(pattern_reader& in, bool ignores_case) {
+code_point_set read_class(pattern_reader& in, bool ignores_case, std::size_t depth) {
+  if (depth > 100) in.fail("classes are nested too deeply");
   const std::size_t begin = in.offset();
   const bool negated = in.take("^");
   class_builder out;
@@ -292,7 +293,7 @@ code_point_set read_class(pattern_reader& in, bool ignores_case) {
       out.intersect();
       continue;
     }
-    read_item(in, ignores_case, out);
+    read_item(in, ignores_case, depth, out);
   }
 }
 

@@ -44,7 +44,7 @@ class regex {
   bool may_match_empty() const noexcept { return may_match_empty_; }
 
   /// The first match that begins at `from` or behind it; what lies before is there to look back
-  /// at. The next one to look for behind a match is the business of regex_matches.hpp.
+  /// at. The next one to look for behind a match is the business of regex_splitter.cpp.
   ///
   /// @param text  valid UTF-8, as are its parts before and behind `from`
   std::optional<match> find(std::string_view text, std::size_t from, scratch& memory) const;

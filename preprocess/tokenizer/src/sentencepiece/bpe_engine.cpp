@@ -209,7 +209,9 @@ class bpe_encoder final : public section_encoder {
       symbols_ = std::vector<piece_merger::symbol>(std::max<std::size_t>(text.size(), 64));
     }
     std::size_t count = symbols_of(text);
-    const bool is_ascii = count == text.size() && model_->symbols.empty();
+    const bool is_ascii =
+        count == text.size() && model_->symbols.empty() &&
+        std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
     count = merger_.merge(std::span(symbols_).first(count), is_ascii ? text : std::string_view());
     if (found_.capacity() > kept_symbols) found_ = {};
     found_.clear();

@@ -147,6 +147,21 @@ TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {
   }
 }
 
+TEST(ByteBpeEngine, TakesWholeWordsFirstHoweverLong) {
+  std::mt19937 random(31);
+  test::naive_bpe naive(random, "ab", 10);
+  for (const std::size_t size : {20U, 40U, 600U, 1024U, 1025U, 4000U}) {
+    const auto id = static_cast<std::int32_t>(naive.tokens.end_id());
+    const std::string word(size, 'q');
+    naive.tokens.add(id, word);
+    const auto engine =
+        make_byte_bpe_engine(vocabulary_of(naive, true), make_splitter(pattern::r50k));
+    const auto encoder = engine->make_encoder();
+    for (int pass = 0; pass < 2; ++pass) EXPECT_EQ(encode(*encoder, word), ids_list{id});
+    EXPECT_EQ(encode(*encoder, word + "qqq").size(), size + 3);
+  }
+}
+
 TEST(ByteBpeEngine, DropsBytesWithoutToken) {
   std::mt19937 random(23);
   test::naive_bpe naive(random, "ab", 10);

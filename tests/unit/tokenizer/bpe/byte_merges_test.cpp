@@ -116,6 +116,77 @@ TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
   }
 }
 
+// Tokens of 96 letters, each two of which merge, from the right: every part but the whole word ends
+// wrongly, and giving tokens up leads back to the beginning each time.
+TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
+  std::string letters;
+  for (char c = 'a'; c <= 'z'; ++c) letters += c;
+  for (char c = 'A'; c <= 'N'; ++c) letters += c;
+  token_table tokens;
+  std::array<std::int32_t, 256> byte_ids{};
+  for (int byte = 0; byte < 256; ++byte) {
+    byte_ids[static_cast<std::size_t>(byte)] = byte;
+    tokens.add(byte, std::string(1, static_cast<char>(byte)));
+  }
+  std::vector<merge_rule> rules;
+  const auto join = [&](std::int32_t left, std::int32_t right) {
+    const auto id = static_cast<std::int32_t>(tokens.end_id());
+    tokens.add(id, std::string(tokens.bytes(left)) + std::string(tokens.bytes(right)));
+    rules.push_back({left, right, id});
+    return id;
+  };
+  std::vector<std::int32_t> longs;
+  std::string word;
+  for (const char c : letters) {
+    std::int32_t id = c;
+    std::int32_t half = c;
+    for (int doubled = 0; doubled < 6; ++doubled) {
+      half = id;
+      id = join(id, id);
+    }
+    longs.push_back(join(id, half));
+    word += tokens.bytes(longs.back());
+  }
+  for (std::size_t i = longs.size() - 1; i > 0; --i) join(longs[i - 1], longs[i]);
+
+  const byte_merges merges(byte_ids, rules, tokens);
+  byte_merger merger(merges, best_instruction_set());
+  const ids_list whole = merged(merger, word);
+  id_buffer ids;
+  merger.append(word, ids);
+  EXPECT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), whole);
+}
+
+// A special token may be spelled by a merge that no text comes to.
+TEST(ByteMerger, PassesOverRulesWithoutTheBytesOfTheirResult) {
+  std::mt19937 random(29);
+  const test::naive_bpe naive(random, "ab", 10);
+  std::vector<merge_rule> rules = naive.rules;
+  rules.push_back({'x', 'y', static_cast<std::int32_t>(naive.tokens.end_id()) + 5});
+  const byte_merges merges(naive.byte_ids, rules, naive.tokens);
+  byte_merger merger(merges, best_instruction_set());
+  EXPECT_EQ(merged(merger, "xy"), (ids_list{'x', 'y'}));
+  EXPECT_EQ(merged(merger, "abab"), naive.encode("abab"));
+}
+
+// Pairs are packed into 40 bits where ids fit: a byte whose id does not must not look like another.
+TEST(ByteMerger, KeepsLargeIdsOfBytesApart) {
+  token_table tokens;
+  std::array<std::int32_t, 256> byte_ids{};
+  for (int byte = 0; byte < 256; ++byte) {
+    byte_ids[static_cast<std::size_t>(byte)] = byte;
+    if (byte != 'z') tokens.add(byte, std::string(1, static_cast<char>(byte)));
+  }
+  byte_ids['z'] = (1 << 20) + 'b';
+  tokens.add(byte_ids['z'], "z");
+  tokens.add(300, "db");
+  const byte_merges merges(byte_ids, {{'d', 'b', 300}}, tokens);
+  byte_merger merger(merges, best_instruction_set());
+  EXPECT_EQ(merged(merger, "db"), (ids_list{300}));
+  EXPECT_EQ(merged(merger, "cz"), (ids_list{'c', byte_ids['z']}));
+  EXPECT_EQ(merged(merger, "dz"), (ids_list{'d', byte_ids['z']}));
+}
+
 // Llama 3 has tokens whose parts come after them: the pair is made by a later merge, and then
 // merges at once.
 TEST(ByteMerger, TakesRulesWhosePartsComeAfterTheirResult) {

@@ -44,7 +44,7 @@ inline boost::program_options::options_description tokenizer_flags() {
       "v1 or v2 (default) for a .vocab.json; for a .tiktoken file the name of its vocabulary, e.g. "
       "cl100k");
   add("tiktoken-num-special-tokens", number(), "ids before the first rank (default: 1000)");
-  add("tokenizer-sentencepiece-legacy", "special tokens are cut out of the text first");
+  add("tokenizer-sentencepiece-legacy", "refused: texts are not cut at special tokens first");
   add("no-tokenizer-sentencepiece-ignore-extra-whitespaces", "keep runs of spaces");
   add("tokenizer-hf-no-include-special-tokens", "without the tokens that a template adds");
   add("null-tokenizer-eod-id", number(), "id that ends a document (default: vocab-size - 1)");
