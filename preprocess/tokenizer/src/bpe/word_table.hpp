@@ -142,7 +142,7 @@ class word_table {
       const std::uint64_t first = difference(place.words[0], word);
       const std::uint64_t second = difference(place.words[1], word);
       const ids* found = &place.found[first == 0 ? 0 : 1];
-      return (first != 0) & (second != 0) ? nullptr : found;
+      return ((first != 0) & (second != 0)) ? nullptr : found;
     }
   }
 
