@@ -57,7 +57,7 @@ class byte_merger {
  public:
   /// @param merges  outlives this
   byte_merger(const byte_merges& merges, instruction_set set)
-      : merges_(&merges), set_(set), long_merger_(merges.all()) {}
+      : merges_(&merges), long_merger_(merges.all()), set_(set) {}
 
   /// Longest word.
   std::size_t max_bytes() const noexcept {
@@ -79,13 +79,13 @@ class byte_merger {
   bool follows(std::int32_t left, std::int32_t right);
   std::size_t drop_last(id_buffer& ids) const noexcept;
 
-  const byte_merges* merges_;
-  instruction_set set_;
-  bpe_merger long_merger_;
   short_symbols short_;
+  const byte_merges* merges_;
+  bpe_merger long_merger_;
   std::vector<std::int32_t> symbols_;
   std::vector<std::int32_t> part_ids_;
   std::string seam_;  // bytes of two tokens that meet
+  instruction_set set_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -66,21 +66,21 @@ class word_batch {
   bool fill_long(std::size_t end) noexcept;
   void push(std::size_t end, bool is_fragment) noexcept;
 
+  alignas(64) std::array<short_table::key, capacity> short_keys_;
+  std::array<const void*, capacity> lines_;     // null: longer than any key
+  std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first begins
+  std::array<long_table::key, capacity> long_keys_;
+  std::size_t size_ = 0;
+
   const short_table* shorts_;
   const long_table* longs_;
   const seam_finder* seams_;
-  instruction_set set_;
   const char* text_ = nullptr;
   const char* text_end_ = nullptr;
-  std::size_t next_ = 0;      // where the next word begins
+  std::size_t next_ = 0;  // where the next word begins
+  instruction_set set_;
   bool inside_word_ = false;  // behind a fragment that is not the last of its word
-
-  std::size_t size_ = 0;
-  alignas(64) std::array<short_table::key, capacity> short_keys_;
-  alignas(64) std::array<const void*, capacity> lines_;  // null: longer than any key
-  std::array<std::size_t, capacity + 1> ends_;           // ends_[0]: where the first begins
   std::array<std::uint8_t, capacity> is_fragment_;
-  std::array<long_table::key, capacity> long_keys_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -156,10 +156,12 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
 // Written as compilers need it to vectorise: no branches, and integers that hold 0 or 1.
 constexpr signed char may_be_unstable_in_nfc(signed char byte) noexcept {
   constexpr auto first = [](int value) { return static_cast<signed char>(value - 0x100); };
-  signed char odd = (int{byte < 0} & int{byte >= first(0xCC)}) != 0 ? -1 : 0;
-  odd = (int{byte == first(0xD0)} | int{byte == first(0xD1)}) != 0 ? 0 : odd;
-  odd = (int{byte >= first(0xE4)} & int{byte <= first(0xE9)}) != 0 ? 0 : odd;
-  return (int{byte == first(0xEB)} | int{byte == first(0xEC)}) != 0 ? 0 : odd;
+  constexpr signed char yes = -1;
+  constexpr signed char no = 0;
+  signed char odd = (int{byte < 0} & int{byte >= first(0xCC)}) != 0 ? yes : no;
+  odd = (int{byte == first(0xD0)} | int{byte == first(0xD1)}) != 0 ? no : odd;
+  odd = (int{byte >= first(0xE4)} & int{byte <= first(0xE9)}) != 0 ? no : odd;
+  return (int{byte == first(0xEB)} | int{byte == first(0xEC)}) != 0 ? no : odd;
 }
 
 std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {

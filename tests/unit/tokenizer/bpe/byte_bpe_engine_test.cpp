@@ -96,6 +96,7 @@ TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
     const test::naive_bpe naive(random, bytes_of_characters(), 400);
     const auto reference = make_splitter(pattern::r50k, instruction_set::portable);
     std::vector<std::string> texts;
+    texts.reserve(150);
     for (int i = 0; i < 150; ++i) texts.push_back(random_text(random));
     for (const instruction_set set : all_sets) {
       if (!can_run(set)) continue;

@@ -20,6 +20,7 @@ using ids_list = std::vector<std::int32_t>;
 
 std::unique_ptr<const vocabulary> vocabulary_of(const std::vector<std::string>& texts) {
   std::vector<listed_token> listed;
+  listed.reserve(texts.size());
   for (const std::string& text : texts) {
     listed.push_back({text, static_cast<std::int32_t>(listed.size())});
   }

@@ -50,6 +50,7 @@ std::vector<std::int32_t> naive(const std::vector<text_piece>& pieces, std::stri
     symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(place) + 1);
   }
   std::vector<std::int32_t> ids;
+  ids.reserve(symbols.size());
   for (const std::string& s : symbols) ids.push_back(find(s) != nullptr ? find(s)->id : -1);
   return ids;
 }

@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-std::string normalized(normalizer_spec spec, std::string_view text, bool suffix = false,
+std::string normalized(const normalizer_spec& spec, std::string_view text, bool suffix = false,
                        std::vector<std::pair<std::string_view, std::int32_t>> symbols = {}) {
   const text_normalizer normalizer(spec, suffix, symbol_matcher(byte_trie(std::move(symbols))),
                                    space_form::blank);
