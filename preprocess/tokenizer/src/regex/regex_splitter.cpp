@@ -25,30 +25,6 @@ std::optional<regex::match> next_match(const regex& pattern, std::string_view te
   return std::nullopt;
 }
 
-class regex_splitter final : public word_splitter {
- public:
-  explicit regex_splitter(std::string_view pattern) : pattern_(pattern) {}
-
-  std::size_t next_ends(std::string_view section, std::size_t begin,
-                        std::span<std::size_t> ends) const noexcept override {
-    regex::scratch memory;
-    std::size_t count = 0;
-    while (count < ends.size() && begin < section.size()) {
-      const auto found = next_match(pattern_, section, begin, memory);
-      const std::size_t match_begin = found ? found->begin : section.size();
-      if (match_begin > begin) ends[count++] = match_begin;
-      begin = match_begin;
-      if (!found || count == ends.size() || found->end == begin) continue;
-      begin = found->end;
-      ends[count++] = begin;
-    }
-    return count;
-  }
-
- private:
-  regex pattern_;
-};
-
 class regex_stage final : public piece_stage {
  public:
   regex_stage(std::string_view pattern, split_behavior behavior, bool invert)
@@ -106,9 +82,6 @@ class regex_replace final : public normalizer {
 
 }  // namespace
 
-std::unique_ptr<const word_splitter> make_regex_splitter(std::string_view pattern) {
-  return std::make_unique<regex_splitter>(pattern);
-}
 stage_pointer make_regex_stage(std::string_view pattern, split_behavior behavior, bool invert) {
   return std::make_unique<regex_stage>(pattern, behavior, invert);
 }

@@ -8,16 +8,9 @@
 
 #include "normalize/normalizers.hpp"
 #include "pre_tokenize/piece_stage.hpp"
-#include "split/word_splitter.hpp"
 
 /// Where regular expressions are used.
 namespace millrace::tokenizer::detail {
-
-/// A splitter whose pretokens are the matches of `pattern` and what lies between them: for a
-/// pattern that is not known by name.
-///
-/// @throws pattern_error
-std::unique_ptr<const word_splitter> make_regex_splitter(std::string_view pattern);
 
 /// Split, its pattern a Regex
 /// @throws pattern_error
