@@ -57,16 +57,18 @@ bool word_batch::fill_long(std::size_t end) noexcept {
   return true;
 }
 
+// A word of any size that ends at `end`. False: the batch is full before its end.
+inline bool word_batch::fill_one(std::size_t end) noexcept {
+  if (size_ == capacity) return false;
+  if (end - next_ > short_table::key::max_bytes || inside_word_) return fill_long(end);
+  push(end, false);
+  return true;
+}
+
 std::size_t word_batch::fill_portable(std::span<const std::size_t> ends) noexcept {
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (size_ == capacity) return i;
-    if (ends[i] - next_ > short_table::key::max_bytes || inside_word_) {
-      if (!fill_long(ends[i])) return i;
-    } else {
-      push(ends[i], false);
-    }
-  }
-  return ends.size();
+  std::size_t i = 0;
+  while (i < ends.size() && fill_one(ends[i])) ++i;
+  return i;
 }
 
 std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) const noexcept {
@@ -156,12 +158,7 @@ MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t>
     }
     // Up to four words one by one.
     for (const std::size_t stop = std::min(i + 4, ends.size()); i < stop; ++i) {
-      if (size_ == capacity) return i;
-      if (ends[i] - next_ > short_table::key::max_bytes || inside_word_) {
-        if (!fill_long(ends[i])) return i;
-      } else {
-        push(ends[i], false);
-      }
+      if (!fill_one(ends[i])) return i;
     }
   }
   return i;

@@ -63,6 +63,7 @@ class word_batch {
   std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept;
+  bool fill_one(std::size_t end) noexcept;
   bool fill_long(std::size_t end) noexcept;
   void push(std::size_t end, bool is_fragment) noexcept;
 
