@@ -95,6 +95,35 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
   return i;
 }
 
+bool word_batch::is_absent(std::size_t i) const noexcept {
+  const std::size_t size_bytes = ends_[i + 1] - ends_[i];
+  if (size_bytes <= short_table::key::max_bytes) {
+    const auto* line = static_cast<const short_table::line*>(lines_[i]);
+    return short_table::find(*line, short_keys_[i]) == nullptr;
+  }
+  if (size_bytes > long_table::key::max_bytes) return false;
+  const auto* line = static_cast<const long_table::line*>(lines_[i]);
+  return long_table::find(*line, long_keys_[i]) == nullptr;
+}
+
+void word_batch::find_absent(std::size_t first, absent_words& found) const noexcept {
+  found.short_count = 0;
+  found.long_count = 0;
+  for (std::size_t i = first; i < size_; ++i) {
+    const std::size_t size_bytes = ends_[i + 1] - ends_[i];
+    const auto index = static_cast<std::uint16_t>(i);
+    if (size_bytes <= short_table::key::max_bytes) {
+      const auto* line = static_cast<const short_table::line*>(lines_[i]);
+      found.shorts[found.short_count] = index;
+      found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
+    } else if (size_bytes <= long_table::key::max_bytes) {
+      const auto* line = static_cast<const long_table::line*>(lines_[i]);
+      found.longs[found.long_count] = index;
+      found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
+    }
+  }
+}
+
 #if defined(__x86_64__)
 #define MILLRACE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))

@@ -51,6 +51,17 @@ class word_batch {
   /// @return the index of that word, or size()
   std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
 
+  /// Words that are in neither table, by index; those too long for both are not among them.
+  struct absent_words {
+    std::array<std::uint16_t, capacity> shorts;
+    std::array<std::uint16_t, capacity> longs;
+    std::size_t short_count = 0;
+    std::size_t long_count = 0;
+  };
+  bool is_absent(std::size_t i) const noexcept;
+  /// Which words from `first` on are absent.
+  void find_absent(std::size_t first, absent_words& found) const noexcept;
+
   std::size_t begin(std::size_t i) const noexcept { return ends_[i]; }
   std::size_t end(std::size_t i) const noexcept { return ends_[i + 1]; }
   /// Not a pretoken of its own.
