@@ -83,9 +83,10 @@ class word_batch {
     return end - begin > 1 && text_[begin] == ' ';
   }
 
-  alignas(64) std::array<short_table::key, capacity> short_keys_;  // of longer ones: no size of theirs
-  std::array<const void*, capacity> lines_;     // null: longer than any key
-  std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first begins
+  alignas(
+      64) std::array<short_table::key, capacity> short_keys_;  // of longer ones: no size of theirs
+  std::array<const void*, capacity> lines_;                    // null: longer than any key
+  std::array<std::size_t, capacity + 1> ends_;                 // ends_[0]: where the first begins
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;
 

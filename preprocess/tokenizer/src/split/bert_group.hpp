@@ -13,7 +13,7 @@ namespace millrace::tokenizer::detail {
 /// The characters at which units are cut (bert_group).
 struct bert_cut_points {
   code_point_set space;
-  code_point_set alone;              ///< punctuation
+  code_point_set alone;  ///< punctuation
   code_point_set alone_with_chinese;
 };
 /// Made at the first call. Thread safe.
