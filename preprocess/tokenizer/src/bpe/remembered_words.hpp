@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "bpe/word_table.hpp"
 
@@ -16,16 +17,22 @@ namespace millrace::tokenizer::detail {
 template <class Table>
 struct remembered_words {
   /// 2^line_bits lines in front, and as many behind.
-  explicit remembered_words(unsigned line_bits) : front(line_bits), behind(line_bits) {}
+  explicit remembered_words(unsigned line_bits)
+      : front(line_bits), behind(line_bits), left_((std::size_t{1} << line_bits) / 64 + 1) {}
 
   void put(const typename Table::key& word, const typename Table::ids& found) noexcept {
     const auto left = front.put(word, found);
-    if (left.word != typename Table::key{}) behind.put(left.word, left.found);
+    if (left.word == typename Table::key{}) return;
+    behind.put(left.word, left.found);
+    const std::uint64_t line = left.word.hash() >> front.shift();
+    left_[line / 64] |= std::uint64_t{1} << line % 64;
   }
 
   /// The ids of a word, which is in front then, or null.
   const typename Table::ids* find(const typename Table::key& word, std::uint64_t hash) noexcept {
     if (const auto* found = Table::find(front.line_of(hash), word)) return found;
+    const std::uint64_t line = hash >> front.shift();
+    if ((left_[line / 64] >> line % 64 & 1) == 0) return nullptr;
     const auto* found = Table::find(behind.line_of(hash), word);
     if (found == nullptr) return nullptr;
     put(word, typename Table::ids(*found));
@@ -34,6 +41,11 @@ struct remembered_words {
 
   Table front;
   Table behind;
+
+ private:
+  // A bit for each line in front that some word has left: behind the others there is nothing, and
+  // to see that costs no cache miss.
+  std::vector<std::uint64_t> left_;
 };
 
 /// The most lines of 64 bytes, as a power of two, that `bytes` hold; two at least.
