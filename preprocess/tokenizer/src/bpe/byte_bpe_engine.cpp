@@ -83,8 +83,8 @@ class byte_bpe_encoder final : public section_encoder {
       : model_(&model),
         splitter_(&splitter),
         merger_(model.merges, tuning.set),
-        shorts_(line_bits_of(tuning.memory_bytes / 4)),
-        longs_(line_bits_of(tuning.memory_bytes / 16)),
+        shorts_(table_line_bits(tuning.memory_bytes / 4)),
+        longs_(table_line_bits(tuning.memory_bytes / 16)),
         rare_(tuning.memory_bytes / 4),
         batch_(shorts_.front, longs_.front, &model.seams, tuning.set) {}
 

@@ -11,6 +11,11 @@
 
 namespace millrace::tokenizer::detail {
 
+/// Line bits of a word_table that takes about so many bytes, 128 at least.
+inline unsigned table_line_bits(std::size_t bytes) noexcept {
+  return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
+}
+
 /// The words of one size that an encoder remembers. Those that leave the front because others share
 /// their line wait behind it, and come back when they are met again: to look there costs a tenth of
 /// encoding them anew.
@@ -47,10 +52,5 @@ struct remembered_words {
   // to see that costs no cache miss.
   std::vector<std::uint64_t> left_;
 };
-
-/// The most lines of 64 bytes, as a power of two, that `bytes` hold; two at least.
-inline unsigned line_bits_of(std::size_t bytes) noexcept {
-  return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
-}
 
 }  // namespace millrace::tokenizer::detail

@@ -24,8 +24,8 @@ namespace millrace::tokenizer::detail {
 class word_lookup {
  public:
   word_lookup(std::size_t memory_bytes, leading_space space, instruction_set set)
-      : shorts_(line_bits_of(memory_bytes / 4)),
-        longs_(line_bits_of(memory_bytes / 16)),
+      : shorts_(table_line_bits(memory_bytes / 4)),
+        longs_(table_line_bits(memory_bytes / 16)),
         rare_(memory_bytes / 4),
         batch_(shorts_.front, longs_.front, nullptr, set, space) {}
 
