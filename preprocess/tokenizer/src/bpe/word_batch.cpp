@@ -2,6 +2,7 @@
 #include "bpe/word_batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "bpe/intrinsics.hpp"
@@ -43,6 +44,14 @@ inline void word_batch::push(std::size_t end, bool is_fragment) noexcept {
   next_ = ends_[++size_] = end;
 }
 
+// A part of the word that ends at `end`. False: the batch is full.
+inline bool word_batch::push_fragment(std::size_t cut, std::size_t end) noexcept {
+  if (size_ == capacity) return false;
+  inside_word_ |= cut < end;
+  push(cut, inside_word_);
+  return true;
+}
+
 // A word that may have seams. False: the batch is full before its end.
 bool word_batch::fill_long(std::size_t end) noexcept {
   if (!inside_word_ &&
@@ -51,10 +60,17 @@ bool word_batch::fill_long(std::size_t end) noexcept {
     return true;
   }
   while (next_ < end) {
-    if (size_ == capacity) return false;
-    const std::size_t cut = next_ + seams_->fragment_size({text_ + next_, end - next_});
-    inside_word_ |= cut < end;
-    push(cut, inside_word_);
+    const std::string_view rest(text_ + next_, end - next_);
+    const auto run = seams_->first_run(rest);
+    if (run.seams == 0) {
+      if (!push_fragment(next_ + seams_->fragment_size(rest), end)) return false;
+      continue;
+    }
+    const std::size_t begin = next_;
+    for (std::uint32_t seams = run.seams; seams != 0; seams &= seams - 1) {
+      const auto last = static_cast<std::size_t>(std::countr_zero(seams));
+      if (!push_fragment(begin + (last + 1) * seam_finder::run::character_bytes, end)) return false;
+    }
   }
   inside_word_ = false;
   return true;
@@ -95,17 +111,6 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
   }
   out = to;
   return i;
-}
-
-bool word_batch::is_absent(std::size_t i) const noexcept {
-  const std::size_t size_bytes = end(i) - begin(i);
-  if (size_bytes <= short_table::key::max_bytes) {
-    const auto* line = static_cast<const short_table::line*>(lines_[i]);
-    return short_table::find(*line, short_keys_[i]) == nullptr;
-  }
-  if (size_bytes > long_table::key::max_bytes) return false;
-  const auto* line = static_cast<const long_table::line*>(lines_[i]);
-  return long_table::find(*line, long_keys_[i]) == nullptr;
 }
 
 void word_batch::find_absent(std::size_t first, absent_words& found) const noexcept {

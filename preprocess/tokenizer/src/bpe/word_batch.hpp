@@ -65,7 +65,6 @@ class word_batch {
     std::size_t short_count = 0;
     std::size_t long_count = 0;
   };
-  bool is_absent(std::size_t i) const noexcept;
   /// Which words from `first` on are absent.
   void find_absent(std::size_t first, absent_words& found) const noexcept;
 
@@ -88,6 +87,7 @@ class word_batch {
   std::size_t look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept;
   bool fill_one(std::size_t end) noexcept;
   bool fill_long(std::size_t end) noexcept;
+  bool push_fragment(std::size_t cut, std::size_t end) noexcept;
   void push(std::size_t end, bool is_fragment) noexcept;
   bool is_short(std::size_t i) const noexcept;
   bool skips_space(std::size_t begin, std::size_t end) const noexcept {
