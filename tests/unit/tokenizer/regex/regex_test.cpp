@@ -107,6 +107,11 @@ TEST_F(Regex, RepeatsGreedilyLazilyAndForGood) {
   EXPECT_THAT(cuts("(?:a|b*)*c", "abbac"), ElementsAre("abbac"));
 }
 
+// PCRE2 10.42 finds no match here if it may search for the begin of one in its own way.
+TEST_F(Regex, FindsWhatBeginsInsideAFailedAttempt) {
+  EXPECT_THAT(cuts("(?>[ab]+?[^a]){2}", "ab-ab"), ElementsAre("a", "b-ab"));
+}
+
 TEST_F(Regex, LooksAheadAndBehind) {
   EXPECT_THAT(cuts(R"((?<=\s|ab)x)", "x xabx"), ElementsAre("x ", "x", "ab", "x"));
   EXPECT_THAT(cuts(R"((?<!\S)a)", "a ba a"), ElementsAre("a", " ba ", "a"));
