@@ -21,7 +21,7 @@ std::vector<symbol_run> runs_between(const std::vector<std::vector<std::uint32_t
   std::vector<std::uint32_t> begins{0};
   for (const auto& each : bounds) begins.insert(begins.end(), each.begin(), each.end());
   std::ranges::sort(begins);
-  begins.erase(std::ranges::unique(begins).begin(), begins.end());
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
   std::vector<symbol_run> runs;
   for (const std::uint32_t begin : begins) runs.push_back({begin});
   return runs;

@@ -15,6 +15,12 @@ std::string byte_text(std::size_t symbol) {
   return {'\\', 'x', digits[symbol / 16], digits[symbol % 16]};
 }
 
+std::string group(std::string_view opening, std::string_view inside) {
+  std::string text(opening);
+  text += inside;
+  return text += ')';
+}
+
 std::string class_text(const alphabet::symbols& members) {
   if (members.none()) return "[^\\x00-\\xff]";
   std::string ranges;
@@ -23,10 +29,11 @@ std::string class_text(const alphabet::symbols& members) {
     std::size_t last = first;
     while (last + 1 < members.size() && members[last + 1]) ++last;
     ranges += byte_text(first);
-    if (last != first) ranges += "-" + byte_text(last);
+    if (last != first) (ranges += '-') += byte_text(last);
     first = last;
   }
-  return members.count() == 1 ? ranges : "[" + ranges + "]";
+  if (members.count() == 1) return ranges;
+  return ranges.insert(0, 1, '[') += ']';
 }
 
 class writer {
@@ -43,15 +50,15 @@ class writer {
       case kind::sequence:
         return all_of(node, "");
       case kind::alternation:
-        return "(?:" + all_of(node, "|") + ")";
+        return group("(?:", all_of(node, "|"));
       case kind::repeat:
         return unit(node.children.front()) + quantifier(node);
       case kind::atomic:
-        return "(?>" + all_of(node, "|") + ")";
+        return group("(?>", all_of(node, "|"));
       case kind::look_ahead:
-        return (node.negated ? "(?!" : "(?=") + all_of(node, "|") + ")";
+        return group(node.negated ? "(?!" : "(?=", all_of(node, "|"));
       case kind::look_behind:
-        return (node.negated ? "(?<!" : "(?<=") + all_of(node, "|") + ")";
+        return group(node.negated ? "(?<!" : "(?<=", all_of(node, "|"));
       default:
         return place_of(node);
     }
@@ -77,11 +84,12 @@ class writer {
   std::string unit(const pattern_node& node) const {
     const bool is_one = node.what == kind::characters || node.what == kind::alternation ||
                         node.what == kind::atomic;
-    return is_one ? text_of(node) : "(?:" + text_of(node) + ")";
+    return is_one ? text_of(node) : group("(?:", text_of(node));
   }
 
   static std::string quantifier(const pattern_node& node) {
-    std::string text = "{" + std::to_string(node.min) + ",";
+    std::string text = "{";
+    text += std::to_string(node.min) += ",";
     if (node.max != pattern_node::unbounded) text += std::to_string(node.max);
     text += "}";
     if (node.mode == appetite::lazy) text += "?";
@@ -93,22 +101,24 @@ class writer {
   std::string place_of(const pattern_node& node) const {
     switch (node.what) {
       case kind::line_begin:
-        return "(?:\\A|(?<=" + class_of(node) + ")(?!\\z))";
+        return group("(?:", "\\A|" + group("(?<=", class_of(node)) + "(?!\\z)");
       case kind::line_end:
-        return "(?=" + class_of(node) + "|\\z)";
+        return group("(?=", class_of(node) + "|\\z");
       case kind::text_begin:
         return "\\A";
       case kind::text_end:
         return "\\z";
       case kind::text_end_or_last_newline:
-        return "(?=" + class_of(node) + "?\\z)";
-      default: {
-        const std::string word = class_of(node);
-        const std::string begin = "(?<!" + word + ")(?" + (node.negated ? "!" : "=") + word + ")";
-        const std::string end = "(?<=" + word + ")(?" + (node.negated ? "=" : "!") + word + ")";
-        return "(?:" + begin + "|" + end + ")";
-      }
+        return group("(?=", class_of(node) + "?\\z");
+      default:
+        return word_edge(class_of(node), node.negated);
     }
+  }
+
+  static std::string word_edge(const std::string& word, bool negated) {
+    const std::string begin = group("(?<!", word) + group(negated ? "(?!" : "(?=", word);
+    const std::string end = group("(?<=", word) + group(negated ? "(?=" : "(?!", word);
+    return group("(?:", begin + "|" + end);
   }
 
   const alphabet& letters_;
