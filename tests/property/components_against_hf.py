@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares our normalizers and pre-tokenizers with Hugging Face's tokenizers.
 
-usage: components_against_hf.py --driver PROGRAM [--cases N] [--texts N] [--seed N] [--code-points] [--only WORD]
+usage: components_against_hf.py --driver PROGRAM [--cases N] [--texts N] [--seed N] [--regexes]
+                                [--code-points] [--only WORD]
 
-A case is a random tree of components as a tokenizer.json has them, and texts of odd characters. With --code-points,
-instead, every code point alone and among neighbours goes through each component by itself (an hour's half).
+A case is a random tree of components as a tokenizer.json has them, and texts of odd characters; with --regexes, one
+component with a random regular expression. With --code-points, instead, every code point alone and among neighbours
+goes through each component by itself, and through each set that regular expressions know (an hour's half).
 PROGRAM is apply_components. A component that ours refuses is counted, not compared; some have to be refused and are
 never made. Exits 77 if the package tokenizers is missing.
 """
@@ -44,9 +46,12 @@ def any_point(rng):
             return chr(point)
 
 
-def text_of(rng):
+def text_of(rng, near=()):
+    """A random text, of few different characters or of many; `near` are some that it should have."""
     length = rng.choice((0, 1, 2, 3, 4, 6, 10, 20, 40, 150))
     few = [rng.choice(ODD + PLAIN) for _ in range(rng.randrange(1, 6))] if rng.random() < 0.4 else None
+    if near and rng.random() < 0.5:
+        few = rng.choices(near, k=4) + [rng.choice(PLAIN), rng.choice(ODD)]
     return "".join(rng.choice(few) if few else any_point(rng) if (draw := rng.random()) < 0.2 else
                    rng.choice(ODD) if draw < 0.6 else rng.choice(PLAIN) for _ in range(length))
 
@@ -85,24 +90,102 @@ KNOWN = [
 ]
 
 
+CATEGORIES = ["L", "M", "N", "P", "S", "Z", "C", "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc",
+              "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cn", "Co", "Han",
+              "Latin", "Greek", "Cyrillic", "Arabic", "Hebrew", "Hangul", "Hiragana", "Katakana", "Devanagari", "Thai"]
+POSIX = ["alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit", "word"]
+
+
+def known_set(rng, in_class):
+    draw = rng.randrange(4 if in_class else 3)
+    if draw == 0:
+        return "\\" + rng.choice("sSdDwWhH")
+    if draw < 3:
+        return rng.choice(("\\p{", "\\P{", "\\p{^")) + rng.choice(CATEGORIES) + "}"
+    return "[:" + rng.choice(("", "^")) + rng.choice(POSIX) + ":]"
+
+
+def class_items(rng, depth):
+    items = ""
+    for _ in range(rng.randrange(1, 4)):
+        draw = rng.random()
+        if draw < 0.35:
+            items += known_set(rng, True)
+        elif draw < 0.55:
+            first, last = sorted((any_point(rng), any_point(rng)) if draw < 0.45 else rng.choices("abcdkstz0189", k=2))
+            items += in_class(first) + "-" + in_class(last)
+        elif draw < 0.65 and depth < 2:
+            items += a_class(rng, depth + 1)
+        else:
+            items += in_class(rng.choice(ODD + list("aAstK01 _-.,'!\n")))
+    return items
+
+
+def in_class(c):
+    return f"\\x{{{ord(c):x}}}" if not c.isalnum() else c
+
+
+def a_class(rng, depth=0):
+    text = class_items(rng, depth)
+    while rng.random() < 0.2:
+        text += "&&" + class_items(rng, depth)
+    return "[" + rng.choice(("", "", "^")) + text + "]"
+
+
+def folded(rng):
+    """What (?i) is honoured for: letters of ASCII, but for those that one character stands for together."""
+    word = "".join(rng.choice("abckKSxyz'1-") for _ in range(rng.randrange(1, 4)))
+    return rng.choice(("(?i:%s)", "(?i:%s|[a-s]|[^k\\d])", "(?:(?i)%s|k)", "(?i:a(?-i:K)%s)")) % (
+        "s" if "SS" in word.upper() else word)
+
+
+def atom(rng):
+    draw = rng.random()
+    if draw < 0.25:
+        return a_class(rng)
+    if draw < 0.45:
+        return known_set(rng, False)
+    if draw < 0.52:
+        return folded(rng)
+    return rng.choice(["a", "b", "s", " ", "\\n", ".", "(?m:.)", "\\s", "\\S", "\\d", "\\w", "\\p{L}", "\\p{N}", "-", "!", "'", "\\h",
+                       "[^a\\s]", "[\\p{L}\\p{M}]", "[^\\r\\n\\p{L}]", "[[:alpha:]_]", "[\\w&&[^\\d]]", "[!-/]", "\\x{301}",
+                       "\\u3042", "[[:punct:]]", "[[:^space:]]", "[\u3040-\u30ff]", "\u00e9", "\u4e2d", "\U0001f600"])
+
+
+def fixed(rng):
+    """What always matches as many characters."""
+    return "".join(atom_of_one(rng) + rng.choice(("", "", "{2}")) for _ in range(rng.randrange(1, 3)))
+
+
+def atom_of_one(rng):
+    return rng.choice((a_class(rng), known_set(rng, False), "a", " ", ".", "\u00e9", "(?:a|\\d)"))
+
+
+def zero(rng, depth):
+    draw = rng.random()
+    if draw < 0.45:
+        return rng.choice(["^", "$", "\\A", "\\z", "\\Z", "\\b", "\\B", "(?!\\S)", "(?=\\p{L})", "(?<=a)", "(?<!\\s)", "(?<=ab|\\d)"])
+    if draw < 0.7 and depth < 2:
+        return rng.choice(("(?=", "(?!")) + regex(rng, depth + 1) + ")"
+    return rng.choice(("(?<=", "(?<!")) + "|".join(fixed(rng) for _ in range(rng.randrange(1, 3))) + ")"
+
+
 def regex(rng, depth=0):
-    """A random pattern of what is supported, without repeats in repeats, which take for ever there too."""
-    atoms = ["a", "b", "s", " ", "\\n", ".", "\\s", "\\S", "\\d", "\\w", "\\W", "\\p{L}", "\\p{N}", "\\P{L}", "\\p{Lu}",
-             "\\p{P}", "\\p{^M}", "\\p{Han}", "[a-c]", "[^a\\s]", "[\\p{L}\\p{M}]", "[^\\r\\n\\p{L}]", "[[:alpha:]_]", "[\\w&&[^\\d]]",
-             "[!-/]", "\\x{301}", "\\u3042", "[[:punct:]]", "[[:^space:]]", "[\u3040-\u30ff]", "-", "!", "\\h", "'",
-             "(?i:k)", "(?i:[a-s])", "(?i:'ll|'ve)"]
-    zero = ["^", "$", "\\A", "\\z", "\\Z", "\\b", "\\B", "(?!\\S)", "(?=\\p{L})", "(?<=a)", "(?<!\\s)", "(?<=ab|\\d)"]
+    """A random pattern of what is supported, with few repeats in repeats, which may take for ever there too."""
     parts = []
     for _ in range(rng.randrange(1, 4)):
         draw = rng.random()
-        if draw < 0.12:
-            parts.append(rng.choice(zero))
+        if draw < 0.14:
+            parts.append(zero(rng, depth))
             continue
-        inner = draw < 0.3 and depth < 2
-        made = rng.choice(("(?:", "(", "(?>")) + regex(rng, depth + 1) + ")" if inner else rng.choice(atoms)
-        quantifiers = ["", "", "?", "??", "{1,2}", "{2}", "{1,3}?", "?+", "++"] if inner else [
-            "", "", "", "?", "*", "+", "*?", "+?", "??", "?+", "*+", "++", "{1,3}", "{2}", "{,2}", "{2,}", "{1,2}?"]
-        parts.append(made + rng.choice(quantifiers))
+        inner = draw < 0.32 and depth < 2
+        quantifiers = ["", "", "?", "??", "{1,2}", "{2}", "{1,3}?", "?+", "++", "*", "+", "+?", "*?", "*+"] if inner else [
+            "", "", "", "?", "*", "+", "*?", "+?", "??", "?+", "*+", "++", "{1,3}", "{2}", "{,2}", "{2,}", "{1,2}?", "{1,3}+"]
+        quantifier = rng.choice(quantifiers)
+        inside = regex(rng, depth + 1) if inner else ""
+        if quantifier.startswith("{"):
+            inside = not_empty(rng, inside)
+        parts.append((rng.choice(("(?:", "(", "(?>")) + inside + ")" if inner else atom(rng)) + quantifier)
     text = "".join(parts)
     return text + "|" + regex(rng, depth + 1) if rng.random() < 0.35 and depth < 3 else text
 
@@ -128,6 +211,16 @@ def normalizer(rng, depth=0):
     elif kind == "Sequence":
         made |= {"normalizers": [normalizer(rng, depth + 1) for _ in range(rng.randrange(0, 4))]}
     return made
+
+
+def characters_of_regexes(value):
+    """What may match, or nearly."""
+    if isinstance(value, list):
+        return [c for each in value for c in characters_of_regexes(each)]
+    if not isinstance(value, dict):
+        return []
+    found = [c for c in value.get("Regex", "") if c not in "[](){}*+?|^$"]
+    return found + [c for each in value.values() for c in characters_of_regexes(each)]
 
 
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -161,6 +254,20 @@ def pre_tokenizer(rng, depth=0, first=True):
             first = first and parts[-1] == {"type": "Sequence", "pretokenizers": []}
         made |= {"pretokenizers": parts}
     return made
+
+
+def not_empty(rng, pattern):
+    return "(?:" + pattern + ")" + atom(rng)
+
+
+def regex_component(rng):
+    pattern = regex(rng)
+    if rng.random() < 0.2:
+        pattern = {"Regex": not_empty(rng, pattern)}
+        return {"normalizer": {"type": "Replace", "pattern": pattern, "content": rng.choice(("", "x"))},
+                "pre_tokenizer": None}
+    return {"normalizer": None, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": pattern},
+                                                  "behavior": rng.choice(BEHAVIORS), "invert": flag(rng)}}
 
 
 class Reference:
@@ -214,13 +321,17 @@ class Driver:
         self.process.stdin.flush()
         if self.number():
             return self.text()
-        return [[self.text() for _ in range(self.number())] for _ in texts]
+        return [self.pieces() for _ in texts]
+
+    def pieces(self):
+        count = self.number()
+        return None if count == 0xFFFFFFFF else [self.text() for _ in range(count)]
 
 
 class Comparison:
     def __init__(self, driver):
         self.reference, self.driver = Reference(), Driver(driver)
-        self.texts = self.differences = self.refused = self.panics = 0
+        self.texts = self.differences = self.refused = self.panics = self.given_up = 0
 
     def compare(self, components, texts):
         found = self.driver.apply(components, texts)
@@ -233,6 +344,9 @@ class Comparison:
             self.texts += 1
             if expected is None:
                 self.panics += 1
+            elif ours is None:
+                self.given_up += 1
+                print(f"given up: {json.dumps(components)} text {text!a}")
             elif expected != ours:
                 self.differences += 1
                 if self.differences <= 5:
@@ -259,6 +373,25 @@ def code_point_cases(only):
     return [case for case in cases if only in json.dumps(case)]
 
 
+def regex_cases():
+    """The sets that regular expressions have by name, and where each of them begins and ends."""
+    sets = ["\\" + c for c in "sSdDwWhH."] + ["[\\w]", "[^\\w]", ".", "(?m:.)", "[^a]", "(?i:k)", "(?i:[r-t])"]
+    sets += ["\\p{" + name + "}" for name in CATEGORIES] + ["[[:" + name + ":]]" for name in POSIX]
+    return [*(each + "+" for each in sets), "\\b", "\\B", "(?<=\\w)\\W", "(?<!\\p{L})\\p{L}", "(?=\\s)"]
+
+
+def every_neighbour(comparison, rng, only):
+    """Sets of characters on texts that have all code points, next to each other and next to others."""
+    points = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    shuffled = rng.sample(points, len(points))
+    texts = ["".join(some[start:start + 4000]) for some in (points, shuffled) for start in range(0, len(some), 4000)]
+    for pattern in regex_cases():
+        case = {"normalizer": None, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": pattern},
+                                                      "behavior": "Isolated", "invert": False}}
+        if only in json.dumps(case):
+            comparison.compare(case, texts)
+
+
 def every_code_point(comparison, only):
     points = [*range(0xD800), *range(0xE000, 0x33500), *range(0xE0000, 0xE0200), *range(0x10FF00, 0x110000)]
     for case in code_point_cases(only):
@@ -276,6 +409,7 @@ def main():
     parser.add_argument("--texts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--code-points", action="store_true")
+    parser.add_argument("--regexes", action="store_true")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     try:
@@ -286,15 +420,18 @@ def main():
     print(f"seed {options.seed}")
     rng = random.Random(options.seed)
     if options.code_points:
+        every_neighbour(comparison, rng, options.only)
         every_code_point(comparison, options.only)
     else:
         for _ in range(options.cases):
             kind = rng.randrange(3)
-            components = {"normalizer": normalizer(rng) if kind != 1 else None,
-                          "pre_tokenizer": pre_tokenizer(rng) if kind != 0 else None}
-            comparison.compare(components, [text_of(rng) for _ in range(options.texts)])
+            components = regex_component(rng) if options.regexes else {
+                "normalizer": normalizer(rng) if kind != 1 else None,
+                "pre_tokenizer": pre_tokenizer(rng) if kind != 0 else None}
+            near = characters_of_regexes(components)
+            comparison.compare(components, [text_of(rng, near) for _ in range(options.texts)])
     print(f"{comparison.texts} texts, {comparison.differences} differ, {comparison.refused} cases refused, "
-          f"{comparison.panics} texts that the reference dies of")
+          f"{comparison.panics} texts that the reference dies of, {comparison.given_up} that ours gives up")
     sys.exit(1 if comparison.differences or comparison.refused > options.cases // 10 else 0)
 
 

@@ -12,6 +12,7 @@
 #include "gpt2/gpt2_tokenizer.hpp"
 #include "hugging_face/bert_word_piece.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
+#include "regex/pcre2_pattern.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "simple/byte_level_tokenizer.hpp"
 #include "simple/null_tokenizer.hpp"
@@ -195,6 +196,11 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   const known_type& type = type_of(options);
   check_options(type, options);
   return type.make(options);
+}
+
+std::string optional_parts() {
+  const std::string version = detail::pcre2_version();
+  return version.empty() ? "without PCRE2" : "PCRE2 " + version;
 }
 
 }  // namespace millrace::tokenizer

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
@@ -29,6 +30,7 @@ class tokenizer_with_eod final : public tokenizer {
   std::string fingerprint() const override {
     return formats::sha256_hex(inner_->fingerprint() + "\neod " + std::to_string(eod_) + "\n");
   }
+  std::vector<std::string> notes() const override { return inner_->notes(); }
 
  private:
   std::unique_ptr<tokenizer> inner_;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "composed/composed_tokenizer.hpp"
 #include "composed/normalizer.hpp"
@@ -38,7 +40,8 @@ class tokenizer_file {
   template <class Read>
   auto with_place(Read read) const;
 
-  std::unique_ptr<const section_engine> make_engine() const;
+  std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes) const;
+  std::unique_ptr<const section_engine> make_byte_engine() const;
   std::unique_ptr<const section_engine> make_bert_engine();
   std::unique_ptr<const word_model> make_word_model() const;
   std::unique_ptr<const detokenizer> make_detokenizer() const;
