@@ -105,7 +105,8 @@ std::unique_ptr<tokenizer> make_sentencepiece(const tokenizer_options& options) 
   detail::sentencepiece_options given;
   given.special_tokens = options.in_text;
   given.ignore_extra_whitespaces = options.sentencepiece_ignore_extra_whitespaces;
-  return with_chosen_eod(detail::make_sentencepiece_tokenizer(options.model, given), options);
+  given.eod_token = options.eod_token;
+  return detail::make_sentencepiece_tokenizer(options.model, given);
 }
 detail::hugging_face_options hugging_face_options_of(const tokenizer_options& options) {
   return {.include_special_tokens = options.hf_include_special_tokens, .in_text = options.in_text};

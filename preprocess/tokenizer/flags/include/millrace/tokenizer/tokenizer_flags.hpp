@@ -39,7 +39,10 @@ inline boost::program_options::options_description tokenizer_flags() {
   add("special-tokens-in-text", text("allow|encode-as-text|error"),
       "special tokens that a text spells out: become their ids, are text like any other, make the "
       "record a bad one (default: what Megatron does with the type; text with a .tiktoken file)");
-  add("eod-token", text("TOKEN"), "which token ends a document (default: the one the files name)");
+  add("eod-token", text("TOKEN"),
+      "which token ends a document, by its text or, in a SentencePiece model, its name (default: "
+      "the "
+      "one the files name)");
   add("tiktoken-pattern", text("NAME"),
       "v1 or v2 (default) for a .vocab.json; for a .tiktoken file the name of its vocabulary, e.g. "
       "cl100k");
