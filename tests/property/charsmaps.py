@@ -67,7 +67,7 @@ def random_map(rng, characters):
 
 
 def fields(message):
-    """(number, bytes) of the fields of a protobuf message that are strings, bytes or messages."""
+    """(number, value) of the fields of a protobuf message: integers, and the bytes of anything else."""
     at = 0
 
     def varint():
@@ -84,13 +84,11 @@ def fields(message):
     while at < len(message):
         tag = varint()
         if tag & 7 == 0:
-            varint()
-        elif tag & 7 == 2:
-            size = varint()
-            yield tag >> 3, message[at:at + size]
-            at += size
-        else:
-            at += 8 if tag & 7 == 1 else 4
+            yield tag >> 3, varint()
+            continue
+        size = varint() if tag & 7 == 2 else 8 if tag & 7 == 1 else 4
+        yield tag >> 3, message[at:at + size]
+        at += size
 
 
 def in_model(model):
