@@ -62,6 +62,7 @@ void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int
   dom::parser parser;
   std::string bytes;
   std::size_t place = 0;
+  tokens.tokens.reserve(json.size());
   for (const dom::element entry : parse_list(parser, json)) {
     const auto id = first_id + static_cast<std::int64_t>(place);
     if (id >= end_id) return;
