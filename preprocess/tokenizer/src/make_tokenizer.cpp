@@ -106,10 +106,13 @@ std::unique_ptr<tokenizer> make_sentencepiece(const tokenizer_options& options) 
   detail::sentencepiece_options given;
   given.special_tokens = options.in_text;
   given.ignore_extra_whitespaces = options.sentencepiece_ignore_extra_whitespaces;
-  return with_chosen_eod(detail::make_sentencepiece_tokenizer(options.model, given), options);
+  given.eod_token = options.eod_token;
+  return detail::make_sentencepiece_tokenizer(options.model, given);
 }
 detail::hugging_face_options hugging_face_options_of(const tokenizer_options& options) {
-  return {.include_special_tokens = options.hf_include_special_tokens, .in_text = options.in_text};
+  return {.include_special_tokens = options.hf_include_special_tokens,
+          .special_tokens = options.special_tokens,
+          .in_text = options.in_text};
 }
 std::unique_ptr<tokenizer> make_hugging_face(const tokenizer_options& options) {
   return with_chosen_eod(
@@ -134,9 +137,11 @@ constexpr std::array known_types = {
                make_sentencepiece},
     known_type{"Llama2Tokenizer", model, sentencepiece_flags | in_text | eod_token,
                make_sentencepiece},
-    known_type{"HuggingFaceTokenizer", model, hf_flags | in_text | eod_token, make_hugging_face},
-    known_type{"BertWordPieceLowerCase", vocab_file, hf_flags | in_text | eod_token,
-               make_bert<true>},
+    known_type{"HuggingFaceTokenizer", model, hf_flags | special_tokens | in_text | eod_token,
+               make_hugging_face},
+    known_type{"BertWordPieceLowerCase", vocab_file,
+               hf_flags | special_tokens | in_text | eod_token, make_bert<true>},
+    // No special tokens: Megatron has <extra_id_0> to <extra_id_99> instead of those given.
     known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |

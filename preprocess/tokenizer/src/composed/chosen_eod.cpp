@@ -58,6 +58,10 @@ std::int32_t id_of(const tokenizer& vocabulary, std::string_view content) {
 
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content) {
   const std::int32_t eod = id_of(*inner, content);
+  return with_eod(std::move(inner), eod);
+}
+
+std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod) {
   return std::make_unique<tokenizer_with_eod>(std::move(inner), eod);
 }
 

@@ -231,6 +231,16 @@ void tokenizer_file::check_template() const {
   }
 }
 
+void tokenizer_file::add_special_tokens(const std::vector<std::string>& contents) {
+  std::vector<added_token> tokens;
+  for (const std::string& content : contents) {
+    if (content.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
+    tokens.emplace_back().content = content;
+  }
+  const std::string problem = added_.add(tokens);
+  if (!problem.empty()) throw config_error("--tokenizer-special-tokens: " + problem);
+}
+
 tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) {
   tokenizer_parts parts;
   auto finders = make_finders(added_.tokens(), normal_.get(),

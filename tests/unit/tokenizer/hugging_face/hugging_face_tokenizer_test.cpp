@@ -196,6 +196,28 @@ TEST_F(HuggingFaceTokenizer, RefusesFoldersThatSayTwoThings) {
               ThrowsMessage<config_error>(HasSubstr("no tokenizer.json")));
 }
 
+TEST_F(HuggingFaceTokenizer, AddsTheSpecialTokensOfAnOption) {
+  const std::string json =
+      json_of(word_level, R"("added_tokens":[)" + added("<old>") + "]," + std::string(white_space));
+  const hugging_face_options options = {.special_tokens = {"<x>", "b", "<old>", "<x>", "<y>"}};
+  for (const auto& made : {make(json, options), make_folder(json, "{}", options)}) {
+    EXPECT_EQ(made->vocab_size(), 6);
+    EXPECT_EQ(encode(*made, "a<x>ab<y>a<old>"), (ids_list{1, 4, 1, 2, 5, 1, 3}));
+    EXPECT_NE(made->fingerprint(), make(json)->fingerprint());
+  }
+  EXPECT_EQ(encode(*make(json, {.special_tokens = {"<x>"},
+                                .in_text = special_tokens_in_text::encode_as_text}),
+                   "a <x> a"),
+            (ids_list{1, 0, 1}));
+  EXPECT_THAT([&] { (void)make(json, {.special_tokens = {""}}); },
+              ThrowsMessage<config_error>(HasSubstr("a token is empty")));
+
+  test::write_text(folder_ / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nab\n");
+  const auto lower =
+      make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true, {.special_tokens = {"<X>"}});
+  EXPECT_EQ(encode(*lower, "AB<X><x>"), (ids_list{2, 5, 6, 1, 1, 1, 3}));
+}
+
 TEST_F(HuggingFaceTokenizer, FingerprintsFilesAndOptions) {
   const std::string json = json_of(word_level, white_space);
   const std::string plain = make(json)->fingerprint();
@@ -214,6 +236,8 @@ TEST_F(HuggingFaceTokenizer, OfAVocabularyOfBertIsMegatrons) {
   EXPECT_EQ(cased->eod(), 3);
   const auto lower = make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true);
   EXPECT_EQ(encode(*lower, "AB\xC3\x87"), (ids_list{2, 5, 6, 3}));
+  EXPECT_EQ(lower->vocab_size(), 8);  // it has no extra ids
+  EXPECT_EQ(encode(*lower, "<extra_id_7>"), encode(*lower, "<extra?id?7>"));
   EXPECT_NE(lower->fingerprint(), cased->fingerprint());
 
   test::write_text(folder_ / "vocab.txt", "[UNK]\na\na\n");

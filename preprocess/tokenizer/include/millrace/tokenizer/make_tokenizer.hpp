@@ -55,7 +55,8 @@ struct tokenizer_options {
 ///                        model, a SentencePiece file; eod its end-of-sentence piece
 ///   HuggingFaceTokenizer model, a tokenizer.json or the folder of one; eod the folder's eos token
 ///   BertWordPieceLowerCase, BertWordPieceCase
-///                        vocab_file, a vocab.txt; eod `[SEP]`
+///                        vocab_file, a vocab.txt; eod `[SEP]`; the cased one has <extra_id_0> to
+///                        <extra_id_99> where the other has special_tokens
 ///   TikTokenizer         model: a `.tiktoken` file of ranks, with tiktoken_pattern, or Megatron's
 ///                        `.vocab.json`
 ///
