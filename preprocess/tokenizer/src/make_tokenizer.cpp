@@ -141,7 +141,7 @@ constexpr std::array known_types = {
                make_hugging_face},
     known_type{"BertWordPieceLowerCase", vocab_file,
                hf_flags | special_tokens | in_text | eod_token, make_bert<true>},
-    // No special tokens: Megatron has <extra_id_0> to <extra_id_99> instead of those given.
+    // No special tokens: Megatron takes them and makes no use of them.
     known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |

@@ -129,13 +129,14 @@ std::unique_ptr<tokenizer> make_bert_word_piece_tokenizer(const std::filesystem:
     const token_index index = index_of(text, lines);
     const std::string json = described(lines, index, lower_case);
     tokenizer_file file(json);
-    file.add_special_tokens(lower_case ? options.special_tokens : extra_ids());
+    file.add_special_tokens(extra_ids());
+    file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
     parts.eod = index.find("[SEP]");
     parts.fingerprint = formats::sha256_hex(
         std::string("type ") + (lower_case ? "BertWordPieceLowerCase" : "BertWordPieceCase") +
-        "\n" + identity_of(options) + "extra_ids " + (lower_case ? "0" : "100") + "\nvocab_file " +
-        formats::sha256_hex(text) + "\n");
+        "\n" + identity_of(options) + "extra_ids 100\nvocab_file " + formats::sha256_hex(text) +
+        "\n");
     return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
   });
 }

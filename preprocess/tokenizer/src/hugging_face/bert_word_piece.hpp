@@ -12,8 +12,8 @@ namespace millrace::tokenizer::detail {
 
 /// BERT's tokenizer of a `vocab.txt`, as Megatron's BertWordPieceLowerCase and BertWordPieceCase
 /// have it: `[CLS]` and `[SEP]` around each text, and the end of a document is `[SEP]`. Behind the
-/// vocabulary, and found in texts, are the special tokens of the options; of the cased one
-/// `<extra_id_0>` to `<extra_id_99>`, whatever the options say.
+/// vocabulary, and found in texts, are `<extra_id_0>` to `<extra_id_99>`, then the special tokens
+/// of the options.
 ///
 /// @param vocab_file  a token a line, ids from 0; lines end as Python's text files have it
 /// @throws io_error      the file cannot be read.

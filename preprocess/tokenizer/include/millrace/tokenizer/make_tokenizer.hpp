@@ -55,8 +55,9 @@ struct tokenizer_options {
 ///                        model, a SentencePiece file; eod its end-of-sentence piece
 ///   HuggingFaceTokenizer model, a tokenizer.json or the folder of one; eod the folder's eos token
 ///   BertWordPieceLowerCase, BertWordPieceCase
-///                        vocab_file, a vocab.txt; eod `[SEP]`; the cased one has <extra_id_0> to
-///                        <extra_id_99> where the other has special_tokens
+///                        vocab_file, a vocab.txt, with <extra_id_0> to <extra_id_99> behind it;
+///                        eod
+///                        `[SEP]`
 ///   TikTokenizer         model: a `.tiktoken` file of ranks, with tiktoken_pattern, or Megatron's
 ///                        `.vocab.json`
 ///
