@@ -89,16 +89,12 @@ struct pcre2_memory::parts {
 };
 pcre2_memory::pcre2_memory() noexcept = default;
 pcre2_memory::~pcre2_memory() = default;
-pcre2_memory::pcre2_memory(pcre2_memory&&) noexcept = default;
-pcre2_memory& pcre2_memory::operator=(pcre2_memory&&) noexcept = default;
 
 struct pcre2_pattern::compiled {
   code_handle code;
   decltype(&pcre2_match) match;  // the one for machine code, or the one that interprets
 };
 pcre2_pattern::~pcre2_pattern() = default;
-pcre2_pattern::pcre2_pattern(pcre2_pattern&&) noexcept = default;
-pcre2_pattern& pcre2_pattern::operator=(pcre2_pattern&&) noexcept = default;
 
 pcre2_pattern::pcre2_pattern(const std::string& source, engine how) {
   const auto context = owned<compile_context_handle>(pcre2_compile_context_create(nullptr));

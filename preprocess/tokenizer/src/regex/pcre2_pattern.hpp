@@ -26,8 +26,6 @@ class pcre2_pattern {
   /// @throws pattern_error  it is too large, or this build is without PCRE2
   explicit pcre2_pattern(const std::string& source, engine how = engine::fastest);
   ~pcre2_pattern();
-  pcre2_pattern(pcre2_pattern&&) noexcept;
-  pcre2_pattern& operator=(pcre2_pattern&&) noexcept;
 
   struct result {
     enum class kind : std::uint8_t { nothing, match, problem } what = kind::nothing;

@@ -177,7 +177,8 @@ void read_posix(pattern_reader& in, class_builder& out) {
 }
 
 // One character, or a range of them whose first is `first`.
-void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, class_builder& out) {
+void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std::size_t depth,
+                class_builder& out) {
   std::uint32_t last = first;
   const std::size_t hyphen = in.offset();
   if (in.take("-")) {
@@ -192,6 +193,10 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, clas
         last = end.point;
       }
       if (last < first) in.fail("a range whose end is before its begin");
+      // Negated there, such a class loses what lies beyond ASCII.
+      if (depth > 0 && first == 0 && last >= 0x80) {
+        in.fail("a range from U+0000 to beyond ASCII in a class of a class is not supported");
+      }
       if (in.sees("-") && !in.sees("-]")) in.fail("a hyphen behind a range is not supported");
     }
   }
@@ -204,11 +209,11 @@ void read_item(pattern_reader& in, bool ignores_case, std::size_t depth, class_b
   if (in.take("[:")) return read_posix(in, out);
   if (in.take("[")) return out.add(read_class(in, ignores_case, depth + 1));
   const std::uint32_t first = in.next();
-  if (first != '\\') return read_range(in, first, ignores_case, out);
+  if (first != '\\') return read_range(in, first, ignores_case, depth, out);
   const std::size_t behind = in.offset();
-  if (in.take("b")) return read_range(in, 0x08, ignores_case, out);
+  if (in.take("b")) return read_range(in, 0x08, ignores_case, depth, out);
   const escape found = read_escape(in, true);
-  if (!found.is_set) return read_range(in, found.point, ignores_case, out);
+  if (!found.is_set) return read_range(in, found.point, ignores_case, depth, out);
   const bool has_letters = found.set.meets('A', 'Z') || found.set.meets('a', 'z');
   if (ignores_case && has_letters) {
     in.go_to(behind);

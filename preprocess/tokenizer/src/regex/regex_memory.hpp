@@ -11,8 +11,6 @@ class pcre2_memory {
  public:
   pcre2_memory() noexcept;
   ~pcre2_memory();
-  pcre2_memory(pcre2_memory&&) noexcept;
-  pcre2_memory& operator=(pcre2_memory&&) noexcept;
 
  private:
   friend class pcre2_pattern;

@@ -8,13 +8,9 @@ namespace millrace::tokenizer::detail {
 struct pcre2_memory::parts {};
 pcre2_memory::pcre2_memory() noexcept = default;
 pcre2_memory::~pcre2_memory() = default;
-pcre2_memory::pcre2_memory(pcre2_memory&&) noexcept = default;
-pcre2_memory& pcre2_memory::operator=(pcre2_memory&&) noexcept = default;
 
 struct pcre2_pattern::compiled {};
 pcre2_pattern::~pcre2_pattern() = default;
-pcre2_pattern::pcre2_pattern(pcre2_pattern&&) noexcept = default;
-pcre2_pattern& pcre2_pattern::operator=(pcre2_pattern&&) noexcept = default;
 
 pcre2_pattern::pcre2_pattern(const std::string&, engine) {
   throw pattern_error(

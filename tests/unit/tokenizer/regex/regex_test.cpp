@@ -168,6 +168,7 @@ TEST_F(Regex, RefusesByName) {
   EXPECT_THAT(complaint("(?:a?){2}"), HasSubstr("what may be empty"));
   EXPECT_THAT(complaint(R"(\p{Klingon})"), HasSubstr("'Klingon'"));
   EXPECT_THAT(complaint("[a"), HasSubstr("a class without an end"));
+  EXPECT_THAT(complaint(R"([^[^\x{0}-\x{80}]])"), HasSubstr("a range from U+0000"));
   EXPECT_THAT(complaint("a)"), HasSubstr("without its '('"));
   EXPECT_THAT(complaint("*"), HasSubstr("nothing stands to be repeated"));
   EXPECT_THAT(complaint("\\"), HasSubstr("a backslash at the end"));
