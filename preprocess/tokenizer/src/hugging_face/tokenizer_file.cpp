@@ -8,9 +8,9 @@
 #include <millrace/error.hpp>
 
 #include "bpe/word_table.hpp"
-#include "hugging_face/bert_units.hpp"
 #include "hugging_face/byte_level.hpp"
 #include "hugging_face/decoders.hpp"
+#include "hugging_face/raw_units.hpp"
 #include "messages/in_quotes.hpp"
 #include "models/character_bpe.hpp"
 #include "models/piecewise_engine.hpp"
@@ -194,9 +194,9 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(
   });
 }
 
-// Takes the normalizer with it. Null: the file is not like BERT's.
-std::unique_ptr<const section_engine> tokenizer_file::make_bert_engine() {
-  const auto units = with_place([&] { return bert_units_of(root_); });
+// Takes the normalizer with it. Null: its components look farther than that.
+std::unique_ptr<const section_engine> tokenizer_file::make_engine_of_raw_text() {
+  const auto units = with_place([&] { return raw_units_of(root_); });
   if (!units) return nullptr;
   static_assert(max_token_id <= word_ids<4>::max_id);
   unit_parts parts;
@@ -252,7 +252,7 @@ tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) 
     note_regexes(normalizer->element(), parts.notes);
   }
   parts.decoder = make_detokenizer();
-  if (parts.normalized_tokens.empty()) parts.engine = make_bert_engine();
+  if (parts.normalized_tokens.empty()) parts.engine = make_engine_of_raw_text();
   if (!parts.engine) parts.engine = make_engine(parts.notes);
   if (options.include_special_tokens) {
     check_template();

@@ -7,9 +7,9 @@
 namespace millrace::tokenizer::detail {
 
 /// bert_group::end for a whole window.
-template <class Isa, bool Chinese>
-[[gnu::always_inline]] inline cuts cuts_of(bert_group<Chinese>, const window& w) noexcept {
-  static_assert(bert_group<Chinese>::alone == kind::number);
+template <class Isa, apart Apart>
+[[gnu::always_inline]] inline cuts cuts_of(bert_group<Apart>, const window& w) noexcept {
+  static_assert(bert_group<Apart>::alone == kind::number);
   const mask body = w.letter | w.number;
   mask starts = (w.number | (w.letter & ~(w.letter << 1))) & ~(w.blank << 1);
   starts |= w.space & (~(w.space << 1) | (w.blank & (body >> 1)));

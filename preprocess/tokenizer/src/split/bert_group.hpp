@@ -19,6 +19,9 @@ struct bert_cut_points {
 /// Made at the first call. Thread safe.
 const bert_cut_points& bert_cuts() noexcept;
 
+/// What ends a unit beside white space.
+enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese };
+
 /// Units of raw text that BERT's normalizer and pre-tokenizer treat each by itself, so that the ids
 /// of a text are those of its units, one after another:
 ///
@@ -34,8 +37,12 @@ const bert_cut_points& bert_cuts() noexcept;
 /// ideograph has spaces around it by then. What clean_text drops does not count, for it joins what
 /// stands on its sides.
 ///
-/// @tparam Chinese  handle_chinese_chars is on
-template <bool Chinese>
+/// Cut at white space alone, units are independent for more: any normal form, since nothing
+/// composes with white space either, and pre-tokenizers that drop white space whatever else they
+/// do.
+///
+/// @tparam Apart  with Chinese: handle_chinese_chars is on
+template <apart Apart>
 struct bert_group {
   static constexpr unsigned used_kinds = word_kinds;
   static constexpr contraction_case contractions = contraction_case::none;
@@ -48,8 +55,9 @@ struct bert_group {
     if (point < 0x80 && ((point | 0x20) - 'a' < 26 || point - '0' < 10)) return kind::letter;
     const bert_cut_points& cuts = bert_cuts();
     if (cuts.space.contains(point)) return kind::space;
-    const code_point_set& apart = Chinese ? cuts.alone_with_chinese : cuts.alone;
-    return apart.contains(point) ? alone : unsigned{kind::letter};
+    if (Apart == apart::nothing) return kind::letter;
+    const code_point_set& ends = Apart == apart::punctuation ? cuts.alone : cuts.alone_with_chinese;
+    return ends.contains(point) ? alone : unsigned{kind::letter};
   }
 
   /// As r50k_group::end.

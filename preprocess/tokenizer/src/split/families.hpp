@@ -26,7 +26,8 @@ using kimi = o200k_group<o200k_rules{.slash_in_tail = false, .han_apart = true}>
 
 using deepseek_v3 = deepseek_group;
 
-using bert = bert_group<false>;
-using bert_chinese = bert_group<true>;
+using bert = bert_group<apart::punctuation>;
+using bert_chinese = bert_group<apart::punctuation_and_chinese>;
+using white_space = bert_group<apart::nothing>;
 
 }  // namespace millrace::tokenizer::detail::families

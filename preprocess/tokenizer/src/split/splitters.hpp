@@ -29,6 +29,7 @@ enum class pattern : std::uint8_t {
   digits_r50k,   ///< the same for tokenizer.json, whose Digits knows some numbers more
   bert,          ///< units of raw text for BERT: words, punctuation, each with a space before it
   bert_chinese,  ///< and each ideograph by itself
+  white_space,   ///< what lies between white space, with a space before it
 };
 
 /// By its name on the command line, e.g. "o200k" or "qwen3.5"; several tokenizers that share a

@@ -38,6 +38,8 @@ std::unique_ptr<const word_splitter> make_for(pattern wanted) {
       return std::make_unique<Splitter<families::digits_r50k>>();
     case pattern::bert:
       return std::make_unique<Splitter<families::bert>>();
+    case pattern::white_space:
+      return std::make_unique<Splitter<families::white_space>>();
     case pattern::bert_chinese:
       return std::make_unique<Splitter<families::bert_chinese>>();
   }

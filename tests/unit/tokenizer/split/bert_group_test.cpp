@@ -72,17 +72,50 @@ TEST(BertGroup, CutsIdeographsOutWhereTheNormalizerDoes) {
 // What a text is cut for: normalizer and pre-tokenizer give for a text what they give for its
 // units, with or without the space before them.
 class Independence : public testing::TestWithParam<int> {
+ public:
+  static constexpr int bert_settings = 16;
+  static constexpr int all_settings = bert_settings + 8 * 3;
+
  protected:
   Independence() {
-    const int bits = GetParam();
-    normal_ = make_bert_normalizer({.clean_text = (bits & 1) != 0,
-                                    .handle_chinese_chars = (bits & 2) != 0,
-                                    .strip_accents = (bits & 4) != 0,
-                                    .lowercase = (bits & 8) != 0});
-    units_ = make_splitter((bits & 2) != 0 ? pattern::bert_chinese : pattern::bert);
     std::vector<stage_pointer> stages;
-    stages.push_back(make_bert_stage());
+    const int number = GetParam();
+    if (number < bert_settings) {
+      normal_ = bert_normalizer(number);
+      units_ = make_splitter((number & 2) != 0 ? pattern::bert_chinese : pattern::bert);
+      stages.push_back(make_bert_stage());
+    } else {
+      const int normalizer = (number - bert_settings) / 3;
+      normal_ = other_normalizer(normalizer);
+      units_ = make_splitter(pattern::white_space);
+      const int stage = (number - bert_settings) % 3;
+      stages.push_back(stage == 0   ? make_whitespace_stage()
+                       : stage == 1 ? make_whitespace_split_stage()
+                                    : make_bert_stage());
+    }
     words_ = make_staged_pre_tokenizer(std::move(stages));
+  }
+
+  static normalizer_pointer bert_normalizer(int bits) {
+    return make_bert_normalizer({.clean_text = (bits & 1) != 0,
+                                 .handle_chinese_chars = (bits & 2) != 0,
+                                 .strip_accents = (bits & 4) != 0,
+                                 .lowercase = (bits & 8) != 0});
+  }
+  // Those that see no farther than to the next white space.
+  static normalizer_pointer other_normalizer(int number) {
+    constexpr normal_form forms[] = {normal_form::nfc, normal_form::nfd, normal_form::nfkc,
+                                     normal_form::nfkd};
+    if (number < 4) return make_normal_form(forms[number]);
+    if (number == 4) return make_lowercase();
+    if (number == 5) return make_strip_accents();
+    if (number == 6) return bert_normalizer(15);
+    std::vector<normalizer_pointer> steps;
+    steps.push_back(make_normal_form(normal_form::nfkd));
+    steps.push_back(make_lowercase());
+    steps.push_back(make_strip_accents());
+    steps.push_back(make_normal_form(normal_form::nfc));
+    return make_normalizer_sequence(std::move(steps));
   }
 
   void add_words(std::string_view text, strings& words) {
@@ -149,7 +182,7 @@ TEST_P(Independence, HoldsForEveryCodePoint) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, Independence, testing::Range(0, 16));
+INSTANTIATE_TEST_SUITE_P(Steps, Independence, testing::Range(0, Independence::all_settings));
 
 }  // namespace
 }  // namespace millrace::tokenizer::detail

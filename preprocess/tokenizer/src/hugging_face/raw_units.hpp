@@ -9,10 +9,10 @@
 namespace millrace::tokenizer::detail {
 
 /// The pattern whose units of raw text the normalizer and the pre-tokenizer of a tokenizer.json
-/// treat each by itself (bert_group), so that a unit_engine may have them. Nothing if they are not
-/// BERT's: BertPreTokenizer behind BertNormalizer or behind none.
+/// treat each by itself (bert_group says why), so that a unit_engine may have them: BERT's, and
+/// those that look no farther than to the next white space. Nothing if they are others.
 ///
 /// @param root  of a file whose components have been read, so that they are what they should be
-std::optional<pattern> bert_units_of(const json_value& root);
+std::optional<pattern> raw_units_of(const json_value& root);
 
 }  // namespace millrace::tokenizer::detail
