@@ -10,6 +10,7 @@
 
 #include "bpe/byte_merges.hpp"
 #include "bpe/rare_words.hpp"
+#include "bpe/remembered_words.hpp"
 #include "bpe/seams.hpp"
 #include "bpe/word_batch.hpp"
 #include "models/token_index.hpp"
@@ -74,31 +75,6 @@ struct compiled {
   }
 };
 
-// The words of one size that an encoder remembers. Those that leave the front because others share
-// their line wait behind it, and come back when they are met again: to look there costs a tenth of
-// merging them anew.
-template <class Table>
-struct remembered_words {
-  explicit remembered_words(unsigned line_bits) : front(line_bits), behind(line_bits) {}
-
-  void put(const typename Table::key& word, const typename Table::ids& found) noexcept {
-    const auto left = front.put(word, found);
-    if (left.word != typename Table::key{}) behind.put(left.word, left.found);
-  }
-
-  /// The ids of a word, which is in front then, or null.
-  const typename Table::ids* find(const typename Table::key& word, std::uint64_t hash) noexcept {
-    if (const auto* found = Table::find(front.line_of(hash), word)) return found;
-    const auto* found = Table::find(behind.line_of(hash), word);
-    if (found == nullptr) return nullptr;
-    put(word, typename Table::ids(*found));
-    return Table::find(front.line_of(hash), word);
-  }
-
-  Table front;
-  Table behind;
-};
-
 class byte_bpe_encoder final : public section_encoder {
  public:
   // Half of the memory for short words, an eighth for longer ones, both with as much behind as in
@@ -107,8 +83,8 @@ class byte_bpe_encoder final : public section_encoder {
       : model_(&model),
         splitter_(&splitter),
         merger_(model.merges, tuning.set),
-        shorts_(line_bits(tuning.memory_bytes / 4)),
-        longs_(line_bits(tuning.memory_bytes / 16)),
+        shorts_(table_line_bits(tuning.memory_bytes / 4)),
+        longs_(table_line_bits(tuning.memory_bytes / 16)),
         rare_(tuning.memory_bytes / 4),
         batch_(shorts_.front, longs_.front, &model.seams, tuning.set) {}
 
@@ -128,11 +104,6 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
  private:
-  // Of a table of 64-byte lines.
-  static unsigned line_bits(std::size_t bytes) {
-    return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
-  }
-
   std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids) {
     for (std::size_t i = 0;; ++i) {
       std::int32_t* const begin = ids.room(word_batch::max_ids);
