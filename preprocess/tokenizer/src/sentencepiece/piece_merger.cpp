@@ -10,12 +10,12 @@
 
 #include <millrace/error.hpp>
 
+#include "bpe/short_merge.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::size_t short_symbols = 32;
 // Links of one huge text are not kept for the ordinary ones that follow it.
 constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
@@ -35,8 +35,7 @@ bool is_character(std::string_view text) {
 }  // namespace
 
 piece_merges::piece_merges(const std::vector<text_piece>& pieces)
-    : pages_(0x2000, -1),  // bytes that are no UTF-8 may look like up to 0x1FFFFF
-      ascii_pairs_(128 * 128, none) {
+    : pages_(0x2000, -1) {  // bytes that are no UTF-8 may look like up to 0x1FFFFF
   ascii_.fill(unknown);
   std::vector<const text_piece*> merging;
   for (const text_piece& piece : pieces) {
@@ -81,8 +80,8 @@ piece_merges::symbol piece_merges::add(std::int32_t id, std::size_t size_bytes) 
 void piece_merges::add_merging(std::vector<const text_piece*> pieces) {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     add(pieces[i]->id, pieces[i]->text.size());
-    const bool tie = i != 0 && order_of(pieces[i]->score) == order_of(pieces[i - 1]->score);
-    ranks_.push_back(tie ? ranks_.back() : static_cast<std::uint32_t>(i));
+    const bool again = i != 0 && order_of(pieces[i]->score) == order_of(pieces[i - 1]->score);
+    ranks_.push_back(again ? ranks_.back() : static_cast<std::uint32_t>(i));
     unused_.push_back(pieces[i]->type == piece_type::unused);
     has_unused_ = has_unused_ || unused_.back();
   }
@@ -123,10 +122,6 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
       const symbol right = symbol_of(text.substr(at));
       if (right == none) continue;
       rules.push_back(key(left, right) << symbol_bits | i);
-      if (at == 1 && text.size() == 2) {
-        ascii_pairs_[static_cast<std::size_t>(text[0]) * 128 + static_cast<std::size_t>(text[1])] =
-            static_cast<symbol>(i);
-      }
     }
   }
   slots_.assign(std::bit_ceil(2 * rules.size() + 2 * bucket_slots), no_slot);
@@ -134,7 +129,15 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   const std::size_t filter_bits = std::bit_ceil(8 * rules.size() + 64);
   filter_.assign(filter_bits / 64, 0);
   filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(filter_bits));
+  find_ties(merging);
+  const bool few = ties_.size() <= max_ties && ids_.size() < unknown_in_pairs;
+  if (few && !has_unused_) pairs_.emplace(rules.size());
   for (const std::uint64_t rule : rules) {
+    if (pairs_) {
+      const std::uint64_t pair = rule >> symbol_bits;
+      pairs_->add({static_cast<std::int32_t>(pair >> symbol_bits),
+                   static_cast<std::int32_t>(pair & none), static_cast<std::int32_t>(rule & none)});
+    }
     const std::uint64_t mixed = mix(rule >> symbol_bits);
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
     std::size_t at = home(mixed);
@@ -143,32 +146,51 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   }
 }
 
-std::size_t piece_merger::merge(std::span<symbol> symbols, std::string_view ascii) {
-  // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
-  if (symbols.size() > short_symbols || merges_->has_unused()) return merge_long(symbols);
-  return merge_short(symbols, ascii);
+void piece_merges::find_ties(const std::vector<const text_piece*>& merging) {
+  for (std::size_t i = 0; i < merging.size(); ++i) {
+    const bool tied = ranks_[i] != i || (i + 1 < merging.size() && ranks_[i + 1] != i + 1);
+    if (!tied) continue;
+    const std::string_view text = merging[i]->text;
+    const code_point first = code_point_at(text, 0);
+    const tie begins = {of_character(first.value),
+                        of_character(code_point_at(text, first.size_bytes).value)};
+    if (std::ranges::find(ties_, begins) == ties_.end()) ties_.push_back(begins);
+    if (ties_.size() > max_ties) return;
+  }
 }
 
-std::size_t piece_merger::merge_short(std::span<symbol> symbols,
-                                      std::string_view ascii) const noexcept {
+std::size_t piece_merger::merge(std::span<symbol> symbols) {
+  // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
+  if (symbols.size() > short_symbols::capacity || merges_->has_unused()) return merge_long(symbols);
+  const bool by_pairs = merges_->pairs() != nullptr && !merges_->may_tie(symbols);
+  return by_pairs ? merge_by_pairs(symbols) : merge_few(symbols);
+}
+
+std::size_t piece_merger::merge_by_pairs(std::span<symbol> symbols) const noexcept {
+  short_symbols all;
+  all.count = symbols.size();
+  for (std::size_t i = 0; i < all.count; ++i) {
+    all.ids[i] = std::min(symbols[i], piece_merges::unknown_in_pairs);
+  }
+  merge_short(*merges_->pairs(), all, set_);
+  for (std::size_t i = 0; i < all.count; ++i) {
+    const bool unknown = all.ids[i] == piece_merges::unknown_in_pairs;
+    symbols[i] = unknown ? piece_merges::unknown : all.ids[i];
+  }
+  return all.count;
+}
+
+std::size_t piece_merger::merge_few(std::span<symbol> symbols) const noexcept {
   // What each symbol becomes with the one behind it, and its rank.
-  std::array<symbol, short_symbols> pairs;
-  std::array<std::uint32_t, short_symbols> ranks;
+  std::array<symbol, short_symbols::capacity> pairs;
+  std::array<std::uint32_t, short_symbols::capacity> ranks;
   std::size_t count = symbols.size();
   if (count < 2) return count;
   const auto look_up = [&](std::size_t i) {
     pairs[i] = merges_->find(symbols[i], symbols[i + 1]);
     ranks[i] = merges_->rank(pairs[i]);
   };
-  if (ascii.empty()) {
-    for (std::size_t i = 0; i + 1 < count; ++i) look_up(i);
-  } else {
-    for (std::size_t i = 0; i + 1 < count; ++i) {
-      pairs[i] = merges_->find_ascii(static_cast<unsigned char>(ascii[i]),
-                                     static_cast<unsigned char>(ascii[i + 1]));
-      ranks[i] = merges_->rank(pairs[i]);
-    }
-  }
+  for (std::size_t i = 0; i + 1 < count; ++i) look_up(i);
   while (count > 1) {
     std::size_t best = 0;
     std::uint32_t lowest = ranks[0];

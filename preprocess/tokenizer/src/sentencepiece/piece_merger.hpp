@@ -4,13 +4,15 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "bpe/pair_table.hpp"
 #include "sentencepiece/text_front.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -61,9 +63,20 @@ class piece_merges {
     const std::uint64_t mixed = mix(key(left, right));
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
-  /// What two ASCII characters become, or `none`.
-  symbol find_ascii(unsigned char left, unsigned char right) const noexcept {
-    return ascii_pairs_[left * 128U + right];
+  /// The same as find() in a form for merge_short, with `unknown_in_pairs` for `unknown`; null
+  /// where two pieces have the same score, or a model is too large for it.
+  const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
+  static constexpr symbol unknown_in_pairs = pair_table::max_id;
+
+  /// Whether pieces of the same score may come up in a text of these characters; pairs() are not to
+  /// be used then, as each of them ranks differently. Runs of spaces in real models.
+  bool may_tie(std::span<const symbol> characters) const noexcept {
+    for (std::size_t i = 1; i < characters.size(); ++i) {
+      for (const tie& begins : ties_) {
+        if (characters[i - 1] == begins.first && characters[i] == begins.second) return true;
+      }
+    }
+    return false;
   }
 
   static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
@@ -99,16 +112,26 @@ class piece_merges {
     return (filter_[bit / 64] >> (bit % 64) & 1) != 0;
   }
 
+  // The first two characters of a piece that is not the only one of its score.
+  struct tie {
+    symbol first;
+    symbol second;
+    bool operator==(const tie&) const = default;
+  };
+  static constexpr std::size_t max_ties = 4;
+
   symbol add(std::int32_t id, std::size_t size_bytes);
   void add_merging(std::vector<const text_piece*> pieces);
   void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
+  void find_ties(const std::vector<const text_piece*>& merging);
   void add_rules(const std::vector<const text_piece*>& merging);
 
   std::array<symbol, 128> ascii_{};
   std::vector<std::int32_t> pages_;  // by code point / 256: place in characters_ / 256, or -1
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
-  std::vector<symbol> ascii_pairs_;
+  std::vector<tie> ties_;
+  std::optional<pair_table> pairs_;
   std::vector<std::uint64_t> slots_;  // a power of two, in buckets
   unsigned shift_ = 0;
   std::vector<std::uint64_t> filter_;  // a bit for each pair that is in slots_, and few others
@@ -128,13 +151,13 @@ class piece_merger {
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
   /// @param merges  outlives this
-  explicit piece_merger(const piece_merges& merges) : merges_(&merges) {}
+  explicit piece_merger(const piece_merges& merges, instruction_set set = best_instruction_set())
+      : merges_(&merges), set_(set) {}
 
   /// Merges as far as it goes. Time grows as n log n with the number of symbols.
-  /// @param ascii  the characters that the symbols are, if each is one of ASCII; else empty
   /// @pre symbols.size() <= max_symbols
   /// @return the number of symbols left, at the front.
-  std::size_t merge(std::span<symbol> symbols, std::string_view ascii);
+  std::size_t merge(std::span<symbol> symbols);
 
   /// Calls `leaf` with what a symbol that the last merge() left comes apart to: itself, unless it
   /// is an unused piece.
@@ -149,11 +172,13 @@ class piece_merger {
   }
 
  private:
-  std::size_t merge_short(std::span<symbol> symbols, std::string_view ascii) const noexcept;
+  std::size_t merge_by_pairs(std::span<symbol> symbols) const noexcept;
+  std::size_t merge_few(std::span<symbol> symbols) const noexcept;
   std::size_t merge_long(std::span<symbol> symbols);
   void push(std::uint32_t left, std::uint32_t right, std::span<const symbol> symbols);
 
   const piece_merges* merges_;
+  instruction_set set_;
 
   struct links {
     std::uint32_t before;

@@ -16,7 +16,7 @@ struct sentencepiece_options {
   special_tokens_in_text special_tokens = special_tokens_in_text::as_reference;
   /// Megatron's `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`, if false.
   bool ignore_extra_whitespaces = true;
-  cache_sizes caches = {};
+  sentencepiece_tuning tuning = {};
 };
 
 /// The tokenizer of a SentencePiece `.model` file, with exactly the ids of sentencepiece 0.2.3's
