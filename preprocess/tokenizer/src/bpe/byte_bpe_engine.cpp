@@ -23,55 +23,26 @@ struct compiled {
   explicit compiled(byte_bpe_vocabulary given)
       : vocabulary(std::move(given)),
         merges(vocabulary.byte_ids, std::move(vocabulary.merges), vocabulary.tokens),
-        seams(vocabulary.tokens),
-        shorts(line_bits(vocabulary.tokens.count())),
-        longs(line_bits(vocabulary.tokens.count()) - 2) {
-    if (vocabulary.whole_words_first) {
-      words = token_index(vocabulary.tokens.count());
-      for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
-        if (!vocabulary.tokens.has(id)) continue;
-        words.add(vocabulary.tokens.bytes(id), static_cast<std::int32_t>(id));
-      }
-    }
-    seed();
+        seams(vocabulary.tokens) {
+    if (vocabulary.whole_words_first) find_unmerged();
   }
 
   byte_bpe_vocabulary vocabulary;
   byte_merges merges;
-  token_index words;  // only if they come first
+  token_index unmerged;  // tokens that merging does not give, only if whole words come first
   seam_finder seams;
-  word_batch::short_table shorts;  // of the vocabulary's words
-  word_batch::long_table longs;
 
  private:
-  static unsigned line_bits(std::size_t count) {
-    return std::clamp(static_cast<unsigned>(std::bit_width(count)), 10U, 20U);
-  }
-
-  // Enters every token by what it really gives, since not every token is what its bytes merge to.
-  // Low ids come first, as lines fill up and they are the frequent ones.
-  void seed() {
+  void find_unmerged() {
     byte_merger merger(merges, best_instruction_set());
+    std::vector<std::int32_t> found;
     for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
-      if (!vocabulary.tokens.has(id)) continue;
-      const std::string_view word = vocabulary.tokens.bytes(id);
-      if (word.empty() || word.size() > word_batch::long_table::key::max_bytes) continue;
-      const auto own = static_cast<std::int32_t>(id);
-      const auto ids = merges.surely_reaches(id) ? std::span(&own, 1) : merger.merge(word);
-      const bool merges_to_itself = ids.size() == 1 && ids.front() == own;
-      if (vocabulary.whole_words_first && !merges_to_itself) continue;  // not as a fragment
-      put(shorts, word, ids) || put(longs, word, ids);
+      if (!vocabulary.tokens.has(id) || merges.surely_reaches(id)) continue;
+      const auto ids = merger.merge(vocabulary.tokens.bytes(id));
+      if (ids.size() != 1 || ids.front() != id) found.push_back(static_cast<std::int32_t>(id));
     }
-  }
-
-  template <class Table>
-  static bool put(Table& table, std::string_view word, std::span<const std::int32_t> ids) {
-    if (word.size() > Table::key::max_bytes) return false;
-    typename Table::ids found;
-    if (ids.size() > found.capacity) return true;
-    found.set(ids);
-    table.put_if_free(Table::key::of(word.data(), word.size(), word.size()), found);
-    return true;
+    unmerged = token_index(found.size());
+    for (const std::int32_t id : found) unmerged.add(vocabulary.tokens.bytes(id), id);
   }
 };
 
@@ -86,7 +57,15 @@ class byte_bpe_encoder final : public section_encoder {
         shorts_(table_line_bits(tuning.memory_bytes / 4)),
         longs_(table_line_bits(tuning.memory_bytes / 16)),
         rare_(tuning.memory_bytes / 4),
-        batch_(shorts_.front, longs_.front, &model.seams, tuning.set) {}
+        batch_(shorts_.front, longs_.front, &model.seams, tuning.set) {
+    for (std::int64_t id = 0; id < model.vocabulary.tokens.end_id(); ++id) {
+      if (!model.merges.surely_reaches(id)) continue;  // it is met, or not
+      const std::string_view word = model.vocabulary.tokens.bytes(id);
+      const auto token = static_cast<std::int32_t>(id);
+      word.size() <= word_batch::short_table::key::max_bytes ? shorts_.begin_with(word, token)
+                                                             : longs_.begin_with(word, token);
+    }
+  }
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     const std::string_view text = part.text;
@@ -105,18 +84,20 @@ class byte_bpe_encoder final : public section_encoder {
 
  private:
   std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids) {
+    bool has_learned = !merger_.merges_together();
     for (std::size_t i = 0;; ++i) {
-      std::int32_t* const begin = ids.room(word_batch::max_ids);
-      std::int32_t* out = begin;
-      i = batch_.look_up(i, out);
-      ids.add(static_cast<std::size_t>(out - begin));
+      i = look_up(i, ids);
+      if (!has_learned && i < batch_.size() && batch_.is_absent(i)) {
+        learn_from(i, text);
+        has_learned = true;
+        i = look_up(i, ids);
+      }
       if (i == batch_.size()) return std::nullopt;
       const std::string_view word = text.substr(batch_.begin(i), batch_.end(i) - batch_.begin(i));
       if (word.size() <= word_batch::short_table::key::max_bytes) {
-        encode_missing(shorts_, model_->shorts, batch_.short_key(i), word, batch_.is_fragment(i),
-                       ids);
+        encode_missing(shorts_, batch_.short_key(i), word, batch_.is_fragment(i), ids);
       } else if (word.size() <= word_batch::long_table::key::max_bytes) {
-        encode_missing(longs_, model_->longs, batch_.long_key(i), word, batch_.is_fragment(i), ids);
+        encode_missing(longs_, batch_.long_key(i), word, batch_.is_fragment(i), ids);
       } else if (word.size() <= merger_.max_bytes()) {
         encode_rare(word, batch_.is_fragment(i), ids);
       } else {
@@ -127,64 +108,80 @@ class byte_bpe_encoder final : public section_encoder {
     }
   }
 
-  // A word that look_up did not find, or found not to be that simple.
+  std::size_t look_up(std::size_t first, id_buffer& ids) {
+    std::int32_t* const begin = ids.room(word_batch::max_ids);
+    std::int32_t* out = begin;
+    const std::size_t stopped = batch_.look_up(first, out);
+    ids.add(static_cast<std::size_t>(out - begin));
+    return stopped;
+  }
+
+  // Puts into the tables what is absent of the words from `first` on: all at once, so that none
+  // waits for its cache misses.
+  void learn_from(std::size_t first, std::string_view text) {
+    batch_.find_absent(first, absent_);
+    learn(shorts_, std::span(absent_.shorts).first(absent_.short_count), text,
+          [this](std::size_t i) { return batch_.short_key(i); });
+    learn(longs_, std::span(absent_.longs).first(absent_.long_count), text,
+          [this](std::size_t i) { return batch_.long_key(i); });
+  }
+
+  template <class Table, class KeyOf>
+  void learn(remembered_words<Table>& words, std::span<const std::uint16_t> absent,
+             std::string_view text, KeyOf key_of) {
+    for (const std::size_t i : absent) words.prefetch(key_of(i).hash());
+    std::array<std::string_view, short_word::most_at_once> unknown;
+    std::array<std::size_t, short_word::most_at_once> places;
+    std::size_t count = 0;
+    const auto merge_unknown = [&] {
+      const auto results = merger_.merge_together(std::span(unknown).first(count));
+      for (std::size_t k = 0; k < count; ++k) {
+        remember(words, key_of(places[k]), unknown[k], {results[k].ids(), results[k].count});
+      }
+      count = 0;
+    };
+    for (const std::size_t i : absent) {
+      const auto key = key_of(i);
+      if (words.find(key, key.hash()) != nullptr) continue;
+      const std::string_view word = text.substr(batch_.begin(i), batch_.end(i) - batch_.begin(i));
+      if (model_->vocabulary.whole_words_first &&
+          model_->unmerged.find(word) != token_index::none) {
+        continue;
+      }
+      places[count] = i;
+      unknown[count++] = word;
+      if (count == unknown.size()) merge_unknown();
+    }
+    merge_unknown();
+  }
+
   template <class Table>
-  void encode_missing(remembered_words<Table>& words, const Table& tokens,
-                      const typename Table::key& key, std::string_view word, bool is_fragment,
-                      id_buffer& ids) {
-    const std::uint64_t hash = key.hash();
-    if (const auto* known = words.find(key, hash)) {
-      if (known->is_elsewhere()) return encode_rare(word, is_fragment, ids);
-      if (!(is_fragment && known->is_whole_only())) return append(*known, ids);
-      return ids.append(merge(word, true).ids);
-    }
-    if (const auto* token = Table::find(tokens.line_of(hash), key)) {
-      words.put(key, *token);
-      return append(*token, ids);
-    }
-    const std::size_t before = ids.size();
-    if (!is_fragment && encode_by_fragments(word, ids)) {
-      const auto all = ids.ids().subspan(before);
-      typename Table::ids found;
-      if (all.size() > found.capacity) return;  // its fragments are known now
-      found.set(all);
-      words.put(key, found);
-      return;
-    }
-    const merged result = merge(word, is_fragment);
-    ids.append(result.ids);
-    if (!result.is_kept) return;
+  void remember(remembered_words<Table>& words, const typename Table::key& key,
+                std::string_view word, std::span<const std::int32_t> ids,
+                bool is_whole_only = false) {
     typename Table::ids found;
-    if (result.ids.size() <= found.capacity) {
-      found.set(result.ids);
-      if (result.whole_only) found.set_whole_only();
+    if (ids.size() <= found.capacity) {
+      found.set(ids);
+      if (is_whole_only) found.set_whole_only();
     } else {
       found.set_elsewhere();
-      rare_.put(word, result.ids);
+      rare_.put(word, ids);
     }
     words.put(key, found);
   }
 
-  // False, and nothing is done: the word has no seams, or is a token.
-  bool encode_by_fragments(std::string_view word, id_buffer& ids) {
-    if (!seam_finder::pays_for(word)) return false;
-    std::size_t size = model_->seams.fragment_size(word);
-    if (size == word.size()) return false;
-    while (!word.empty()) {
-      encode_fragment(word.substr(0, size), ids);
-      word.remove_prefix(size);
-      if (!word.empty()) size = model_->seams.fragment_size(word);
+  // A word that look_up did not find, or found not to be that simple.
+  template <class Table>
+  void encode_missing(remembered_words<Table>& words, const typename Table::key& key,
+                      std::string_view word, bool is_fragment, id_buffer& ids) {
+    if (const auto* known = words.find(key, key.hash())) {
+      if (known->is_elsewhere()) return encode_rare(word, is_fragment, ids);
+      if (!(is_fragment && known->is_whole_only())) return append(*known, ids);
+      return ids.append(merge(word, true).ids);
     }
-    return true;
-  }
-
-  void encode_fragment(std::string_view fragment, id_buffer& ids) {
-    using key = word_batch::short_table::key;
-    if (fragment.size() > key::max_bytes) return ids.append(merge(fragment, true).ids);
-    const auto place = key::of(fragment.data(), fragment.size(), fragment.size());
-    const auto* known = shorts_.find(place, place.hash());
-    if (known != nullptr && !known->is_special()) return append(*known, ids);
-    encode_missing(shorts_, model_->shorts, place, fragment, true, ids);
+    const merged result = merge(word, is_fragment);
+    ids.append(result.ids);
+    if (result.is_kept) remember(words, key, word, result.ids, result.whole_only);
   }
 
   template <class Ids>
@@ -197,7 +194,7 @@ class byte_bpe_encoder final : public section_encoder {
   void encode_rare(std::string_view word, bool is_fragment, id_buffer& ids) {
     if (word.size() > rare_words::max_word_bytes) {
       const std::int32_t whole = model_->vocabulary.whole_words_first && !is_fragment
-                                     ? model_->words.find(word)
+                                     ? model_->unmerged.find(word)
                                      : token_index::none;
       if (whole != token_index::none) return ids.push_back(whole);
       return merger_.append(word, ids);
@@ -221,8 +218,8 @@ class byte_bpe_encoder final : public section_encoder {
   merged merge(std::string_view word, bool is_fragment) {
     const auto ids = merger_.merge(word);
     if (!model_->vocabulary.whole_words_first) return {ids};
-    whole_ = model_->words.find(word);
-    if (whole_ == token_index::none || (ids.size() == 1 && ids.front() == whole_)) return {ids};
+    whole_ = model_->unmerged.find(word);
+    if (whole_ == token_index::none) return {ids};
     // The tables hold what such a word gives as a pretoken.
     if (is_fragment) return {.ids = ids, .is_kept = false};
     return {.ids = {&whole_, 1}, .whole_only = true};
@@ -237,6 +234,7 @@ class byte_bpe_encoder final : public section_encoder {
   remembered_words<word_batch::long_table> longs_;
   rare_words rare_;
   word_batch batch_;
+  word_batch::absent_words absent_;
 };
 
 class byte_bpe_engine final : public section_engine {

@@ -20,27 +20,13 @@ bool is_ordered(std::span<const merge_rule> rules) {
   return true;
 }
 
-// The symbols of `word`, where every byte has a token.
-bool set_symbols(const std::array<std::int32_t, 256>& byte_ids, std::string_view word,
-                 short_symbols& symbols) noexcept {
-  symbols.count = word.size();
-  std::int32_t lowest = 0;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    const std::int32_t id = byte_ids[static_cast<unsigned char>(word[i])];
-    lowest = std::min(lowest, id);
-    symbols.ids[i] = static_cast<std::uint32_t>(id);
-  }
-  return lowest >= 0;
-}
-
 // Of several rules for one result only one can ever apply. What happens inside a token until it is
 // made depends on its bytes alone, so it is the rule for the last two pieces that they come to.
 // Converted vocabularies have a rule for every way to cut a token in two; the others cost cache.
 class applicable_rules {
  public:
-  applicable_rules(std::span<const merge_rule> rules, const std::array<std::int32_t, 256>& byte_ids,
-                   const token_table& tokens, pair_table& table)
-      : rules_(rules), byte_ids_(&byte_ids), tokens_(&tokens), table_(&table) {}
+  applicable_rules(std::span<const merge_rule> rules, const token_table& tokens, pair_table& table)
+      : rules_(rules), tokens_(&tokens), table_(&table) {}
 
   /// The rules that are left, which are now in the table; marks their results in `reached`.
   std::vector<merge_rule> find(std::vector<bool>& reached) {
@@ -50,16 +36,13 @@ class applicable_rules {
       while (end < rules_.size() && rules_[end].result == result) ++end;
       const auto group = rules_.subspan(begin, end - begin);
       const std::string_view bytes = tokens_->bytes(result);
-      if (bytes.size() > short_symbols::capacity) {  // few: all their rules stay
+      if (bytes.size() > short_word::max_bytes) {  // few: all their rules stay
         for (const merge_rule& rule : group) keep(rule, kept);
         continue;
       }
       if (!leave_two(bytes)) continue;
       for (const merge_rule& rule : group) {
-        if (!std::cmp_equal(symbols_.ids[0], rule.left) ||
-            !std::cmp_equal(symbols_.ids[1], rule.right)) {
-          continue;
-        }
+        if (symbols_[0] != rule.left || symbols_[1] != rule.right) continue;
         keep(rule, kept);
         reached[static_cast<std::size_t>(result)] = true;
         break;  // the pair may be there twice
@@ -76,38 +59,40 @@ class applicable_rules {
 
   // Leaves in symbols_ what `bytes` have come to when two pieces are left, if ever.
   bool leave_two(std::string_view bytes) {
-    if (!set_symbols(*byte_ids_, bytes, symbols_)) return false;
+    const instruction_set set = best_instruction_set();
+    if (bytes.empty() || !start_word(*table_, bytes, word_, set)) return false;
     // Nearly always the rules of lower results, which are in the table by now, do it.
-    merge_short(*table_, symbols_, best_instruction_set());
-    if (symbols_.count == 2) return true;
+    merge_short(*table_, {&word_, 1}, bytes.size(), set);
+    symbols_.assign(word_.ids(), word_.ids() + word_.count);
+    if (symbols_.size() == 2) return true;
     // But a result may have parts that come after it. Then all rules have to be tried.
-    set_symbols(*byte_ids_, bytes, symbols_);
+    symbols_.clear();
+    for (const char c : bytes) {
+      symbols_.push_back(table_->byte_ids()[static_cast<unsigned char>(c)]);
+    }
     if (!all_) all_.emplace(rules_);
-    while (symbols_.count > 2) {
+    while (symbols_.size() > 2) {
       merge_table::merge best;
       std::size_t place = 0;
-      for (std::size_t i = 0; i + 1 < symbols_.count; ++i) {
-        const auto found = all_->find(static_cast<std::int32_t>(symbols_.ids[i]),
-                                      static_cast<std::int32_t>(symbols_.ids[i + 1]));
+      for (std::size_t i = 0; i + 1 < symbols_.size(); ++i) {
+        const auto found = all_->find(symbols_[i], symbols_[i + 1]);
         if (found.rank >= best.rank) continue;
         best = found;
         place = i;
       }
       if (best.rank == merge_table::no_rank) return false;
-      symbols_.ids[place] = static_cast<std::uint32_t>(best.result);
-      --symbols_.count;
-      std::copy(symbols_.ids + place + 2, symbols_.ids + symbols_.count + 1,
-                symbols_.ids + place + 1);
+      symbols_[place] = best.result;
+      symbols_.erase(symbols_.begin() + static_cast<std::ptrdiff_t>(place) + 1);
     }
-    return symbols_.count == 2;
+    return symbols_.size() == 2;
   }
 
   std::span<const merge_rule> rules_;
-  const std::array<std::int32_t, 256>* byte_ids_;
   const token_table* tokens_;
   pair_table* table_;
   std::optional<merge_table> all_;
-  short_symbols symbols_;
+  short_word word_;
+  std::vector<std::int32_t> symbols_;
 };
 
 }  // namespace
@@ -121,17 +106,18 @@ byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
   // A result without bytes is a token that no text gives.
   std::erase_if(rules, [&](const merge_rule& rule) { return !tokens.has(rule.result); });
   if (std::ranges::max(byte_ids) <= pair_table::max_id && is_ordered(rules)) {
-    ordered_.emplace(rules.size());
-    rules = applicable_rules(rules, byte_ids, tokens, *ordered_).find(reached_);
+    ordered_.emplace(rules.size(), byte_ids);
+    rules = applicable_rules(rules, tokens, *ordered_).find(reached_);
   }
   all_.emplace(rules);
 }
 
 std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
-  if (merges_->ordered() != nullptr && word.size() <= short_symbols::capacity &&
-      set_symbols(merges_->byte_ids(), word, short_)) {
-    merge_short(*merges_->ordered(), short_, set_);
-    return {reinterpret_cast<const std::int32_t*>(short_.ids), short_.count};
+  if (const pair_table* pairs = merges_->ordered(); pairs != nullptr && !word.empty() &&
+                                                    word.size() <= short_word::max_bytes &&
+                                                    start_word(*pairs, word, shorts_[0], set_)) {
+    merge_short(*pairs, std::span(shorts_).first(1), word.size(), set_);
+    return {shorts_[0].ids(), shorts_[0].count};
   }
   if (symbols_.size() < word.size() || symbols_.size() > kept_symbols) {
     symbols_ = std::vector<std::int32_t>(std::max<std::size_t>(word.size(), 64));
@@ -143,6 +129,17 @@ std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
   }
   const std::span<std::int32_t> symbols(symbols_.data(), count);
   return symbols.first(long_merger_.merge(symbols));
+}
+
+std::span<const short_word> byte_merger::merge_together(std::span<const std::string_view> words) {
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    longest = std::max(longest, words[i].size());
+    start_word(*merges_->ordered(), words[i], shorts_[i], set_);
+  }
+  const auto started = std::span(shorts_).first(words.size());
+  merge_short(*merges_->ordered(), started, longest, set_);
+  return started;
 }
 
 // A part of a long word at a time. A sequence of tokens is the encoding of its bytes if each two

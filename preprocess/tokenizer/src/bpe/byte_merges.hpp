@@ -68,6 +68,16 @@ class byte_merger {
   /// @pre word.size() <= max_bytes()
   std::span<const std::int32_t> merge(std::string_view word);
 
+  /// Whether merge_together can be asked.
+  bool merges_together() const noexcept {
+    return merges_->ordered() != nullptr && merges_->covers_all_bytes();
+  }
+  /// The ids of several words, each as merge() gives them, in the time of fewer: valid until the
+  /// next call.
+  /// @pre merges_together(), 0 < size() <= short_word::max_bytes for each word,
+  ///      words.size() <= short_word::most_at_once
+  std::span<const short_word> merge_together(std::span<const std::string_view> words);
+
   /// Appends the ids of `word`, with memory and time for a part of it at a time where every byte
   /// has a token.
   /// @pre word.size() <= max_bytes()
@@ -79,7 +89,7 @@ class byte_merger {
   bool follows(std::int32_t left, std::int32_t right);
   std::size_t drop_last(id_buffer& ids) const noexcept;
 
-  short_symbols short_;
+  std::array<short_word, short_word::most_at_once> shorts_;
   const byte_merges* merges_;
   bpe_merger long_merger_;
   std::vector<std::int32_t> symbols_;

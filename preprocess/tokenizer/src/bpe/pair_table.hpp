@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "bpe/huge_array.hpp"
 #include "bpe/merge_table.hpp"
@@ -11,50 +14,87 @@
 namespace millrace::tokenizer::detail {
 
 /// Which pairs merge, for vocabularies whose ids rise with rank: the merged id is its own rank, and
-/// an entry is one 64-bit word. Half the memory of merge_table, and so half the cache misses.
-/// Read-only once built.
+/// an entry is one 64-bit word, of which eight share a cache line. Two bytes, which is what every
+/// word begins with, have a table of their own. Read-only once built.
 class pair_table {
  public:
   static constexpr std::uint32_t none = 0xFFFFFFFF;
   static constexpr std::int32_t max_id = (1 << 20) - 2;
 
-  /// For up to so many rules, all with ids up to max_id.
-  explicit pair_table(std::size_t rules) : pair_table(std::bit_ceil(rules * 5 / 3 + 2), 0) {}
-
-  /// @pre fewer rules than it was made for, and none for this pair, are there
-  void add(const merge_rule& rule) noexcept {
-    const std::uint64_t pair =
-        key(static_cast<std::uint32_t>(rule.left), static_cast<std::uint32_t>(rule.right));
-    std::size_t at = home(pair);
-    while (slots_[at] != 0) at = (at + 1) & mask_;
-    slots_[at] = pair << 24 | static_cast<std::uint32_t>(rule.result);
+  /// Two ids as one number of 40 bits, never 0.
+  static std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) noexcept {
+    return std::uint64_t{left + 1} << 20 | right;
   }
 
-  /// What the pair merges to, which is also its rank: the lower, the earlier.
-  std::uint32_t find(std::uint32_t left, std::uint32_t right) const noexcept {
-    const std::uint64_t pair = key(left, right);
-    for (std::size_t at = home(pair);; at = (at + 1) & mask_) {
-      const std::uint64_t slot = slots_[at];
-      if (slot >> 24 == pair) return static_cast<std::uint32_t>(slot) & 0xFFFFFF;
-      if (slot == 0) return none;  // met: at most 3 of 5 slots are taken
+  /// For up to so many rules, all with ids up to max_id.
+  /// @param byte_ids  token of each byte, or -1
+  pair_table(std::size_t rules, const std::array<std::int32_t, 256>& byte_ids)
+      : lines_(std::bit_ceil(rules / 5 + 2)),
+        shift_(64 - std::countr_zero(lines_.size())),
+        byte_ids_(byte_ids),
+        byte_of_id_(static_cast<std::size_t>(std::max(0, std::ranges::max(byte_ids)) + 1), no_byte),
+        byte_pairs_(256 * 256, none) {
+    for (std::size_t byte = 0; byte < byte_ids.size(); ++byte) {
+      if (byte_ids[byte] < 0) continue;
+      byte_of_id_[static_cast<std::size_t>(byte_ids[byte])] = static_cast<std::uint16_t>(byte);
     }
   }
 
- private:
-  pair_table(std::size_t slots, int)
-      : slots_(slots), mask_(slots - 1), shift_(64 - std::countr_zero(slots)) {}
+  /// @pre fewer rules than it was made for, and none for this pair, are there
+  void add(const merge_rule& rule) noexcept {
+    const auto result = static_cast<std::uint32_t>(rule.result);
+    const std::uint64_t pair =
+        pair_of(static_cast<std::uint32_t>(rule.left), static_cast<std::uint32_t>(rule.right));
+    for (std::size_t at = home(pair);; at = next(at)) {
+      const auto free = std::ranges::find(lines_[at].slots, 0U);
+      if (free == lines_[at].slots.end()) continue;  // met: at most 5 of 8 slots are taken
+      *free = pair << 24 | result;
+      break;
+    }
+    const std::uint16_t left = byte_of(rule.left);
+    const std::uint16_t right = byte_of(rule.right);
+    if (left != no_byte && right != no_byte) byte_pairs_[std::size_t{left} << 8 | right] = result;
+  }
 
-  // One more than the ids, so that no pair is all zero.
-  static std::uint64_t key(std::uint32_t left, std::uint32_t right) noexcept {
-    return std::uint64_t{left + 1} << 20 | right;
+  /// What the pair merges to, which is also its rank: the lower, the earlier.
+  std::uint32_t find(std::uint64_t pair) const noexcept {
+    for (std::size_t at = home(pair);; at = next(at)) {
+      for (const std::uint64_t slot : lines_[at].slots) {
+        if (slot >> 24 == pair) return static_cast<std::uint32_t>(slot) & 0xFFFFFF;
+        if (slot == 0) return none;
+      }
+    }
+  }
+
+  /// Filled from its first slot on: a pair in the upper 40 bits and what it merges to, or 0. A pair
+  /// that is not in a full line may be in the next.
+  struct alignas(64) line {
+    std::array<std::uint64_t, 8> slots;
+  };
+  /// Where to look for a pair first: to prefetch it, or to look with vectors.
+  const line& line_of(std::uint64_t pair) const noexcept { return lines_[home(pair)]; }
+
+  const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
+  /// What two bytes merge to, or none, at [left << 8 | right].
+  const std::uint32_t* byte_pairs() const noexcept { return byte_pairs_.data(); }
+
+ private:
+  static constexpr std::uint16_t no_byte = 256;
+
+  std::uint16_t byte_of(std::int32_t id) const noexcept {
+    const auto index = static_cast<std::size_t>(id);
+    return index < byte_of_id_.size() ? byte_of_id_[index] : no_byte;
   }
   std::size_t home(std::uint64_t pair) const noexcept {
     return (pair ^ pair >> 20) * 0x9E3779B97F4A7C15U >> shift_;
   }
+  std::size_t next(std::size_t at) const noexcept { return (at + 1) & (lines_.size() - 1); }
 
-  huge_array<std::uint64_t> slots_;  // left + 1, right: 20 bits each; result: 24 bits
-  std::size_t mask_;
+  huge_array<line> lines_;
   int shift_;
+  std::array<std::int32_t, 256> byte_ids_;
+  std::vector<std::uint16_t> byte_of_id_;
+  std::vector<std::uint32_t> byte_pairs_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bpe/short_merge.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 #include "bpe/intrinsics.hpp"
@@ -8,76 +10,239 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-void merge_portable(const pair_table& pairs, short_symbols& symbols) noexcept {
-  std::uint32_t merges[short_symbols::capacity];  // of symbols i and i + 1
-  std::uint32_t* const ids = symbols.ids;
-  std::size_t count = symbols.count;
-  for (std::size_t i = 0; i + 1 < count; ++i) merges[i] = pairs.find(ids[i], ids[i + 1]);
-  while (count > 1) {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i + 1 < count; ++i) {
-      if (merges[i] < merges[best]) best = i;
-    }
-    if (merges[best] == pair_table::none) break;
-    ids[best] = merges[best];
-    --count;
-    for (std::size_t i = best + 1; i < count; ++i) ids[i] = ids[i + 1];
-    for (std::size_t i = best + 1; i + 1 < count; ++i) merges[i] = merges[i + 1];
-    if (best > 0) merges[best - 1] = pairs.find(ids[best - 1], ids[best]);
-    if (best + 1 < count) merges[best] = pairs.find(ids[best], ids[best + 1]);
+std::uint32_t bits_below(std::size_t count) noexcept {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+}
+
+// The place of the lowest bit that is set.
+std::uint32_t lowest_bit(std::uint32_t bits) noexcept {
+  return static_cast<std::uint32_t>(std::countr_zero(bits)) % 32;
+}
+
+bool start_portable(const pair_table& pairs, std::string_view text, short_word& word) noexcept {
+  const auto byte = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(text[i])}; };
+  std::int32_t lowest = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::int32_t id = pairs.byte_ids()[byte(i)];
+    lowest = std::min(lowest, id);
+    word.symbols[i] = static_cast<std::uint32_t>(id);
+    word.merges[i] =
+        i + 1 < text.size() ? pairs.byte_pairs()[byte(i) << 8 | byte(i + 1)] : pair_table::none;
   }
-  symbols.count = count;
+  std::fill(word.merges + text.size(), word.merges + short_word::max_bytes, pair_table::none);
+  return lowest >= 0;
+}
+
+inline short_word::open_pair open(const pair_table& pairs, std::uint64_t pair,
+                                  std::uint32_t bit) noexcept {
+  const pair_table::line* const line = &pairs.line_of(pair);
+  __builtin_prefetch(line);
+  return {pair, line, bit};
+}
+
+// Merges a symbol and the next, and asks for the cache lines of the two pairs that are new. Without
+// branches, as what they would depend on is as good as random.
+inline void replace(const pair_table& pairs, short_word& word, std::uint32_t place,
+                    std::uint32_t result) noexcept {
+  const std::uint32_t bit = std::uint32_t{1} << place;
+  const std::uint32_t behind = word.there & (0U - bit) & ~bit;
+  const std::uint32_t behind_gone = behind & (behind - 1);
+  const std::uint32_t before = word.there & (bit - 1);
+  const std::uint32_t gone = behind ^ behind_gone;
+  word.merged = bit | gone;
+  word.there ^= gone;
+  word.symbols[place] = result;
+  const auto last_before = static_cast<unsigned>(std::bit_width(before | 1) - 1);
+  const std::uint32_t left = word.symbols[last_before];
+  const std::uint32_t right = word.symbols[lowest_bit(behind_gone | 1U << 31)];
+  word.left = open(pairs, pair_table::pair_of(left, result), before & 1U << last_before);
+  word.right = open(pairs, pair_table::pair_of(result, right),
+                    bit & (0U - static_cast<std::uint32_t>(behind_gone != 0)));
+}
+
+// One merge. False: there was none.
+bool merge_once_portable(const pair_table& pairs, short_word& word) noexcept {
+  std::uint32_t place = 0;
+  const auto size = static_cast<std::uint32_t>(std::bit_width(word.there));
+  for (std::uint32_t i = 1; i < size; ++i) {
+    if (word.merges[i] < word.merges[place]) place = i;
+  }
+  if (word.merges[place] == pair_table::none) return false;
+  replace(pairs, word, place, word.merges[place]);
+  return true;
+}
+
+void close_pairs_portable(const pair_table& pairs, short_word& word) noexcept {
+  const auto merge_at = [&](std::uint32_t bit) -> std::uint32_t& {
+    return word.merges[lowest_bit(bit)];
+  };
+  merge_at(word.merged) = pair_table::none;
+  merge_at(word.merged & (word.merged - 1)) = pair_table::none;
+  if (word.left.bit != 0) merge_at(word.left.bit) = pairs.find(word.left.pair);
+  if (word.right.bit != 0) merge_at(word.right.bit) = pairs.find(word.right.pair);
+}
+
+void collect_portable(short_word& word) noexcept {
+  word.count = 0;
+  for (std::uint32_t there = word.there; there != 0; there &= there - 1) {
+    word.symbols[word.count++ % short_word::max_bytes] = word.symbols[lowest_bit(there)];
+  }
+}
+
+void merge_portable(const pair_table& pairs, std::span<short_word> words) noexcept {
+  std::array<short_word*, short_word::most_at_once> open;
+  std::size_t count = 0;
+  for (short_word& word : words) {
+    if (merge_once_portable(pairs, word)) open[count++] = &word;
+  }
+  while (count != 0) {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      close_pairs_portable(pairs, *open[i]);
+      if (merge_once_portable(pairs, *open[i])) open[left++] = open[i];
+    }
+    count = left;
+  }
+  for (short_word& word : words) collect_portable(word);
 }
 
 #if defined(__x86_64__)
-// Up to 16 symbols: all of them in one register, their merges in another.
-__attribute__((target("avx512f,avx512vl,bmi2"))) void merge_avx512(
-    const pair_table& pairs, short_symbols& symbols) noexcept {
-  std::uint32_t* const ids = symbols.ids;
-  std::size_t count = symbols.count;
-  alignas(64) std::uint32_t found[16];
-  for (std::size_t i = 0; i + 1 < count; ++i) found[i] = pairs.find(ids[i], ids[i + 1]);
-  const __m512i none = _mm512_set1_epi32(-1);
-  const auto lanes = static_cast<__mmask16>((1U << (count - 1)) - 1);
-  __m512i merges = _mm512_mask_loadu_epi32(none, lanes, found);
-  __m512i all = _mm512_load_si512(ids);
-  while (count > 1) {
-    const std::uint32_t lowest = _mm512_reduce_min_epu32(merges);
-    if (lowest == pair_table::none) break;
-    const __m512i result = _mm512_set1_epi32(static_cast<int>(lowest));
-    const auto best =
-        static_cast<unsigned>(std::countr_zero(unsigned{_mm512_cmpeq_epi32_mask(merges, result)}));
-    all = _mm512_mask_mov_epi32(all, static_cast<__mmask16>(1U << best), result);
-    all = _mm512_maskz_compress_epi32(static_cast<__mmask16>(~(2U << best)), all);
-    merges = _mm512_mask_compress_epi32(none, static_cast<__mmask16>(~(1U << best)), merges);
-    _mm512_store_si512(ids, all);
-    --count;
-    if (best > 0) {
-      const std::uint32_t left = pairs.find(ids[best - 1], lowest);
-      merges = _mm512_mask_set1_epi32(merges, static_cast<__mmask16>(1U << (best - 1)),
-                                      static_cast<int>(left));
-    }
-    if (best + 1 < count) {
-      const std::uint32_t right = pairs.find(lowest, ids[best + 1]);
-      merges = _mm512_mask_set1_epi32(merges, static_cast<__mmask16>(1U << best),
-                                      static_cast<int>(right));
+#define MILLRACE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt")))
+#define MILLRACE_AVX512_INLINE MILLRACE_AVX512 __attribute__((always_inline)) inline
+
+// Symbols and merges `at` to `at` + 15. Bytes in lanes: which of `bytes` are of the word.
+// @return lanes of bytes without a token
+MILLRACE_AVX512_INLINE unsigned start_vector(const pair_table& pairs, __m128i bytes, __m128i next,
+                                             std::uint32_t lanes, std::uint32_t pair_lanes,
+                                             std::size_t at, short_word& word) noexcept {
+  const __m512i left = _mm512_cvtepu8_epi32(bytes);
+  const __m512i both = _mm512_or_si512(_mm512_slli_epi32(left, 8), _mm512_cvtepu8_epi32(next));
+  const __m512i ids = _mm512_mask_i32gather_epi32(
+      _mm512_setzero_si512(), static_cast<__mmask16>(lanes), left, pairs.byte_ids().data(), 4);
+  const __m512i merges = _mm512_mask_i32gather_epi32(
+      _mm512_set1_epi32(-1), static_cast<__mmask16>(pair_lanes), both, pairs.byte_pairs(), 4);
+  _mm512_store_si512(word.symbols + at, ids);
+  _mm512_store_si512(word.merges + at, merges);
+  return _mm512_movepi32_mask(ids);
+}
+
+MILLRACE_AVX512 bool start_avx512(const pair_table& pairs, std::string_view text,
+                                  short_word& word) noexcept {
+  const std::uint32_t lanes = bits_below(text.size());
+  const __m256i bytes = _mm256_maskz_loadu_epi8(lanes, text.data());
+  const __m256i next = _mm256_maskz_loadu_epi8(lanes >> 1, text.data() + 1);
+  unsigned absent = start_vector(pairs, _mm256_castsi256_si128(bytes), _mm256_castsi256_si128(next),
+                                 lanes, lanes >> 1, 0, word);
+  if (text.size() > 16) {
+    absent |= start_vector(pairs, _mm256_extracti128_si256(bytes, 1),
+                           _mm256_extracti128_si256(next, 1), lanes >> 16, lanes >> 17, 16, word);
+  } else {
+    _mm512_store_si512(word.merges + 16, _mm512_set1_epi32(-1));
+  }
+  return absent == 0;
+}
+
+// Without a branch on whether the pair is there.
+MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
+                                                 const short_word::open_pair& open) noexcept {
+  const __m512i pair = _mm512_set1_epi64(static_cast<long long>(open.pair));
+  const __m512i slots = _mm512_load_si512(open.line->slots.data());
+  const __mmask8 same = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(slots, 24), pair);
+  const auto found = static_cast<std::uint32_t>(_mm_cvtsi128_si32(
+                         _mm512_castsi512_si128(_mm512_maskz_compress_epi64(same, slots)))) &
+                     0xFFFFFF;
+  const auto absent = 0U - static_cast<std::uint32_t>(same == 0);
+  if ((absent & (open.line->slots[7] != 0)) != 0) [[unlikely]] {
+    return pairs.find(open.pair);
+  }
+  return found | absent;
+}
+
+// Closes the pairs of the latest merge, if `Later`, and does the next. False: there was none.
+template <std::size_t Vectors, bool Later>
+MILLRACE_AVX512_INLINE bool merge_once_avx512(const pair_table& pairs, short_word& word) noexcept {
+  __m512i merges[2] = {_mm512_load_si512(word.merges), _mm512_set1_epi32(-1)};
+  if constexpr (Vectors == 2) merges[1] = _mm512_load_si512(word.merges + 16);
+  if constexpr (Later) {
+    const auto left = static_cast<int>(find_avx512(pairs, word.left));
+    const auto right = static_cast<int>(find_avx512(pairs, word.right));
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      __m512i& some = merges[v];
+      some = _mm512_mask_set1_epi32(some, static_cast<__mmask16>(word.merged >> 16 * v), -1);
+      some = _mm512_mask_set1_epi32(some, static_cast<__mmask16>(word.left.bit >> 16 * v), left);
+      some = _mm512_mask_set1_epi32(some, static_cast<__mmask16>(word.right.bit >> 16 * v), right);
+      _mm512_store_si512(word.merges + 16 * v, some);
     }
   }
-  symbols.count = count;
+  const std::uint32_t lowest =
+      _mm512_reduce_min_epu32(Vectors == 1 ? merges[0] : _mm512_min_epu32(merges[0], merges[1]));
+  if (lowest == pair_table::none) return false;
+  const __m512i all = _mm512_set1_epi32(static_cast<int>(lowest));
+  std::uint32_t places = _mm512_cmpeq_epi32_mask(merges[0], all);
+  if constexpr (Vectors == 2) {
+    places |= std::uint32_t{_mm512_cmpeq_epi32_mask(merges[1], all)} << 16;
+  }
+  replace(pairs, word, lowest_bit(places), lowest);
+  return true;
 }
+
+MILLRACE_AVX512_INLINE void collect_avx512(short_word& word) noexcept {
+  const std::uint32_t there = word.there;
+  const __m512i low =
+      _mm512_maskz_compress_epi32(static_cast<__mmask16>(there), _mm512_load_si512(word.symbols));
+  const __m512i high = _mm512_maskz_compress_epi32(static_cast<__mmask16>(there >> 16),
+                                                   _mm512_load_si512(word.symbols + 16));
+  const auto low_count = static_cast<std::size_t>(std::popcount(there & 0xFFFF));
+  _mm512_store_si512(word.symbols, low);
+  _mm512_storeu_si512(word.symbols + low_count, high);
+  word.count = static_cast<std::size_t>(std::popcount(there));
+}
+
+template <std::size_t Vectors>
+MILLRACE_AVX512 void merge_avx512(const pair_table& pairs, std::span<short_word> words) noexcept {
+  std::array<short_word*, short_word::most_at_once> open;
+  std::size_t count = 0;
+  for (short_word& word : words) {
+    open[count] = &word;
+    count += merge_once_avx512<Vectors, false>(pairs, word) ? 1U : 0U;
+  }
+  while (count != 0) {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      open[left] = open[i];
+      left += merge_once_avx512<Vectors, true>(pairs, *open[i]) ? 1U : 0U;
+    }
+    count = left;
+  }
+  for (short_word& word : words) collect_avx512(word);
+}
+#undef MILLRACE_AVX512
+#undef MILLRACE_AVX512_INLINE
 #endif
 
 }  // namespace
 
-void merge_short(const pair_table& pairs, short_symbols& symbols, instruction_set set) noexcept {
+bool start_word(const pair_table& pairs, std::string_view text, short_word& word,
+                instruction_set set) noexcept {
+  word.there = bits_below(text.size());
 #if defined(__x86_64__)
-  if (set == instruction_set::avx512 && symbols.count > 1 && symbols.count <= 16) {
-    merge_avx512(pairs, symbols);
+  if (set == instruction_set::avx512) return start_avx512(pairs, text, word);
+#endif
+  (void)set;
+  return start_portable(pairs, text, word);
+}
+
+void merge_short(const pair_table& pairs, std::span<short_word> words, std::size_t longest_bytes,
+                 instruction_set set) noexcept {
+#if defined(__x86_64__)
+  if (set == instruction_set::avx512) {
+    longest_bytes <= 16 ? merge_avx512<1>(pairs, words) : merge_avx512<2>(pairs, words);
     return;
   }
 #endif
   (void)set;
-  merge_portable(pairs, symbols);
+  (void)longest_bytes;
+  merge_portable(pairs, words);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -8,19 +8,20 @@
 
 namespace millrace::tokenizer::detail {
 
-std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
-  size_ = 0;
-  ends_[0] = next_;
-  return set_ == instruction_set::avx512 ? fill_avx512(ends) : fill_portable(ends);
-}
+namespace {
 
-std::size_t word_batch::look_up(std::size_t first, std::int32_t*& out) const noexcept {
-  return set_ == instruction_set::avx512 ? look_up_avx512(first, out)
-                                         : look_up_portable(first, out);
+// In place of the key of a word that is too long for one: its size is no short word's.
+constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
+
+}  // namespace
+
+inline bool word_batch::is_short(std::size_t i) const noexcept {
+  return short_keys_[i].size() <= short_table::key::max_bytes;
 }
 
 // One word, from next_ to `end`.
 inline void word_batch::push(std::size_t end, bool is_fragment) noexcept {
+  if (space_ == leading_space::is_none && skips_space(next_, end)) ++next_;
   const char* const word = text_ + next_;
   const std::size_t size_bytes = end - next_;
   const auto readable = static_cast<std::size_t>(text_end_ - word);
@@ -30,9 +31,11 @@ inline void word_batch::push(std::size_t end, bool is_fragment) noexcept {
     lines_[size_] = &shorts_->line_of(key.hash());
   } else if (size_bytes <= long_table::key::max_bytes) {
     const auto key = long_table::key::of(word, size_bytes, readable);
+    short_keys_[size_] = longer;
     long_keys_[size_] = key;
     lines_[size_] = &longs_->line_of(key.hash());
   } else {
+    short_keys_[size_] = longer;
     lines_[size_] = nullptr;
   }
   __builtin_prefetch(lines_[size_]);
@@ -75,15 +78,14 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
   std::int32_t* to = out;
   std::size_t i = first;
   for (; i < size_; ++i) {
-    const std::size_t size_bytes = ends_[i + 1] - ends_[i];
-    if (size_bytes <= short_table::key::max_bytes) {
+    if (is_short(i)) {
       const auto* line = static_cast<const short_table::line*>(lines_[i]);
       const auto* found = short_table::find(*line, short_keys_[i]);
       if (found == nullptr || found->is_special()) break;
       found->copy_to(to);
       to += found->count();
     } else {
-      if (size_bytes > long_table::key::max_bytes) break;
+      if (lines_[i] == nullptr) break;
       const auto* line = static_cast<const long_table::line*>(lines_[i]);
       const auto* found = long_table::find(*line, long_keys_[i]);
       if (found == nullptr || found->is_special()) break;
@@ -95,11 +97,41 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
   return i;
 }
 
+bool word_batch::is_absent(std::size_t i) const noexcept {
+  const std::size_t size_bytes = end(i) - begin(i);
+  if (size_bytes <= short_table::key::max_bytes) {
+    const auto* line = static_cast<const short_table::line*>(lines_[i]);
+    return short_table::find(*line, short_keys_[i]) == nullptr;
+  }
+  if (size_bytes > long_table::key::max_bytes) return false;
+  const auto* line = static_cast<const long_table::line*>(lines_[i]);
+  return long_table::find(*line, long_keys_[i]) == nullptr;
+}
+
+void word_batch::find_absent(std::size_t first, absent_words& found) const noexcept {
+  found.short_count = 0;
+  found.long_count = 0;
+  for (std::size_t i = first; i < size_; ++i) {
+    const std::size_t size_bytes = end(i) - begin(i);
+    const auto index = static_cast<std::uint16_t>(i);
+    if (size_bytes <= short_table::key::max_bytes) {
+      const auto* line = static_cast<const short_table::line*>(lines_[i]);
+      found.shorts[found.short_count] = index;
+      found.short_count += short_table::find(*line, short_keys_[i]) == nullptr ? 1U : 0U;
+    } else if (size_bytes <= long_table::key::max_bytes) {
+      const auto* line = static_cast<const long_table::line*>(lines_[i]);
+      found.longs[found.long_count] = index;
+      found.long_count += long_table::find(*line, long_keys_[i]) == nullptr ? 1U : 0U;
+    }
+  }
+}
+
 #if defined(__x86_64__)
 #define MILLRACE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
 
 // Four words at a time, as long as they are short and 16 bytes may be read at each.
+template <leading_space Space>
 MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);
   const __m512i spread = _mm512_set_epi32(0x18181818, 0x18181818, 0x18181818, 0x18181818,  //
@@ -114,6 +146,7 @@ MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t>
   const __m512i last_factor =
       _mm512_set1_epi64(static_cast<long long>(short_table::key::hash_factors[0]));
   const __m256i longest = _mm256_set1_epi64x(short_table::key::max_bytes);
+  const __m256i one = _mm256_set1_epi64x(1);
   const __m256i lines = _mm256_set1_epi64x(reinterpret_cast<long long>(shorts_->lines()));
   const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(shorts_->shift()));
   const auto readable_end = static_cast<std::size_t>(text_end_ - text_);
@@ -127,7 +160,15 @@ MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t>
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(&ends_[size_ + 1]), end);
       const __m256i begin = _mm256_mask_expandloadu_epi64(
           _mm256_set1_epi64x(static_cast<long long>(next_)), 0b1110, &ends[i]);
-      const __m256i size = _mm256_sub_epi64(end, begin);
+      __m256i size = _mm256_sub_epi64(end, begin);
+      unsigned spaced = 0;  // those that lose a space
+      if constexpr (Space == leading_space::is_none) {
+        const auto is_space = [&](std::size_t at) { return unsigned{text_[at] == ' '}; };
+        spaced = is_space(next_) | is_space(ends[i]) << 1 | is_space(ends[i + 1]) << 2 |
+                 is_space(ends[i + 2]) << 3;
+        spaced &= _mm256_cmpgt_epu64_mask(size, one);
+        size = _mm256_mask_sub_epi64(size, static_cast<__mmask8>(spaced), size, one);
+      }
       if (_mm256_cmpgt_epu64_mask(size, longest) == 0) {
         const auto load = [&](std::size_t at) __attribute__((always_inline)) {
           return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text_ + at));
@@ -136,6 +177,10 @@ MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t>
         key = _mm512_inserti64x2(key, load(ends[i]), 1);
         key = _mm512_inserti64x2(key, load(ends[i + 1]), 2);
         key = _mm512_inserti64x2(key, load(ends[i + 2]), 3);
+        if constexpr (Space == leading_space::is_none) {
+          const auto halves = static_cast<__mmask8>(3 * _pdep_u32(spaced, 0b01010101));
+          key = _mm512_mask_mov_epi64(key, halves, _mm512_bsrli_epi128(key, 1));
+        }
         const __m512i sizes = _mm512_permutexvar_epi8(spread, _mm512_castsi256_si512(size));
         key = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(position, sizes), key);
         key = _mm512_mask_mov_epi8(key, 0x8000800080008000U, sizes);
@@ -171,7 +216,7 @@ MILLRACE_AVX512 std::size_t word_batch::look_up_avx512(std::size_t first,
   std::int32_t* to = out;
   std::size_t i = first;
   for (; i < size_; ++i) {
-    if (ends_[i + 1] - ends_[i] <= short_table::key::max_bytes) {
+    if (is_short(i)) {
       const auto* line = static_cast<const short_table::line*>(lines_[i]);
       const __m256i key = _mm256_broadcastsi128_si256(
           _mm_load_si128(reinterpret_cast<const __m128i*>(&short_keys_[i])));
@@ -188,7 +233,7 @@ MILLRACE_AVX512 std::size_t word_batch::look_up_avx512(std::size_t first,
           _mm_and_si128(id_bits, _mm_load_si128(reinterpret_cast<const __m128i*>(ids))));
       to += ids[0] >> 24;
     } else {
-      if (ends_[i + 1] - ends_[i] > long_table::key::max_bytes) break;
+      if (lines_[i] == nullptr) break;
       const auto* line = static_cast<const long_table::line*>(lines_[i]);
       const auto* found = long_table::find(*line, long_keys_[i]);
       if (found == nullptr || found->is_special()) break;
@@ -201,6 +246,7 @@ MILLRACE_AVX512 std::size_t word_batch::look_up_avx512(std::size_t first,
 }
 #undef MILLRACE_AVX512
 #else
+template <leading_space>
 std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
   return fill_portable(ends);
 }
@@ -208,5 +254,18 @@ std::size_t word_batch::look_up_avx512(std::size_t first, std::int32_t*& out) co
   return look_up_portable(first, out);
 }
 #endif
+
+std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
+  size_ = 0;
+  ends_[0] = next_;
+  if (set_ != instruction_set::avx512) return fill_portable(ends);
+  return space_ == leading_space::counts ? fill_avx512<leading_space::counts>(ends)
+                                         : fill_avx512<leading_space::is_none>(ends);
+}
+
+std::size_t word_batch::look_up(std::size_t first, std::int32_t*& out) const noexcept {
+  return set_ == instruction_set::avx512 ? look_up_avx512(first, out)
+                                         : look_up_portable(first, out);
+}
 
 }  // namespace millrace::tokenizer::detail

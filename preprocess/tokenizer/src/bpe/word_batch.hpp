@@ -12,6 +12,12 @@
 
 namespace millrace::tokenizer::detail {
 
+/// What a space before a word is to its ids.
+enum class leading_space : std::uint8_t {
+  counts,   ///< it is part of the word
+  is_none,  ///< the word is looked up without it; a word that is only a space stays one
+};
+
 /// Words that are looked up together, so that the cache lines that their ids are in arrive while
 /// others are worked on. The loop that all text goes through.
 ///
@@ -29,9 +35,10 @@ class word_batch {
   static constexpr std::size_t max_ids = capacity * long_table::ids::capacity + 8;
 
   /// The tables and `seams` outlive this. No seams: words stay whole.
+  /// @pre no seams if a leading space is none
   word_batch(const short_table& shorts, const long_table& longs, const seam_finder* seams,
-             instruction_set set)
-      : shorts_(&shorts), longs_(&longs), seams_(seams), set_(set) {}
+             instruction_set set, leading_space space = leading_space::counts)
+      : shorts_(&shorts), longs_(&longs), seams_(seams), set_(set), space_(space) {}
 
   /// Begins with a text: the next word begins at its start.
   void start(const char* text, std::size_t size_bytes) noexcept {
@@ -51,7 +58,22 @@ class word_batch {
   /// @return the index of that word, or size()
   std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
 
-  std::size_t begin(std::size_t i) const noexcept { return ends_[i]; }
+  /// Words that are in neither table, by index; those too long for both are not among them.
+  struct absent_words {
+    std::array<std::uint16_t, capacity> shorts;
+    std::array<std::uint16_t, capacity> longs;
+    std::size_t short_count = 0;
+    std::size_t long_count = 0;
+  };
+  bool is_absent(std::size_t i) const noexcept;
+  /// Which words from `first` on are absent.
+  void find_absent(std::size_t first, absent_words& found) const noexcept;
+
+  /// Where a word begins: behind a space that is none.
+  std::size_t begin(std::size_t i) const noexcept {
+    const bool skips = space_ == leading_space::is_none && skips_space(ends_[i], ends_[i + 1]);
+    return ends_[i] + (skips ? 1 : 0);
+  }
   std::size_t end(std::size_t i) const noexcept { return ends_[i + 1]; }
   /// Not a pretoken of its own.
   bool is_fragment(std::size_t i) const noexcept { return is_fragment_[i] != 0; }
@@ -60,16 +82,22 @@ class word_batch {
 
  private:
   std::size_t fill_portable(std::span<const std::size_t> ends) noexcept;
+  template <leading_space Space>
   std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept;
   bool fill_one(std::size_t end) noexcept;
   bool fill_long(std::size_t end) noexcept;
   void push(std::size_t end, bool is_fragment) noexcept;
+  bool is_short(std::size_t i) const noexcept;
+  bool skips_space(std::size_t begin, std::size_t end) const noexcept {
+    return end - begin > 1 && text_[begin] == ' ';
+  }
 
-  alignas(64) std::array<short_table::key, capacity> short_keys_;
-  std::array<const void*, capacity> lines_;     // null: longer than any key
-  std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first begins
+  alignas(
+      64) std::array<short_table::key, capacity> short_keys_;  // of longer ones: no size of theirs
+  std::array<const void*, capacity> lines_;                    // null: longer than any key
+  std::array<std::size_t, capacity + 1> ends_;                 // ends_[0]: where the first begins
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;
 
@@ -80,6 +108,7 @@ class word_batch {
   const char* text_end_ = nullptr;
   std::size_t next_ = 0;  // where the next word begins
   instruction_set set_;
+  leading_space space_;
   bool inside_word_ = false;  // behind a fragment that is not the last of its word
   std::array<std::uint8_t, capacity> is_fragment_;
 };

@@ -40,6 +40,8 @@ struct word_key {
     return key;
   }
 
+  std::size_t size() const noexcept { return part[Words - 1] >> 56; }
+
   /// Well mixed in its high bits. Made of operations that vectors have too.
   std::uint64_t hash() const noexcept {
     std::uint64_t mixed = 0;

@@ -7,11 +7,14 @@
 
 #include <millrace/error.hpp>
 
+#include "bpe/word_table.hpp"
+#include "hugging_face/bert_units.hpp"
 #include "hugging_face/byte_level.hpp"
 #include "hugging_face/decoders.hpp"
 #include "messages/in_quotes.hpp"
 #include "models/character_bpe.hpp"
 #include "models/piecewise_engine.hpp"
+#include "models/unit_engine.hpp"
 #include "models/word_level.hpp"
 #include "models/word_piece.hpp"
 #include "normalize/json_component.hpp"
@@ -172,6 +175,19 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine() const {
   });
 }
 
+// Takes the normalizer with it. Null: the file is not like BERT's.
+std::unique_ptr<const section_engine> tokenizer_file::make_bert_engine() {
+  const auto units = with_place([&] { return bert_units_of(root_); });
+  if (!units) return nullptr;
+  static_assert(max_token_id <= word_ids<4>::max_id);
+  unit_parts parts;
+  parts.units = make_splitter(*units);
+  parts.words = with_place([&] { return read_pre_tokenizer(root_.at("pre_tokenizer").element()); });
+  parts.model = make_word_model();
+  parts.normal = std::move(normal_);
+  return make_unit_engine(std::move(parts));
+}
+
 std::unique_ptr<const detokenizer> tokenizer_file::make_detokenizer() const {
   token_table table;
   std::vector<bool> is_added(static_cast<std::size_t>(added_.end_id()));
@@ -203,8 +219,9 @@ tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) 
   parts.raw_tokens = std::move(finders.raw);
   parts.normalized_tokens = std::move(finders.normalized);
   parts.special_tokens_are_faults = options.in_text == special_tokens_in_text::error;
-  parts.engine = make_engine();
   parts.decoder = make_detokenizer();
+  if (parts.normalized_tokens.empty()) parts.engine = make_bert_engine();
+  if (!parts.engine) parts.engine = make_engine();
   if (options.include_special_tokens) {
     check_template();
     parts.ids_before = around_.before;

@@ -39,7 +39,7 @@ class tokenizer_file {
   auto with_place(Read read) const;
 
   std::unique_ptr<const section_engine> make_engine() const;
-  std::unique_ptr<const section_engine> make_byte_engine() const;
+  std::unique_ptr<const section_engine> make_bert_engine();
   std::unique_ptr<const word_model> make_word_model() const;
   std::unique_ptr<const detokenizer> make_detokenizer() const;
   void check_template() const;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/word_piece.hpp"
 
+#include <string>
 #include <utility>
 
 #include "messages/in_quotes.hpp"
-#include "models/token_trie.hpp"
+#include "models/piece_table.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -18,14 +19,18 @@ std::size_t characters_in(std::string_view text) {
 
 class word_piece final : public word_model {
  public:
-  word_piece(const vocabulary& pieces, word_piece_options options) : options_(std::move(options)) {
+  word_piece(const vocabulary& pieces, word_piece_options options)
+      : options_(std::move(options)), pieces_(pieces_in(pieces.tokens(), options_.prefix)) {
     const token_table& tokens = pieces.tokens();
     for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
-      // A token without bytes would never end a word's analysis; no text asks for it.
-      if (!tokens.has(id) || tokens.bytes(id).empty()) continue;
-      trie_.add(tokens.bytes(id), static_cast<std::int32_t>(id));
+      if (!tokens.has(id)) continue;
+      // A piece without bytes would never end a word's analysis; no text asks for it.
+      std::string_view piece = tokens.bytes(id);
+      if (!piece.empty()) pieces_.add(piece, false, static_cast<std::int32_t>(id));
+      if (!piece.starts_with(options_.prefix)) continue;
+      piece.remove_prefix(options_.prefix.size());
+      if (!piece.empty()) pieces_.add(piece, true, static_cast<std::int32_t>(id));
     }
-    continuing_ = trie_.walk(token_trie::root, options_.prefix);
   }
 
   std::unique_ptr<word_encoder> make_encoder() const override {
@@ -33,6 +38,15 @@ class word_piece final : public word_model {
   }
 
  private:
+  // A token that begins with the prefix is a piece without it as well.
+  static std::size_t pieces_in(const token_table& tokens, std::string_view prefix) {
+    std::size_t count = tokens.count();
+    for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
+      count += tokens.has(id) && tokens.bytes(id).starts_with(prefix);
+    }
+    return count;
+  }
+
   class encoder final : public word_encoder {
    public:
     explicit encoder(const word_piece& model) : model_(&model) {}
@@ -40,7 +54,7 @@ class word_piece final : public word_model {
     std::optional<encode_fault> encode(std::string_view word, id_buffer& ids) override {
       const std::size_t before = ids.size();
       if (characters_in(word) <= model_->options_.max_characters_per_word &&
-          model_->take_pieces(word, ids)) {
+          take_pieces(word, ids)) {
         return std::nullopt;
       }
       ids.truncate(before);
@@ -53,31 +67,28 @@ class word_piece final : public word_model {
     }
 
    private:
+    bool take_pieces(std::string_view word, id_buffer& ids) {
+      text_.assign(word).append(piece_table::read_bytes, '\0');
+      const std::string_view text(text_.data(), word.size());
+      for (std::size_t at = 0; at < text.size();) {
+        const auto piece = model_->pieces_.longest(text.substr(at), at != 0);
+        if (piece.id == piece_table::none) return false;
+        ids.push_back(piece.id);
+        at += piece.size_bytes;
+      }
+      if (text_.capacity() > kept_bytes) text_ = {};
+      return true;
+    }
+
+    // What one huge word needed is not kept for the ordinary ones that follow it.
+    static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
+
     const word_piece* model_;
+    std::string text_;  // a word, and what may be read behind it
   };
 
-  bool take_pieces(std::string_view word, id_buffer& ids) const {
-    for (std::size_t begin = 0; begin < word.size();) {
-      token_trie::node node = begin == 0 ? token_trie::root : continuing_;
-      std::int32_t longest = token_trie::none;
-      std::size_t end = begin;
-      for (std::size_t at = begin; at < word.size() && node != token_trie::nowhere;) {
-        node = trie_.next(node, static_cast<unsigned char>(word[at++]));
-        if (node != token_trie::nowhere && trie_.token(node) != token_trie::none) {
-          longest = trie_.token(node);
-          end = at;
-        }
-      }
-      if (longest == token_trie::none) return false;
-      ids.push_back(longest);
-      begin = end;
-    }
-    return true;
-  }
-
   word_piece_options options_;
-  token_trie trie_;
-  token_trie::node continuing_;
+  piece_table pieces_;
 };
 
 }  // namespace

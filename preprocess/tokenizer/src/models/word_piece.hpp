@@ -20,7 +20,7 @@ struct word_piece_options {
 /// A word is the longest token that begins it, then the longest of what is left, and so on; if
 /// that fails anywhere the whole word is unknown.
 ///
-/// Time grows as length times longest token, as a word is looked up in a trie of bytes.
+/// Time grows as length times longest token at worst (piece_table).
 std::unique_ptr<const word_model> make_word_piece(std::unique_ptr<const vocabulary> pieces,
                                                   word_piece_options options);
 

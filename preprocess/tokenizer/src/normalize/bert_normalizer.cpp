@@ -7,21 +7,12 @@
 
 #include "normalize/change_characters.hpp"
 #include "normalize/normalizers.hpp"
+#include "unicode/bert_chinese.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
-
-// The blocks that BERT takes for Chinese. One is missing, U+2B820 to U+2B91F, as it is there.
-bool is_chinese(std::uint32_t point) noexcept {
-  if (point < 0x3400) return false;
-  const auto in = [point](std::uint32_t first, std::uint32_t last) {
-    return point >= first && point <= last;
-  };
-  return in(0x4E00, 0x9FFF) || in(0x3400, 0x4DBF) || in(0x20000, 0x2A6DF) || in(0x2A700, 0x2B73F) ||
-         in(0x2B740, 0x2B81F) || in(0x2B920, 0x2CEAF) || in(0xF900, 0xFAFF) || in(0x2F800, 0x2FA1F);
-}
 
 class lowercase_normalizer final : public normalizer {
  public:
@@ -94,7 +85,7 @@ class chinese_normalizer final : public normalizer {
       }
       const code_point point = code_point_at(text, at);
       const std::size_t end = at + point.size_bytes;
-      if (is_chinese(point.value)) {
+      if (is_bert_chinese(point.value)) {
         if (!changed) buffer.clear();
         changed = true;
         buffer.append(text, copied, at - copied) += ' ';

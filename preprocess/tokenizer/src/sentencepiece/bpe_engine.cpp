@@ -97,6 +97,27 @@ class bpe_encoder final : public section_encoder {
     fuse_unknown(ids, before);
   }
 
+  // Merges side by side, so that none waits for the cache misses of another.
+  bool learn(std::string_view text, std::size_t first) {
+    if (!merger_.merges_together() || !model_->symbols.empty()) return false;
+    const word_batch& batch = memory_.batch();
+    batch.find_absent(first, absent_);
+    const auto shorts = std::span<const std::uint16_t>(absent_.shorts).first(absent_.short_count);
+    const auto longs = std::span<const std::uint16_t>(absent_.longs).first(absent_.long_count);
+    for (const auto& absent : {shorts, longs}) {
+      for (const std::size_t i : absent) memory_.prefetch(i);
+    }
+    started_count_ = 0;
+    for (const auto& absent : {shorts, longs}) {
+      for (const std::size_t i : absent) {
+        if (!memory_.fetch(i)) start(text.substr(batch.begin(i), batch.end(i) - batch.begin(i)));
+        if (started_count_ == started_.size()) merge_started();
+      }
+    }
+    merge_started();
+    return true;
+  }
+
   void encode_normalized(std::string_view text, id_buffer& ids) {
     if (model_->front.is_its_own(text)) return encode_fragment(text, ids);
     const std::size_t before = ids.size();
@@ -124,6 +145,26 @@ class bpe_encoder final : public section_encoder {
     const bool fits =
         fragment.size() <= fragment_memory::max_bytes && memory_.remember(fragment, ids);
     if (!fits) memory_.rare().put(fragment, ids);
+  }
+
+  void start(std::string_view fragment) {
+    if (model_->front.normalize_part(fragment, buffer_).data() != fragment.data()) return;
+    if (!merger_.start(fragment, started_[started_count_])) return;
+    fragments_[started_count_++] = fragment;
+  }
+
+  void merge_started() {
+    merger_.merge_together(std::span(started_).first(started_count_));
+    for (std::size_t i = 0; i < started_count_; ++i) {
+      found_.clear();
+      const short_word& word = started_[i];
+      std::size_t at = 0;
+      for (const piece_merger::symbol symbol : std::span(word.symbols, word.count)) {
+        at += add_ids_of(symbol, fragments_[i].substr(at));
+      }
+      remember(fragments_[i], found_);
+    }
+    started_count_ = 0;
   }
 
   void encode_by_seams(std::string_view text, id_buffer& ids) {
@@ -230,6 +271,11 @@ class bpe_encoder final : public section_encoder {
   std::string buffer_;
   std::vector<piece_merger::symbol> symbols_;
   std::vector<std::int32_t> found_;
+  word_batch::absent_words absent_;
+  // Fragments that are merged together.
+  std::array<short_word, short_word::most_at_once> started_;
+  std::array<std::string_view, short_word::most_at_once> fragments_;
+  std::size_t started_count_ = 0;
   std::size_t start_ = 0;  // of the text's ids
 };
 

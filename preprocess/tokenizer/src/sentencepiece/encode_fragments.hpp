@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <millrace/tokenizer/id_buffer.hpp>
 
@@ -22,11 +23,14 @@ namespace millrace::tokenizer::detail {
 ///                                         those of fragments: adds them, or, if they cannot be
 ///                                         taken unseen, does nothing and is given the fragments
 ///   void encode_fragment(fragment, ids)   one as it is given, which the batch may or may not know
+///   bool learn(text, first)               may remember what the batch misses of its fragments of
+///                                         `text` from `first` on; false if it remembers none
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {
     return text.substr(batch.begin(i), batch.end(i) - batch.begin(i));
   };
+  bool has_learned = false;
   for (std::size_t i = 0;; ++i) {
     const std::size_t first = i;
     std::int32_t* const begin = ids.room(word_batch::max_ids);
@@ -36,6 +40,10 @@ void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_b
       for (std::size_t one = first; one < i; ++one) engine.encode_fragment(fragment(one), ids);
     }
     if (i == batch.size()) return;
+    if (!std::exchange(has_learned, true) && engine.learn(text, i)) {
+      --i;
+      continue;
+    }
     engine.encode_fragment(fragment(i), ids);
   }
 }

@@ -51,6 +51,17 @@ class fragment_memory {
     return answer::special;
   }
 
+  /// Whether the batch's `i`th fragment is in front now, as it was behind.
+  bool fetch(std::size_t i) noexcept {
+    return is_short(i) ? shorts_.find(batch_.short_key(i), batch_.short_key(i).hash()) != nullptr
+                       : longs_.find(batch_.long_key(i), batch_.long_key(i).hash()) != nullptr;
+  }
+  /// For fetch().
+  void prefetch(std::size_t i) const noexcept {
+    is_short(i) ? shorts_.prefetch(batch_.short_key(i).hash())
+                : longs_.prefetch(batch_.long_key(i).hash());
+  }
+
   /// @return false if they are too many: then the fragment is marked as special
   /// @pre fragment.size() <= max_bytes, ids are below 2^24
   bool remember(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
@@ -73,6 +84,10 @@ class fragment_memory {
  private:
   using short_key = word_batch::short_table::key;
   using long_key = word_batch::long_table::key;
+
+  bool is_short(std::size_t i) const noexcept {
+    return batch_.end(i) - batch_.begin(i) <= short_key::max_bytes;
+  }
 
   template <class Key, class Words>
   static answer recall(Words& words, std::string_view fragment, id_buffer& ids) {

@@ -10,7 +10,6 @@
 
 #include <millrace/error.hpp>
 
-#include "bpe/short_merge.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -130,8 +129,14 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   filter_.assign(filter_bits / 64, 0);
   filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(filter_bits));
   find_ties(merging);
-  const bool few = ties_.size() <= max_ties && ids_.size() < unknown_in_pairs;
-  if (few && !has_unused_) pairs_.emplace(rules.size());
+  if (ties_.size() <= max_ties && ids_.size() < pair_table::max_id && !has_unused_) {
+    std::array<std::int32_t, 256> byte_ids;
+    byte_ids.fill(-1);
+    for (std::size_t c = 0; c < ascii_.size(); ++c) {
+      byte_ids[c] = static_cast<std::int32_t>(std::min(ascii_[c], unknown_in_pairs()));
+    }
+    pairs_.emplace(rules.size(), byte_ids);
+  }
   for (const std::uint64_t rule : rules) {
     if (pairs_) {
       const std::uint64_t pair = rule >> symbol_bits;
@@ -161,29 +166,59 @@ void piece_merges::find_ties(const std::vector<const text_piece*>& merging) {
 
 std::size_t piece_merger::merge(std::span<symbol> symbols) {
   // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
-  if (symbols.size() > short_symbols::capacity || merges_->has_unused()) return merge_long(symbols);
-  const bool by_pairs = merges_->pairs() != nullptr && !merges_->may_tie(symbols);
-  return by_pairs ? merge_by_pairs(symbols) : merge_few(symbols);
+  if (symbols.size() > short_word::max_bytes || merges_->has_unused()) return merge_long(symbols);
+  if (!merges_together() || merges_->may_tie(symbols)) return merge_few(symbols);
+  short_word word;
+  start_symbols(symbols, word);
+  merge_together({&word, 1});
+  std::copy_n(word.symbols, word.count, symbols.begin());
+  return word.count;
 }
 
-std::size_t piece_merger::merge_by_pairs(std::span<symbol> symbols) const noexcept {
-  short_symbols all;
-  all.count = symbols.size();
-  for (std::size_t i = 0; i < all.count; ++i) {
-    all.ids[i] = std::min(symbols[i], piece_merges::unknown_in_pairs);
+void piece_merger::start_symbols(std::span<const symbol> symbols, short_word& word) const noexcept {
+  const pair_table& pairs = *merges_->pairs();
+  const auto in_pairs = [&](symbol s) { return std::min(s, merges_->unknown_in_pairs()); };
+  word.there = static_cast<std::uint32_t>((std::uint64_t{1} << symbols.size()) - 1);
+  std::fill_n(word.merges, short_word::max_bytes, pair_table::none);
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    word.symbols[i] = in_pairs(symbols[i]);
+    if (i + 1 == symbols.size()) break;
+    word.merges[i] = pairs.find(pair_table::pair_of(word.symbols[i], in_pairs(symbols[i + 1])));
   }
-  merge_short(*merges_->pairs(), all, set_);
-  for (std::size_t i = 0; i < all.count; ++i) {
-    const bool unknown = all.ids[i] == piece_merges::unknown_in_pairs;
-    symbols[i] = unknown ? piece_merges::unknown : all.ids[i];
+}
+
+bool piece_merger::start(std::string_view text, short_word& word) const noexcept {
+  if (text.size() <= short_word::max_bytes && start_word(*merges_->pairs(), text, word, set_)) {
+    return !merges_->may_tie(std::span(word.symbols, text.size()));
   }
-  return all.count;
+  std::array<symbol, short_word::max_bytes> symbols;
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count) {
+    if (count == symbols.size()) return false;
+    const code_point c = code_point_at(text, at);
+    symbols[count] = merges_->of_character(c.value);
+    at += c.size_bytes;
+  }
+  if (merges_->may_tie(std::span(symbols).first(count))) return false;
+  start_symbols(std::span(symbols).first(count), word);
+  return true;
+}
+
+void piece_merger::merge_together(std::span<short_word> words) const noexcept {
+  std::uint32_t longest = 0;
+  for (const short_word& word : words) longest |= word.there;
+  merge_short(*merges_->pairs(), words, static_cast<std::size_t>(std::bit_width(longest)), set_);
+  for (short_word& word : words) {
+    for (symbol& s : std::span(word.symbols, word.count)) {
+      if (s == merges_->unknown_in_pairs()) s = piece_merges::unknown;
+    }
+  }
 }
 
 std::size_t piece_merger::merge_few(std::span<symbol> symbols) const noexcept {
   // What each symbol becomes with the one behind it, and its rank.
-  std::array<symbol, short_symbols::capacity> pairs;
-  std::array<std::uint32_t, short_symbols::capacity> ranks;
+  std::array<symbol, short_word::max_bytes> pairs;
+  std::array<std::uint32_t, short_word::max_bytes> ranks;
   std::size_t count = symbols.size();
   if (count < 2) return count;
   const auto look_up = [&](std::size_t i) {

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "bpe/pair_table.hpp"
+#include "bpe/short_merge.hpp"
 #include "sentencepiece/text_front.hpp"
 #include "split/instruction_set.hpp"
 
@@ -63,16 +65,17 @@ class piece_merges {
     const std::uint64_t mixed = mix(key(left, right));
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
-  /// The same as find() in a form for merge_short, with `unknown_in_pairs` for `unknown`; null
-  /// where two pieces have the same score, or a model is too large for it.
+  /// The same as find() in a form for merge_short, ASCII characters as bytes, with
+  /// unknown_in_pairs() for `unknown`; null where many pieces have the same score, or a model is
+  /// too large for it.
   const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
-  static constexpr symbol unknown_in_pairs = pair_table::max_id;
+  symbol unknown_in_pairs() const noexcept { return static_cast<symbol>(ids_.size()); }
 
   /// Whether pieces of the same score may come up in a text of these characters; pairs() are not to
   /// be used then, as each of them ranks differently. Runs of spaces in real models.
   bool may_tie(std::span<const symbol> characters) const noexcept {
-    for (std::size_t i = 1; i < characters.size(); ++i) {
-      for (const tie& begins : ties_) {
+    for (const tie& begins : ties_) {
+      for (std::size_t i = 1; i < characters.size(); ++i) {
         if (characters[i - 1] == begins.first && characters[i] == begins.second) return true;
       }
     }
@@ -159,6 +162,17 @@ class piece_merger {
   /// @return the number of symbols left, at the front.
   std::size_t merge(std::span<symbol> symbols);
 
+  /// Whether merge_together() is there for texts of this model.
+  bool merges_together() const noexcept { return merges_->pairs() != nullptr; }
+  /// Prepares a text of characters alone, no user-defined pieces.
+  /// @return false if it is to be merged by itself
+  /// @pre merges_together(), text is not empty
+  bool start(std::string_view text, short_word& word) const noexcept;
+  /// Merges texts that start() has prepared. Then word.symbols has word.count symbols, as merge()
+  /// leaves them.
+  /// @pre words.size() <= short_word::most_at_once
+  void merge_together(std::span<short_word> words) const noexcept;
+
   /// Calls `leaf` with what a symbol that the last merge() left comes apart to: itself, unless it
   /// is an unused piece.
   template <class Leaf>
@@ -172,7 +186,7 @@ class piece_merger {
   }
 
  private:
-  std::size_t merge_by_pairs(std::span<symbol> symbols) const noexcept;
+  void start_symbols(std::span<const symbol> symbols, short_word& word) const noexcept;
   std::size_t merge_few(std::span<symbol> symbols) const noexcept;
   std::size_t merge_long(std::span<symbol> symbols);
   void push(std::uint32_t left, std::uint32_t right, std::span<const symbol> symbols);

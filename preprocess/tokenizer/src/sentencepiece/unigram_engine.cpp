@@ -85,6 +85,8 @@ class unigram_encoder final : public section_encoder {
     return true;
   }
 
+  static bool learn(std::string_view, std::size_t) { return false; }
+
   void encode_fragment(std::string_view fragment, id_buffer& ids) {
     using answer = fragment_memory::answer;
     const std::size_t before = ids.size();

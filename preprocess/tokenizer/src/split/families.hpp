@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "split/bert_group.hpp"
 #include "split/cl100k_group.hpp"
 #include "split/deepseek_group.hpp"
 #include "split/o200k_group.hpp"
@@ -23,5 +24,8 @@ using tekken = o200k_group<o200k_rules{.numbers_at_most = 1, .contractions = fal
 using kimi = o200k_group<o200k_rules{.slash_in_tail = false, .han_apart = true}>;
 
 using deepseek_v3 = deepseek_group;
+
+using bert = bert_group<false>;
+using bert_chinese = bert_group<true>;
 
 }  // namespace millrace::tokenizer::detail::families

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "split/bert_cuts.hpp"
 #include "split/cl100k_cuts.hpp"
 #include "split/deepseek_cuts.hpp"
 #include "split/kind_tables.hpp"

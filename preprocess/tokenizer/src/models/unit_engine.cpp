@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/unit_engine.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bpe/word_lookup.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+/// What becomes of an ASCII character that stays one and ends no word, else 0: a unit of only such
+/// characters is one word, and needs neither normalizer nor pre-tokenizer.
+class plain_characters {
+ public:
+  explicit plain_characters(const unit_parts& parts) {
+    std::string buffer;
+    piece_list pieces;
+    for (unsigned c = 1; c < to_.size(); ++c) {
+      const auto character = static_cast<char>(c);
+      // Between two letters, where only what is dropped or a word by itself makes a difference.
+      const std::array<char, 3> text = {'a', character, 'a'};
+      std::string_view normal(text.data(), text.size());
+      if (parts.normal) normal = parts.normal->normalize(normal, buffer);
+      parts.words->split({normal, true}, pieces);
+      if (pieces.ends.size() == 1 && pieces.text.size() == text.size()) to_[c] = pieces.text[1];
+    }
+  }
+
+  /// False: `unit` is not plain, and `word` is anything.
+  bool apply(std::string_view unit, char* word) const noexcept {
+    bool all = true;
+    for (std::size_t i = 0; i < unit.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(unit[i]);
+      word[i] = to_[byte & 0x7F];
+      all &= byte < 0x80 && word[i] != 0;
+    }
+    return all;
+  }
+
+ private:
+  std::array<char, 128> to_{};
+};
+
+class unit_encoder final : public section_encoder {
+ public:
+  unit_encoder(const unit_parts& parts, const plain_characters& plain, const unit_tuning& tuning)
+      : parts_(&parts),
+        plain_(&plain),
+        model_(parts.model->make_encoder()),
+        known_(tuning.memory_bytes, leading_space::is_none, tuning.set) {}
+
+  std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
+    auto fault = known_.encode(
+        part.text, *parts_->units, ids,
+        [this](std::string_view unit, id_buffer& out) { return encode_new(unit, out); });
+    if (pieces_.text.capacity() > kept_bytes) pieces_ = {};
+    if (normal_.capacity() > kept_bytes) normal_ = {};
+    return fault;
+  }
+
+ private:
+  // What one huge unit needed is not kept for the ordinary ones that follow it.
+  static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
+
+  std::optional<encode_fault> encode_new(std::string_view unit, id_buffer& ids) {
+    std::array<char, 64> word;
+    if (unit.size() <= word.size() && plain_->apply(unit, word.data())) {
+      return encode_word({word.data(), unit.size()}, ids);
+    }
+    const std::string_view normal =
+        parts_->normal ? parts_->normal->normalize(unit, normal_) : unit;
+    parts_->words->split({normal, false}, pieces_);
+    const std::string_view text = pieces_.text;
+    std::size_t begin = 0;
+    for (const std::size_t end : pieces_.ends) {
+      if (auto fault = encode_word(text.substr(begin, end - begin), ids)) return fault;
+      begin = end;
+    }
+    return std::nullopt;
+  }
+
+  // Where in a unit a word of it stood is not known once it is normalized.
+  std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {
+    auto fault = model_->encode(word, ids);
+    if (fault) fault->offset_bytes = 0;
+    return fault;
+  }
+
+  const unit_parts* parts_;
+  const plain_characters* plain_;
+  std::unique_ptr<word_encoder> model_;
+  std::string normal_;
+  piece_list pieces_;
+  word_lookup known_;
+};
+
+class unit_engine final : public section_engine {
+ public:
+  unit_engine(unit_parts parts, unit_tuning tuning)
+      : parts_(std::move(parts)), plain_(parts_), tuning_(tuning) {}
+
+  std::unique_ptr<section_encoder> make_encoder() const override {
+    return std::make_unique<unit_encoder>(parts_, plain_, tuning_);
+  }
+
+ private:
+  unit_parts parts_;
+  plain_characters plain_;
+  unit_tuning tuning_;
+};
+
+}  // namespace
+
+std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, unit_tuning tuning) {
+  return std::make_unique<unit_engine>(std::move(parts), tuning);
+}
+
+}  // namespace millrace::tokenizer::detail
