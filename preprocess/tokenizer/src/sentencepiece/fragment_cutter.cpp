@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
+#include <utility>
 
 #include "bpe/intrinsics.hpp"
 #include "unicode/utf8.hpp"
@@ -21,6 +23,20 @@ bool is_digit(std::uint32_t c) {
 
 bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+// code_point_at, for text that mostly has characters of three bytes.
+inline code_point point_at(std::string_view text, std::size_t at) {
+  if (text.size() - at >= 4) {
+    std::uint32_t bytes = 0;
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    if constexpr (std::endian::native == std::endian::little) {
+      if ((bytes & 0xC0C0F0) == 0x8080E0) {
+        return {(bytes & 0xF) << 12 | (bytes >> 2 & 0xFC0) | (bytes >> 16 & 0x3F), 3};
+      }
+    }
+  }
+  return code_point_at(text, at);
 }
 
 // Scripts below it have spaces between their words, with few exceptions.
@@ -75,22 +91,39 @@ std::size_t fragment_cutter::next_ends(std::string_view text, std::size_t begin,
   return next_ends_portable(text, begin, ends);
 }
 
-// Between two characters of which one is not ASCII.
+// Between two characters of which one is not ASCII, and none is odd.
 bool fragment_cutter::cuts(std::uint32_t x, std::uint32_t y) const noexcept {
   // Words of other scripts are cut where they end, no sooner.
   if (y < first_without_spaces && y >= 0x80 && (x >= 0x80 || is_letter(x))) return false;
   if (x < first_without_spaces && x >= 0x80 && is_letter(y)) return false;
   if (x < 0x80 && characters_->is_space(x)) return false;
-  if (characters_->is_odd(x) || characters_->is_odd(y)) return false;
   return !seams_->joined(x, characters_->is_space(y) ? ' ' : y);
 }
 
+// A character that was asked about, so that the next need not look back for it.
+struct fragment_cutter::latest {
+  std::size_t end = 0;  // 0: none
+  std::uint32_t value = 0;
+  bool is_odd = false;
+};
+
 // The same where a character begins at `at`, behind one that begins at `begin` or later.
-bool fragment_cutter::cuts_before(std::string_view text, std::size_t begin,
-                                  std::size_t at) const noexcept {
-  std::size_t before = at - 1;
-  while (before > begin && at - before < 4 && is_continuation(text[before])) --before;
-  return cuts(code_point_at(text, before).value, code_point_at(text, at).value);
+inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begin, std::size_t at,
+                                         latest& last) const noexcept {
+  const code_point y = point_at(text, at);
+  const latest right = {at + y.size_bytes, y.value, characters_->is_odd(y.value)};
+  if (last.end != at) {
+    std::size_t before = at - 1;
+    while (before > begin && at - before < 4 && is_continuation(text[before])) --before;
+    const std::uint32_t x = code_point_at(text, before).value;
+    last = {at, x, characters_->is_odd(x)};
+  }
+  const latest left = std::exchange(last, right);
+  if (left.is_odd || right.is_odd) return false;
+  if (std::min(left.value, right.value) >= first_without_spaces) {
+    return !seams_->joined(left.value, right.value);
+  }
+  return cuts(left.value, right.value);
 }
 
 // Whether the character at `at` may become another one together with what is behind it.
@@ -102,6 +135,7 @@ bool fragment_cutter::may_change(std::string_view text, std::size_t at) const no
 std::size_t fragment_cutter::next_ends_portable(std::string_view text, std::size_t begin,
                                                 std::span<std::size_t> ends) const noexcept {
   std::size_t count = 0;
+  latest last;
   for (std::size_t at = begin + 1; at < text.size(); ++at) {
     const auto x = static_cast<unsigned char>(text[at - 1]);
     const auto y = static_cast<unsigned char>(text[at]);
@@ -111,7 +145,7 @@ std::size_t fragment_cutter::next_ends_portable(std::string_view text, std::size
             (cuts_spaces_ && characters_->is_space(x) && characters_->is_space(y) &&
              !(at + 1 < text.size() && is_space(text[at + 1])));
     } else if (!is_continuation(text[at])) {
-      cut = cuts_before(text, begin, at);
+      cut = cuts_before(text, begin, at, last);
     }
     if (!cut || (characters_->has_sequences() && may_change(text, at))) continue;
     ends[count++] = at;
@@ -138,6 +172,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
   const __m512i shift = _mm512_load_si512(shifted_by_one.data());
 
   const bool sequences = characters_->has_sequences();
+  latest last;
   std::size_t count = 0;
   __m512i old_before = _mm512_set1_epi8(-1);  // nothing is cut off before the first character
   std::uint64_t old_high = 0;
@@ -171,7 +206,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
       if (at == begin) asked &= ~std::uint64_t{1};
       for (; asked != 0; asked &= asked - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(asked));
-        if (cuts_before(text, begin, at + bit)) cuts |= std::uint64_t{1} << bit;
+        cuts |= std::uint64_t{cuts_before(text, begin, at + bit, last)} << bit;
       }
       old_high = high >> 63;
     }

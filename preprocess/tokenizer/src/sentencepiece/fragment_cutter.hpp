@@ -42,7 +42,9 @@ class fragment_cutter final : public word_splitter {
                                  std::span<std::size_t> ends) const noexcept;
   std::size_t next_ends_avx512(std::string_view text, std::size_t begin,
                                std::span<std::size_t> ends) const noexcept;
-  bool cuts_before(std::string_view text, std::size_t begin, std::size_t at) const noexcept;
+  struct latest;
+  bool cuts_before(std::string_view text, std::size_t begin, std::size_t at,
+                   latest& last) const noexcept;
   bool cuts(std::uint32_t x, std::uint32_t y) const noexcept;
   bool may_change(std::string_view text, std::size_t at) const noexcept;
   bool is_space(char c) const noexcept {

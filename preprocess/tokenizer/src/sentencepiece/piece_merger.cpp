@@ -128,21 +128,8 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   const std::size_t filter_bits = std::bit_ceil(8 * rules.size() + 64);
   filter_.assign(filter_bits / 64, 0);
   filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(filter_bits));
-  find_ties(merging);
-  if (ties_.size() <= max_ties && ids_.size() < pair_table::max_id && !has_unused_) {
-    std::array<std::int32_t, 256> byte_ids;
-    byte_ids.fill(-1);
-    for (std::size_t c = 0; c < ascii_.size(); ++c) {
-      byte_ids[c] = static_cast<std::int32_t>(std::min(ascii_[c], unknown_in_pairs()));
-    }
-    pairs_.emplace(rules.size(), byte_ids);
-  }
+  if (ids_.size() < pair_table::max_id && !has_unused_) add_pairs(rules);
   for (const std::uint64_t rule : rules) {
-    if (pairs_) {
-      const std::uint64_t pair = rule >> symbol_bits;
-      pairs_->add({static_cast<std::int32_t>(pair >> symbol_bits),
-                   static_cast<std::int32_t>(pair & none), static_cast<std::int32_t>(rule & none)});
-    }
     const std::uint64_t mixed = mix(rule >> symbol_bits);
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
     std::size_t at = home(mixed);
@@ -151,23 +138,35 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   }
 }
 
-void piece_merges::find_ties(const std::vector<const text_piece*>& merging) {
-  for (std::size_t i = 0; i < merging.size(); ++i) {
-    const bool tied = ranks_[i] != i || (i + 1 < merging.size() && ranks_[i + 1] != i + 1);
-    if (!tied) continue;
-    const std::string_view text = merging[i]->text;
-    const code_point first = code_point_at(text, 0);
-    const tie begins = {of_character(first.value),
-                        of_character(code_point_at(text, first.size_bytes).value)};
-    if (std::ranges::find(ties_, begins) == ties_.end()) ties_.push_back(begins);
-    if (ties_.size() > max_ties) return;
+void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
+  symbol first_tied = 0;
+  while (first_tied < ranks_.size() && ranks_[first_tied] == first_tied) ++first_tied;
+  if (first_tied < ranks_.size()) --first_tied;  // it ties with the one before it
+  std::array<std::int32_t, 256> byte_ids;
+  byte_ids.fill(-1);
+  for (std::size_t c = 0; c < ascii_.size(); ++c) {
+    byte_ids[c] = static_cast<std::int32_t>(std::min(ascii_[c], unknown_in_pairs()));
+  }
+  pairs_.emplace(rules.size(), byte_ids);
+  is_left_late_.assign(ids_.size(), false);
+  for (const std::uint64_t rule : rules) {
+    const std::uint64_t pair = rule >> symbol_bits;
+    const auto left = static_cast<symbol>(pair >> symbol_bits);
+    const auto right = static_cast<symbol>(pair & none);
+    const auto result = static_cast<symbol>(rule & none);
+    if (result < first_tied) {
+      pairs_->add({static_cast<std::int32_t>(left), static_cast<std::int32_t>(right),
+                   static_cast<std::int32_t>(result)});
+    } else {
+      is_left_late_[left] = true;
+    }
   }
 }
 
 std::size_t piece_merger::merge(std::span<symbol> symbols) {
   // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
   if (symbols.size() > short_word::max_bytes || merges_->has_unused()) return merge_long(symbols);
-  if (!merges_together() || merges_->may_tie(symbols)) return merge_few(symbols);
+  if (!merges_together()) return merge_few(symbols);
   short_word word;
   start_symbols(symbols, word);
   merge_together({&word, 1});
@@ -189,7 +188,7 @@ void piece_merger::start_symbols(std::span<const symbol> symbols, short_word& wo
 
 bool piece_merger::start(std::string_view text, short_word& word) const noexcept {
   if (text.size() <= short_word::max_bytes && start_word(*merges_->pairs(), text, word, set_)) {
-    return !merges_->may_tie(std::span(word.symbols, text.size()));
+    return true;
   }
   std::array<symbol, short_word::max_bytes> symbols;
   std::size_t count = 0;
@@ -199,7 +198,6 @@ bool piece_merger::start(std::string_view text, short_word& word) const noexcept
     symbols[count] = merges_->of_character(c.value);
     at += c.size_bytes;
   }
-  if (merges_->may_tie(std::span(symbols).first(count))) return false;
   start_symbols(std::span(symbols).first(count), word);
   return true;
 }
@@ -212,6 +210,8 @@ void piece_merger::merge_together(std::span<short_word> words) const noexcept {
     for (symbol& s : std::span(word.symbols, word.count)) {
       if (s == merges_->unknown_in_pairs()) s = piece_merges::unknown;
     }
+    const std::span<symbol> symbols(word.symbols, word.count);
+    if (merges_->merge_late(symbols)) word.count = merge_few(symbols);
   }
 }
 

@@ -66,18 +66,16 @@ class piece_merges {
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
   /// The same as find() in a form for merge_short, ASCII characters as bytes, with
-  /// unknown_in_pairs() for `unknown`; null where many pieces have the same score, or a model is
-  /// too large for it.
+  /// unknown_in_pairs() for `unknown`, for what merges before any pieces of the same score do:
+  /// there each piece ranks differently. Null where a model is too large for it, or has unused
+  /// pieces.
   const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
   symbol unknown_in_pairs() const noexcept { return static_cast<symbol>(ids_.size()); }
-
-  /// Whether pieces of the same score may come up in a text of these characters; pairs() are not to
-  /// be used then, as each of them ranks differently. Runs of spaces in real models.
-  bool may_tie(std::span<const symbol> characters) const noexcept {
-    for (const tie& begins : ties_) {
-      for (std::size_t i = 1; i < characters.size(); ++i) {
-        if (characters[i - 1] == begins.first && characters[i] == begins.second) return true;
-      }
+  /// Whether these may merge further when pairs() have done what they can. In real models only runs
+  /// of spaces do.
+  bool merge_late(std::span<const symbol> symbols) const noexcept {
+    for (const symbol s : symbols) {
+      if (s < is_left_late_.size() && is_left_late_[s]) return true;
     }
     return false;
   }
@@ -115,26 +113,18 @@ class piece_merges {
     return (filter_[bit / 64] >> (bit % 64) & 1) != 0;
   }
 
-  // The first two characters of a piece that is not the only one of its score.
-  struct tie {
-    symbol first;
-    symbol second;
-    bool operator==(const tie&) const = default;
-  };
-  static constexpr std::size_t max_ties = 4;
-
   symbol add(std::int32_t id, std::size_t size_bytes);
   void add_merging(std::vector<const text_piece*> pieces);
   void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
-  void find_ties(const std::vector<const text_piece*>& merging);
+  void add_pairs(std::span<const std::uint64_t> rules);
   void add_rules(const std::vector<const text_piece*>& merging);
 
   std::array<symbol, 128> ascii_{};
   std::vector<std::int32_t> pages_;  // by code point / 256: place in characters_ / 256, or -1
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
-  std::vector<tie> ties_;
   std::optional<pair_table> pairs_;
+  std::vector<bool> is_left_late_;    // by symbol: left of a pair that is in slots_ alone
   std::vector<std::uint64_t> slots_;  // a power of two, in buckets
   unsigned shift_ = 0;
   std::vector<std::uint64_t> filter_;  // a bit for each pair that is in slots_, and few others
