@@ -296,6 +296,7 @@ class bpe_engine final : public section_engine {
 
 std::unique_ptr<const section_engine> make_sentencepiece_bpe_engine(
     const sentencepiece_model& model, const sentencepiece_tuning& tuning) {
+  check_size(model);
   return std::make_unique<bpe_engine>(model, tuning);
 }
 

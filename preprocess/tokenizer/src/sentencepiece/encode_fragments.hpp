@@ -87,8 +87,9 @@ void encode_fragments(std::string_view text, const text_front& front, word_batch
       encode_batch(text, batch, engine, ids);
     }
     if (is_last) {
-      const text_front::place at_end = {false, true};
-      return engine.encode_normalized(front.normalize_part(text.substr(at), at_end, buffer), ids);
+      const auto last = front.normalize_part(text.substr(at), {false, true}, buffer);
+      if (!last.empty()) engine.encode_normalized(last, ids);
+      return;
     }
   }
 }

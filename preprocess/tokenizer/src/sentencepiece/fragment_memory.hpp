@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include <millrace/error.hpp>
 #include <millrace/tokenizer/id_buffer.hpp>
 
 #include "bpe/rare_words.hpp"
@@ -14,6 +16,15 @@
 #include "sentencepiece/engines.hpp"
 
 namespace millrace::tokenizer::detail {
+
+/// @throws config_error  the model has more pieces than the tables take ids
+inline void check_size(const sentencepiece_model& model) {
+  constexpr auto most = static_cast<std::size_t>(word_batch::short_table::ids::max_id) + 1;
+  if (model.pieces.size() > most) {
+    throw config_error("a SentencePiece model of " + std::to_string(model.pieces.size()) +
+                       " pieces, expected at most " + std::to_string(most));
+  }
+}
 
 /// The ids of fragments that one encoder has met, in the tables of the byte-level engine: those
 /// that a loop only copies, and others that somebody has to look at first.

@@ -72,12 +72,12 @@ class unigram_encoder final : public section_encoder {
   bool take(id_buffer& ids, std::size_t count) {
     const std::int32_t* const found = ids.room(count);
     float score = score_;
-    float largest = 0;
+    float largest = std::abs(score);
     for (std::size_t i = 0; i < count; ++i) {
       score += model_->pieces.score(found[i]);
       largest = std::max(largest, std::abs(score));
     }
-    if (!(largest <= steady)) return count == 0;
+    if (!(largest <= steady)) return false;
     score_ = score;
     const std::size_t before = ids.size();
     ids.add(count);
@@ -237,6 +237,7 @@ std::unique_ptr<const section_engine> make_sentencepiece_unigram_engine(
     return piece.type == piece_type::normal || piece.type == piece_type::user_defined ||
            piece.type == piece_type::unused;
   });
+  check_size(model);
   if (!any) throw format_error(0, "a unigram model without a piece that text can match");
   return std::make_unique<unigram_engine>(model, tuning);
 }
