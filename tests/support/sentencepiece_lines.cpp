@@ -46,7 +46,7 @@ int encode(const std::string& model, const detail::sentencepiece_options& option
   for (const auto set : {detail::instruction_set::portable, detail::instruction_set::avx2,
                          detail::instruction_set::avx512}) {
     if (!detail::can_run(set)) continue;
-    for (const std::size_t memory : {std::size_t{0}, options.tuning.memory_bytes}) {
+    for (const std::size_t memory : {std::size_t{0}, std::size_t{1} << 20}) {
       auto other = options;
       other.tuning = {memory, set};
       tokenizers.push_back(detail::make_sentencepiece_tokenizer(model, other));
