@@ -72,6 +72,8 @@ class bpe_encoder final : public section_encoder {
     if (text.empty()) return std::nullopt;
     if (model_->merges.has_unused()) {
       ids.append(merge(text));
+    } else if (!model_->front.cuts_raw_text()) {
+      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
     } else {
       encode_by_seams(text, ids);
       fuse_unknown(ids, start_);

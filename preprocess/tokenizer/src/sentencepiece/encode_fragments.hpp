@@ -48,6 +48,24 @@ void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_b
   }
 }
 
+/// Encodes a normalized text of a model whose raw text is not to be cut.
+/// @pre !front.cuts_raw_text()
+template <class Engine>
+void encode_normalized_fragments(std::string_view text, const text_front& front, word_batch& batch,
+                                 Engine& engine, id_buffer& ids) {
+  batch.start(text.data(), text.size());
+  std::array<std::size_t, word_batch::capacity> ends;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t count = front.normalized_cutter().next_ends(text, at, ends);
+    auto rest = std::span<const std::size_t>(ends).first(count);
+    at = rest.back();
+    while (!rest.empty()) {
+      rest = rest.subspan(batch.fill(rest));
+      encode_batch(text, batch, engine, ids);
+    }
+  }
+}
+
 /// Encodes a text fragment by fragment, as it is given.
 ///
 /// Besides, Engine has encode_normalized(text, ids) for normalized text, which may be cut at any

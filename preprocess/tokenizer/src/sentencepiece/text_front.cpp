@@ -85,6 +85,8 @@ text_front::text_front(const sentencepiece_model& model, const seam_table& seams
   const bool has_suffix = model.whitespace_as_suffix && model.normalizer.add_dummy_prefix;
   if (characters_.is_known() && !has_suffix && symbols_are_plain(model, characters_)) {
     cutter_.emplace(seams, characters_, normalizer_.joins_spaces(), set);
+  } else {
+    normalized_cutter_.emplace(seams, normalized_characters_, false, set);
   }
 }
 

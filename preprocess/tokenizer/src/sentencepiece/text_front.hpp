@@ -46,7 +46,13 @@ class text_front {
   text_front(const text_front&) = delete;
   text_front& operator=(const text_front&) = delete;
 
-  /// Whether fragments of this text may be normalized each on its own.
+  /// Whether fragments of texts may be normalized each on its own; nearly all of them.
+  bool cuts_raw_text() const noexcept { return cutter_.has_value(); }
+  /// Of texts that are normalized already.
+  /// @pre !cuts_raw_text()
+  const fragment_cutter& normalized_cutter() const noexcept { return *normalized_cutter_; }
+
+  /// Whether fragments of this text may.
   bool takes_fragments(std::string_view text) const noexcept {
     return cutter_ && (plain_ || text.find('\0') == std::string_view::npos);
   }
@@ -82,6 +88,8 @@ class text_front {
   bool folds_symbol_;  // U+2581 becomes a space
   bool plain_;         // no rules, and every space counts
   std::optional<fragment_cutter> cutter_;
+  raw_characters normalized_characters_;
+  std::optional<fragment_cutter> normalized_cutter_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -61,7 +61,11 @@ class unigram_encoder final : public section_encoder {
     }
     const std::string_view text = model_->front.normalize(part.text, first_);
     if (text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
-    encode_by_seams(text, ids);
+    if (model_->front.cuts_raw_text()) {
+      encode_by_seams(text, ids);
+    } else {
+      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
+    }
     return std::nullopt;
   }
 
