@@ -5,7 +5,8 @@
 //
 //   splitter_bench --benchmark_filter='llama3/.*/english'
 //
-// The ends are written to an array of 256, as the encoders ask for them, and not looked at.
+// The ends are written to an array of 256, as the encoders ask for them, and not looked at. Two
+// patterns also run as a Split of a tokenizer.json whose pattern has no walker ("regex").
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -21,6 +22,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "regex/regex_components.hpp"
 #include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -142,6 +144,28 @@ void cut(benchmark::State& state, pattern pattern, instruction_set set, const st
       static_cast<double>(text.size()) / static_cast<double>(number);
 }
 
+// As a Split, behavior Isolated, of a pattern that nobody knows.
+void cut_by_regex(benchmark::State& state, std::string_view pattern, const std::string& text) {
+  const auto stage = make_regex_stage(pattern, split_behavior::isolated, false);
+  stage_scratch scratch;
+  piece_list pieces;
+  for (auto _ : state) {
+    pieces.clear();
+    stage->cut({text}, scratch, pieces);
+    benchmark::DoNotOptimize(pieces.text.data());
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+  state.counters["bytes_a_pretoken"] =
+      static_cast<double>(text.size()) / static_cast<double>(pieces.ends.size());
+}
+
+constexpr std::pair<const char*, std::string_view> regexes[] = {
+    {"r50k", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
+    {"llama3",
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
+     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+};
+
 const bool registered = [] {
   static const auto all = texts();
   for (const char* name : {"r50k", "cl100k", "llama3", "qwen2", "qwen3.5", "o200k", "tekken",
@@ -154,6 +178,12 @@ const bool registered = [] {
         benchmark::RegisterBenchmark((std::string(name) + "/" + set_name + "/" + language).c_str(),
                                      cut, *pattern_named(name), set, text);
       }
+    }
+  }
+  for (const auto& [name, regex] : regexes) {
+    for (const auto& [language, text] : all) {
+      benchmark::RegisterBenchmark((std::string(name) + "/regex/" + language).c_str(), cut_by_regex,
+                                   regex, text);
     }
   }
   return true;

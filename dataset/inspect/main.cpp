@@ -4,6 +4,7 @@
 #include <string>
 
 #include <millrace/command/run_command.hpp>
+#include <millrace/tokenizer/make_tokenizer.hpp>
 
 #include "inspect.hpp"
 
@@ -46,7 +47,7 @@ int run(arguments args) {
     return command::exit_done;
   }
   if (first == "--version") {
-    command::print_version(program_name);
+    command::print_version(program_name, tokenizer::optional_parts());
     return command::exit_done;
   }
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });

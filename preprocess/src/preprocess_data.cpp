@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <string>
 
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
@@ -22,7 +23,7 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   if (line.version) {
-    command::print_version("preprocess_data");
+    command::print_version("preprocess_data", millrace::tokenizer::optional_parts());
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
@@ -32,6 +33,7 @@ int preprocess_data(int argc, const char* const* argv) {
 
   preprocess::progress progress(preprocess::progress::style_of_stderr(), line.log_interval,
                                 total_bytes);
+  for (const std::string& note : tokenizer->notes()) progress.note("note: " + note);
   const preprocess::run_summary summary = preprocess::run(*tokenizer, line.run, progress);
   command::tell(preprocess::describe(summary));
   if (line.json) command::answer(preprocess::to_json(summary));

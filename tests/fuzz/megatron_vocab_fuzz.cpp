@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ranked_tokens ranked;
   parse_megatron_vocab({reinterpret_cast<const char*>(data), size}, 5, 5 + wanted, ranked);
   for (std::int32_t id = 5; id < 5 + wanted; ++id) {
-    if (ranked.index.find(ranked.tokens.bytes(id)) != id) std::abort();
+    if (ranked.find(ranked.tokens.bytes(id)) != id) std::abort();
   }
   return 0;
 } catch (const millrace::format_error& e) {

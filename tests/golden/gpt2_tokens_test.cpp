@@ -3,14 +3,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <boost/iostreams/filter/gzip.hpp>
-#include <boost/iostreams/filtering_stream.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,8 +13,9 @@
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
+#include "support/case_files.hpp"
+#include "support/corpus.hpp"
 #include "support/encode.hpp"
-#include "support/md5.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::test {
@@ -41,24 +37,6 @@ void expect_ids(const tokenizer::tokenizer& tokenizer, tokenizer::encoder& encod
   EXPECT_EQ(encode(encoder, text), expected);
   const std::vector<std::int64_t> wide(expected.begin(), expected.end());
   EXPECT_EQ(tokenizer.decode(wide), text);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-// Numbers with anything else between them.
-ids_list numbers_in(std::string text) {
-  for (char& c : text) {
-    if (c < '0' || c > '9') c = ' ';
-  }
-  ids_list ids;
-  std::istringstream in(text);
-  for (std::int32_t id = 0; in >> id;) ids.push_back(id);
-  return ids;
 }
 
 std::string with_newlines(std::string_view text) {  // "\n" stands for a newline in these cases
@@ -156,31 +134,9 @@ class Gpt2TokensOfCorpus : public Gpt2TokensShared,
                            public testing::WithParamInterface<const char*> {};
 
 TEST_P(Gpt2TokensOfCorpus, AreThoseOfTheReference) {
-  simdjson::dom::parser golden_parser;
-  const simdjson::dom::element all =
-      golden_parser.load((shared_ / "golden/tokenizers.json").string());
-  const simdjson::dom::element expected = all["tokenizers"]["gpt2"]["corpora"][GetParam()];
-
-  std::ifstream file(shared_ / "corpora" / (std::string(GetParam()) + ".jsonl.gz"),
-                     std::ios::binary);
-  boost::iostreams::filtering_istream in;
-  in.push(boost::iostreams::gzip_decompressor());
-  in.push(file);
-  simdjson::dom::parser parser;
-  md5 all_ids;
-  std::vector<std::int32_t> lengths;
-  std::int64_t tokens = 0;
-  for (std::string line; std::getline(in, line);) {
-    const auto ids = encode(*encoder_, std::string_view(parser.parse(line)["text"]));
-    all_ids.update(std::as_bytes(std::span(ids)));
-    lengths.push_back(static_cast<std::int32_t>(ids.size()));
-    tokens += static_cast<std::int64_t>(ids.size());
-  }
-  EXPECT_EQ(static_cast<std::int64_t>(lengths.size()), std::int64_t(expected["docs"]));
-  EXPECT_EQ(tokens, std::int64_t(expected["tokens"]));
-  EXPECT_EQ(md5().update(std::as_bytes(std::span(lengths))).hex(),
-            std::string_view(expected["lengths_i32le_md5"]));
-  EXPECT_EQ(all_ids.hex(), std::string_view(expected["ids_u32le_md5"]));
+  EXPECT_EQ(
+      encode_corpus(*tokenizer_, shared_ / "corpora" / (std::string(GetParam()) + ".jsonl.gz")),
+      expected_stream(shared_, "gpt2", GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Gpt2TokensOfCorpus,

@@ -2,22 +2,17 @@
 #include "hugging_face/hugging_face_tokenizer.hpp"
 
 #include <gtest/gtest.h>
-#include <simdjson.h>
 
-#include <boost/iostreams/filter/gzip.hpp>
-#include <boost/iostreams/filtering_stream.hpp>
 #include <cstdint>
-#include <fstream>
 #include <memory>
-#include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "support/case_files.hpp"
+#include "support/corpus.hpp"
 #include "support/encode.hpp"
-#include "support/md5.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::test {
@@ -28,24 +23,6 @@ using ids_list = std::vector<std::int32_t>;
 // The vocabularies are not ours to keep here.
 std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const std::filesystem::path& file) {
   return tokenizer::detail::make_hugging_face_tokenizer(file, {.include_special_tokens = false});
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-// Numbers with anything else between them.
-ids_list numbers_in(std::string text) {
-  for (char& c : text) {
-    if (c < '0' || c > '9') c = ' ';
-  }
-  ids_list ids;
-  std::istringstream in(text);
-  for (std::int32_t id = 0; in >> id;) ids.push_back(id);
-  return ids;
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
@@ -63,33 +40,9 @@ TEST_P(HuggingFaceTokensOfCorpus, AreThoseOfTheReference) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
   const auto& [name, corpus] = GetParam();
-  simdjson::dom::parser golden_parser;
-  const simdjson::dom::element all =
-      golden_parser.load((shared / "golden/tokenizers.json").string());
-  const simdjson::dom::element golden = all["tokenizers"][name];
-  const simdjson::dom::element expected = golden["corpora"][corpus];
-  const auto tokenizer = tokenizer_of(shared / std::string(std::string_view(golden["file"])));
-  const auto encoder = tokenizer->make_encoder();
-
-  std::ifstream file(shared / "corpora" / (std::string(corpus) + ".jsonl.gz"), std::ios::binary);
-  boost::iostreams::filtering_istream in;
-  in.push(boost::iostreams::gzip_decompressor());
-  in.push(file);
-  simdjson::dom::parser parser;
-  md5 all_ids;
-  std::vector<std::int32_t> lengths;
-  std::int64_t tokens = 0;
-  for (std::string line; std::getline(in, line);) {
-    const auto ids = encode(*encoder, std::string_view(parser.parse(line)["text"]));
-    all_ids.update(std::as_bytes(std::span(ids)));
-    lengths.push_back(static_cast<std::int32_t>(ids.size()));
-    tokens += static_cast<std::int64_t>(ids.size());
-  }
-  EXPECT_EQ(static_cast<std::int64_t>(lengths.size()), std::int64_t(expected["docs"]));
-  EXPECT_EQ(tokens, std::int64_t(expected["tokens"]));
-  EXPECT_EQ(md5().update(std::as_bytes(std::span(lengths))).hex(),
-            std::string_view(expected["lengths_i32le_md5"]));
-  EXPECT_EQ(all_ids.hex(), std::string_view(expected["ids_u32le_md5"]));
+  const auto tokenizer = tokenizer_of(shared / golden_file(shared, name));
+  EXPECT_EQ(encode_corpus(*tokenizer, shared / "corpora" / (std::string(corpus) + ".jsonl.gz")),
+            expected_stream(shared, name, corpus));
 }
 
 INSTANTIATE_TEST_SUITE_P(

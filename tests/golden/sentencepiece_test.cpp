@@ -3,14 +3,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <boost/iostreams/filter/gzip.hpp>
-#include <boost/iostreams/filtering_stream.hpp>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,8 +13,9 @@
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
+#include "support/case_files.hpp"
+#include "support/corpus.hpp"
 #include "support/encode.hpp"
-#include "support/md5.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::test {
@@ -32,23 +28,6 @@ std::unique_ptr<tokenizer::tokenizer> model_at(const std::filesystem::path& file
   options.type = "SentencePieceTokenizer";
   options.model = file;
   return tokenizer::make_tokenizer(options);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-ids_list numbers_in(std::string text) {  // with anything else between them
-  for (char& c : text) {
-    if (c < '0' || c > '9') c = ' ';
-  }
-  ids_list ids;
-  std::istringstream in(text);
-  for (std::int32_t id = 0; in >> id;) ids.push_back(id);
-  return ids;
 }
 
 // A text of a corpus with a lone surrogate, which is no text, as U+FFFD.
@@ -197,33 +176,10 @@ TEST_P(SentencePieceOfCorpus, IdsAreThoseOfTheReference) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;
   const auto& [model, corpus] = GetParam();
-  simdjson::dom::parser golden_parser;
-  const simdjson::dom::element all =
-      golden_parser.load((shared / "golden/tokenizers.json").string());
-  const simdjson::dom::element expected = all["tokenizers"][model.name]["corpora"][corpus];
   const auto tokenizer = model_at(shared / model.file);
-  const auto encoder = tokenizer->make_encoder();
-
-  std::ifstream file(shared / "corpora" / (std::string(corpus) + ".jsonl.gz"), std::ios::binary);
-  boost::iostreams::filtering_istream in;
-  in.push(boost::iostreams::gzip_decompressor());
-  in.push(file);
-  simdjson::dom::parser parser;
-  md5 all_ids;
-  std::vector<std::int32_t> lengths;
-  std::int64_t tokens = 0;
-  for (std::string line; std::getline(in, line);) {
-    const std::string record = with_lone_surrogates_replaced(std::move(line));
-    const auto ids = encode(*encoder, std::string_view(parser.parse(record)["text"]));
-    all_ids.update(std::as_bytes(std::span(ids)));
-    lengths.push_back(static_cast<std::int32_t>(ids.size()));
-    tokens += static_cast<std::int64_t>(ids.size());
-  }
-  EXPECT_EQ(static_cast<std::int64_t>(lengths.size()), std::int64_t(expected["docs"]));
-  EXPECT_EQ(tokens, std::int64_t(expected["tokens"]));
-  EXPECT_EQ(md5().update(std::as_bytes(std::span(lengths))).hex(),
-            std::string_view(expected["lengths_i32le_md5"]));
-  EXPECT_EQ(all_ids.hex(), std::string_view(expected["ids_u32le_md5"]));
+  EXPECT_EQ(encode_corpus(*tokenizer, shared / "corpora" / (std::string(corpus) + ".jsonl.gz"),
+                          with_lone_surrogates_replaced),
+            expected_stream(shared, model.name, corpus));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SentencePieceOfCorpus,

@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 
+import charsmaps
+
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 TEXTS = 40
 SPACES = [" ", " ", "  ", "   ", "\n", "\t", "\r\n", "\u00a0", "\u2003", "\u3000"]
@@ -159,10 +161,30 @@ def unigram(rng):
             "byte_fallback": rng.random() < 0.4}
 
 
+def precompiled(rng):
+    known = list(charsmaps.of_sentencepiece().values())
+    if known and rng.random() < 0.2:
+        return charsmaps.component(rng.choice(known))
+    return charsmaps.component(charsmaps.random_map(rng, LETTERS + SPACES + OTHERS))
+
+
+def like_sentencepiece(rng):
+    """A normalizer and a pre-tokenizer as models of SentencePiece are converted to."""
+    metaspace = {"type": "Metaspace", "replacement": "\u2581", "split": rng.random() < 0.9,
+                 "prepend_scheme": rng.choice(["always", "always", "first", "never"])}
+    steps = [precompiled(rng)]
+    if rng.random() < 0.5:
+        steps += [{"type": "Strip", "strip_left": False, "strip_right": True},
+                  {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": rng.choice([" ", "\u2581"])}]
+    pre = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]}
+    return {"type": "Sequence", "normalizers": steps}, rng.choice([pre, metaspace])
+
+
 def normalizer(rng, depth=0):
     make = [
         lambda: {"type": "Lowercase"}, lambda: {"type": "NFC"}, lambda: {"type": "NFKC"},
         lambda: {"type": "NFD"}, lambda: {"type": "StripAccents"}, lambda: {"type": "Nmt"},
+        lambda: precompiled(rng), lambda: precompiled(rng),
         lambda: {"type": "Strip", "strip_left": rng.random() < 0.5, "strip_right": rng.random() < 0.5},
         lambda: {"type": "Replace", "pattern": {"String": rng.choice([" ", "a", "ab", "  "])},
                  "content": rng.choice(["\u2581", "", "b", "aa"])},
@@ -278,12 +300,16 @@ def tokenizer_of(rng):
     byte_level = kind == 0
     model = (bpe(rng, True) if kind == 0 else bpe(rng, False) if kind in (1, 2) else
              word_piece(rng) if kind == 3 else word_level(rng) if kind == 4 else unigram(rng))
+    normal = normalizer(rng) if rng.random() < 0.5 else None
+    pre = (byte_level_pre_tokenizer(rng) if byte_level else
+           pre_tokenizer(rng) if rng.random() < 0.8 else None)
+    if model.get("type") == "Unigram" and rng.random() < 0.6:
+        normal, pre = like_sentencepiece(rng)
     return {
         "version": "1.0", "truncation": None, "padding": None,
         "added_tokens": added_tokens(rng, model),
-        "normalizer": normalizer(rng) if rng.random() < 0.5 else None,
-        "pre_tokenizer": byte_level_pre_tokenizer(rng) if byte_level else
-        pre_tokenizer(rng) if rng.random() < 0.8 else None,
+        "normalizer": normal,
+        "pre_tokenizer": pre,
         "post_processor": template(rng, model) if rng.random() < 0.5 else None,
         "decoder": decoder(rng) if rng.random() < 0.7 else None,
         "model": model,
@@ -393,7 +419,7 @@ class Tally:
         if not self.verbose:
             shown["model"] = {k: v for k, v in shown["model"].items()
                               if k not in ("vocab", "merges")}
-        print(f"{case[0]} specials {case[1]} in_text {case[2]}\n{json.dumps(shown)}\n"
+        print(f"{case[0]} specials {case[1]} in_text {case[2]}\n{charsmaps.shown(shown)}\n"
               f"  text     {text!a}\n  expected {expected!a}\n  found    {found!a}")
 
 

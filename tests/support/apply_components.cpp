@@ -4,7 +4,8 @@
 //
 // in:  size, {"normalizer": ..., "pre_tokenizer": ...}; count, and for each text its size, text
 // out: 0 and for each text the number of its pieces, for each piece its size, piece
-//      (without a pre-tokenizer one piece: the normalized text)
+//      (without a pre-tokenizer one piece: the normalized text; 0xFFFFFFFF and no pieces where the
+//      text is refused)
 //  or  1, size, why there is no such component
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 
 #include <simdjson.h>
 
+#include "composed/unencodable_text.hpp"
 #include "normalize/json_component.hpp"
 #include "normalize/read_normalizer.hpp"
 #include "pre_tokenize/read_pre_tokenizer.hpp"
@@ -65,14 +67,20 @@ components read_components(const std::string& json) {
 
 void answer_text(const components& parts, const std::string& text) {
   std::string buffer;
-  const std::string_view normal = parts.normal ? parts.normal->normalize(text, buffer) : text;
+  std::string_view normal = text;
+  detail::piece_list pieces;
+  try {
+    if (parts.normal) normal = parts.normal->normalize(text, buffer);
+    if (parts.pre) parts.pre->split({normal, true}, pieces);
+  } catch (const detail::unencodable_text&) {
+    write(0xFFFFFFFF);
+    return;
+  }
   if (!parts.pre) {
     write(1);
     write(normal);
     return;
   }
-  detail::piece_list pieces;
-  parts.pre->split({normal, true}, pieces);
   write(static_cast<std::uint32_t>(pieces.ends.size()));
   std::size_t begin = 0;
   for (const std::size_t end : pieces.ends) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millrace/tokenizer/tokenizer.hpp>
@@ -37,8 +38,10 @@ inline void PrintTo(const token_stream& stream, std::ostream* out) {
 }
 
 /// Encodes the key "text" of gzipped JSON lines.
+/// @param prepare  changes a line before it is read; null: leaves it
 inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
-                                  const std::filesystem::path& jsonl_gz) {
+                                  const std::filesystem::path& jsonl_gz,
+                                  std::string (*prepare)(std::string line) = nullptr) {
   std::ifstream file(jsonl_gz, std::ios::binary);
   boost::iostreams::filtering_istream in;
   in.push(boost::iostreams::gzip_decompressor());
@@ -49,6 +52,7 @@ inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
   token_stream stream;
   std::vector<std::int32_t> lengths;
   for (std::string line; std::getline(in, line);) {
+    if (prepare != nullptr) line = prepare(std::move(line));
     const auto ids = encode(*encoder, std::string_view(parser.parse(line)["text"]));
     all_ids.update(std::as_bytes(std::span(ids)));
     lengths.push_back(static_cast<std::int32_t>(ids.size()));
@@ -58,6 +62,14 @@ inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
   stream.ids_md5 = all_ids.hex();
   stream.lengths_md5 = md5().update(std::as_bytes(std::span(lengths))).hex();
   return stream;
+}
+
+/// The file of a tokenizer in the folder of goldens, relative to that.
+inline std::filesystem::path golden_file(const std::filesystem::path& shared,
+                                         std::string_view tokenizer) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::element all = parser.load((shared / "golden/tokenizers.json").string());
+  return std::string(std::string_view(all["tokenizers"][tokenizer]["file"]));
 }
 
 /// What the reference engine gives, as the folder of goldens says.

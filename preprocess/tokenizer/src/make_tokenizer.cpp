@@ -12,6 +12,7 @@
 #include "gpt2/gpt2_tokenizer.hpp"
 #include "hugging_face/bert_word_piece.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
+#include "regex/pcre2_pattern.hpp"
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "simple/byte_level_tokenizer.hpp"
 #include "simple/null_tokenizer.hpp"
@@ -105,10 +106,13 @@ std::unique_ptr<tokenizer> make_sentencepiece(const tokenizer_options& options) 
   detail::sentencepiece_options given;
   given.special_tokens = options.in_text;
   given.ignore_extra_whitespaces = options.sentencepiece_ignore_extra_whitespaces;
-  return with_chosen_eod(detail::make_sentencepiece_tokenizer(options.model, given), options);
+  given.eod_token = options.eod_token;
+  return detail::make_sentencepiece_tokenizer(options.model, given);
 }
 detail::hugging_face_options hugging_face_options_of(const tokenizer_options& options) {
-  return {.include_special_tokens = options.hf_include_special_tokens, .in_text = options.in_text};
+  return {.include_special_tokens = options.hf_include_special_tokens,
+          .special_tokens = options.special_tokens,
+          .in_text = options.in_text};
 }
 std::unique_ptr<tokenizer> make_hugging_face(const tokenizer_options& options) {
   return with_chosen_eod(
@@ -133,9 +137,11 @@ constexpr std::array known_types = {
                make_sentencepiece},
     known_type{"Llama2Tokenizer", model, sentencepiece_flags | in_text | eod_token,
                make_sentencepiece},
-    known_type{"HuggingFaceTokenizer", model, hf_flags | in_text | eod_token, make_hugging_face},
-    known_type{"BertWordPieceLowerCase", vocab_file, hf_flags | in_text | eod_token,
-               make_bert<true>},
+    known_type{"HuggingFaceTokenizer", model, hf_flags | special_tokens | in_text | eod_token,
+               make_hugging_face},
+    known_type{"BertWordPieceLowerCase", vocab_file,
+               hf_flags | special_tokens | in_text | eod_token, make_bert<true>},
+    // No special tokens: Megatron takes them and makes no use of them.
     known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
@@ -195,6 +201,11 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   const known_type& type = type_of(options);
   check_options(type, options);
   return type.make(options);
+}
+
+std::string optional_parts() {
+  const std::string version = detail::pcre2_version();
+  return version.empty() ? "without PCRE2" : "PCRE2 " + version;
 }
 
 }  // namespace millrace::tokenizer

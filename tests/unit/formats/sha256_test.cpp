@@ -33,5 +33,18 @@ TEST(Sha256, DoesNotDependOnThePieces) {
   }
 }
 
+// With the processor's instructions and without.
+TEST(Sha256, DoesNotDependOnTheProcessor) {
+  if (!sha256_instructions::are_there()) GTEST_SKIP() << "the processor has no SHA instructions";
+  std::string text;
+  for (int i = 0; i < 10000; ++i) text += static_cast<char>(i * i % 251);
+  const auto bytes = std::as_bytes(std::span(text));
+  sha256 fast;
+  fast.update(bytes);
+  sha256 slow(sha256::instructions::never);
+  slow.update(bytes);
+  EXPECT_EQ(fast.hex(), slow.hex());
+}
+
 }  // namespace
 }  // namespace millrace::formats

@@ -110,6 +110,18 @@ TEST(MakeTokenizer, RefusesOptionsThatTheTypeDoesNotTake) {
   expect_refused("--null-tokenizer-pad-id", [](auto& o) { o.null_pad_id = 3; });
 }
 
+// Megatron takes it and hands it to nobody.
+TEST(MakeTokenizer, RefusesSpecialTokensWhereTheyWouldNotCount) {
+  for (const char* type : {"BertWordPieceCase", "SentencePieceTokenizer"}) {
+    tokenizer_options options;
+    options.type = type;
+    (options.type == "BertWordPieceCase" ? options.vocab_file : options.model) = "file";
+    options.special_tokens = {"<x>"};
+    EXPECT_EQ(config_fault(options), std::string("--tokenizer-type ") + type +
+                                         " does not take --tokenizer-special-tokens");
+  }
+}
+
 TEST(MakeTokenizer, RefusesExtraIdsWithAWord) {
   tokenizer_options options;
   options.vocab_extra_ids = 100;

@@ -11,14 +11,21 @@
 #include <string>
 #include <string_view>
 
+#include "millrace/formats/sha256_instructions.hpp"
+
 namespace millrace::formats {
 
 /// SHA-256 (FIPS 180-4) of bytes that come in any number of pieces.
 ///
-/// For fingerprints and checksums of files, about 250 MB/s; it does not try to hide timing.
+/// For fingerprints and checksums of files, with the processor's instructions for it 1.5 GB/s and
+/// without a sixth of that; it does not try to hide timing.
 class sha256 {
  public:
   using digest = std::array<std::uint8_t, 32>;
+
+  enum class instructions { if_there, never };
+  explicit sha256(instructions use = instructions::if_there) noexcept
+      : uses_instructions_(use == instructions::if_there && sha256_instructions::are_there()) {}
 
   sha256& update(std::span<const std::byte> bytes) noexcept;
   sha256& update(std::string_view text) noexcept { return update(std::as_bytes(std::span(text))); }
@@ -32,12 +39,14 @@ class sha256 {
  private:
   static constexpr std::size_t block_bytes = 64;
   static const std::array<std::uint32_t, 64>& round_constants() noexcept;
-  void compress(const std::byte* block) noexcept;
+  void compress(const std::byte* blocks, std::size_t count) noexcept;
+  void compress_portable(const std::byte* block) noexcept;
 
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::byte, block_bytes> pending_{};  // the first size_bytes_ % 64 are in use
   std::uint64_t size_bytes_ = 0;
+  bool uses_instructions_;
 };
 
 /// SHA-256 of `bytes` as 64 lower-case hexadecimal digits.
@@ -55,10 +64,12 @@ inline sha256& sha256::update(std::span<const std::byte> bytes) noexcept {
     const std::size_t taken = std::min(bytes.size(), block_bytes - used);
     std::copy_n(bytes.begin(), taken, pending_.begin() + used);
     if (used + taken < block_bytes) return *this;
-    compress(pending_.data());
+    compress(pending_.data(), 1);
     bytes = bytes.subspan(taken);
   }
-  for (; bytes.size() >= block_bytes; bytes = bytes.subspan(block_bytes)) compress(bytes.data());
+  const std::size_t blocks = bytes.size() / block_bytes;
+  compress(bytes.data(), blocks);
+  bytes = bytes.subspan(blocks * block_bytes);
   std::copy(bytes.begin(), bytes.end(), pending_.begin());
   return *this;
 }
@@ -92,7 +103,15 @@ inline std::string sha256::hex() const {
   return text;
 }
 
-inline void sha256::compress(const std::byte* block) noexcept {
+inline void sha256::compress(const std::byte* blocks, std::size_t count) noexcept {
+  if (uses_instructions_) {
+    sha256_instructions::compress(state_, round_constants(), blocks, count);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) compress_portable(blocks + i * block_bytes);
+}
+
+inline void sha256::compress_portable(const std::byte* block) noexcept {
   std::array<std::uint32_t, 64> w;
   for (std::size_t i = 0; i < 16; ++i) {
     w[i] = std::to_integer<std::uint32_t>(block[4 * i]) << 24 |

@@ -87,7 +87,7 @@ class byte_bpe_encoder final : public section_encoder {
     bool has_learned = !merger_.merges_together();
     for (std::size_t i = 0;; ++i) {
       i = look_up(i, ids);
-      if (!has_learned && i < batch_.size() && batch_.is_absent(i)) {
+      if (!has_learned && i < batch_.size() && is_unknown(i)) {
         learn_from(i, text);
         has_learned = true;
         i = look_up(i, ids);
@@ -114,6 +114,16 @@ class byte_bpe_encoder final : public section_encoder {
     const std::size_t stopped = batch_.look_up(first, out);
     ids.add(static_cast<std::size_t>(out - begin));
     return stopped;
+  }
+
+  // Whether the word is in no table. One that comes again may have to be fetched from behind only.
+  bool is_unknown(std::size_t i) {
+    const std::size_t size_bytes = batch_.end(i) - batch_.begin(i);
+    if (size_bytes <= word_batch::short_table::key::max_bytes) {
+      return shorts_.find(batch_.short_key(i), batch_.short_key(i).hash()) == nullptr;
+    }
+    return size_bytes <= word_batch::long_table::key::max_bytes &&
+           longs_.find(batch_.long_key(i), batch_.long_key(i).hash()) == nullptr;
   }
 
   // Puts into the tables what is absent of the words from `first` on: all at once, so that none

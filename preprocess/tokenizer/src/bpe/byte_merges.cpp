@@ -26,51 +26,83 @@ bool is_ordered(std::span<const merge_rule> rules) {
 class applicable_rules {
  public:
   applicable_rules(std::span<const merge_rule> rules, const token_table& tokens, pair_table& table)
-      : rules_(rules), tokens_(&tokens), table_(&table) {}
+      : all_rules_(rules), rules_(rules), tokens_(&tokens), table_(&table) {}
 
   /// The rules that are left, which are now in the table; marks their results in `reached`.
   std::vector<merge_rule> find(std::vector<bool>& reached) {
     std::vector<merge_rule> kept;
-    for (std::size_t begin = 0, end = 0; begin < rules_.size(); begin = end) {
-      const std::int32_t result = rules_[begin].result;
-      while (end < rules_.size() && rules_[end].result == result) ++end;
-      const auto group = rules_.subspan(begin, end - begin);
-      const std::string_view bytes = tokens_->bytes(result);
-      if (bytes.size() > short_word::max_bytes) {  // few: all their rules stay
-        for (const merge_rule& rule : group) keep(rule, kept);
-        continue;
-      }
-      if (!leave_two(bytes)) continue;
-      for (const merge_rule& rule : group) {
-        if (symbols_[0] != rule.left || symbols_[1] != rule.right) continue;
-        keep(rule, kept);
-        reached[static_cast<std::size_t>(result)] = true;
-        break;  // the pair may be there twice
+    while (!rules_.empty()) {
+      look_ahead();
+      for (const group& next : std::span(groups_).first(count_)) {
+        if (next.bytes.size() > short_word::max_bytes) {  // few: all their rules stay
+          for (const merge_rule& rule : next.rules) keep(rule, kept);
+          continue;
+        }
+        if (!leave_two(next)) continue;
+        for (const merge_rule& rule : next.rules) {
+          if (symbols_[0] != rule.left || symbols_[1] != rule.right) continue;
+          keep(rule, kept);
+          reached[static_cast<std::size_t>(rule.result)] = true;
+          break;  // the pair may be there twice
+        }
       }
     }
     return kept;
   }
 
  private:
+  // The rules for one result.
+  struct group {
+    std::span<const merge_rule> rules;
+    std::string_view bytes;
+    const short_word* merged;  // or null: there is a byte without a token
+  };
+
+  // The next groups, their results merged with the rules before them. Where that leaves two pieces
+  // no rule among them can have been missing: it would come after the others, and make of those
+  // two the result itself.
+  void look_ahead() {
+    const instruction_set set = best_instruction_set();
+    std::size_t word_count = 0;
+    std::size_t longest = 0;
+    for (count_ = 0; count_ < groups_.size() && !rules_.empty(); ++count_) {
+      const std::int32_t result = rules_.front().result;
+      const auto other = std::ranges::find_if(
+          rules_, [&](const merge_rule& rule) { return rule.result != result; });
+      const auto size = static_cast<std::size_t>(other - rules_.begin());
+      group& next = groups_[count_] = {rules_.first(size), tokens_->bytes(result), nullptr};
+      rules_ = rules_.subspan(size);
+      if (next.bytes.empty() || next.bytes.size() > short_word::max_bytes) continue;
+      short_word& word = words_[word_count];
+      if (!start_word(*table_, next.bytes, word, set)) continue;
+      next.merged = &word;
+      longest = std::max(longest, next.bytes.size());
+      ++word_count;
+    }
+    merge_short(*table_, std::span(words_).first(word_count), longest, set);
+  }
+
   void keep(const merge_rule& rule, std::vector<merge_rule>& kept) {
     table_->add(rule);
     kept.push_back(rule);
   }
 
-  // Leaves in symbols_ what `bytes` have come to when two pieces are left, if ever.
-  bool leave_two(std::string_view bytes) {
-    const instruction_set set = best_instruction_set();
-    if (bytes.empty() || !start_word(*table_, bytes, word_, set)) return false;
-    // Nearly always the rules of lower results, which are in the table by now, do it.
-    merge_short(*table_, {&word_, 1}, bytes.size(), set);
-    symbols_.assign(word_.ids(), word_.ids() + word_.count);
+  // Leaves in symbols_ what the bytes of a result have come to when two pieces are left, if ever.
+  bool leave_two(const group& next) {
+    if (next.merged == nullptr) return false;
+    symbols_.assign(next.merged->ids(), next.merged->ids() + next.merged->count);
     if (symbols_.size() == 2) return true;
-    // But a result may have parts that come after it. Then all rules have to be tried.
+    const instruction_set set = best_instruction_set();
+    start_word(*table_, next.bytes, again_, set);
+    merge_short(*table_, {&again_, 1}, next.bytes.size(), set);
+    symbols_.assign(again_.ids(), again_.ids() + again_.count);
+    if (symbols_.size() == 2) return true;
+    // A result may even have parts that come after it. Then all rules have to be tried.
     symbols_.clear();
-    for (const char c : bytes) {
+    for (const char c : next.bytes) {
       symbols_.push_back(table_->byte_ids()[static_cast<unsigned char>(c)]);
     }
-    if (!all_) all_.emplace(rules_);
+    if (!all_) all_.emplace(all_rules_);
     while (symbols_.size() > 2) {
       merge_table::merge best;
       std::size_t place = 0;
@@ -87,11 +119,15 @@ class applicable_rules {
     return symbols_.size() == 2;
   }
 
-  std::span<const merge_rule> rules_;
+  std::span<const merge_rule> all_rules_;
+  std::span<const merge_rule> rules_;  // those to come
   const token_table* tokens_;
   pair_table* table_;
+  std::array<group, short_word::most_at_once> groups_;
+  std::size_t count_ = 0;
+  std::array<short_word, short_word::most_at_once> words_;
+  short_word again_;
   std::optional<merge_table> all_;
-  short_word word_;
   std::vector<std::int32_t> symbols_;
 };
 

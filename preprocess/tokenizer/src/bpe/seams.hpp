@@ -49,17 +49,54 @@ class seam_finder {
     return at;
   }
 
+  /// What is known of the characters that a word begins with, as far as they have three bytes each
+  /// as Chinese, Japanese and Korean ones have.
+  struct run {
+    static constexpr std::size_t max_characters = 32;
+    static constexpr std::size_t character_bytes = 3;
+    /// Bit i: there is a seam between character i and the next.
+    std::uint32_t seams = 0;
+  };
+  /// All seams of a run at once: where they are is as good as random, so that to stop at each costs
+  /// more than to look at all.
+  /// @pre word is valid UTF-8
+  run first_run(std::string_view word) const noexcept {
+    const std::size_t characters =
+        std::min(word.size() / run::character_bytes, run::max_characters);
+    run found;
+    if (characters < 2 || byte(word[0]) >> 4 != 0xE) return found;
+    std::uint32_t left = three_bytes(word, 0);
+    for (std::size_t i = 1; i < characters; ++i) {
+      const std::size_t at = i * run::character_bytes;
+      if (byte(word[at]) >> 4 != 0xE) break;
+      const std::uint32_t right = three_bytes(word, at);
+      const std::uint32_t cross = bit(pairs_, of_pair(left, right)) |
+                                  bit(right_parts_, of_part(left, byte(word[at]))) |
+                                  bit(left_parts_, of_part(right, byte(word[at - 1]))) |
+                                  bit(both_parts_, byte(word[at - 1]) << 8 | byte(word[at]));
+      found.seams |= (cross ^ 1) << (i - 1);
+      left = right;
+    }
+    return found;
+  }
+
  private:
   static constexpr unsigned pair_bits = 20;
   static constexpr unsigned part_bits = 16;
+  static constexpr std::uint32_t left_factor = 0x9E3779B1;
+  static constexpr std::uint32_t right_factor = 0x85EBCA77;
 
   static std::uint32_t byte(char c) noexcept { return static_cast<unsigned char>(c); }
   static std::uint32_t mixed(std::uint32_t a, std::uint32_t b) noexcept {
-    return (a * 0x9E3779B1U) ^ (b * 0x85EBCA77U + (b << 15));
+    return (a * left_factor) ^ (b * right_factor + (b << 15));
+  }
+  static std::uint32_t three_bytes(std::string_view text, std::size_t at) noexcept {
+    return (byte(text[at]) & 0xF) << 12 | (byte(text[at + 1]) & 0x3F) << 6 |
+           (byte(text[at + 2]) & 0x3F);
   }
   template <class Bits>
-  static bool has(const Bits& bits, std::uint32_t i) noexcept {
-    return (bits[i / 64] >> i % 64 & 1) != 0;
+  static std::uint32_t bit(const Bits& bits, std::uint32_t i) noexcept {
+    return static_cast<std::uint32_t>(bits[i / 64] >> i % 64) & 1;
   }
   template <class Bits>
   static void set(Bits& bits, std::uint32_t i) noexcept {
@@ -75,9 +112,10 @@ class seam_finder {
   // Tokens that begin or end inside a character are told by the one byte of it next to the seam.
   bool may_cross(std::uint32_t left, std::uint32_t last_byte, std::uint32_t right,
                  std::uint32_t first_byte) const noexcept {
-    return has(pairs_, of_pair(left, right)) || has(right_parts_, of_part(left, first_byte)) ||
-           has(left_parts_, of_part(right, last_byte)) ||
-           has(both_parts_, last_byte << 8 | first_byte);
+    return bit(pairs_, of_pair(left, right)) != 0 ||
+           bit(right_parts_, of_part(left, first_byte)) != 0 ||
+           bit(left_parts_, of_part(right, last_byte)) != 0 ||
+           bit(both_parts_, last_byte << 8 | first_byte) != 0;
   }
 
   void add(std::string_view token, std::size_t at);

@@ -14,6 +14,9 @@ namespace millrace::tokenizer::detail {
 /// so that 200,000 of them cost no 200,000 allocations.
 class token_table {
  public:
+  /// Makes room for tokens of so many bytes together: until then bytes() stay where they are.
+  void reserve(std::size_t size_bytes) { bytes_.reserve(size_bytes); }
+
   /// @pre id >= 0, not there yet
   void add(std::int32_t id, std::string_view bytes) {
     const auto index = static_cast<std::size_t>(id);

@@ -2,6 +2,7 @@
 #include "bpe/word_batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "bpe/intrinsics.hpp"
@@ -19,59 +20,75 @@ inline bool word_batch::is_short(std::size_t i) const noexcept {
   return short_keys_[i].size() <= short_table::key::max_bytes;
 }
 
-// One word, from next_ to `end`.
-inline void word_batch::push(std::size_t end, bool is_fragment) noexcept {
-  if (space_ == leading_space::is_none && skips_space(next_, end)) ++next_;
-  const char* const word = text_ + next_;
-  const std::size_t size_bytes = end - next_;
-  const auto readable = static_cast<std::size_t>(text_end_ - word);
-  if (size_bytes <= short_table::key::max_bytes) {
-    const auto key = short_table::key::of(word, size_bytes, readable);
-    short_keys_[size_] = key;
-    lines_[size_] = &shorts_->line_of(key.hash());
-  } else if (size_bytes <= long_table::key::max_bytes) {
-    const auto key = long_table::key::of(word, size_bytes, readable);
-    short_keys_[size_] = longer;
-    long_keys_[size_] = key;
-    lines_[size_] = &longs_->line_of(key.hash());
-  } else {
-    short_keys_[size_] = longer;
-    lines_[size_] = nullptr;
-  }
-  __builtin_prefetch(lines_[size_]);
+inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   is_fragment_[size_] = is_fragment ? 1 : 0;
-  next_ = ends_[++size_] = end;
+  ends_[++size_] = end;
+}
+
+// A part of the word that ends at `end`. False: the batch is full.
+inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept {
+  if (size_ == capacity) return false;
+  inside_word_ |= cut < end;
+  add(cut, inside_word_);
+  return true;
 }
 
 // A word that may have seams. False: the batch is full before its end.
-bool word_batch::fill_long(std::size_t end) noexcept {
-  if (!inside_word_ &&
-      (seams_ == nullptr || !seam_finder::pays_for({text_ + next_, end - next_}))) {
-    push(end, false);
+bool word_batch::cut_long(std::size_t end) noexcept {
+  const auto rest = [&] { return std::string_view(text_ + ends_[size_], end - ends_[size_]); };
+  if (!inside_word_ && (seams_ == nullptr || !seam_finder::pays_for(rest()))) {
+    add(end, false);
     return true;
   }
-  while (next_ < end) {
-    if (size_ == capacity) return false;
-    const std::size_t cut = next_ + seams_->fragment_size({text_ + next_, end - next_});
-    inside_word_ |= cut < end;
-    push(cut, inside_word_);
+  while (ends_[size_] < end) {
+    const std::size_t begin = ends_[size_];
+    const auto run = seams_->first_run(rest());
+    if (run.seams == 0 && !add_fragment(begin + seams_->fragment_size(rest()), end)) return false;
+    for (std::uint32_t seams = run.seams; seams != 0; seams &= seams - 1) {
+      const auto last = static_cast<std::size_t>(std::countr_zero(seams));
+      if (!add_fragment(begin + (last + 1) * seam_finder::run::character_bytes, end)) return false;
+    }
   }
   inside_word_ = false;
   return true;
 }
 
 // A word of any size that ends at `end`. False: the batch is full before its end.
-inline bool word_batch::fill_one(std::size_t end) noexcept {
+inline bool word_batch::cut_one(std::size_t end) noexcept {
   if (size_ == capacity) return false;
-  if (end - next_ > short_table::key::max_bytes || inside_word_) return fill_long(end);
-  push(end, false);
+  if (end - ends_[size_] > short_table::key::max_bytes || inside_word_) return cut_long(end);
+  add(end, false);
   return true;
 }
 
-std::size_t word_batch::fill_portable(std::span<const std::size_t> ends) noexcept {
+std::size_t word_batch::cut_portable(std::span<const std::size_t> ends) noexcept {
   std::size_t i = 0;
-  while (i < ends.size() && fill_one(ends[i])) ++i;
+  while (i < ends.size() && cut_one(ends[i])) ++i;
   return i;
+}
+
+inline void word_batch::make_key(std::size_t i) noexcept {
+  const char* const word = text_ + begin(i);
+  const std::size_t size_bytes = end(i) - begin(i);
+  const auto readable = static_cast<std::size_t>(text_end_ - word);
+  if (size_bytes <= short_table::key::max_bytes) {
+    const auto key = short_table::key::of(word, size_bytes, readable);
+    short_keys_[i] = key;
+    lines_[i] = &shorts_->line_of(key.hash());
+  } else if (size_bytes <= long_table::key::max_bytes) {
+    const auto key = long_table::key::of(word, size_bytes, readable);
+    short_keys_[i] = longer;
+    long_keys_[i] = key;
+    lines_[i] = &longs_->line_of(key.hash());
+  } else {
+    short_keys_[i] = longer;
+    lines_[i] = nullptr;
+  }
+  __builtin_prefetch(lines_[i]);
+}
+
+void word_batch::make_keys_portable() noexcept {
+  for (std::size_t i = 0; i < size_; ++i) make_key(i);
 }
 
 std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) const noexcept {
@@ -97,17 +114,6 @@ std::size_t word_batch::look_up_portable(std::size_t first, std::int32_t*& out) 
   return i;
 }
 
-bool word_batch::is_absent(std::size_t i) const noexcept {
-  const std::size_t size_bytes = end(i) - begin(i);
-  if (size_bytes <= short_table::key::max_bytes) {
-    const auto* line = static_cast<const short_table::line*>(lines_[i]);
-    return short_table::find(*line, short_keys_[i]) == nullptr;
-  }
-  if (size_bytes > long_table::key::max_bytes) return false;
-  const auto* line = static_cast<const long_table::line*>(lines_[i]);
-  return long_table::find(*line, long_keys_[i]) == nullptr;
-}
-
 void word_batch::find_absent(std::size_t first, absent_words& found) const noexcept {
   found.short_count = 0;
   found.long_count = 0;
@@ -130,9 +136,35 @@ void word_batch::find_absent(std::size_t first, absent_words& found) const noexc
 #define MILLRACE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
 
+// Eight words at a time, up to one that is longer.
+MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
+  const __m512i longest = _mm512_set1_epi64(short_table::key::max_bytes);
+  std::size_t i = 0;
+  while (i < ends.size()) {
+    if (inside_word_ || i + 8 > ends.size() || size_ + 8 > capacity) {
+      if (!cut_one(ends[i])) return i;
+      ++i;
+      continue;
+    }
+    const __m512i end = _mm512_loadu_si512(&ends[i]);
+    const __m512i first = _mm512_set1_epi64(static_cast<long long>(ends_[size_]));
+    const __m512i size = _mm512_sub_epi64(end, _mm512_alignr_epi64(end, first, 7));
+    const unsigned longer_ones = _mm512_cmpgt_epu64_mask(size, longest);
+    _mm512_storeu_si512(&ends_[size_ + 1], end);
+    std::memset(&is_fragment_[size_], 0, 8);
+    const auto shorter = static_cast<std::size_t>(std::countr_zero(longer_ones | 1U << 8));
+    size_ += shorter;
+    i += shorter;
+    if (shorter == 8) continue;
+    if (!cut_long(ends[i])) return i;
+    ++i;
+  }
+  return i;
+}
+
 // Four words at a time, as long as they are short and 16 bytes may be read at each.
 template <leading_space Space>
-MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
+MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);
   const __m512i spread = _mm512_set_epi32(0x18181818, 0x18181818, 0x18181818, 0x18181818,  //
                                           0x10101010, 0x10101010, 0x10101010, 0x10101010,  //
@@ -152,61 +184,45 @@ MILLRACE_AVX512 std::size_t word_batch::fill_avx512(std::span<const std::size_t>
   const auto readable_end = static_cast<std::size_t>(text_end_ - text_);
 
   std::size_t i = 0;
-  while (i < ends.size()) {
-    if (i + 4 <= ends.size() && size_ + 4 <= capacity && ends[i + 2] + 16 <= readable_end &&
-        !inside_word_) {
-      const __m256i end = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends[i]));
-      // ends_[size_] is where the first of the four begins.
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(&ends_[size_ + 1]), end);
-      const __m256i begin = _mm256_mask_expandloadu_epi64(
-          _mm256_set1_epi64x(static_cast<long long>(next_)), 0b1110, &ends[i]);
-      __m256i size = _mm256_sub_epi64(end, begin);
-      unsigned spaced = 0;  // those that lose a space
-      if constexpr (Space == leading_space::is_none) {
-        const auto is_space = [&](std::size_t at) { return unsigned{text_[at] == ' '}; };
-        spaced = is_space(next_) | is_space(ends[i]) << 1 | is_space(ends[i + 1]) << 2 |
-                 is_space(ends[i + 2]) << 3;
-        spaced &= _mm256_cmpgt_epu64_mask(size, one);
-        size = _mm256_mask_sub_epi64(size, static_cast<__mmask8>(spaced), size, one);
-      }
-      if (_mm256_cmpgt_epu64_mask(size, longest) == 0) {
-        const auto load = [&](std::size_t at) __attribute__((always_inline)) {
-          return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text_ + at));
-        };
-        __m512i key = _mm512_castsi128_si512(load(next_));
-        key = _mm512_inserti64x2(key, load(ends[i]), 1);
-        key = _mm512_inserti64x2(key, load(ends[i + 1]), 2);
-        key = _mm512_inserti64x2(key, load(ends[i + 2]), 3);
-        if constexpr (Space == leading_space::is_none) {
-          const auto halves = static_cast<__mmask8>(3 * _pdep_u32(spaced, 0b01010101));
-          key = _mm512_mask_mov_epi64(key, halves, _mm512_bsrli_epi128(key, 1));
-        }
-        const __m512i sizes = _mm512_permutexvar_epi8(spread, _mm512_castsi256_si512(size));
-        key = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(position, sizes), key);
-        key = _mm512_mask_mov_epi8(key, 0x8000800080008000U, sizes);
-        _mm512_storeu_si512(&short_keys_[size_], key);
-        __m512i mixed = _mm512_mullo_epi64(key, factors);
-        mixed = _mm512_xor_si512(mixed, _mm512_shuffle_epi32(mixed, _MM_PERM_BADC));
-        mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 32));
-        mixed = _mm512_srl_epi64(_mm512_mullo_epi64(mixed, last_factor), shift);
-        const __m256i index =
-            _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0b01010101, mixed));
-        const __m256i place = _mm256_add_epi64(lines, _mm256_slli_epi64(index, 6));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&lines_[size_]), place);
-        for (std::size_t k = 0; k < 4; ++k) __builtin_prefetch(lines_[size_ + k]);
-        std::memset(&is_fragment_[size_], 0, 4);
-        size_ += 4;
-        next_ = ends[i + 3];
-        i += 4;
-        continue;
-      }
+  for (; i + 4 <= size_; i += 4) {
+    const __m256i begin = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends_[i]));
+    const __m256i end = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends_[i + 1]));
+    __m256i size = _mm256_sub_epi64(end, begin);
+    unsigned spaced = 0;  // those that lose a space
+    if constexpr (Space == leading_space::is_none) {
+      for (std::size_t k = 0; k < 4; ++k) spaced |= unsigned{text_[ends_[i + k]] == ' '} << k;
+      spaced &= _mm256_cmpgt_epu64_mask(size, one);
+      size = _mm256_mask_sub_epi64(size, static_cast<__mmask8>(spaced), size, one);
     }
-    // Up to four words one by one.
-    for (const std::size_t stop = std::min(i + 4, ends.size()); i < stop; ++i) {
-      if (!fill_one(ends[i])) return i;
+    if (_mm256_cmpgt_epu64_mask(size, longest) != 0 || ends_[i + 3] + 16 > readable_end) {
+      for (std::size_t k = 0; k < 4; ++k) make_key(i + k);
+      continue;
     }
+    const auto load = [&](std::size_t word) __attribute__((always_inline)) {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text_ + ends_[word]));
+    };
+    __m512i key = _mm512_castsi128_si512(load(i));
+    key = _mm512_inserti64x2(key, load(i + 1), 1);
+    key = _mm512_inserti64x2(key, load(i + 2), 2);
+    key = _mm512_inserti64x2(key, load(i + 3), 3);
+    if constexpr (Space == leading_space::is_none) {
+      const auto halves = static_cast<__mmask8>(3 * _pdep_u32(spaced, 0b01010101));
+      key = _mm512_mask_mov_epi64(key, halves, _mm512_bsrli_epi128(key, 1));
+    }
+    const __m512i sizes = _mm512_permutexvar_epi8(spread, _mm512_castsi256_si512(size));
+    key = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(position, sizes), key);
+    key = _mm512_mask_mov_epi8(key, 0x8000800080008000U, sizes);
+    _mm512_storeu_si512(&short_keys_[i], key);
+    __m512i mixed = _mm512_mullo_epi64(key, factors);
+    mixed = _mm512_xor_si512(mixed, _mm512_shuffle_epi32(mixed, _MM_PERM_BADC));
+    mixed = _mm512_xor_si512(mixed, _mm512_srli_epi64(mixed, 32));
+    mixed = _mm512_srl_epi64(_mm512_mullo_epi64(mixed, last_factor), shift);
+    const __m256i index = _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0b01010101, mixed));
+    const __m256i place = _mm256_add_epi64(lines, _mm256_slli_epi64(index, 6));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&lines_[i]), place);
+    for (std::size_t k = 0; k < 4; ++k) __builtin_prefetch(lines_[i + k]);
   }
-  return i;
+  for (; i < size_; ++i) make_key(i);
 }
 
 MILLRACE_AVX512 std::size_t word_batch::look_up_avx512(std::size_t first,
@@ -246,9 +262,12 @@ MILLRACE_AVX512 std::size_t word_batch::look_up_avx512(std::size_t first,
 }
 #undef MILLRACE_AVX512
 #else
-template <leading_space>
-std::size_t word_batch::fill_avx512(std::span<const std::size_t> ends) noexcept {
-  return fill_portable(ends);
+std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
+  return cut_portable(ends);
+}
+template <leading_space Space>
+void word_batch::make_keys_avx512() noexcept {
+  make_keys_portable();
 }
 std::size_t word_batch::look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept {
   return look_up_portable(first, out);
@@ -256,11 +275,17 @@ std::size_t word_batch::look_up_avx512(std::size_t first, std::int32_t*& out) co
 #endif
 
 std::size_t word_batch::fill(std::span<const std::size_t> ends) noexcept {
+  ends_[0] = ends_[size_];
   size_ = 0;
-  ends_[0] = next_;
-  if (set_ != instruction_set::avx512) return fill_portable(ends);
-  return space_ == leading_space::counts ? fill_avx512<leading_space::counts>(ends)
-                                         : fill_avx512<leading_space::is_none>(ends);
+  if (set_ != instruction_set::avx512) {
+    const std::size_t taken = cut_portable(ends);
+    make_keys_portable();
+    return taken;
+  }
+  const std::size_t taken = cut_avx512(ends);
+  space_ == leading_space::counts ? make_keys_avx512<leading_space::counts>()
+                                  : make_keys_avx512<leading_space::is_none>();
+  return taken;
 }
 
 std::size_t word_batch::look_up(std::size_t first, std::int32_t*& out) const noexcept {

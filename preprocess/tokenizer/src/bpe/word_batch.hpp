@@ -44,7 +44,8 @@ class word_batch {
   void start(const char* text, std::size_t size_bytes) noexcept {
     text_ = text;
     text_end_ = text + size_bytes;
-    next_ = 0;
+    size_ = 0;
+    ends_[0] = 0;
     inside_word_ = false;
   }
 
@@ -65,7 +66,6 @@ class word_batch {
     std::size_t short_count = 0;
     std::size_t long_count = 0;
   };
-  bool is_absent(std::size_t i) const noexcept;
   /// Which words from `first` on are absent.
   void find_absent(std::size_t first, absent_words& found) const noexcept;
 
@@ -81,14 +81,19 @@ class word_batch {
   const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
 
  private:
-  std::size_t fill_portable(std::span<const std::size_t> ends) noexcept;
+  // fill: where words end, seams among them, then their keys.
+  std::size_t cut_portable(std::span<const std::size_t> ends) noexcept;
+  std::size_t cut_avx512(std::span<const std::size_t> ends) noexcept;
+  bool cut_one(std::size_t end) noexcept;
+  bool cut_long(std::size_t end) noexcept;
+  bool add_fragment(std::size_t cut, std::size_t end) noexcept;
+  void add(std::size_t end, bool is_fragment) noexcept;
+  void make_keys_portable() noexcept;
   template <leading_space Space>
-  std::size_t fill_avx512(std::span<const std::size_t> ends) noexcept;
+  void make_keys_avx512() noexcept;
+  void make_key(std::size_t i) noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
   std::size_t look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept;
-  bool fill_one(std::size_t end) noexcept;
-  bool fill_long(std::size_t end) noexcept;
-  void push(std::size_t end, bool is_fragment) noexcept;
   bool is_short(std::size_t i) const noexcept;
   bool skips_space(std::size_t begin, std::size_t end) const noexcept {
     return end - begin > 1 && text_[begin] == ' ';
@@ -106,7 +111,6 @@ class word_batch {
   const seam_finder* seams_;
   const char* text_ = nullptr;
   const char* text_end_ = nullptr;
-  std::size_t next_ = 0;  // where the next word begins
   instruction_set set_;
   leading_space space_;
   bool inside_word_ = false;  // behind a fragment that is not the last of its word

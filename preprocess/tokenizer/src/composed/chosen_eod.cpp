@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
@@ -29,6 +30,7 @@ class tokenizer_with_eod final : public tokenizer {
   std::string fingerprint() const override {
     return formats::sha256_hex(inner_->fingerprint() + "\neod " + std::to_string(eod_) + "\n");
   }
+  std::vector<std::string> notes() const override { return inner_->notes(); }
 
  private:
   std::unique_ptr<tokenizer> inner_;
@@ -56,6 +58,10 @@ std::int32_t id_of(const tokenizer& vocabulary, std::string_view content) {
 
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content) {
   const std::int32_t eod = id_of(*inner, content);
+  return with_eod(std::move(inner), eod);
+}
+
+std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod) {
   return std::make_unique<tokenizer_with_eod>(std::move(inner), eod);
 }
 

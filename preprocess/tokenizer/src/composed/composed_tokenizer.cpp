@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "composed/unencodable_text.hpp"
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -17,7 +18,7 @@ class composed_encoder final : public encoder {
   std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
     ids.append(parts_->ids_before);
     auto fault = split(parts_->raw_tokens, text, true, ids,
-                       [&](section part, id_buffer& out) { return encode_raw(part, out); });
+                       [&](section part, id_buffer& out) { return encode_section(part, out); });
     if (!fault) ids.append(parts_->ids_behind);
     return fault;
   }
@@ -25,6 +26,15 @@ class composed_encoder final : public encoder {
   std::int64_t special_tokens_found() const noexcept override { return special_tokens_; }
 
  private:
+  // What has no way to return a fault throws it.
+  std::optional<encode_fault> encode_section(section raw, id_buffer& ids) {
+    try {
+      return encode_raw(raw, ids);
+    } catch (const unencodable_text& e) {
+      return encode_fault{0, e.what()};
+    }
+  }
+
   // A fault's offset stays relative to the raw section where the normalizer changed it, since the
   // place in the text itself is not known then.
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {

@@ -30,6 +30,7 @@ struct tokenizer_parts {
   std::int64_t vocab_size = 0;
   std::optional<std::int32_t> eod;
   std::string fingerprint;
+  std::vector<std::string> notes = {};  ///< as tokenizer::notes
 };
 
 /// The tokenizer that every vocabulary file comes to:
@@ -47,6 +48,7 @@ class composed_tokenizer final : public tokenizer {
     return parts_.decoder->decode(ids);
   }
   std::string fingerprint() const override { return parts_.fingerprint; }
+  std::vector<std::string> notes() const override { return parts_.notes; }
 
  private:
   const tokenizer_parts parts_;

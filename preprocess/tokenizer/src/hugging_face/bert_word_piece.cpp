@@ -22,7 +22,13 @@ namespace {
 
 constexpr std::array<std::string_view, 5> special_tokens = {"[UNK]", "[SEP]", "[PAD]", "[CLS]",
                                                             "[MASK]"};
-constexpr int extra_ids = 100;
+
+// <extra_id_0> to <extra_id_99>.
+std::vector<std::string> extra_ids() {
+  std::vector<std::string> tokens;
+  for (int i = 0; i < 100; ++i) tokens.push_back("<extra_id_" + std::to_string(i) + ">");
+  return tokens;
+}
 
 // Lines of a text, ended by LF, CRLF or CR; the last one may lack its end.
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -88,11 +94,8 @@ std::string described(const std::vector<std::string_view>& lines, const token_in
                       bool lower_case) {
   std::string json = R"({"version":"1.0","added_tokens":[)";
   for (const std::string_view token : special_tokens) {
-    json += added(token, index.find(token)) + ",";
-  }
-  for (int i = 0; i < extra_ids; ++i) {
-    if (i != 0) json += ',';
-    json += added(std::string("<extra_id_").append(std::to_string(i)).append(">"), i);
+    if (token != special_tokens.front()) json += ',';
+    json += added(token, index.find(token));
   }
   const auto pair = [&](std::string_view token) {
     std::string json_pair("[\"");
@@ -126,11 +129,14 @@ std::unique_ptr<tokenizer> make_bert_word_piece_tokenizer(const std::filesystem:
     const token_index index = index_of(text, lines);
     const std::string json = described(lines, index, lower_case);
     tokenizer_file file(json);
+    file.add_special_tokens(extra_ids());
+    file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
     parts.eod = index.find("[SEP]");
     parts.fingerprint = formats::sha256_hex(
         std::string("type ") + (lower_case ? "BertWordPieceLowerCase" : "BertWordPieceCase") +
-        "\n" + identity_of(options) + "vocab_file " + formats::sha256_hex(text) + "\n");
+        "\n" + identity_of(options) + "extra_ids 100\nvocab_file " + formats::sha256_hex(text) +
+        "\n");
     return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
   });
 }

@@ -27,7 +27,12 @@ std::optional<pattern> pattern_of(const byte_level_plan& plan) {
     if (plan.byte_level_regex) return pattern::r50k;
     return std::nullopt;
   }
-  if (plan.byte_level_regex || plan.add_prefix_space) return std::nullopt;
+  if (plan.add_prefix_space) return std::nullopt;
+  if (plan.byte_level_regex) {
+    const bool digits = plan.steps.size() == 1 &&
+                        plan.steps[0].what == byte_level_plan::step::kind::individual_digits;
+    return digits ? std::optional(pattern::digits_r50k) : std::nullopt;
+  }
   std::vector<std::string_view> regexes;
   for (const byte_level_plan::step& step : plan.steps) {
     if (step.what != byte_level_plan::step::kind::regex) return std::nullopt;

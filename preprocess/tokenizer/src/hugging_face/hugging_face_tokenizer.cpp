@@ -48,6 +48,7 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
     } catch (const format_error& e) {
       throw e.in(config_path);
     }
+    file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
     parts.eod = eod;
     parts.fingerprint = formats::sha256_hex(identity);
@@ -59,6 +60,7 @@ std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
                                         const hugging_face_options& options) {
   return with_text_of(path, [&](std::string_view text) {
     tokenizer_file file(text);
+    file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
     parts.fingerprint = formats::sha256_hex(type + identity_of(options) + name_of("file", text));
     return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
@@ -15,6 +17,9 @@ struct hugging_face_options {
   /// then go through their strings once more, so that one that takes white space along is unknown
   /// next to such. Here it keeps its id.
   bool include_special_tokens = true;
+  /// Special tokens besides those of the files, as Megatron hands them to `transformers`: found in
+  /// texts as they come. One that the vocabulary has keeps its id; others get the next ids.
+  std::vector<std::string> special_tokens = {};
   /// As the reference: allow.
   special_tokens_in_text in_text = special_tokens_in_text::as_reference;
 };
@@ -30,7 +35,8 @@ struct hugging_face_options {
 ///
 /// @throws io_error      a file cannot be read.
 /// @throws format_error  a file is not what it should be, or asks for what is not honoured here.
-/// @throws config_error  files contradict each other.
+/// @throws config_error  files contradict each other, or a special token is empty or can have no
+///                       id.
 std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::path& file_or_folder,
                                                        const hugging_face_options& options);
 

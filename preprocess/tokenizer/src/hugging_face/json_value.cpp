@@ -5,7 +5,7 @@
 
 #include <millrace/error.hpp>
 
-#include "hugging_face/json_place.hpp"
+#include "json/json_place.hpp"
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -60,6 +60,8 @@ void read_vocab(const json_value& vocab, model_file& file) {
   }
   file.index = token_index(file.tokens.size());
   for (std::size_t i = 0; i < file.tokens.size(); ++i) {
+    constexpr std::size_t ahead = 16;
+    if (i + ahead < file.tokens.size()) file.index.prefetch(file.tokens[i + ahead].text);
     const listed_token& token = file.tokens[i];
     if (!file.index.add(token.text, token.id)) {
       json_value(vocab, vocab.element(), i)
@@ -123,37 +125,78 @@ std::pair<std::string_view, std::string_view> parts_of(const json_value& merge, 
   return {parts[0], parts[1]};
 }
 
-void read_merges(const json_value& merges, model_file& file) {
-  const simdjson::dom::array list = merges.array("merges");
-  const bool spelled = list.size() != 0 && (*list.begin()).is_string();
-  file.merges.reserve(list.size());
-  merge_results results(file);
-  std::size_t number = 0;
-  for (const simdjson::dom::element element : list) {
-    const json_value merge(merges, element, number++);
-    if (spelled && merge.string("a merge").starts_with("#version")) continue;
-    const auto [left, right] = parts_of(merge, spelled);
-    const auto id_of = [&, &merge = merge](std::string_view token, const char* role) {
-      const std::int32_t id = file.index.find(token);
-      if (id == token_index::none) {
-        merge.fail(std::string(role) + " " + in_quotes(token) + " is not in the vocabulary");
-      }
-      return id;
-    };
-    const merge_rule rule{id_of(left, "left part"), id_of(right, "right part"), 0};
-    if (right.size() <= file.prefix.size() && !file.prefix.empty()) {
-      merge.fail("right part " + in_quotes(right) + " is not longer than the prefix " +
-                 in_quotes(file.prefix));
+// The list of merges, some at a time: the tokens of all of them are asked for before the first is
+// looked up, so that their cache misses overlap.
+class merge_reader {
+ public:
+  merge_reader(const json_value& merges, model_file& file)
+      : merges_(&merges), file_(&file), results_(file) {}
+
+  void read() {
+    const simdjson::dom::array list = merges_->array("merges");
+    const bool spelled = list.size() != 0 && (*list.begin()).is_string();
+    file_->merges.reserve(list.size());
+    std::size_t number = 0;
+    for (const simdjson::dom::element element : list) {
+      const json_value merge(*merges_, element, number++);
+      if (spelled && merge.string("a merge").starts_with("#version")) continue;
+      const auto [left, right] = parts_of(merge, spelled);
+      file_->index.prefetch(left);
+      file_->index.prefetch(right);
+      waiting_[count_++] = {element, number - 1, left, right};
+      if (count_ == waiting_.size()) look_up();
     }
-    const std::string_view added = right.substr(file.prefix.size());
-    const std::int32_t result = results.find(left, added);
-    if (result == token_index::none) {
-      merge.fail("merged token " + in_quotes(std::string(left).append(added)) +
-                 " is not in the vocabulary");
-    }
-    file.merges.push_back({rule.left, rule.right, result});
+    look_up();
   }
-}
+
+ private:
+  struct listed_merge {
+    simdjson::dom::element element;
+    std::size_t number;
+    std::string_view left;
+    std::string_view right;
+  };
+
+  void look_up() {
+    for (const listed_merge& merge : std::span(waiting_).first(count_)) look_up(merge);
+    count_ = 0;
+  }
+
+  void look_up(const listed_merge& merge) {
+    const merge_rule rule{id_of(merge, merge.left, "left part"),
+                          id_of(merge, merge.right, "right part"), 0};
+    const std::string_view prefix = file_->prefix;
+    if (merge.right.size() <= prefix.size() && !prefix.empty()) {
+      fail(merge, "right part " + in_quotes(merge.right) + " is not longer than the prefix " +
+                      in_quotes(prefix));
+    }
+    const std::string_view added = merge.right.substr(prefix.size());
+    const std::int32_t result = results_.find(merge.left, added);
+    if (result == token_index::none) {
+      fail(merge, "merged token " + in_quotes(std::string(merge.left).append(added)) +
+                      " is not in the vocabulary");
+    }
+    file_->merges.push_back({rule.left, rule.right, result});
+  }
+
+  std::int32_t id_of(const listed_merge& merge, std::string_view token, const char* role) const {
+    const std::int32_t id = file_->index.find(token);
+    if (id == token_index::none) {
+      fail(merge, std::string(role) + " " + in_quotes(token) + " is not in the vocabulary");
+    }
+    return id;
+  }
+
+  [[noreturn]] void fail(const listed_merge& merge, const std::string& what) const {
+    json_value(*merges_, merge.element, merge.number).fail(what);
+  }
+
+  const json_value* merges_;
+  model_file* file_;
+  merge_results results_;
+  std::array<listed_merge, 64> waiting_;
+  std::size_t count_ = 0;
+};
 
 void read_bpe(const json_value& model, model_file& file) {
   if (const auto dropout = model.find("dropout")) {
@@ -168,7 +211,7 @@ void read_bpe(const json_value& model, model_file& file) {
   file.byte_fallback = model.flag("byte_fallback", false);
   file.whole_words_first = model.flag("ignore_merges", false);
   read_vocab(model.at("vocab"), file);
-  read_merges(model.at("merges"), file);
+  merge_reader(model.at("merges"), file).read();
 }
 
 void read_word_piece(const json_value& model, model_file& file) {

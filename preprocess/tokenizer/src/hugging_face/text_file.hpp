@@ -38,9 +38,14 @@ auto with_text_of(const std::filesystem::path& path, Read read) {
 
 /// What of a tokenizer's identity is not in its files, for fingerprints.
 inline std::string identity_of(const hugging_face_options& options) {
-  return std::string("include_special_tokens ") + (options.include_special_tokens ? "yes" : "no") +
-         "\nin_text " + std::to_string(static_cast<int>(options.in_text)) + "\nunicode " +
-         unicode_version + "\n";
+  std::string identity = std::string("include_special_tokens ") +
+                         (options.include_special_tokens ? "yes" : "no") + "\nin_text " +
+                         std::to_string(static_cast<int>(options.in_text)) + "\nunicode " +
+                         unicode_version + "\n";
+  for (const std::string& token : options.special_tokens) {
+    identity += "special " + std::to_string(token.size()) + " " + token + "\n";
+  }
+  return identity;
 }
 
 }  // namespace millrace::tokenizer::detail

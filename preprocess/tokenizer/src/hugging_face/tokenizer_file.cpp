@@ -20,9 +20,12 @@
 #include "normalize/json_component.hpp"
 #include "normalize/read_normalizer.hpp"
 #include "pre_tokenize/read_pre_tokenizer.hpp"
+#include "regex/pcre2_pattern.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
+
+constexpr std::size_t longest_noted_regex = 200;
 
 // The place of `path`, e.g. "normalizer.normalizers[2].type", or of as much of it as there is.
 std::size_t place_of(const json_value& value, std::string_view path) {
@@ -100,6 +103,19 @@ bool may_move_the_start(const simdjson::dom::object& component) {
   return type == "StripAccents" || type == "BertNormalizer" || type == "Nmt";
 }
 
+// Of each regular expression in `component` that PCRE2 matches.
+void note_regexes(simdjson::dom::element component, std::vector<std::string>& notes) {
+  any_component(component, [&](const simdjson::dom::object& each) {
+    std::string_view regex;
+    if (each["pattern"]["Regex"].get(regex) == simdjson::SUCCESS) {
+      notes.push_back("the regular expression " + in_quotes(regex, longest_noted_regex) +
+                      " is matched by PCRE2 " + pcre2_version() +
+                      ", slower than the well-known ones, which have code of their own here");
+    }
+    return false;
+  });
+}
+
 model_file model_in(const json_value& root) {
   const json_value model = root.at("model");
   return read_model(model);
@@ -149,7 +165,8 @@ std::unique_ptr<const word_model> tokenizer_file::make_word_model() const {
   return make_character_bpe(std::move(tokens), m.merges, std::move(options));
 }
 
-std::unique_ptr<const section_engine> tokenizer_file::make_engine() const {
+std::unique_ptr<const section_engine> tokenizer_file::make_engine(
+    std::vector<std::string>& notes) const {
   const auto words = root_.find("pre_tokenizer");
   if (!words) return make_piecewise_engine(nullptr, make_word_model());
   const auto normalizer = root_.find("normalizer");
@@ -171,7 +188,9 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine() const {
         }
       }
     }
-    return make_piecewise_engine(read_pre_tokenizer(words->element()), make_word_model());
+    auto pieces = read_pre_tokenizer(words->element());
+    note_regexes(words->element(), notes);
+    return make_piecewise_engine(std::move(pieces), make_word_model());
   });
 }
 
@@ -212,6 +231,16 @@ void tokenizer_file::check_template() const {
   }
 }
 
+void tokenizer_file::add_special_tokens(const std::vector<std::string>& contents) {
+  std::vector<added_token> tokens;
+  for (const std::string& content : contents) {
+    if (content.empty()) throw config_error("--tokenizer-special-tokens: a token is empty");
+    tokens.emplace_back().content = content;
+  }
+  const std::string problem = added_.add(tokens);
+  if (!problem.empty()) throw config_error("--tokenizer-special-tokens: " + problem);
+}
+
 tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) {
   tokenizer_parts parts;
   auto finders = make_finders(added_.tokens(), normal_.get(),
@@ -219,9 +248,12 @@ tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) 
   parts.raw_tokens = std::move(finders.raw);
   parts.normalized_tokens = std::move(finders.normalized);
   parts.special_tokens_are_faults = options.in_text == special_tokens_in_text::error;
+  if (const auto normalizer = root_.find("normalizer")) {
+    note_regexes(normalizer->element(), parts.notes);
+  }
   parts.decoder = make_detokenizer();
   if (parts.normalized_tokens.empty()) parts.engine = make_bert_engine();
-  if (!parts.engine) parts.engine = make_engine();
+  if (!parts.engine) parts.engine = make_engine(parts.notes);
   if (options.include_special_tokens) {
     check_template();
     parts.ids_before = around_.before;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "composed/composed_tokenizer.hpp"
 #include "composed/normalizer.hpp"
@@ -29,6 +31,10 @@ class tokenizer_file {
   added_vocabulary& added() noexcept { return added_; }  ///< those of the file at first
   text_template& around() noexcept { return around_; }   ///< as the post-processor has it
 
+  /// Adds tokens of an option, as special ones without flags.
+  /// @throws config_error  one of them is empty or can have no id
+  void add_special_tokens(const std::vector<std::string>& contents);
+
   /// What a composed_tokenizer is made of, but for the eod and the fingerprint. Once.
   /// @throws format_error, config_error  what cannot be honoured shows only now.
   tokenizer_parts make_parts(const hugging_face_options& options);
@@ -38,7 +44,8 @@ class tokenizer_file {
   template <class Read>
   auto with_place(Read read) const;
 
-  std::unique_ptr<const section_engine> make_engine() const;
+  std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes) const;
+  std::unique_ptr<const section_engine> make_byte_engine() const;
   std::unique_ptr<const section_engine> make_bert_engine();
   std::unique_ptr<const word_model> make_word_model() const;
   std::unique_ptr<const detokenizer> make_detokenizer() const;

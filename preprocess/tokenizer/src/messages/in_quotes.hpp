@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace millrace::tokenizer::detail {
 
 /// `text` for a message: in quotes, printable ASCII as it is, other bytes as \xNN, cut after 40
-/// bytes.
-inline std::string in_quotes(std::string_view text) {
+/// `limit` bytes.
+inline std::string in_quotes(std::string_view text, std::size_t limit = 40) {
   constexpr std::string_view digits = "0123456789abcdef";
-  constexpr std::size_t limit = 40;
   std::string out = "'";
   for (const char c : text.substr(0, limit)) {
     const auto byte = static_cast<unsigned char>(c);

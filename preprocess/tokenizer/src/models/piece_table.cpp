@@ -20,7 +20,7 @@ constexpr std::array<std::uint64_t, 9> first_of_eight = [] {
 }  // namespace
 
 piece_table::piece_table(std::size_t count)
-    : slots_(std::bit_ceil(2 * count + 2)),
+    : slots_(std::bit_ceil(count + count / 2 + 2)),
       shift_(64 - std::countr_zero(slots_.size())),
       short_lengths_(2 * 256),
       lengths_(std::size_t{1} << first_bits) {}

@@ -56,7 +56,7 @@ class piece_table {
   static std::size_t place_of_first(const char* text, bool continues) noexcept;
   std::size_t home(const slot& key) const noexcept;
 
-  huge_array<slot> slots_;  // a power of two, at most half full
+  huge_array<slot> slots_;  // a power of two, at most two thirds full
   int shift_;
   // Bit n: there are pieces of n bytes. Of pieces shorter than first_bytes, by their first byte; of
   // others, by a hash of their first ones, which several may share.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "composed/normalizer.hpp"
+#include "sentencepiece/charsmap.hpp"
 #include "unicode/normalization.hpp"
 
 /// The normalizers of Hugging Face's tokenizer.json, by the names they have there.
@@ -46,6 +47,9 @@ normalizer_pointer make_prepend(std::string prefix);
 /// Replace, its pattern a String: all that do not overlap, from the left
 /// @pre pattern is not empty
 normalizer_pointer make_replace(std::string pattern, std::string content);
+
+/// Precompiled: SentencePiece's rules for characters, applied to grapheme clusters
+normalizer_pointer make_precompiled(charsmap rules);
 
 /// Sequence: one after the other
 normalizer_pointer make_normalizer_sequence(std::vector<normalizer_pointer> steps);

@@ -5,11 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/error.hpp>
+
 #include "messages/in_quotes.hpp"
 #include "normalize/json_component.hpp"
 #include "normalize/normalizers.hpp"
 #include "regex/pattern_tree.hpp"
-#include "regex/regex_splitter.hpp"
+#include "regex/regex_components.hpp"
+#include "tiktoken/base64.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -50,6 +53,18 @@ normalizer_pointer read_prepend(const json_component& json) {
   return make_prepend(std::string(prefix));
 }
 
+normalizer_pointer read_precompiled(const json_component& json) {
+  constexpr const char* map = "precompiled_charsmap";
+  json.expect_only({map});
+  std::string blob;
+  if (!decode_base64(json.text(map), blob)) json.fail_at(map, "is not base64");
+  try {
+    return make_precompiled(charsmap(blob, 0));
+  } catch (const format_error& e) {
+    json.fail_at(map, e.what());  // the offset in it is that in the decoded bytes
+  }
+}
+
 normalizer_pointer read_sequence(const json_component& json) {
   json.expect_only({"normalizers"});
   std::vector<normalizer_pointer> steps;
@@ -84,11 +99,7 @@ normalizer_pointer read(const json_component& json) {
     json.expect_only({});
     return plain;
   }
-  if (type == "Precompiled") {
-    json.fail_at("type",
-                 "the normalizer 'Precompiled' is not supported: its maps are applied to "
-                 "graphemes there; take the SentencePiece model instead");
-  }
+  if (type == "Precompiled") return read_precompiled(json);
   json.fail_at("type", "unknown normalizer " + in_quotes(type));
 }
 

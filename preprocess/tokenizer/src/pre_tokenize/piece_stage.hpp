@@ -8,6 +8,7 @@
 
 #include "pre_tokenize/pre_tokenizer.hpp"
 #include "pre_tokenize/split_behavior.hpp"
+#include "regex/regex_memory.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -15,6 +16,7 @@ namespace millrace::tokenizer::detail {
 struct stage_scratch {
   std::vector<stretch> stretches;
   std::string text;
+  regex_memory matching;
 };
 
 /// One pre-tokenizer of a sequence: what it makes of one piece of those before it. Immutable,

@@ -9,7 +9,7 @@
 #include "normalize/json_component.hpp"
 #include "pre_tokenize/stages.hpp"
 #include "regex/pattern_tree.hpp"
-#include "regex/regex_splitter.hpp"
+#include "regex/regex_components.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

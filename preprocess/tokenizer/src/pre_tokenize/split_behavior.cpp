@@ -64,9 +64,16 @@ void append_pieces(std::string_view text, std::vector<stretch>& stretches, split
   if (behavior == split_behavior::contiguous) join_equal(stretches);
   if (behavior == split_behavior::merged_with_previous) join_previous(stretches);
   if (behavior == split_behavior::merged_with_next) join_next(stretches);
+  if (behavior == split_behavior::removed) {
+    for (const stretch& part : stretches) {
+      if (!part.matches) out.add(text.substr(part.begin, part.end - part.begin));
+    }
+    return;
+  }
+  const std::size_t before = out.text.size();
+  out.text += text;
   for (const stretch& part : stretches) {
-    if (part.matches && behavior == split_behavior::removed) continue;
-    out.add(text.substr(part.begin, part.end - part.begin));
+    if (part.begin != part.end) out.ends.push_back(before + part.end);
   }
 }
 

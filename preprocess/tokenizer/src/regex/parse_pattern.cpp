@@ -103,8 +103,8 @@ class parser {
     if (in_.take("(")) return group(how, depth);
     if (in_.take("[")) return set_node(read_class(in_, how.ignores_case));
     if (in_.take(".")) return dot(how);
-    if (in_.take("^")) return {.what = kind::line_begin, .children = {}};
-    if (in_.take("$")) return {.what = kind::line_end, .children = {}};
+    if (in_.take("^")) return {.what = kind::line_begin, .set = newline(), .children = {}};
+    if (in_.take("$")) return {.what = kind::line_end, .set = newline(), .children = {}};
     if (in_.sees("*") || in_.sees("+") || in_.sees("?")) in_.fail("nothing stands to be repeated");
     if (in_.take("\\")) return escaped(how);
     return literal(in_.next(), how);
@@ -113,9 +113,11 @@ class parser {
   pattern_node escaped(options how) {
     if (in_.take("A")) return {.what = kind::text_begin, .children = {}};
     if (in_.take("z")) return {.what = kind::text_end, .children = {}};
-    if (in_.take("Z")) return {.what = kind::text_end_or_last_newline, .children = {}};
-    if (in_.take("b")) return {.what = kind::word_edge, .children = {}};
-    if (in_.take("B")) return {.what = kind::word_edge, .negated = true, .children = {}};
+    if (in_.take("Z")) {
+      return {.what = kind::text_end_or_last_newline, .set = newline(), .children = {}};
+    }
+    if (in_.take("b")) return word_edge(false);
+    if (in_.take("B")) return word_edge(true);
     escape found = read_escape(in_, false);
     if (!found.is_set) return literal(found.point, how);
     return set_node(std::move(found.set));
@@ -150,15 +152,31 @@ class parser {
     return set_node(std::move(set));
   }
 
+  pattern_node word_edge(bool negated) {
+    const std::size_t words = number_of(code_point_set(reference_set::word));
+    return {.what = kind::word_edge, .set = words, .negated = negated, .children = {}};
+  }
+
+  std::size_t newline() {
+    code_point_set set;
+    set.add('\n', '\n');
+    return number_of(std::move(set));
+  }
+
   pattern_node set_node(code_point_set set) {
     folded_ = 0;
+    return {.what = kind::characters, .set = number_of(std::move(set)), .children = {}};
+  }
+
+  // Its place in sets_.
+  std::size_t number_of(code_point_set set) {
     const auto found = std::ranges::find(sets_, set);
     const auto index = static_cast<std::size_t>(found - sets_.begin());
     if (found == sets_.end()) {
       if (sets_.size() == most_sets) in_.fail("too many different characters and classes");
       sets_.push_back(std::move(set));
     }
-    return {.what = kind::characters, .set = index, .children = {}};
+    return index;
   }
 
   pattern_node group(options how, std::size_t depth) {

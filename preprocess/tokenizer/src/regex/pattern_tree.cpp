@@ -61,25 +61,4 @@ bool may_be_empty(const pattern_node& node) {
   }
 }
 
-void add_first(const pattern_tree& tree, const pattern_node& node, code_point_set& first) {
-  switch (node.what) {
-    case kind::characters:
-      first.add(tree.sets[node.set]);
-      break;
-    case kind::sequence:
-      for (const pattern_node& child : node.children) {
-        add_first(tree, child, first);
-        if (!may_be_empty(child)) break;
-      }
-      break;
-    case kind::alternation:
-    case kind::repeat:
-    case kind::atomic:
-      for (const pattern_node& child : node.children) add_first(tree, child, first);
-      break;
-    default:
-      break;
-  }
-}
-
 }  // namespace millrace::tokenizer::detail

@@ -16,14 +16,10 @@ namespace millrace::tokenizer::detail {
 /// A regular expression that cannot be honoured, or is none.
 class pattern_error : public error {
  public:
+  explicit pattern_error(const std::string& problem) : error(problem) {}  ///< of the whole
+  /// @param offset  in the pattern, in bytes
   pattern_error(std::size_t offset, const std::string& problem)
-      : error(problem + " (at byte " + std::to_string(offset) + " of the regular expression)"),
-        offset_(offset) {}
-
-  std::size_t offset() const noexcept { return offset_; }  ///< in the pattern, in bytes
-
- private:
-  std::size_t offset_;
+      : error(problem + " (at byte " + std::to_string(offset) + " of the regular expression)") {}
 };
 
 /// A node of a regular expression.
@@ -37,12 +33,12 @@ struct pattern_node {
     atomic,       ///< the first match of the child, and no other
     look_ahead,   ///< what follows matches the child, or, if negated, does not
     look_behind,  ///< the same of what lies before; children are of fixed length each
-    line_begin,
+    line_begin,   ///< sets[set] is the newline, here and below
     line_end,
     text_begin,
     text_end,
     text_end_or_last_newline,
-    word_edge,  ///< between a word character and another, or, if negated, not there
+    word_edge,  ///< between a character of sets[set] and another, or, if negated, not there
   };
   enum class appetite : std::uint8_t { greedy, lazy, possessive };
   static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
@@ -70,8 +66,5 @@ fixed_length length_of(const pattern_node& node);
 
 /// Whether `node` may match the empty text.
 bool may_be_empty(const pattern_node& node);
-
-/// Adds the characters that a match of `node` may begin with, unless it is empty.
-void add_first(const pattern_tree& tree, const pattern_node& node, code_point_set& first);
 
 }  // namespace millrace::tokenizer::detail

@@ -2,58 +2,60 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <vector>
 
-#include "regex/program.hpp"
+#include "regex/alphabet.hpp"
+#include "regex/pattern_tree.hpp"
+#include "regex/pcre2_pattern.hpp"
+#include "regex/regex_memory.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// A regular expression (parse_pattern.hpp says which), matched by backtracking as Oniguruma does.
+/// A regular expression, read as Oniguruma does (parse_pattern.hpp) and matched by PCRE2.
 /// Immutable, shared by threads.
-///
-/// What may be tried later lies on a heap stack, so no text is too long, and a run of characters
-/// of a class takes one place on it. An attempt that goes back very often remembers where it has
-/// been: unlike in other engines of this kind, time does not grow exponentially with any text.
 class regex {
  public:
-  /// Memory of a search, to be kept from one to the next.
-  struct scratch {
-    struct choice {
-      std::size_t step;
-      std::size_t place;
-      std::size_t least;  ///< of a run: where it may be cut back to
-      enum class kind : std::uint8_t { fork, run, slot } what;
-    };
-    std::vector<choice> choices;
-    std::vector<std::size_t> slots;
-  };
+  /// @param pattern  valid UTF-8
+  /// @throws pattern_error
+  explicit regex(std::string_view pattern,
+                 pcre2_pattern::engine how = pcre2_pattern::engine::fastest);
 
+ private:
+  friend class regex_search;
+  regex(std::string_view pattern, const pattern_tree& tree, pcre2_pattern::engine how);
+
+  std::string text_;
+  alphabet letters_;
+  pcre2_pattern symbols_;
+};
+
+/// The matches of a regular expression in a text, one after another. For one thread.
+class regex_search {
+ public:
   struct match {
     std::size_t begin;
     std::size_t end;
   };
 
-  /// @param pattern  valid UTF-8
-  /// @throws pattern_error
-  explicit regex(std::string_view pattern);
+  /// @param text  valid UTF-8, outlives this, as does `pattern`
+  /// @param memory  of this search alone while it lasts
+  regex_search(const regex& pattern, std::string_view text, regex_memory& memory);
 
-  /// Whether it may match the empty text; false is sure.
-  bool may_match_empty() const noexcept { return may_match_empty_; }
-
-  /// The first match that begins at `from` or behind it; what lies before is there to look back
-  /// at. The next one to look for behind a match is the business of regex_splitter.cpp.
-  ///
-  /// @param text  valid UTF-8, as are its parts before and behind `from`
-  std::optional<match> find(std::string_view text, std::size_t from, scratch& memory) const;
+  /// The next match: behind the last one, and if it is empty not touching that.
+  /// @throws unencodable_text  the engine gives up
+  std::optional<match> next();
 
  private:
-  class machine;
+  std::size_t bytes_before(std::size_t symbol) noexcept;
 
-  program program_;
-  bool may_match_empty_;
+  const regex& pattern_;
+  std::string_view text_;
+  regex_memory& memory_;
+  std::optional<std::size_t> last_end_;  // in symbols, as what follows
+  std::size_t place_ = 0;
+  std::size_t place_bytes_ = 0;  // of the same place
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -14,6 +14,10 @@ constexpr std::size_t max_candidates = 32;
 
 constexpr std::size_t size_bytes = sizeof(std::uint32_t);
 
+constexpr bool is_utf8_start(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
+
 }  // namespace
 
 charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
@@ -57,6 +61,10 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
     const std::uint32_t unit = units_[i];
     if (label_of(unit) > 0xFF) {
       check(value_of(unit) < replacements_.size(), i);
+      if (!is_utf8_start(replacements_[value_of(unit)])) {
+        throw format_error(offset + size_bytes * (i + 1),
+                           "a charsmap with a replacement that begins inside a character");
+      }
     } else {
       check(children_fit(i), i);
       check(!has_leaf(unit) || label_of(units_[i ^ distance_of(unit)]) > 0xFF, i);
@@ -84,6 +92,20 @@ std::optional<charsmap::rule> charsmap::find(std::string_view text) const noexce
   }
   if (longest == 0) return std::nullopt;
   return rule{longest, replacements_.data() + value};
+}
+
+std::optional<charsmap::rule> charsmap::find_shortest(std::string_view text) const noexcept {
+  if (units_.empty()) return std::nullopt;
+  std::uint32_t place = distance_of(units_[0]);
+  for (std::size_t i = 0; i < text.size() && text[i] != '\0'; ++i) {
+    const std::uint32_t byte = static_cast<unsigned char>(text[i]);
+    place ^= byte;
+    const std::uint32_t unit = units_[place];
+    if (label_of(unit) != byte) break;
+    place ^= distance_of(unit);
+    if (has_leaf(unit)) return rule{i + 1, replacements_.data() + value_of(units_[place])};
+  }
+  return std::nullopt;
 }
 
 bool charsmap::has_prefix(std::string_view prefix) const noexcept {

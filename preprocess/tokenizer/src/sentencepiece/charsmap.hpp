@@ -10,8 +10,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The replacement rules in a SentencePiece model: a double array in the layout of darts-clone, and
-/// behind it the replacements, each ended by a zero byte. Immutable.
+/// The replacement rules in a SentencePiece model, which tokenizer.json files take over: a double
+/// array in the layout of darts-clone, and behind it the replacements, each ended by a zero byte.
+/// Immutable.
 class charsmap {
  public:
   struct rule {
@@ -29,8 +30,11 @@ class charsmap {
 
   bool empty() const noexcept { return units_.empty(); }
 
-  /// The rule with the longest text that `text` begins with, if any.
+  /// The rule with the longest text that `text` begins with, if any: SentencePiece's choice.
   std::optional<rule> find(std::string_view text) const noexcept;
+
+  /// The one with the shortest text, none with a zero byte in it: Hugging Face's choice.
+  std::optional<rule> find_shortest(std::string_view text) const noexcept;
 
   /// A character of a rule, as UTF-8 has it.
   struct character {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sentencepiece/sentencepiece_tokenizer.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,7 @@
 #include <millrace/formats/sha256.hpp>
 #include <millrace/io/file_mapping.hpp>
 
+#include "composed/chosen_eod.hpp"
 #include "composed/composed_tokenizer.hpp"
 #include "sentencepiece/extra_spaces.hpp"
 #include "sentencepiece/model_file.hpp"
@@ -57,6 +60,17 @@ void check(const sentencepiece_options& options) {
   }
 }
 
+// `made` with the end of documents that the options name.
+std::unique_ptr<tokenizer> with_eod_of(std::unique_ptr<tokenizer> made,
+                                       const sentencepiece_model& model, const std::string& name) {
+  if (name.empty()) return made;
+  const auto found = std::ranges::find_if(model.pieces, [&](const auto& piece) {
+    return piece.type == piece_type::control && piece.text == name;
+  });
+  if (found == model.pieces.end()) return with_eod(std::move(made), name);
+  return with_eod(std::move(made), static_cast<std::int32_t>(found - model.pieces.begin()));
+}
+
 }  // namespace
 
 std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::path& path,
@@ -82,7 +96,8 @@ std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::p
         formats::sha256_hex("type SentencePieceTokenizer\nmodel " + formats::sha256_hex(bytes) +
                             "\nignore_extra_whitespaces " +
                             (options.ignore_extra_whitespaces ? "true" : "false") + "\n");
-    return std::make_unique<composed_tokenizer>(std::move(parts));
+    return with_eod_of(std::make_unique<composed_tokenizer>(std::move(parts)), model,
+                       options.eod_token);
   } catch (const format_error& e) {
     throw e.in(path);
   }

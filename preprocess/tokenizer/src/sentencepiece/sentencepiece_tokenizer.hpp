@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
@@ -16,6 +17,9 @@ struct sentencepiece_options {
   special_tokens_in_text special_tokens = special_tokens_in_text::as_reference;
   /// Megatron's `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`, if false.
   bool ignore_extra_whitespaces = true;
+  /// What ends documents, if it is not to be the model's end-of-sentence piece: a control piece by
+  /// its name (it has no text), or the token that has this text.
+  std::string eod_token = {};
   sentencepiece_tuning tuning = {};
 };
 

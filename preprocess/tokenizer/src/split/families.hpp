@@ -12,6 +12,7 @@ namespace millrace::tokenizer::detail::families {
 
 using r50k = r50k_group<false>;
 using starcoder = r50k_group<true>;
+using digits_r50k = r50k_group<true, true>;
 
 using cl100k = cl100k_group<cl100k_rules{.one_space_at_end = true}>;
 using llama3 = cl100k_group<cl100k_rules{}>;

@@ -7,8 +7,9 @@
 namespace millrace::tokenizer::detail {
 
 /// r50k_group::end for a whole window.
-template <class Isa, bool NumbersApart>
-[[gnu::always_inline]] inline cuts cuts_of(r50k_group<NumbersApart>, const window& w) noexcept {
+template <class Isa, bool NumbersApart, bool DigitsStage>
+[[gnu::always_inline]] inline cuts cuts_of(r50k_group<NumbersApart, DigitsStage>,
+                                           const window& w) noexcept {
   const mask other = w.valid & ~(w.letter | w.number | w.space);
   const mask numbers = NumbersApart ? 0 : w.number & (w.number << 1);
   const mask same = (w.letter & (w.letter << 1)) | (other & (other << 1)) | numbers;

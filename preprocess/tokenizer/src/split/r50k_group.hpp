@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "split/walk.hpp"
+#include "unicode/code_point_set.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -15,14 +16,21 @@ namespace millrace::tokenizer::detail {
 ///
 /// @tparam NumbersApart  first every number is cut out, a character each (StarCoder): the pattern
 ///                       then sees the end of a text before it
-template <bool NumbersApart>
+/// @tparam DigitsStage   and numbers are what the pre-tokenizer Digits takes for such, which knows
+///                       some of a later version of Unicode
+template <bool NumbersApart, bool DigitsStage = false>
 struct r50k_group {
   static constexpr bool numbers_apart = NumbersApart;
   static constexpr unsigned used_kinds = word_kinds;
   static constexpr contraction_case contractions = contraction_case::lower;
   static constexpr bool uses_slash = false;
 
-  static unsigned kinds(std::uint32_t point) noexcept { return flags_of(point) & 0xFF; }
+  static unsigned kinds(std::uint32_t point) noexcept {
+    const unsigned kinds = flags_of(point) & 0xFF;
+    if (!DigitsStage || point < 0x80) return kinds;
+    static const code_point_set numbers(reference_set::numeric);
+    return numbers.contains(point) ? unsigned{kind::number} : kinds & ~unsigned{kind::number};
+  }
 
   /// End of the pretoken that begins at `begin`. Walkers all have this form.
   ///

@@ -26,6 +26,7 @@ enum class pattern : std::uint8_t {
   kimi,          ///< Kimi K2: as o200k with Han apart
   deepseek_v3,   ///< DeepSeek V3 and R1: three splits, one within the other
   starcoder,     ///< each number by itself, then r50k on what lies between
+  digits_r50k,   ///< the same for tokenizer.json, whose Digits knows some numbers more
   bert,          ///< units of raw text for BERT: words, punctuation, each with a space before it
   bert_chinese,  ///< and each ideograph by itself
 };

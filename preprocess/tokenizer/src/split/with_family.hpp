@@ -34,6 +34,8 @@ std::unique_ptr<const word_splitter> make_for(pattern wanted) {
       return std::make_unique<Splitter<families::deepseek_v3>>();
     case pattern::starcoder:
       return std::make_unique<Splitter<families::starcoder>>();
+    case pattern::digits_r50k:
+      return std::make_unique<Splitter<families::digits_r50k>>();
     case pattern::bert:
       return std::make_unique<Splitter<families::bert>>();
     case pattern::bert_chinese:

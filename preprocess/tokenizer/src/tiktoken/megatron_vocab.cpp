@@ -8,9 +8,9 @@
 
 #include <millrace/error.hpp>
 
+#include "json/json_place.hpp"
 #include "messages/in_quotes.hpp"
 #include "tiktoken/base64.hpp"
-#include "tiktoken/list_json.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -46,8 +46,7 @@ std::string read_entry(const dom::element& entry, std::size_t place, std::string
 dom::array parse_list(dom::parser& parser, std::string_view json) {
   dom::element document;
   if (const auto error = parser.parse(simdjson::padded_string(json)).get(document)) {
-    throw format_error(list_json_end(json),
-                       std::string("not JSON: ") + simdjson::error_message(error));
+    throw format_error(json_end(json), std::string("not JSON: ") + simdjson::error_message(error));
   }
   dom::array list;
   if (document.get(list) != simdjson::SUCCESS) {
@@ -63,13 +62,14 @@ void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int
   dom::parser parser;
   std::string bytes;
   std::size_t place = 0;
+  tokens.tokens.reserve(json.size());
   for (const dom::element entry : parse_list(parser, json)) {
     const auto id = first_id + static_cast<std::int64_t>(place);
     if (id >= end_id) return;
     std::string fault = read_entry(entry, place, bytes);
     if (fault.empty()) fault = tokens.add(static_cast<std::int32_t>(id), bytes);
     if (!fault.empty()) {
-      throw format_error(list_json_entry(json, place),
+      throw format_error(json_place(json, {&place, 1}),
                          "token " + std::to_string(place) + ": " + fault);
     }
     ++place;

@@ -43,6 +43,7 @@ std::string add_line(std::string_view line, std::string& bytes, ranked_tokens& t
 
 void parse_rank_file(std::string_view text, ranked_tokens& tokens) {
   std::string bytes;
+  tokens.tokens.reserve(text.size());
   std::size_t number = 1;
   for (std::size_t begin = 0; begin < text.size(); ++number) {
     const std::size_t newline = text.find('\n', begin);

@@ -91,8 +91,7 @@ class deriver {
  private:
   std::int32_t token_at(std::string_view bytes, std::size_t i) const noexcept {
     const std::size_t end = i + 2 < pieces_.size() ? pieces_[i + 2].begin : bytes.size();
-    return tokens_->index.find(bytes.substr(pieces_[i].begin, end - pieces_[i].begin))
-        .value_or(none);
+    return tokens_->find(bytes.substr(pieces_[i].begin, end - pieces_[i].begin)).value_or(none);
   }
 
   // Leaves in pieces_ what `bytes` come to, two pieces at least; result_of(i) is what pieces i and

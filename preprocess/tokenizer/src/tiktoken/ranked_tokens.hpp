@@ -2,27 +2,30 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <millrace/error.hpp>
 
 #include "bpe/token_table.hpp"
 #include "messages/in_quotes.hpp"
-#include "tiktoken/rank_index.hpp"
+#include "models/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 
 /// A vocabulary in which the order of the ids is the order in which merging makes the tokens.
-struct ranked_tokens {
+class ranked_tokens {
+ public:
   /// Longest token; real ones have 256 bytes at most.
   static constexpr std::size_t max_token_bytes = 4096;
   /// Highest id: above it are no vocabularies, but memory for the gaps below.
   static constexpr std::int32_t max_id = (1 << 22) - 1;
 
-  token_table tokens;
-  rank_index index{tokens};
+  token_table tokens;  ///< to read, and to reserve; add() is what adds to it
 
   ranked_tokens() = default;
   ranked_tokens(const ranked_tokens&) = delete;
@@ -37,12 +40,19 @@ struct ranked_tokens {
       return "a token of " + std::to_string(bytes.size()) + " bytes, expected at most " +
              std::to_string(max_token_bytes);
     }
-    tokens.add(id, bytes);
-    if (const auto other = index.add(id)) {
+    if (const auto other = find(bytes)) {
       return "token " + in_quotes(bytes) + " is there twice, as " + std::to_string(*other) +
              " and " + std::to_string(id);
     }
+    tokens.add(id, bytes);
+    index_token(id);
     return {};
+  }
+
+  /// The token that has these bytes.
+  std::optional<std::int32_t> find(std::string_view bytes) const noexcept {
+    const std::int32_t id = index_.find(bytes);
+    return id == token_index::none ? std::nullopt : std::optional(id);
   }
 
   /// The token of each byte.
@@ -52,7 +62,7 @@ struct ranked_tokens {
     std::array<std::int32_t, 256> ids{};
     for (std::size_t byte = 0; byte < ids.size(); ++byte) {
       const char c = static_cast<char>(byte);
-      const auto found = index.find({&c, 1});
+      const auto found = find({&c, 1});
       if (!found) {
         throw format_error(
             size_bytes, "the vocabulary has no token for byte " + std::to_string(byte) + " alone");
@@ -61,6 +71,28 @@ struct ranked_tokens {
     }
     return ids;
   }
+
+ private:
+  // The index points to the table's bytes, which move as it grows: then it is made anew.
+  void index_token(std::int32_t id) {
+    if (tokens.count() == 1) first_ = id;
+    const char* const bytes = tokens.bytes(first_).data();
+    if (bytes == bytes_ && tokens.count() <= room_) {
+      index_.add(tokens.bytes(id), id);
+      return;
+    }
+    bytes_ = bytes;
+    room_ = std::bit_ceil(tokens.count() + 256) - 1;  // all that its table has, which doubles
+    index_ = token_index(room_);
+    for (std::int64_t each = 0; each < tokens.end_id(); ++each) {
+      if (tokens.has(each)) index_.add(tokens.bytes(each), static_cast<std::int32_t>(each));
+    }
+  }
+
+  token_index index_;
+  std::int32_t first_ = 0;       // the token that was added first
+  const char* bytes_ = nullptr;  // and where its bytes were when the index was made
+  std::size_t room_ = 0;         // of the index, in tokens
 };
 
 }  // namespace millrace::tokenizer::detail

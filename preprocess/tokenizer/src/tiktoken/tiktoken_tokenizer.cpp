@@ -129,7 +129,7 @@ void read_megatron(std::string_view json, const tokenizer_options& options, voca
 // The id of a token by its text.
 std::optional<std::int32_t> id_of(const vocabulary& v, std::string_view content) {
   const auto special = std::ranges::find(v.specials, content, &special_token::content);
-  return special != v.specials.end() ? std::optional(special->id) : v.ranked.index.find(content);
+  return special != v.specials.end() ? std::optional(special->id) : v.ranked.find(content);
 }
 
 std::optional<std::int32_t> eod_of(const vocabulary& v, const tokenizer_options& options) {

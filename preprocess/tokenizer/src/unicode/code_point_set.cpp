@@ -2,6 +2,7 @@
 #include "unicode/code_point_set.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace millrace::tokenizer::detail {
 
@@ -55,6 +56,20 @@ bool code_point_set::meets(std::uint32_t first, std::uint32_t last) const noexce
     if (contains(point)) return true;
   }
   return false;
+}
+
+std::vector<std::uint32_t> code_point_set::bounds() const {
+  std::vector<std::uint32_t> found;
+  std::uint64_t last = 0;  // whether the code point before the word is a member
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    std::uint64_t changes = words_[i] ^ (words_[i] << 1 | last);
+    last = words_[i] >> 63;
+    for (; changes != 0; changes &= changes - 1) {
+      found.push_back(static_cast<std::uint32_t>(i * 64) +
+                      static_cast<std::uint32_t>(std::countr_zero(changes)));
+    }
+  }
+  return found;
 }
 
 }  // namespace millrace::tokenizer::detail

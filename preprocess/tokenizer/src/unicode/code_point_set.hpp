@@ -37,6 +37,8 @@ class code_point_set {
   }
   /// Whether any member is in first .. last.
   bool meets(std::uint32_t first, std::uint32_t last) const noexcept;
+  /// Where membership changes, ascending; what an inversion_list views.
+  std::vector<std::uint32_t> bounds() const;
   bool operator==(const code_point_set&) const = default;
 
  private:

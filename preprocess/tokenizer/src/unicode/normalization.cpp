@@ -150,28 +150,45 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   return at;
 }
 
-// First bytes not all of whose characters are stable in NFC. Those of Latin (to U+02FF), Cyrillic
-// (to U+047F), ideographs and most Hangul syllables are, and so is what follows a first byte.
+// Whether the three bytes may begin a character that is not stable in NFC. Those of Latin (to
+// U+02FF), Cyrillic (to U+047F), ideographs and most Hangul syllables are all stable, and so is
+// what follows a first byte; where kana, punctuation and full-width forms are, two more bytes tell.
 // In signed bytes, which have comparisons in every vector unit: ASCII is what is not negative.
-// Written as compilers need it to vectorise: no branches, and integers that hold 0 or 1.
-constexpr signed char may_be_unstable_in_nfc(signed char byte) noexcept {
-  constexpr auto first = [](int value) { return static_cast<signed char>(value - 0x100); };
-  constexpr signed char yes = -1;
-  constexpr signed char no = 0;
-  signed char odd = (int{byte < 0} & int{byte >= first(0xCC)}) != 0 ? yes : no;
-  odd = (int{byte == first(0xD0)} | int{byte == first(0xD1)}) != 0 ? no : odd;
-  odd = (int{byte >= first(0xE4)} & int{byte <= first(0xE9)}) != 0 ? no : odd;
-  return (int{byte == first(0xEB)} | int{byte == first(0xEC)}) != 0 ? no : odd;
+// Written as compilers need it to vectorise: no branches, and integers that hold 0 or -1.
+constexpr signed char may_be_unstable_in_nfc(signed char byte, signed char second,
+                                             signed char third) noexcept {
+  constexpr auto of = [](int value) { return static_cast<signed char>(value - 0x100); };
+  constexpr auto when = [](bool holds) { return static_cast<signed char>(-int{holds}); };
+  constexpr auto both = [](signed char a, signed char b) {
+    return static_cast<signed char>(a & b);
+  };
+  constexpr auto any = [](signed char a, signed char b) { return static_cast<signed char>(a | b); };
+  constexpr auto is_in = [=](signed char value, int low, int high) {
+    return both(when(value >= of(low)), when(value <= of(high)));
+  };
+  const signed char odd = both(when(byte < 0), when(byte >= of(0xCC)));
+  // Combining marks of U+302A.. and U+3099..
+  const signed char odd_kana = any(both(when(second == of(0x80)), is_in(third, 0xAA, 0xAF)),
+                                   both(when(second == of(0x82)), is_in(third, 0x99, 0x9A)));
+  const signed char even =
+      any(any(is_in(byte, 0xD0, 0xD1), is_in(byte, 0xE4, 0xE9)), is_in(byte, 0xEB, 0xEC));
+  // U+2002..203F; U+FF00.. and what follows.
+  const signed char even_mark =
+      both(when(byte == of(0xE2)), both(when(second == of(0x80)), when(third >= of(0x82))));
+  const signed char even_wide = both(when(byte == of(0xEF)), when(second >= of(0xBC)));
+  const signed char even_kana = both(when(byte == of(0xE3)), static_cast<signed char>(~odd_kana));
+  return both(odd, static_cast<signed char>(~any(any(even, even_kana), any(even_mark, even_wide))));
 }
 
 std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
   constexpr std::size_t step = 64;
   std::size_t end = at;
-  for (; text.size() - end >= step; end += step) {
+  for (; text.size() - end >= step + 2; end += step) {
     signed char any = 0;
-    for (std::size_t i = 0; i < step; ++i) {
-      const auto byte = static_cast<signed char>(text[end + i]);
-      any = static_cast<signed char>(any | may_be_unstable_in_nfc(byte));
+    for (std::size_t i = end; i < end + step; ++i) {
+      const auto byte = [&](std::size_t k) { return static_cast<signed char>(text[k]); };
+      any =
+          static_cast<signed char>(any | may_be_unstable_in_nfc(byte(i), byte(i + 1), byte(i + 2)));
     }
     if (any != 0) break;
   }

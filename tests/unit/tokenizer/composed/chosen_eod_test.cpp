@@ -39,6 +39,7 @@ TEST(ChosenEod, LeavesEverythingElseAlone) {
   const auto inner = small();
   const auto chosen = with_eod(small(), "ab");
   EXPECT_EQ(chosen->vocab_size(), inner->vocab_size());
+  EXPECT_EQ(chosen->notes(), inner->notes());
   EXPECT_EQ(test::encode(*chosen, "abc"), test::encode(*inner, "abc"));
   EXPECT_EQ(chosen->decode(std::vector<std::int64_t>{256, 'c'}), "abc");
   EXPECT_NE(chosen->fingerprint(), inner->fingerprint());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/tokenizer/make_tokenizer.hpp>
 
 #include "hugging_face/bert_word_piece.hpp"
 #include "support/encode.hpp"
@@ -195,6 +196,28 @@ TEST_F(HuggingFaceTokenizer, RefusesFoldersThatSayTwoThings) {
               ThrowsMessage<config_error>(HasSubstr("no tokenizer.json")));
 }
 
+TEST_F(HuggingFaceTokenizer, AddsTheSpecialTokensOfAnOption) {
+  const std::string json =
+      json_of(word_level, R"("added_tokens":[)" + added("<old>") + "]," + std::string(white_space));
+  const hugging_face_options options = {.special_tokens = {"<x>", "b", "<old>", "<x>", "<y>"}};
+  for (const auto& made : {make(json, options), make_folder(json, "{}", options)}) {
+    EXPECT_EQ(made->vocab_size(), 6);
+    EXPECT_EQ(encode(*made, "a<x>ab<y>a<old>"), (ids_list{1, 4, 1, 2, 5, 1, 3}));
+    EXPECT_NE(made->fingerprint(), make(json)->fingerprint());
+  }
+  EXPECT_EQ(encode(*make(json, {.special_tokens = {"<x>"},
+                                .in_text = special_tokens_in_text::encode_as_text}),
+                   "a <x> a"),
+            (ids_list{1, 0, 1}));
+  EXPECT_THAT([&] { (void)make(json, {.special_tokens = {""}}); },
+              ThrowsMessage<config_error>(HasSubstr("a token is empty")));
+
+  test::write_text(folder_ / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nab\n");
+  const auto lower =
+      make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true, {.special_tokens = {"<X>"}});
+  EXPECT_EQ(encode(*lower, "AB<X><x>"), (ids_list{2, 5, 106, 1, 1, 1, 3}));
+}
+
 TEST_F(HuggingFaceTokenizer, FingerprintsFilesAndOptions) {
   const std::string json = json_of(word_level, white_space);
   const std::string plain = make(json)->fingerprint();
@@ -213,6 +236,8 @@ TEST_F(HuggingFaceTokenizer, OfAVocabularyOfBertIsMegatrons) {
   EXPECT_EQ(cased->eod(), 3);
   const auto lower = make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true);
   EXPECT_EQ(encode(*lower, "AB\xC3\x87"), (ids_list{2, 5, 6, 3}));
+  EXPECT_EQ(encode(*lower, "ab<extra_id_7>"), (ids_list{2, 5, 15, 3}));
+  EXPECT_EQ(lower->vocab_size(), 108);
   EXPECT_NE(lower->fingerprint(), cased->fingerprint());
 
   test::write_text(folder_ / "vocab.txt", "[UNK]\na\na\n");
@@ -222,6 +247,43 @@ TEST_F(HuggingFaceTokenizer, OfAVocabularyOfBertIsMegatrons) {
   test::write_text(folder_ / "vocab.txt", "[UNK]\na\n");
   EXPECT_THAT([&] { (void)make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true); },
               ThrowsMessage<format_error>(HasSubstr("lacks [SEP]")));
+}
+
+// What is slower than it might be is said, and what no engine is needed for is not.
+TEST_F(HuggingFaceTokenizer, NotesTheRegularExpressionsThatPcre2Matches) {
+  const auto split = [](std::string_view regex) {
+    return R"({"pre_tokenizer":{"type":"Split","pattern":{"Regex":")" + std::string(regex) +
+           R"("},"behavior":"Isolated","invert":false},)" + std::string(word_level) + "}";
+  };
+  EXPECT_THAT(make("{" + std::string(white_space) + std::string(word_level) + "}")->notes(),
+              testing::IsEmpty());
+  if (optional_parts() == "without PCRE2") {
+    expect_refused(split("a+"), "this build of millrace has no PCRE2", R"("Regex")");
+    return;
+  }
+  const auto tokenizer = make(split("a+"));
+  EXPECT_EQ(encode(*tokenizer, "abab"), (ids_list{1, 2, 1, 2}));
+  EXPECT_THAT(tokenizer->notes(),
+              testing::ElementsAre(testing::AllOf(HasSubstr("expression 'a+' is matched by PCRE2"),
+                                                  HasSubstr("slower"))));
+  const auto both =
+      make(R"({"normalizer":{"type":"Replace","pattern":{"Regex":"a{2}"},"content":"b"},)" +
+           split("b+").substr(1));
+  EXPECT_THAT(both->notes(), testing::ElementsAre(HasSubstr("'a{2}'"), HasSubstr("'b+'")));
+}
+
+TEST_F(HuggingFaceTokenizer, SaysWhichRegularExpressionGivesUpOnAText) {
+  if (optional_parts() == "without PCRE2") GTEST_SKIP() << "this build is without PCRE2";
+  const auto tokenizer = make(R"({"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(?:a?a)+c"},)"
+                              R"("behavior":"Isolated","invert":false},"added_tokens":[)" +
+                              added("<x>", "special") + "]," + std::string(word_level) + "}");
+  id_buffer ids;
+  const auto fault = tokenizer->make_encoder()->encode("b<x>" + std::string(300, 'a') + "bc", ids);
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->offset_bytes, 4U);  // of the section
+  EXPECT_EQ(fault->what,
+            "the regular expression '(?:a?a)+c' gives up at byte 0 of a piece of 302: there are "
+            "too many ways to match it");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST(ReadNormalizer, ReadsSequencesInSequences) {
   EXPECT_EQ(normal_of(R"({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "_"},
                       {"type": "Sequence", "normalizers": [{"type": "Replace",
                         "pattern": {"String": " "}, "content": "_"}]},
-                      {"type": "Replace", "pattern": {"Regex": "_{2,}"}, "content": "-"},
+                      {"type": "Replace", "pattern": {"String": "__"}, "content": "-"},
                       {"type": "Strip", "strip_left": true, "strip_right": true}]})",
                       "a  b"),
             "_a-b");
@@ -70,8 +70,12 @@ TEST(ReadNormalizer, NamesWhatItRefusesAndWhere) {
               HasSubstr("normalizer.pattern.Regex: a group without an end (at byte 0"));
   EXPECT_THAT(complaint(R"({"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""})"),
               HasSubstr("may match nothing"));
+  EXPECT_THAT(complaint(R"({"type": "Precompiled", "precompiled_charsmap": null})"),
+              HasSubstr("normalizer.precompiled_charsmap: is no string"));
+  EXPECT_THAT(complaint(R"({"type": "Precompiled", "precompiled_charsmap": "AAA"})"),
+              HasSubstr("normalizer.precompiled_charsmap: is not base64"));
   EXPECT_THAT(complaint(R"({"type": "Precompiled", "precompiled_charsmap": ""})"),
-              HasSubstr("'Precompiled' is not supported"));
+              HasSubstr("normalizer.precompiled_charsmap: a charsmap that is cut off"));
   EXPECT_THAT(complaint(R"({"prepend": "x"})"), HasSubstr("without the field 'type'"));
   EXPECT_THAT(complaint("[]"), HasSubstr("normalizer: is no object"));
 }

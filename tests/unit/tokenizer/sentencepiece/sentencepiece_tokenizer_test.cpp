@@ -14,6 +14,8 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 using namespace millrace::test;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 using ids_list = std::vector<std::int32_t>;
 
 class SentencePieceTokenizer : public testing::Test {
@@ -101,6 +103,21 @@ TEST_F(SentencePieceTokenizer, LongTextsAreTheSameTwice) {
             once);
 }
 
+TEST_F(SentencePieceTokenizer, EndsDocumentsWithTheTokenThatIsNamed) {
+  const std::string file = pieces_ + piece("<end>", 0, piece_type::control) +
+                           piece("</s>", 0, piece_type::control) + trainer(2) + plain_normalizer();
+  EXPECT_EQ(load(file)->eod(), 5);
+  EXPECT_EQ(load(file, {.eod_token = "</s>"})->eod(), 5);
+  EXPECT_EQ(load(file, {.eod_token = "<end>"})->eod(), 4);
+  EXPECT_NE(load(file, {.eod_token = "<end>"})->fingerprint(), load(file)->fingerprint());
+  EXPECT_EQ(encode(*load(file, {.eod_token = "</s>"}), "a"), encode(*load(file), "a"));
+  EXPECT_THAT([&] { (void)load(file, {.eod_token = "<pad>"}); },
+              ThrowsMessage<config_error>(HasSubstr("'<pad>' is not the text of any token")));
+  // A piece that texts can have goes by its text.
+  const std::string word = file + piece("end");
+  EXPECT_EQ(load(word, {.eod_token = "end"})->eod(), 6);
+}
+
 TEST_F(SentencePieceTokenizer, FingerprintsTellFilesAndOptionsApart) {
   const auto a = load(pieces_ + trainer(2))->fingerprint();
   EXPECT_EQ(a, load(pieces_ + trainer(2))->fingerprint());
@@ -111,8 +128,6 @@ TEST_F(SentencePieceTokenizer, FingerprintsTellFilesAndOptionsApart) {
 }
 
 TEST_F(SentencePieceTokenizer, WhatCannotBeHonouredIsRefusedByName) {
-  using testing::HasSubstr;
-  using testing::ThrowsMessage;
   EXPECT_THAT([&] { load(pieces_ + trainer(3)); },
               ThrowsMessage<config_error>(HasSubstr("type WORD")));
   EXPECT_THAT([&] { load(pieces_ + trainer(4)); },

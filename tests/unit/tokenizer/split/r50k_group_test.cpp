@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "support/seed.hpp"
+#include "unicode/append_code_point.hpp"
+#include "unicode/code_point_set.hpp"
 #include "unicode/unicode_classes.hpp"
 #include "unicode/utf8.hpp"
 #include "unit/tokenizer/split/pieces.hpp"
@@ -179,6 +181,24 @@ TEST(R50kGroup, CutsNumbersOutFirstForStarCoder) {
       {"\u00BD\u2167'll", {"\u00BD", "\u2167", "'ll"}},
   };
   for (const auto& [text, parts] : cases) EXPECT_EQ(test::pieces(*splitter, text), parts) << text;
+}
+
+// All that the pattern has for \p{N} is a number to Digits too, so that what is none there is of
+// another kind here.
+TEST(R50kGroup, CutsOutAllThatDigitsDoes) {
+  const code_point_set digits(reference_set::numeric);
+  const auto splitter = make_splitter(pattern::digits_r50k);
+  std::size_t more = 0;
+  for (std::uint32_t point = 0; point < code_point_set::limit; ++point) {
+    const bool number = class_of(point) == char_class::number;
+    ASSERT_TRUE(!number || digits.contains(point)) << point;
+    if (!digits.contains(point)) continue;
+    std::string text;
+    append_code_point(text, point);
+    EXPECT_EQ(test::pieces(*splitter, "a  " + text + text), (strings{"a", "  ", text, text}));
+    more += number ? 0 : 1;
+  }
+  EXPECT_GT(more, 0U) << "the two families could be one";
 }
 
 }  // namespace

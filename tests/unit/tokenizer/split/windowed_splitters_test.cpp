@@ -18,10 +18,11 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::array patterns = {
-    pattern::r50k,      pattern::cl100k, pattern::llama3,      pattern::qwen2, pattern::qwen35,
-    pattern::o200k,     pattern::tekken, pattern::megatron_v1, pattern::kimi,  pattern::deepseek_v3,
-    pattern::starcoder, pattern::bert,   pattern::bert_chinese};
+constexpr std::array patterns = {pattern::r50k,        pattern::cl100k,      pattern::llama3,
+                                 pattern::qwen2,       pattern::qwen35,      pattern::o200k,
+                                 pattern::tekken,      pattern::megatron_v1, pattern::kimi,
+                                 pattern::deepseek_v3, pattern::starcoder,   pattern::digits_r50k,
+                                 pattern::bert,        pattern::bert_chinese};
 
 // Some characters of each kind that a pattern tells apart.
 const test::strings characters = {

@@ -30,16 +30,16 @@ TEST(ParseMegatronVocab, NumbersTokensBehindTheSpecialOnes) {
   ranked_tokens tokens;
   parse_megatron_vocab(rank_vocabulary({"ab", "\xff\xfe"}).megatron_json(), 1000, 1258, tokens);
   EXPECT_EQ(tokens.tokens.count(), 258U);
-  EXPECT_EQ(tokens.index.find("a"), 1000 + 'a');
-  EXPECT_EQ(tokens.index.find("ab"), 1256);
-  EXPECT_EQ(tokens.index.find("\xff\xfe"), 1257);
+  EXPECT_EQ(tokens.find("a"), 1000 + 'a');
+  EXPECT_EQ(tokens.find("ab"), 1256);
+  EXPECT_EQ(tokens.find("\xff\xfe"), 1257);
 }
 
 TEST(ParseMegatronVocab, LeavesOutWhatTheVocabularyHasNoRoomFor) {
   ranked_tokens tokens;
   parse_megatron_vocab(rank_vocabulary({"ab", "cd"}).megatron_json(), 10, 267, tokens);
-  EXPECT_EQ(tokens.index.find("ab"), 266);
-  EXPECT_EQ(tokens.index.find("cd"), std::nullopt);
+  EXPECT_EQ(tokens.find("ab"), 266);
+  EXPECT_EQ(tokens.find("cd"), std::nullopt);
 }
 
 TEST(ParseMegatronVocab, ReadsKeysInAnyOrderAndEscapedSlashes) {

@@ -26,7 +26,7 @@ TEST(ParseRankFile, ReadsTokensAndRanks) {
   EXPECT_EQ(tokens.tokens.bytes(1), "\xff");
   EXPECT_EQ(tokens.tokens.bytes(7), "ab");
   EXPECT_FALSE(tokens.tokens.has(2));
-  EXPECT_EQ(tokens.index.find("ab"), 7);
+  EXPECT_EQ(tokens.find("ab"), 7);
 }
 
 TEST(ParseRankFile, TakesTheLineEndsThatPythonTakes) {
@@ -34,8 +34,8 @@ TEST(ParseRankFile, TakesTheLineEndsThatPythonTakes) {
        {"YQ== 0\r\nYg== 1\r\n", "YQ== 0\nYg== 1", "\nYQ== 0\n\r\nYg== 1\n\n"}) {
     ranked_tokens tokens;
     parse_rank_file(text, tokens);
-    EXPECT_EQ(tokens.index.find("a"), 0);
-    EXPECT_EQ(tokens.index.find("b"), 1);
+    EXPECT_EQ(tokens.find("a"), 0);
+    EXPECT_EQ(tokens.find("b"), 1);
   }
 }
 

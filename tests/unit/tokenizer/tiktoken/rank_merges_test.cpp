@@ -22,7 +22,7 @@ std::vector<std::int32_t> naive(const ranked_tokens& tokens, std::string_view wo
     std::size_t best = pieces.size();
     std::int32_t lowest = -1;
     for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
-      const auto id = tokens.index.find(pieces[i] + pieces[i + 1]);
+      const auto id = tokens.find(pieces[i] + pieces[i + 1]);
       if (id && (best == pieces.size() || *id < lowest)) {
         best = i;
         lowest = *id;
@@ -33,7 +33,7 @@ std::vector<std::int32_t> naive(const ranked_tokens& tokens, std::string_view wo
     pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(best) + 1);
   }
   std::vector<std::int32_t> ids;
-  for (const std::string& piece : pieces) ids.push_back(tokens.index.find(piece).value());
+  for (const std::string& piece : pieces) ids.push_back(tokens.find(piece).value());
   return ids;
 }
 
@@ -103,7 +103,7 @@ TEST(MergesOfRanked, GiveWhatMergingByBytesGives) {
     add_bytes(tokens);
     for (std::uint64_t i = random() % 40; i > 0; --i) {
       const std::string token = word(6);
-      if (tokens.index.find(token)) continue;
+      if (tokens.find(token)) continue;
       add(tokens, {token});
     }
     for (int i = 0; i < 20; ++i) {

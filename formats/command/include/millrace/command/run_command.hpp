@@ -52,8 +52,9 @@ inline void tell(std::string_view text) noexcept {
 }
 
 /// What `--version` prints: the version, and the optional parts that this build has.
-inline void print_version(std::string_view program) {
-  answer(fmt::format("{} (millrace) {}\noptional parts: none\n", program, MILLRACE_VERSION));
+inline void print_version(std::string_view program, std::string_view optional_parts = "none") {
+  answer(fmt::format("{} (millrace) {}\noptional parts: {}\n", program, MILLRACE_VERSION,
+                     optional_parts));
 }
 
 namespace detail {

@@ -55,7 +55,9 @@ struct tokenizer_options {
 ///                        model, a SentencePiece file; eod its end-of-sentence piece
 ///   HuggingFaceTokenizer model, a tokenizer.json or the folder of one; eod the folder's eos token
 ///   BertWordPieceLowerCase, BertWordPieceCase
-///                        vocab_file, a vocab.txt; eod `[SEP]`
+///                        vocab_file, a vocab.txt, with <extra_id_0> to <extra_id_99> behind it;
+///                        eod
+///                        `[SEP]`
 ///   TikTokenizer         model: a `.tiktoken` file of ranks, with tiktoken_pattern, or Megatron's
 ///                        `.vocab.json`
 ///
@@ -64,5 +66,9 @@ struct tokenizer_options {
 /// @throws io_error      a file cannot be read.
 /// @throws format_error  a file is not what its option says.
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options);
+
+/// The optional parts of this build, for `--version`: "PCRE2 10.42" or "without PCRE2", which
+/// tokenizers of Hugging Face need whose regular expressions are none of the well-known ones.
+std::string optional_parts();
 
 }  // namespace millrace::tokenizer

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millrace/tokenizer/id_buffer.hpp>
 
@@ -59,6 +60,10 @@ class tokenizer {
   /// Hex SHA-256 over the type, its options, the contents of its files and the version of its
   /// tables: two tokenizers with equal fingerprints give equal ids.
   virtual std::string fingerprint() const = 0;
+
+  /// What is worth knowing before a long run, a line each; mostly nothing. For people: the words
+  /// may change.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 }  // namespace millrace::tokenizer

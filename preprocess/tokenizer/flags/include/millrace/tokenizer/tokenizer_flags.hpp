@@ -35,11 +35,15 @@ inline boost::program_options::options_description tokenizer_flags() {
   add("vocab-size", number(), "for types whose files do not say it");
   add("tokenizer-special-tokens",
       po::value<std::vector<std::string>>()->multitoken()->value_name("TOKEN ..."),
-      "special tokens besides, or instead of, those of the files");
+      "special tokens besides those of the files (TikTokenizer: instead of its own); not with a "
+      "SentencePiece model or BertWordPieceCase, where Megatron has no use for them");
   add("special-tokens-in-text", text("allow|encode-as-text|error"),
       "special tokens that a text spells out: become their ids, are text like any other, make the "
       "record a bad one (default: what Megatron does with the type; text with a .tiktoken file)");
-  add("eod-token", text("TOKEN"), "which token ends a document (default: the one the files name)");
+  add("eod-token", text("TOKEN"),
+      "which token ends a document, by its text or, in a SentencePiece model, its name (default: "
+      "the "
+      "one the files name)");
   add("tiktoken-pattern", text("NAME"),
       "v1 or v2 (default) for a .vocab.json; for a .tiktoken file the name of its vocabulary, e.g. "
       "cl100k");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hugging_face/json_place.hpp"
+#include "json/json_place.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include <millrace/formats/utf8.hpp>
 
@@ -10,7 +11,6 @@ namespace {
 
 constexpr std::string_view white_space = " \t\r\n";
 constexpr std::string_view scalar_characters = "+-.0123456789Eaeflnrstu";  // numbers, true, null
-constexpr int max_depth = 512;
 
 class walker {
  public:
@@ -21,6 +21,9 @@ class walker {
     return at_;
   }
 
+  // The byte that something else was expected at.
+  std::size_t stopped_at() const { return at_; }
+
   // To the beginning of entry number `entry` of the container here, or as far as there is one.
   bool enter(std::size_t entry) {
     skip_space();
@@ -29,7 +32,7 @@ class walker {
     ++at_;
     for (std::size_t i = 0; i < entry; ++i) {
       if (object && !take_key()) return false;
-      if (!take_value(0) || !take(',')) return false;
+      if (!take_value() || !take(',')) return false;
     }
     skip_space();
     inside_object_ = object;
@@ -38,18 +41,25 @@ class walker {
   // From an entry to its value.
   bool to_value() { return !inside_object_ || take_key(); }
 
-  bool take_value(int depth) {
-    skip_space();
-    if (depth > max_depth) return false;
-    if (next_is('"')) return take_string();
-    if (take('{')) return take_entries('}', depth);
-    if (take('[')) return take_entries(']', depth);
-    const std::size_t from = at_;
-    at_ = std::min(json_.find_first_not_of(scalar_characters, at_), json_.size());
-    if (numbers_ != nullptr && is_number(from)) {
-      numbers_->push_back(json_.substr(from, at_ - from));
+  // Takes a value of any kind. Without recursion, so that no depth is too much.
+  bool take_value() {
+    std::string open;  // the brackets around this place
+    for (;;) {
+      skip_space();
+      if (next_is('{') || next_is('[')) {
+        open += json_[at_++];
+        skip_space();
+        if (!next_is(closing(open.back()))) {
+          if (open.back() == '{' && !take_key()) return false;
+          continue;
+        }
+      } else if (!take_scalar()) {
+        return false;
+      }
+      while (!open.empty() && take(closing(open.back()))) open.pop_back();
+      if (open.empty()) return true;
+      if (!take(',') || (open.back() == '{' && !take_key())) return false;
     }
-    return at_ > from;
   }
 
   // From here on, numbers go there.
@@ -72,13 +82,16 @@ class walker {
 
   bool take_key() { return take_string() && take(':'); }
 
-  bool take_entries(char end, int depth) {
-    if (take(end)) return true;
-    do {
-      if (end == '}' && !take_key()) return false;
-      if (!take_value(depth + 1)) return false;
-    } while (take(','));
-    return take(end);
+  static char closing(char bracket) { return bracket == '{' ? '}' : ']'; }
+
+  bool take_scalar() {
+    if (next_is('"')) return take_string();
+    const std::size_t from = at_;
+    at_ = std::min(json_.find_first_not_of(scalar_characters, at_), json_.size());
+    if (numbers_ != nullptr && is_number(from)) {
+      numbers_->push_back(json_.substr(from, at_ - from));
+    }
+    return at_ > from;
   }
 
   bool take_string() {
@@ -116,14 +129,13 @@ std::vector<std::string_view> json_numbers(std::string_view json, json_path path
   }
   std::vector<std::string_view> numbers;
   w.note_numbers(numbers);
-  w.take_value(0);
+  w.take_value();
   return numbers;
 }
 
 std::size_t json_end(std::string_view json) {
   walker w(json);
-  w.take_value(0);
-  return w.at();
+  return w.take_value() ? w.at() : w.stopped_at();
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -4,12 +4,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "normalize/normalizers.hpp"
 #include "pre_tokenize/piece_stage.hpp"
 
-/// Where regular expressions are used.
+/// The components of a tokenizer.json that have regular expressions, of any kind.
 namespace millrace::tokenizer::detail {
 
 /// Split, its pattern a Regex

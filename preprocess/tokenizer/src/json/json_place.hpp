@@ -18,7 +18,7 @@ using json_path = std::span<const std::size_t>;
 std::size_t json_place(std::string_view json, json_path path);
 
 /// Byte at which `json` stops being one JSON value: the first that cannot be there, or
-/// `json.size()` where more was expected, or where it nests deeper than any tokenizer file.
+/// `json.size()` where more was expected. Of any depth.
 std::size_t json_end(std::string_view json);
 
 /// The numbers in the value at the end of `path`, as they are written, in their order.

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "normalize/normalizers.hpp"
+#include "unicode/grapheme_class.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// The grapheme clusters of a text, one after the other.
+class cluster_reader {
+ public:
+  explicit cluster_reader(std::string_view text) : text_(text) {}
+
+  std::size_t at() const noexcept { return at_; }
+
+  /// Passes over ASCII, behind each character of which a cluster ends.
+  void skip_to(std::size_t at) noexcept {
+    if (at == at_) return;
+    at_ = at;
+    boundaries_ = {};
+    first_is_known_ = false;
+  }
+
+  /// @pre at() is before the end of the text
+  std::string_view next() noexcept {
+    const std::size_t begin = at_;
+    if (!first_is_known_) boundaries_.begins(class_here());
+    first_is_known_ = false;
+    do {
+      at_ += code_point_at(text_, at_).size_bytes;
+      if (at_ == text_.size()) return text_.substr(begin);
+    } while (!boundaries_.begins(class_here()));
+    first_is_known_ = true;
+    return text_.substr(begin, at_ - begin);
+  }
+
+ private:
+  grapheme_class class_here() const noexcept {
+    return grapheme_class_of(code_point_at(text_, at_).value);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  grapheme_boundaries boundaries_;
+  bool first_is_known_ = false;  // to boundaries_: the character here
+};
+
+// The reference looks a short cluster up whole, and there the rule for its beginning replaces all
+// of it: with a rule for `E` alone, an E with an accent loses the accent. SentencePiece itself
+// would take the longest rule and go on behind that.
+class precompiled_normalizer final : public normalizer {
+ public:
+  explicit precompiled_normalizer(charsmap rules) : rules_(std::move(rules)) {
+    for (unsigned c = 0; c < plain_.size(); ++c) {
+      const char one = static_cast<char>(c);
+      plain_[c] = c < 0x80 && c != '\r' && !rules_.find_shortest({&one, 1});
+    }
+  }
+
+  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+    buffer.clear();
+    cluster_reader clusters(text);
+    std::size_t copied = 0;  // what of the text is in the buffer, in its new form
+    const auto replace = [&](std::size_t begin, std::size_t size, std::string_view by) {
+      buffer.append(text, copied, begin - copied).append(by);
+      copied = begin + size;
+    };
+    bool changed = false;
+    for (;;) {
+      clusters.skip_to(end_of_plain(text, clusters.at()));
+      const std::size_t begin = clusters.at();
+      if (begin == text.size()) break;
+      const std::string_view cluster = clusters.next();
+      if (cluster.size() < limit_bytes) {
+        if (const auto rule = rules_.find_shortest(cluster)) {
+          replace(begin, cluster.size(), rule->replacement);
+          changed = true;
+          continue;
+        }
+      }
+      for (std::size_t at = 0; at < cluster.size();) {
+        const std::size_t size = code_point_at(cluster, at).size_bytes;
+        if (const auto rule = rules_.find_shortest(cluster.substr(at, size))) {
+          replace(begin + at, size, rule->replacement);
+          changed = true;
+        }
+        at += size;
+      }
+    }
+    if (!changed) return text;
+    replace(text.size(), 0, {});
+    return buffer;
+  }
+
+ private:
+  // Clusters of so many bytes are taken character by character.
+  static constexpr std::size_t limit_bytes = 6;
+
+  // The end of the characters from `at` on that stay as they are whatever stands beside them.
+  std::size_t end_of_plain(std::string_view text, std::size_t at) const noexcept {
+    std::size_t end = at;
+    while (end < text.size() && plain_[static_cast<unsigned char>(text[end])]) ++end;
+    // A mark may follow the last one, and with it be looked up.
+    const bool open =
+        end != at && end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80;
+    return open ? end - 1 : end;
+  }
+
+  charsmap rules_;
+  std::array<bool, 256> plain_{};  // ASCII that no rule is for
+};
+
+}  // namespace
+
+normalizer_pointer make_precompiled(charsmap rules) {
+  return std::make_unique<precompiled_normalizer>(std::move(rules));
+}
+
+}  // namespace millrace::tokenizer::detail

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for pcre2_pattern.cpp in a build without the library.
+#include "regex/pattern_tree.hpp"
+#include "regex/pcre2_pattern.hpp"
+
+namespace millrace::tokenizer::detail {
+
+struct pcre2_memory::parts {};
+pcre2_memory::pcre2_memory() noexcept = default;
+pcre2_memory::~pcre2_memory() = default;
+pcre2_memory::pcre2_memory(pcre2_memory&&) noexcept = default;
+pcre2_memory& pcre2_memory::operator=(pcre2_memory&&) noexcept = default;
+
+struct pcre2_pattern::compiled {};
+pcre2_pattern::~pcre2_pattern() = default;
+pcre2_pattern::pcre2_pattern(pcre2_pattern&&) noexcept = default;
+pcre2_pattern& pcre2_pattern::operator=(pcre2_pattern&&) noexcept = default;
+
+pcre2_pattern::pcre2_pattern(const std::string&, engine) {
+  throw pattern_error(
+      "this build of millrace has no PCRE2, which every regular expression needs that is none of "
+      "the well-known pre-tokenizers");
+}
+
+pcre2_pattern::result pcre2_pattern::find(std::string_view, std::size_t, pcre2_memory&) const {
+  return {};
+}
+
+std::string pcre2_version() {
+  return {};
+}
+
+}  // namespace millrace::tokenizer::detail

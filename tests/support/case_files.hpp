@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+/// Reads files of cases for tokenizers: a text or a list of ids a line.
+namespace millrace::test {
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Numbers with anything else between them.
+inline std::vector<std::int32_t> numbers_in(std::string text) {
+  for (char& c : text) {
+    if (c < '0' || c > '9') c = ' ';
+  }
+  std::vector<std::int32_t> ids;
+  std::istringstream in(text);
+  for (std::int32_t id = 0; in >> id;) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace millrace::test

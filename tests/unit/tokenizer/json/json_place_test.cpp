@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json/json_place.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::string_view text = R"( {"a": [1, {"b\"}": "]"}, "c"], "d" : null})";
+
+std::size_t place(std::initializer_list<std::size_t> path) {
+  return json_place(text, std::span(path.begin(), path.size()));
+}
+
+TEST(JsonPlace, IsThatOfTheEntry) {
+  EXPECT_EQ(place({}), 1U);
+  EXPECT_EQ(place({0}), text.find("\"a\""));
+  EXPECT_EQ(place({0, 0}), text.find('1'));
+  EXPECT_EQ(place({0, 1}), text.find("{\"b"));
+  EXPECT_EQ(place({0, 1, 0}), text.find("\"b"));
+  EXPECT_EQ(place({0, 2}), text.find("\"c\""));
+  EXPECT_EQ(place({1}), text.find("\"d\""));
+}
+
+TEST(JsonPlace, IsThatOfTheLastStepThereIs) {
+  EXPECT_EQ(place({2}), text.size() - 1);
+  const std::string_view cut = text.substr(0, text.find(", \"c\""));
+  const std::array<std::size_t, 2> path = {0, 2};
+  EXPECT_EQ(json_place(cut, path), cut.size());
+}
+
+TEST(JsonEnd, IsTheSizeOfWhatIsWhole) {
+  for (const std::string json : {"1", "[]", "{}", " [ ] ",
+                                 R"({"a": [1, {"b": "c\"]"}, null, []], "d": {}})", "[[[]], {}]"}) {
+    EXPECT_EQ(json_end(json), json.size()) << json;
+  }
+}
+
+TEST(JsonEnd, IsTheFirstByteThatCannotBeThere) {
+  EXPECT_EQ(json_end("[1] x"), 4U);
+  EXPECT_EQ(json_end("[1, 2] 3"), 7U);
+  EXPECT_EQ(json_end("[1, ]"), 4U);
+  EXPECT_EQ(json_end("[1}"), 2U);
+  EXPECT_EQ(json_end(R"({"a" 1})"), 5U);
+  EXPECT_EQ(json_end(R"({"a": 1,})"), 8U);
+  EXPECT_EQ(json_end("{1: 2}"), 1U);
+  EXPECT_EQ(json_end("[\"a\nb\"]"), 3U);
+  EXPECT_EQ(json_end("[\"a\xFF\"]"), 3U);
+  EXPECT_EQ(json_end(""), 0U);
+}
+
+// A cut-off copy ends where more was expected.
+TEST(JsonEnd, IsTheSizeOfEveryTruncation) {
+  const std::string json = R"([{"rank": 0, "token_bytes": "AA==", "token_str": "\u0000"}, [-1.5]])";
+  for (std::size_t size = 0; size < json.size(); ++size) {
+    EXPECT_EQ(json_end(json.substr(0, size)), size);
+  }
+}
+
+TEST(JsonEnd, TakesAnyDepth) {
+  const std::string deep(1000000, '[');
+  EXPECT_EQ(json_end(deep), deep.size());
+  EXPECT_EQ(json_end(deep + std::string(1000000, ']')), 2000000U);
+}
+
+TEST(JsonNumbers, AreThoseOfTheValueAsTheyAreWritten) {
+  const std::string_view json = R"({"a": [1.50, {"b": -2e3, "9": "7"}, null, [[3]]], "c": 4})";
+  const std::array<std::size_t, 1> path = {0};
+  EXPECT_EQ(json_numbers(json, path), (std::vector<std::string_view>{"1.50", "-2e3", "3"}));
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
