@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace millrace::tokenizer;
   const auto model = detail::parse_sentencepiece_model({reinterpret_cast<const char*>(data), size});
   const bool bpe = model.type == detail::model_type::bpe;
-  const auto engine = bpe ? detail::make_sentencepiece_bpe_engine(model, {16, 16})
-                          : detail::make_sentencepiece_unigram_engine(model, {16, 16});
+  const auto engine = bpe ? detail::make_sentencepiece_bpe_engine(model, {4096})
+                          : detail::make_sentencepiece_unigram_engine(model, {4096});
   const auto encoder = engine->make_encoder();
   id_buffer ids;
   for (const std::string_view text :

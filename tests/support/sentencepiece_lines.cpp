@@ -8,8 +8,8 @@
 // decode:      the other way round
 // encode-extra as encode, with extra white space kept as Megatron keeps it
 //
-// Each text is encoded three times, with caches that are cold, warm and next to nothing; the
-// program fails where that makes a difference.
+// Each text is encoded several times, with caches that are cold, warm and next to nothing, and on
+// each instruction set that this machine has; the program fails where that makes a difference.
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -41,18 +41,27 @@ std::vector<std::int32_t> ids_of(encoder& engine, const std::string& text) {
 }
 
 int encode(const std::string& model, const detail::sentencepiece_options& options) {
-  auto tiny = options;
-  tiny.caches = {1, 1};
-  const auto large_tokenizer = detail::make_sentencepiece_tokenizer(model, options);
-  const auto tiny_tokenizer = detail::make_sentencepiece_tokenizer(model, tiny);
-  const auto large = large_tokenizer->make_encoder();
-  const auto forgetful = tiny_tokenizer->make_encoder();
+  std::vector<std::unique_ptr<tokenizer>> tokenizers;
+  std::vector<std::unique_ptr<encoder>> encoders;
+  for (const auto set : {detail::instruction_set::portable, detail::instruction_set::avx2,
+                         detail::instruction_set::avx512}) {
+    if (!detail::can_run(set)) continue;
+    for (const std::size_t memory : {std::size_t{0}, std::size_t{1} << 20}) {
+      auto other = options;
+      other.tuning = {memory, set};
+      tokenizers.push_back(detail::make_sentencepiece_tokenizer(model, other));
+      encoders.push_back(tokenizers.back()->make_encoder());
+    }
+  }
   std::string text;
   for (std::uint32_t size = 0; read(size);) {
     text.resize(size);
     if (!std::cin.read(text.data(), static_cast<std::streamsize>(size))) return 1;
-    const auto ids = ids_of(*large, text);
-    if (ids_of(*large, text) != ids || ids_of(*forgetful, text) != ids) {
+    const auto ids = ids_of(*encoders.front(), text);
+    const bool equal = std::ranges::all_of(encoders, [&](const auto& one) {
+      return ids_of(*one, text) == ids && ids_of(*one, text) == ids;
+    });
+    if (!equal) {
       std::cerr << "sentencepiece_lines: the ids depend on the cache: " << text << '\n';
       return 1;
     }

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/engines.hpp"
-#include "sentencepiece/fragment_cache.hpp"
-#include "sentencepiece/packed_ids.hpp"
+#include "sentencepiece/fragment_memory.hpp"
 #include "sentencepiece/piece_merger.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/text_front.hpp"
@@ -19,21 +19,21 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 struct compiled {
-  compiled(const sentencepiece_model& model, const cache_sizes& cache)
-      : compiled(model, text_pieces_of(model), cache) {}
+  compiled(const sentencepiece_model& model, const sentencepiece_tuning& given)
+      : compiled(model, text_pieces_of(model), given) {}
 
   compiled(const sentencepiece_model& model, const std::vector<text_piece>& pieces,
-           const cache_sizes& cache)
-      : front(model),
+           const sentencepiece_tuning& given)
+      : seams(seams_of(pieces)),
+        front(model, seams, given.set),
         merges(pieces),
         symbols(user_symbols_of(pieces)),
-        seams(seams_of(pieces)),
         symbol_ids(ids_of_symbols(pieces)),
         byte_fallback(model.byte_fallback),
         escapes_spaces(model.normalizer.escape_whitespaces),
         unk_id(model.unk_id),
         byte_ids(model.byte_ids),
-        sizes(cache) {}
+        tuning(given) {}
 
   static byte_trie ids_of_symbols(const std::vector<text_piece>& pieces) {
     std::vector<std::pair<std::string_view, std::int32_t>> ids;
@@ -43,164 +43,167 @@ struct compiled {
     return byte_trie(std::move(ids));
   }
 
+  seam_table seams;
   text_front front;
   piece_merges merges;
   symbol_matcher symbols;
-  seam_table seams;
   byte_trie symbol_ids;
   bool byte_fallback;
   bool escapes_spaces;
   std::int32_t unk_id;
   std::array<std::int32_t, 256> byte_ids;
-  cache_sizes sizes;
-};
-
-struct known_ids {
-  std::array<std::int32_t, 7> ids{};
-  std::uint32_t count = 0;
+  sentencepiece_tuning tuning;
 };
 
 class bpe_encoder final : public section_encoder {
  public:
   explicit bpe_encoder(const compiled& model)
-      : model_(&model),
-        merger_(model.merges),
-        short_(model.sizes.short_buckets),
-        long_(model.sizes.long_buckets) {}
+      : model_(&model), merger_(model.merges, model.tuning.set), memory_(model.tuning) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
-    const auto [text, space_before] = model_->front.prepare(part.text, buffer_);
-    if (part.text.size() >= piece_merger::max_symbols || text.size() >= piece_merger::max_symbols) {
-      return encode_fault{0, "a text of " + std::to_string(part.text.size()) +
-                                 " bytes, expected less than 2147483647"};
-    }
-    after_unknown_ = false;
-    if (text.empty()) return std::nullopt;
-    if (model_->merges.has_unused()) {
-      encode_whole(text, space_before, ids);
+    if (part.text.size() >= piece_merger::max_symbols) return too_long(part.text);
+    start_ = ids.size();
+    if (model_->front.takes_fragments(part.text) && !model_->merges.has_unused()) {
+      encode_fragments(part.text, model_->front, memory_.batch(), *this, first_, ids);
       return std::nullopt;
     }
-    std::size_t at = 0;
-    if (space_before) {
-      next_word_ends(model_->seams, text, 0, std::span(&at, 1));
-      first_word_ = ' ';
-      first_word_ += text.substr(0, at);
-      encode_word(first_word_, first_word_.size(), ids);
+    const std::string_view text = model_->front.normalize(part.text, first_);
+    if (text.size() >= piece_merger::max_symbols) return too_long(part.text);
+    if (text.empty()) return std::nullopt;
+    if (model_->merges.has_unused()) {
+      ids.append(merge(text));
+    } else if (!model_->front.cuts_raw_text()) {
+      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
+    } else {
+      encode_by_seams(text, ids);
+      fuse_unknown(ids, start_);
     }
-    for_each_word(
-        model_->seams, text, at, short_, long_,
-        [&](std::string_view word, std::size_t readable, const short_cache::key& key,
-            std::size_t home) { encode_short(word, readable, key, home, ids); },
-        [&](std::string_view word, std::size_t readable, const long_cache::key& key,
-            std::size_t home) { encode_long(word, readable, key, home, ids); },
-        [&](std::string_view word, std::size_t readable) {
-          encode_fragments(word, readable, ids);
-        });
     return std::nullopt;
   }
 
+  // For encode_fragments.
+
+  bool take(id_buffer& ids, std::size_t count) const {
+    const std::size_t before = ids.size();
+    ids.add(count);
+    fuse_unknown(ids, before);
+    return true;
+  }
+
+  void encode_fragment(std::string_view fragment, id_buffer& ids) {
+    const std::size_t before = ids.size();
+    if (!recall(fragment, ids)) {
+      encode_by_seams(model_->front.normalize_part(fragment, buffer_), ids);
+      remember(fragment, ids.ids().subspan(before));
+    }
+    fuse_unknown(ids, before);
+  }
+
+  // Merges side by side, so that none waits for the cache misses of another.
+  bool learn(std::string_view text, std::size_t first) {
+    if (!merger_.merges_together() || !model_->symbols.empty()) return false;
+    const word_batch& batch = memory_.batch();
+    batch.find_absent(first, absent_);
+    const auto shorts = std::span<const std::uint16_t>(absent_.shorts).first(absent_.short_count);
+    const auto longs = std::span<const std::uint16_t>(absent_.longs).first(absent_.long_count);
+    for (const auto& absent : {shorts, longs}) {
+      for (const std::size_t i : absent) memory_.prefetch(i);
+    }
+    started_count_ = 0;
+    for (const auto& absent : {shorts, longs}) {
+      for (const std::size_t i : absent) {
+        if (!memory_.fetch(i)) start(text.substr(batch.begin(i), batch.end(i) - batch.begin(i)));
+        if (started_count_ == started_.size()) merge_started();
+      }
+    }
+    merge_started();
+    return true;
+  }
+
+  void encode_normalized(std::string_view text, id_buffer& ids) {
+    if (model_->front.is_its_own(text)) return encode_fragment(text, ids);
+    const std::size_t before = ids.size();
+    encode_by_seams(text, ids);
+    fuse_unknown(ids, before);
+  }
+
  private:
-  using short_cache = fragment_cache<2, packed_ids>;
-  using long_cache = fragment_cache<4, known_ids>;
-
-  // `readable` bytes may be read where `word` begins.
-  void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
-    if (word.size() <= short_cache::max_bytes) {
-      encode_fragment(word, readable, ids);
-    } else if (word.size() <= long_cache::max_bytes) {
-      const auto key = long_cache::make_key(word.data(), word.size(), readable);
-      encode_long(word, readable, key, long_.home(key), ids);
-    } else {
-      encode_fragments(word, readable, ids);
-    }
+  static encode_fault too_long(std::string_view text) {
+    return {0,
+            "a text of " + std::to_string(text.size()) + " bytes, expected less than 2147483647"};
   }
 
-  void encode_fragments(std::string_view word, std::size_t readable, id_buffer& ids) {
-    for (std::size_t at = 0; at < word.size();) {
-      const std::size_t end = model_->seams.fragment_end(word, at);
-      const std::string_view fragment = word.substr(at, end - at);
-      if (fragment.size() <= short_cache::max_bytes) {
-        encode_fragment(fragment, readable - at, ids);
-      } else {
-        emit(merge(fragment), ids);
+  bool recall(std::string_view fragment, id_buffer& ids) {
+    using answer = fragment_memory::answer;
+    const answer known = memory_.recall(fragment, ids);
+    if (known != answer::special) return known == answer::known;
+    const auto rare = memory_.rare().find(fragment);
+    if (rare.data() == nullptr) return false;
+    ids.append(rare);
+    return true;
+  }
+
+  void remember(std::string_view fragment, std::span<const std::int32_t> ids) {
+    const bool fits =
+        fragment.size() <= fragment_memory::max_bytes && memory_.remember(fragment, ids);
+    if (!fits) memory_.rare().put(fragment, ids);
+  }
+
+  void start(std::string_view fragment) {
+    if (model_->front.normalize_part(fragment, buffer_).data() != fragment.data()) return;
+    if (!merger_.start(fragment, started_[started_count_])) return;
+    fragments_[started_count_++] = fragment;
+  }
+
+  void merge_started() {
+    merger_.merge_together(std::span(started_).first(started_count_));
+    for (std::size_t i = 0; i < started_count_; ++i) {
+      found_.clear();
+      const short_word& word = started_[i];
+      std::size_t at = 0;
+      for (const piece_merger::symbol symbol : std::span(word.symbols, word.count)) {
+        at += add_ids_of(symbol, fragments_[i].substr(at));
       }
+      remember(fragments_[i], found_);
+    }
+    started_count_ = 0;
+  }
+
+  void encode_by_seams(std::string_view text, id_buffer& ids) {
+    if (text.empty()) return;
+    std::size_t end = model_->seams.fragment_end(text, 0);
+    if (end == text.size()) return ids.append(merge(text));
+    for (std::size_t at = 0;;) {
+      encode_part(text.substr(at, end - at), ids);
+      if (end == text.size()) return;
       at = end;
+      end = model_->seams.fragment_end(text, at);
     }
   }
 
-  void encode_long(std::string_view word, std::size_t readable, const long_cache::key& key,
-                   std::size_t home, id_buffer& ids) {
-    if (const auto* known = long_.find(home, key)) {
-      return emit(std::span(known->ids).first(known->count), ids);
+  // What has no seams inside.
+  void encode_part(std::string_view text, id_buffer& ids) {
+    if (text.size() > fragment_memory::max_rare_bytes || !model_->front.is_its_own(text)) {
+      ids.append(merge(text));
+    } else if (!recall(text, ids)) {
+      const auto found = merge(text);
+      remember(text, found);
+      ids.append(found);
     }
-    const bool after_unknown = std::exchange(after_unknown_, false);
-    word_ids_.clear();
-    encode_fragments(word, readable, word_ids_);
-    after_unknown_ = after_unknown;
-    remember(home, key, word_ids_.ids());
-    emit(word_ids_.ids(), ids);
-  }
-
-  void encode_fragment(std::string_view text, std::size_t readable, id_buffer& ids) {
-    const auto key = short_cache::make_key(text.data(), text.size(), readable);
-    encode_short(text, readable, key, short_.home(key), ids);
-  }
-
-  void encode_short(std::string_view text, std::size_t readable, const short_cache::key& key,
-                    std::size_t home, id_buffer& ids) {
-    if (const auto* known = short_.find(home, key)) {
-      if (model_->byte_fallback) {
-        known->unpack(ids.room(packed_ids::max_ids));
-        ids.add(known->count());
-      } else {
-        std::array<std::int32_t, packed_ids::max_ids> found;
-        known->unpack(found.data());
-        emit(std::span(found).first(known->count()), ids);
-      }
-      return;
-    }
-    // Some have more ids than a short place takes.
-    const auto long_key = long_cache::make_key(text.data(), text.size(), readable);
-    const std::size_t long_home = long_.home(long_key);
-    if (const auto* known = long_.find(long_home, long_key)) {
-      return emit(std::span(known->ids).first(known->count), ids);
-    }
-    const auto found = merge(text);
-    packed_ids packed;
-    if (packed.pack(found.size(), [&](std::size_t i) { return found[i]; })) {
-      short_.put(home, key, packed);
-    } else {
-      remember(long_home, long_key, found);
-    }
-    emit(found, ids);
-  }
-
-  void remember(std::size_t home, const long_cache::key& key, std::span<const std::int32_t> ids) {
-    known_ids known;
-    if (ids.size() > known.ids.size()) return;
-    std::ranges::copy(ids, known.ids.begin());
-    known.count = static_cast<std::uint32_t>(ids.size());
-    long_.put(home, key, known);
   }
 
   // Unknown characters that follow each other are one id, over fragments too.
-  void emit(std::span<const std::int32_t> found, id_buffer& ids) {
-    if (!model_->byte_fallback) {
-      if (after_unknown_ && !found.empty() && found.front() == model_->unk_id) {
-        found = found.subspan(1);
-      }
-      if (!found.empty()) after_unknown_ = found.back() == model_->unk_id;
+  void fuse_unknown(id_buffer& ids, std::size_t begin) const {
+    if (model_->byte_fallback) return;
+    const std::span<std::int32_t> all = ids.ids();
+    std::size_t kept = begin;
+    for (std::size_t i = begin; i < all.size(); ++i) {
+      const bool again =
+          all[i] == model_->unk_id && kept > start_ && all[kept - 1] == model_->unk_id;
+      all[kept] = all[i];
+      kept += again ? 0 : 1;
     }
-    ids.append(found);
-  }
-
-  void encode_whole(std::string_view text, bool space_before, id_buffer& ids) {
-    if (space_before) {
-      first_word_ = ' ';
-      first_word_ += text;
-      text = first_word_;
-    }
-    emit(merge(text), ids);
+    ids.truncate(kept);
   }
 
   // The ids of a fragment, valid until the next call.
@@ -209,10 +212,7 @@ class bpe_encoder final : public section_encoder {
       symbols_ = std::vector<piece_merger::symbol>(std::max<std::size_t>(text.size(), 64));
     }
     std::size_t count = symbols_of(text);
-    const bool is_ascii =
-        count == text.size() && model_->symbols.empty() &&
-        std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-    count = merger_.merge(std::span(symbols_).first(count), is_ascii ? text : std::string_view());
+    count = merger_.merge(std::span(symbols_).first(count));
     if (found_.capacity() > kept_symbols) found_ = {};
     found_.clear();
     std::size_t at = 0;
@@ -268,19 +268,23 @@ class bpe_encoder final : public section_encoder {
 
   const compiled* model_;
   piece_merger merger_;
-  short_cache short_;
-  long_cache long_;
+  fragment_memory memory_;
+  std::string first_;
   std::string buffer_;
-  std::string first_word_;
   std::vector<piece_merger::symbol> symbols_;
   std::vector<std::int32_t> found_;
-  id_buffer word_ids_;
-  bool after_unknown_ = false;  // the last id emitted is the unknown one
+  word_batch::absent_words absent_;
+  // Fragments that are merged together.
+  std::array<short_word, short_word::most_at_once> started_;
+  std::array<std::string_view, short_word::most_at_once> fragments_;
+  std::size_t started_count_ = 0;
+  std::size_t start_ = 0;  // of the text's ids
 };
 
 class bpe_engine final : public section_engine {
  public:
-  bpe_engine(const sentencepiece_model& model, const cache_sizes& sizes) : model_(model, sizes) {}
+  bpe_engine(const sentencepiece_model& model, const sentencepiece_tuning& tuning)
+      : model_(model, tuning) {}
 
   std::unique_ptr<section_encoder> make_encoder() const override {
     return std::make_unique<bpe_encoder>(model_);
@@ -293,8 +297,9 @@ class bpe_engine final : public section_engine {
 }  // namespace
 
 std::unique_ptr<const section_engine> make_sentencepiece_bpe_engine(
-    const sentencepiece_model& model, const cache_sizes& sizes) {
-  return std::make_unique<bpe_engine>(model, sizes);
+    const sentencepiece_model& model, const sentencepiece_tuning& tuning) {
+  check_size(model);
+  return std::make_unique<bpe_engine>(model, tuning);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -9,21 +9,6 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// A unit of the array: bits 0-7 and 31 the label, which no byte equals in a unit that holds a
-// value; bit 8 whether a rule ends there; the rest the distance to the children.
-constexpr std::uint32_t label_of(std::uint32_t unit) {
-  return unit & 0x800000FF;
-}
-constexpr bool has_leaf(std::uint32_t unit) {
-  return (unit >> 8 & 1) != 0;
-}
-constexpr std::uint32_t value_of(std::uint32_t unit) {
-  return unit & 0x7FFFFFFF;
-}
-constexpr std::uint32_t distance_of(std::uint32_t unit) {
-  return (unit >> 10) << ((unit & 0x200) >> 6);
-}
-
 // SentencePiece looks at no more rules than so many that begin alike, the shortest of them.
 constexpr std::size_t max_candidates = 32;
 

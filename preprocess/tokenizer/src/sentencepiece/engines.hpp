@@ -6,13 +6,15 @@
 
 #include "composed/section_engine.hpp"
 #include "sentencepiece/model_file.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// How much the encoders of an engine remember, in buckets of two; tests make it tiny.
-struct cache_sizes {
-  std::size_t short_buckets = std::size_t{1} << 17;  ///< 64 bytes each
-  std::size_t long_buckets = std::size_t{1} << 15;   ///< 128 bytes each
+/// What changes speed and memory, never ids.
+struct sentencepiece_tuning {
+  /// Of the fragments that one encoder remembers; its tables take what fits, a few KiB at least.
+  std::size_t memory_bytes = std::size_t{64} << 20;
+  instruction_set set = best_instruction_set();
 };
 
 /// SentencePiece's BPE with its normalization, exactly.
@@ -20,10 +22,10 @@ struct cache_sizes {
 /// @param model  of type bpe; may go afterwards
 /// @throws format_error, config_error  the model cannot be honoured
 std::unique_ptr<const section_engine> make_sentencepiece_bpe_engine(
-    const sentencepiece_model& model, const cache_sizes& sizes = {});
+    const sentencepiece_model& model, const sentencepiece_tuning& tuning = {});
 
 /// The same for models of type unigram.
 std::unique_ptr<const section_engine> make_sentencepiece_unigram_engine(
-    const sentencepiece_model& model, const cache_sizes& sizes = {});
+    const sentencepiece_model& model, const sentencepiece_tuning& tuning = {});
 
 }  // namespace millrace::tokenizer::detail

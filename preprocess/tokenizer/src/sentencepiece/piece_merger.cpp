@@ -15,7 +15,6 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::size_t short_symbols = 32;
 // Links of one huge text are not kept for the ordinary ones that follow it.
 constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
@@ -35,8 +34,7 @@ bool is_character(std::string_view text) {
 }  // namespace
 
 piece_merges::piece_merges(const std::vector<text_piece>& pieces)
-    : pages_(0x2000, -1),  // bytes that are no UTF-8 may look like up to 0x1FFFFF
-      ascii_pairs_(128 * 128, none) {
+    : pages_(0x2000, -1) {  // bytes that are no UTF-8 may look like up to 0x1FFFFF
   ascii_.fill(unknown);
   std::vector<const text_piece*> merging;
   for (const text_piece& piece : pieces) {
@@ -81,8 +79,8 @@ piece_merges::symbol piece_merges::add(std::int32_t id, std::size_t size_bytes) 
 void piece_merges::add_merging(std::vector<const text_piece*> pieces) {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     add(pieces[i]->id, pieces[i]->text.size());
-    const bool tie = i != 0 && order_of(pieces[i]->score) == order_of(pieces[i - 1]->score);
-    ranks_.push_back(tie ? ranks_.back() : static_cast<std::uint32_t>(i));
+    const bool again = i != 0 && order_of(pieces[i]->score) == order_of(pieces[i - 1]->score);
+    ranks_.push_back(again ? ranks_.back() : static_cast<std::uint32_t>(i));
     unused_.push_back(pieces[i]->type == piece_type::unused);
     has_unused_ = has_unused_ || unused_.back();
   }
@@ -123,10 +121,6 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
       const symbol right = symbol_of(text.substr(at));
       if (right == none) continue;
       rules.push_back(key(left, right) << symbol_bits | i);
-      if (at == 1 && text.size() == 2) {
-        ascii_pairs_[static_cast<std::size_t>(text[0]) * 128 + static_cast<std::size_t>(text[1])] =
-            static_cast<symbol>(i);
-      }
     }
   }
   slots_.assign(std::bit_ceil(2 * rules.size() + 2 * bucket_slots), no_slot);
@@ -134,6 +128,7 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   const std::size_t filter_bits = std::bit_ceil(8 * rules.size() + 64);
   filter_.assign(filter_bits / 64, 0);
   filter_shift_ = 64 - static_cast<unsigned>(std::countr_zero(filter_bits));
+  if (ids_.size() < pair_table::max_id && !has_unused_) add_pairs(rules);
   for (const std::uint64_t rule : rules) {
     const std::uint64_t mixed = mix(rule >> symbol_bits);
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
@@ -143,32 +138,94 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
   }
 }
 
-std::size_t piece_merger::merge(std::span<symbol> symbols, std::string_view ascii) {
-  // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
-  if (symbols.size() > short_symbols || merges_->has_unused()) return merge_long(symbols);
-  return merge_short(symbols, ascii);
+void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
+  symbol first_tied = 0;
+  while (first_tied < ranks_.size() && ranks_[first_tied] == first_tied) ++first_tied;
+  if (first_tied < ranks_.size()) --first_tied;  // it ties with the one before it
+  std::array<std::int32_t, 256> byte_ids;
+  byte_ids.fill(-1);
+  for (std::size_t c = 0; c < ascii_.size(); ++c) {
+    byte_ids[c] = static_cast<std::int32_t>(std::min(ascii_[c], unknown_in_pairs()));
+  }
+  pairs_.emplace(rules.size(), byte_ids);
+  is_left_late_.assign(ids_.size(), false);
+  for (const std::uint64_t rule : rules) {
+    const std::uint64_t pair = rule >> symbol_bits;
+    const auto left = static_cast<symbol>(pair >> symbol_bits);
+    const auto right = static_cast<symbol>(pair & none);
+    const auto result = static_cast<symbol>(rule & none);
+    if (result < first_tied) {
+      pairs_->add({static_cast<std::int32_t>(left), static_cast<std::int32_t>(right),
+                   static_cast<std::int32_t>(result)});
+    } else {
+      is_left_late_[left] = true;
+    }
+  }
 }
 
-std::size_t piece_merger::merge_short(std::span<symbol> symbols,
-                                      std::string_view ascii) const noexcept {
+std::size_t piece_merger::merge(std::span<symbol> symbols) {
+  // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
+  if (symbols.size() > short_word::max_bytes || merges_->has_unused()) return merge_long(symbols);
+  if (!merges_together()) return merge_few(symbols);
+  short_word word;
+  start_symbols(symbols, word);
+  merge_together({&word, 1});
+  std::copy_n(word.symbols, word.count, symbols.begin());
+  return word.count;
+}
+
+void piece_merger::start_symbols(std::span<const symbol> symbols, short_word& word) const noexcept {
+  const pair_table& pairs = *merges_->pairs();
+  const auto in_pairs = [&](symbol s) { return std::min(s, merges_->unknown_in_pairs()); };
+  word.there = static_cast<std::uint32_t>((std::uint64_t{1} << symbols.size()) - 1);
+  std::fill_n(word.merges, short_word::max_bytes, pair_table::none);
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    word.symbols[i] = in_pairs(symbols[i]);
+    if (i + 1 == symbols.size()) break;
+    word.merges[i] = pairs.find(pair_table::pair_of(word.symbols[i], in_pairs(symbols[i + 1])));
+  }
+}
+
+bool piece_merger::start(std::string_view text, short_word& word) const noexcept {
+  if (text.size() <= short_word::max_bytes && start_word(*merges_->pairs(), text, word, set_)) {
+    return true;
+  }
+  std::array<symbol, short_word::max_bytes> symbols;
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < text.size(); ++count) {
+    if (count == symbols.size()) return false;
+    const code_point c = code_point_at(text, at);
+    symbols[count] = merges_->of_character(c.value);
+    at += c.size_bytes;
+  }
+  start_symbols(std::span(symbols).first(count), word);
+  return true;
+}
+
+void piece_merger::merge_together(std::span<short_word> words) const noexcept {
+  std::uint32_t longest = 0;
+  for (const short_word& word : words) longest |= word.there;
+  merge_short(*merges_->pairs(), words, static_cast<std::size_t>(std::bit_width(longest)), set_);
+  for (short_word& word : words) {
+    for (symbol& s : std::span(word.symbols, word.count)) {
+      if (s == merges_->unknown_in_pairs()) s = piece_merges::unknown;
+    }
+    const std::span<symbol> symbols(word.symbols, word.count);
+    if (merges_->merge_late(symbols)) word.count = merge_few(symbols);
+  }
+}
+
+std::size_t piece_merger::merge_few(std::span<symbol> symbols) const noexcept {
   // What each symbol becomes with the one behind it, and its rank.
-  std::array<symbol, short_symbols> pairs;
-  std::array<std::uint32_t, short_symbols> ranks;
+  std::array<symbol, short_word::max_bytes> pairs;
+  std::array<std::uint32_t, short_word::max_bytes> ranks;
   std::size_t count = symbols.size();
   if (count < 2) return count;
   const auto look_up = [&](std::size_t i) {
     pairs[i] = merges_->find(symbols[i], symbols[i + 1]);
     ranks[i] = merges_->rank(pairs[i]);
   };
-  if (ascii.empty()) {
-    for (std::size_t i = 0; i + 1 < count; ++i) look_up(i);
-  } else {
-    for (std::size_t i = 0; i + 1 < count; ++i) {
-      pairs[i] = merges_->find_ascii(static_cast<unsigned char>(ascii[i]),
-                                     static_cast<unsigned char>(ascii[i + 1]));
-      ranks[i] = merges_->rank(pairs[i]);
-    }
-  }
+  for (std::size_t i = 0; i + 1 < count; ++i) look_up(i);
   while (count > 1) {
     std::size_t best = 0;
     std::uint32_t lowest = ranks[0];

@@ -4,13 +4,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "bpe/pair_table.hpp"
+#include "bpe/short_merge.hpp"
 #include "sentencepiece/text_front.hpp"
+#include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -61,9 +65,19 @@ class piece_merges {
     const std::uint64_t mixed = mix(key(left, right));
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
-  /// What two ASCII characters become, or `none`.
-  symbol find_ascii(unsigned char left, unsigned char right) const noexcept {
-    return ascii_pairs_[left * 128U + right];
+  /// The same as find() in a form for merge_short, ASCII characters as bytes, with
+  /// unknown_in_pairs() for `unknown`, for what merges before any pieces of the same score do:
+  /// there each piece ranks differently. Null where a model is too large for it, or has unused
+  /// pieces.
+  const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
+  symbol unknown_in_pairs() const noexcept { return static_cast<symbol>(ids_.size()); }
+  /// Whether these may merge further when pairs() have done what they can. In real models only runs
+  /// of spaces do.
+  bool merge_late(std::span<const symbol> symbols) const noexcept {
+    for (const symbol s : symbols) {
+      if (s < is_left_late_.size() && is_left_late_[s]) return true;
+    }
+    return false;
   }
 
   static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
@@ -102,13 +116,15 @@ class piece_merges {
   symbol add(std::int32_t id, std::size_t size_bytes);
   void add_merging(std::vector<const text_piece*> pieces);
   void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
+  void add_pairs(std::span<const std::uint64_t> rules);
   void add_rules(const std::vector<const text_piece*>& merging);
 
   std::array<symbol, 128> ascii_{};
   std::vector<std::int32_t> pages_;  // by code point / 256: place in characters_ / 256, or -1
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
-  std::vector<symbol> ascii_pairs_;
+  std::optional<pair_table> pairs_;
+  std::vector<bool> is_left_late_;    // by symbol: left of a pair that is in slots_ alone
   std::vector<std::uint64_t> slots_;  // a power of two, in buckets
   unsigned shift_ = 0;
   std::vector<std::uint64_t> filter_;  // a bit for each pair that is in slots_, and few others
@@ -128,13 +144,24 @@ class piece_merger {
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
   /// @param merges  outlives this
-  explicit piece_merger(const piece_merges& merges) : merges_(&merges) {}
+  explicit piece_merger(const piece_merges& merges, instruction_set set = best_instruction_set())
+      : merges_(&merges), set_(set) {}
 
   /// Merges as far as it goes. Time grows as n log n with the number of symbols.
-  /// @param ascii  the characters that the symbols are, if each is one of ASCII; else empty
   /// @pre symbols.size() <= max_symbols
   /// @return the number of symbols left, at the front.
-  std::size_t merge(std::span<symbol> symbols, std::string_view ascii);
+  std::size_t merge(std::span<symbol> symbols);
+
+  /// Whether merge_together() is there for texts of this model.
+  bool merges_together() const noexcept { return merges_->pairs() != nullptr; }
+  /// Prepares a text of characters alone, no user-defined pieces.
+  /// @return false if it is to be merged by itself
+  /// @pre merges_together(), text is not empty
+  bool start(std::string_view text, short_word& word) const noexcept;
+  /// Merges texts that start() has prepared. Then word.symbols has word.count symbols, as merge()
+  /// leaves them.
+  /// @pre words.size() <= short_word::most_at_once
+  void merge_together(std::span<short_word> words) const noexcept;
 
   /// Calls `leaf` with what a symbol that the last merge() left comes apart to: itself, unless it
   /// is an unused piece.
@@ -149,11 +176,13 @@ class piece_merger {
   }
 
  private:
-  std::size_t merge_short(std::span<symbol> symbols, std::string_view ascii) const noexcept;
+  void start_symbols(std::span<const symbol> symbols, short_word& word) const noexcept;
+  std::size_t merge_few(std::span<symbol> symbols) const noexcept;
   std::size_t merge_long(std::span<symbol> symbols);
   void push(std::uint32_t left, std::uint32_t right, std::span<const symbol> symbols);
 
   const piece_merges* merges_;
+  instruction_set set_;
 
   struct links {
     std::uint32_t before;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sentencepiece/text_front.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -17,13 +20,14 @@ symbol_matcher raw_symbols_of(const sentencepiece_model& model) {
   return symbol_matcher(byte_trie(std::move(symbols)));
 }
 
-bool contains_symbol(std::string_view text) {
-  // Its last byte is rarer in most scripts than its first.
-  for (std::size_t at = text.find(space_symbol[2]); at != std::string_view::npos;
-       at = text.find(space_symbol[2], at + 1)) {
-    if (at >= 2 && text[at - 1] == space_symbol[1] && text[at - 2] == space_symbol[0]) return true;
-  }
-  return false;
+// Symbols of characters that normalization leaves alone anyway are where pieces say they are.
+bool symbols_are_plain(const sentencepiece_model& model, const raw_characters& characters) {
+  return std::ranges::all_of(model.pieces, [&](const sentencepiece_model::piece& piece) {
+    return piece.type != piece_type::user_defined ||
+           (characters.all_plain(piece.text) && piece.text.find(' ') == std::string_view::npos &&
+            piece.text.find('\0') == std::string_view::npos &&
+            piece.text.find(space_symbol) == std::string_view::npos);
+  });
 }
 
 }  // namespace
@@ -71,19 +75,58 @@ seam_table seams_of(const std::vector<text_piece>& pieces) {
   return seam_table(texts);
 }
 
-text_front::text_front(const sentencepiece_model& model)
+text_front::text_front(const sentencepiece_model& model, const seam_table& seams,
+                       instruction_set set)
     : normalizer_(model.normalizer, model.whitespace_as_suffix, raw_symbols_of(model),
                   space_form::blank),
-      as_it_is_(normalizer_.keeps_characters() &&
-                !(model.whitespace_as_suffix && model.normalizer.add_dummy_prefix)),
+      characters_(normalizer_.rules(), model.normalizer.escape_whitespaces),
       folds_symbol_(model.normalizer.escape_whitespaces),
-      dummy_prefix_(model.normalizer.add_dummy_prefix) {}
-
-text_front::prepared text_front::prepare(std::string_view text, std::string& buffer) const {
-  if (as_it_is_ && !text.empty() && !(folds_symbol_ && contains_symbol(text))) {
-    return {text, dummy_prefix_};
+      plain_(normalizer_.rules().empty() && !normalizer_.joins_spaces()) {
+  const bool has_suffix = model.whitespace_as_suffix && model.normalizer.add_dummy_prefix;
+  if (characters_.is_known() && !has_suffix && symbols_are_plain(model, characters_)) {
+    cutter_.emplace(seams, characters_, normalizer_.joins_spaces(), set);
+  } else {
+    normalized_cutter_.emplace(seams, normalized_characters_, false, set);
   }
-  return {normalizer_.normalize(text, buffer), false};
+}
+
+std::string_view text_front::without_end(std::string_view text) const noexcept {
+  if (!normalizer_.joins_spaces()) return text;
+  while (!text.empty() && characters_.is_space(static_cast<unsigned char>(text.back()))) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+std::size_t text_front::sure_end(std::string_view text) const noexcept {
+  if (!normalizer_.joins_spaces()) return text.size();
+  for (std::size_t end = text.size(); end != 0;) {
+    std::size_t at = end - 1;
+    while (at > 0 && end - at < 4 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+    const std::uint32_t character = code_point_at(text, at).value;
+    if (!characters_.is_odd(character) && !characters_.is_space(character)) {
+      return end == text.size() ? end : at;
+    }
+    end = at;
+  }
+  return 0;
+}
+
+std::string_view text_front::normalize_part(std::string_view part, std::string& buffer) const {
+  if (is_its_own(part) &&
+      !(plain_ && folds_symbol_ && part.find(space_symbol) != std::string_view::npos)) {
+    return part;
+  }
+  return normalizer_.normalize_part(part, {}, buffer);
+}
+
+bool text_front::is_its_own(std::string_view normalized) const noexcept {
+  if (!cutter_ || plain_) return true;
+  if (normalizer_.joins_spaces()) {
+    const std::size_t space = normalized.find(' ', 1);
+    if (space != std::string_view::npos || normalized == " ") return false;
+  }
+  return characters_.all_plain(normalized);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -73,8 +73,13 @@ void text_normalizer::strip_end(std::string& out) const {
 }
 
 std::string_view text_normalizer::normalize(std::string_view text, std::string& buffer) const {
+  return normalize_part(text, {true, true}, buffer);
+}
+
+std::string_view text_normalizer::normalize_part(std::string_view text, place where,
+                                                 std::string& buffer) const {
   buffer.clear();
-  if (remove_extra_whitespaces_) {
+  if (remove_extra_whitespaces_ && where.begins) {
     while (!text.empty()) {
       const step first = next(text);
       if (first.text != " ") break;
@@ -82,12 +87,22 @@ std::string_view text_normalizer::normalize(std::string_view text, std::string& 
     }
   }
   if (text.empty()) return buffer;
-  if (add_dummy_prefix_ && !whitespace_as_suffix_) buffer += space_;
+  if (add_dummy_prefix_ && !whitespace_as_suffix_ && where.begins) buffer += space_;
+  append_normalized(text, remove_extra_whitespaces_ && where.begins, buffer);
+  if (remove_extra_whitespaces_ && where.ends) {
+    strip_end(buffer);
+  } else if (remove_extra_whitespaces_ && buffer.ends_with(space_)) {
+    buffer.resize(buffer.size() - space_.size());
+  }
+  if (add_dummy_prefix_ && whitespace_as_suffix_ && where.ends) buffer += space_;
+  return buffer;
+}
 
-  bool skips_spaces = remove_extra_whitespaces_;
+void text_normalizer::append_normalized(std::string_view text, bool skips_spaces,
+                                        std::string& out) const {
   while (!text.empty()) {
     if (const std::size_t plain = plain_run(text); plain != 0) {
-      buffer += text.substr(0, plain);
+      out += text.substr(0, plain);
       text.remove_prefix(plain);
       skips_spaces = false;
       continue;
@@ -98,14 +113,11 @@ std::string_view text_normalizer::normalize(std::string_view text, std::string& 
       given.remove_prefix(std::min(given.find_first_not_of(' '), given.size()));
     }
     if (!given.empty()) {
-      append(given, buffer);
+      append(given, out);
       skips_spaces = remove_extra_whitespaces_ && given.ends_with(' ');
     }
     text.remove_prefix(one.size_bytes);
   }
-  if (remove_extra_whitespaces_) strip_end(buffer);
-  if (add_dummy_prefix_ && whitespace_as_suffix_) buffer += space_;
-  return buffer;
 }
 
 }  // namespace millrace::tokenizer::detail

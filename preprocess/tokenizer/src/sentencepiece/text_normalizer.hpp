@@ -29,12 +29,19 @@ class text_normalizer final : public normalizer {
   text_normalizer(const normalizer_spec& spec, bool whitespace_as_suffix, symbol_matcher symbols,
                   space_form form);
 
-  /// Nothing of a text changes but for spaces' form, and a dummy space where one is asked for.
-  bool keeps_characters() const noexcept {
-    return rules_.empty() && symbols_.empty() && !remove_extra_whitespaces_;
-  }
-
   std::string_view normalize(std::string_view text, std::string& buffer) const override;
+
+  /// Where in a text a part of it lies.
+  struct place {
+    bool begins = false;
+    bool ends = false;
+  };
+  /// What becomes of a part that fragment_cutter cut out. Runs of spaces that become one, and that
+  /// the end of the part cuts in two, give nothing to it.
+  std::string_view normalize_part(std::string_view text, place where, std::string& buffer) const;
+
+  bool joins_spaces() const noexcept { return remove_extra_whitespaces_; }
+  const charsmap& rules() const noexcept { return rules_; }
 
  private:
   struct step {
@@ -44,6 +51,7 @@ class text_normalizer final : public normalizer {
 
   step next(std::string_view text) const noexcept;
   std::size_t plain_run(std::string_view text) const noexcept;
+  void append_normalized(std::string_view text, bool skips_spaces, std::string& out) const;
   void append(std::string_view text, std::string& out) const;
   void strip_end(std::string& out) const;
 

@@ -1,220 +1,209 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <millrace/error.hpp>
 
+#include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/engines.hpp"
-#include "sentencepiece/fragment_cache.hpp"
-#include "sentencepiece/packed_ids.hpp"
+#include "sentencepiece/fragment_memory.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/text_front.hpp"
 #include "sentencepiece/unigram_lattice.hpp"
-#include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 struct compiled {
-  compiled(const sentencepiece_model& model, const cache_sizes& cache)
-      : compiled(model, text_pieces_of(model), cache) {}
+  compiled(const sentencepiece_model& model, const sentencepiece_tuning& given)
+      : compiled(model, text_pieces_of(model), given) {}
 
   compiled(const sentencepiece_model& model, const std::vector<text_piece>& text_pieces,
-           const cache_sizes& cache)
-      : front(model),
+           const sentencepiece_tuning& given)
+      : seams(seams_of(text_pieces)),
+        front(model, seams, given.set),
         pieces(text_pieces, model.unk_id, model.normalizer.escape_whitespaces),
-        seams(seams_of(text_pieces)),
         byte_fallback(model.byte_fallback),
         escapes_spaces(model.normalizer.escape_whitespaces),
         unk_id(model.unk_id),
         byte_ids(model.byte_ids),
-        sizes(cache) {}
+        tuning(given) {}
 
+  seam_table seams;
   text_front front;
   unigram_pieces pieces;
-  seam_table seams;
   bool byte_fallback;
   bool escapes_spaces;
   std::int32_t unk_id;
   std::array<std::int32_t, 256> byte_ids;
-  cache_sizes sizes;
-};
-
-// The path of a fragment, and how large a score before it may be.
-class known_path {
- public:
-  static constexpr std::size_t max_ids = 6;
-
-  template <class At>
-  bool pack(std::size_t count, At at, float limit) noexcept {
-    if (count > max_ids) return false;
-    count_ = static_cast<std::uint32_t>(count);
-    for (std::size_t i = 0; i < count; ++i) ids_[i] = at(i);
-    limit_ = limit;
-    return true;
-  }
-
-  std::size_t count() const noexcept { return count_; }
-  float limit() const noexcept { return limit_; }
-  void unpack(std::int32_t* out) const noexcept { std::ranges::copy(ids_, out); }
-
- private:
-  std::array<std::int32_t, max_ids> ids_{};
-  std::uint32_t count_ = 0;
-  float limit_ = -1;
+  sentencepiece_tuning tuning;
 };
 
 class unigram_encoder final : public section_encoder {
  public:
   explicit unigram_encoder(const compiled& model)
-      : model_(&model),
-        lattice_(model.pieces),
-        short_(model.sizes.short_buckets),
-        long_(model.sizes.long_buckets) {}
+      : model_(&model), lattice_(model.pieces), memory_(model.tuning) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
-    const auto [text, space_before] = model_->front.prepare(part.text, buffer_);
-    if (text.size() >= unigram_lattice::max_bytes) {
-      return encode_fault{0, "a text of " + std::to_string(part.text.size()) +
-                                 " bytes, expected less than 2147483646"};
-    }
-    after_unknown_ = false;
+    if (part.text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
+    start_ = ids.size();
     score_ = 0;
-    std::size_t at = 0;
-    if (text.empty()) return std::nullopt;
-    if (space_before) {
-      next_word_ends(model_->seams, text, 0, std::span(&at, 1));
-      first_word_ = ' ';
-      first_word_ += text.substr(0, at);
-      encode_word(first_word_, first_word_.size(), ids);
+    if (model_->front.takes_fragments(part.text)) {
+      encode_fragments(part.text, model_->front, memory_.batch(), *this, first_, ids);
+      return std::nullopt;
     }
-    for_each_word(
-        model_->seams, text, at, short_, long_,
-        [&](std::string_view word, std::size_t readable, const short_cache::key& key,
-            std::size_t home) { encode_short(word, readable, key, home, ids); },
-        [&](std::string_view word, std::size_t, const long_cache::key& key, std::size_t home) {
-          if (!recall(long_, home, key, ids)) learn(word, nullptr, 0, key, home, ids);
-        },
-        [&](std::string_view word, std::size_t readable) { encode_word(word, readable, ids); });
+    const std::string_view text = model_->front.normalize(part.text, first_);
+    if (text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
+    if (model_->front.cuts_raw_text()) {
+      encode_by_seams(text, ids);
+    } else {
+      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
+    }
     return std::nullopt;
   }
 
- private:
-  using short_cache = fragment_cache<2, packed_path>;
-  using long_cache = fragment_cache<4, known_path>;
+  // For encode_fragments.
 
-  // `readable` bytes may be read where `word` begins.
-  void encode_word(std::string_view word, std::size_t readable, id_buffer& ids) {
-    if (word.size() <= long_cache::max_bytes) {
-      encode_fragment(word, readable, ids);
-      return;
+  // What the batch gives is steady. The scores are added up all the same, one by one, as another
+  // fragment may want to know the sum to the last bit.
+  bool take(id_buffer& ids, std::size_t count) {
+    const std::int32_t* const found = ids.room(count);
+    float score = score_;
+    float largest = std::abs(score);
+    for (std::size_t i = 0; i < count; ++i) {
+      score += model_->pieces.score(found[i]);
+      largest = std::max(largest, std::abs(score));
     }
-    for (std::size_t at = 0; at < word.size();) {
-      const std::size_t end = model_->seams.fragment_end(word, at);
-      encode_fragment(word.substr(at, end - at), readable - at, ids);
+    if (!(largest <= steady)) return false;
+    score_ = score;
+    const std::size_t before = ids.size();
+    ids.add(count);
+    fuse_unknown(ids, before);
+    return true;
+  }
+
+  static bool learn(std::string_view, std::size_t) { return false; }
+
+  void encode_fragment(std::string_view fragment, id_buffer& ids) {
+    using answer = fragment_memory::answer;
+    const std::size_t before = ids.size();
+    const answer known = memory_.recall(fragment, ids);
+    if (known == answer::known && std::abs(score_) <= steady) return add_scores(ids, before);
+    ids.truncate(before);
+    if (known == answer::unknown) return learn(fragment, ids);
+    if (known == answer::special) {
+      const auto rare = memory_.rare().find(fragment);
+      if (rare.data() == nullptr) return learn(fragment, ids);
+      if (std::abs(score_) <= std::bit_cast<float>(rare[0])) {
+        ids.append(rare.subspan(1));
+        return add_scores(ids, before);
+      }
+    }
+    encode_anew(model_->front.normalize_part(fragment, buffer_), ids);
+  }
+
+  void encode_normalized(std::string_view text, id_buffer& ids) {
+    if (model_->front.is_its_own(text)) return encode_fragment(text, ids);
+    encode_by_seams(text, ids);
+  }
+
+ private:
+  // Paths that are good up to this score are kept where the batch finds them. Nearly all are: what
+  // ends sooner is where two paths are close to each other.
+  static constexpr float steady = 98000;
+
+  static encode_fault too_long(std::string_view text) {
+    return {0,
+            "a text of " + std::to_string(text.size()) + " bytes, expected less than 2147483646"};
+  }
+
+  void encode_by_seams(std::string_view text, id_buffer& ids) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = model_->seams.fragment_end(text, at);
+      const std::string_view part = text.substr(at, end - at);
+      if (part.size() <= fragment_memory::max_bytes && model_->front.is_its_own(part)) {
+        encode_fragment(part, ids);
+      } else {
+        search(part, ids);
+      }
       at = end;
     }
   }
 
-  void encode_fragment(std::string_view text, std::size_t readable, id_buffer& ids) {
-    if (text.size() <= short_cache::max_bytes) {
-      const auto key = short_cache::make_key(text.data(), text.size(), readable);
-      encode_short(text, readable, key, short_.home(key), ids);
-    } else if (text.size() <= long_cache::max_bytes) {
-      const auto key = long_cache::make_key(text.data(), text.size(), readable);
-      const std::size_t home = long_.home(key);
-      if (!recall(long_, home, key, ids)) learn(text, nullptr, 0, key, home, ids);
-    } else {
-      search(text, ids);
-    }
+  // A fragment that is not to be had from memory.
+  void encode_anew(std::string_view text, id_buffer& ids) {
+    if (text.size() <= fragment_memory::max_bytes) return search(text, ids);
+    encode_by_seams(text, ids);
   }
 
-  void encode_short(std::string_view text, std::size_t readable, const short_cache::key& key,
-                    std::size_t home, id_buffer& ids) {
-    if (recall(short_, home, key, ids)) return;
-    // Some have more ids than a short place takes.
-    const auto long_key = long_cache::make_key(text.data(), text.size(), readable);
-    const std::size_t long_home = long_.home(long_key);
-    if (!recall(long_, long_home, long_key, ids)) {
-      learn(text, &key, home, long_key, long_home, ids);
+  void learn(std::string_view fragment, id_buffer& ids) {
+    const std::string_view text = model_->front.normalize_part(fragment, buffer_);
+    if (fragment.size() > fragment_memory::max_bytes) return encode_anew(text, ids);
+    auto [path, limit] = lattice_.settle(text);
+    if (model_->byte_fallback && has_unknown(path)) limit = -1;
+    found_.assign(1, std::bit_cast<std::int32_t>(limit));
+    for (const path_piece& piece : path) found_.push_back(piece.id);
+    const auto found = std::span<const std::int32_t>(found_).subspan(1);
+    if (limit < steady) {
+      memory_.mark_special(fragment);
+      memory_.rare().put(fragment, found_);
+    } else if (!memory_.remember(fragment, found)) {
+      memory_.rare().put(fragment, found_);
     }
-  }
-
-  // Appends the path if it is known and good after what came before.
-  template <class Cache>
-  bool recall(Cache& cache, std::size_t home, const typename Cache::key& key, id_buffer& ids) {
-    const auto* known = cache.find(home, key);
-    if (known == nullptr || !(std::abs(score_) <= known->limit())) return false;
-    std::int32_t* out = ids.room(packed_ids::max_ids);
-    known->unpack(out);
-    const std::size_t count = known->count();
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int32_t id = out[i];
-      score_ += model_->pieces.score(id);
-      const bool is_unknown = id == model_->unk_id;
-      out[kept] = id;
-      kept += !(is_unknown && after_unknown_);
-      after_unknown_ = is_unknown;
-    }
-    ids.add(kept);
-    return true;
-  }
-
-  void learn(std::string_view text, const short_cache::key* short_key, std::size_t short_home,
-             const long_cache::key& long_key, std::size_t long_home, id_buffer& ids) {
-    const auto [path, limit] = lattice_.settle(text);
-    if (limit < 0 || (model_->byte_fallback && has_unknown(path))) return search(text, ids);
-    const bool is_short = short_key != nullptr && put(short_, short_home, *short_key, path, limit);
-    if (!is_short) put(long_, long_home, long_key, path, limit);
-    if (!(std::abs(score_) <= limit)) return search(text, ids);
-    for (const path_piece& piece : path) score_ += model_->pieces.score(piece.id);
-    append(text, path, ids);
+    if (!(std::abs(score_) <= limit)) return encode_anew(text, ids);
+    const std::size_t before = ids.size();
+    ids.append(found);
+    add_scores(ids, before);
   }
 
   bool has_unknown(std::span<const path_piece> path) const {
     return std::ranges::any_of(path, [&](const auto& p) { return p.id == model_->unk_id; });
   }
 
-  // Whether there is room for so many ids.
-  template <class Cache>
-  static bool put(Cache& cache, std::size_t home, const typename Cache::key& key,
-                  std::span<const path_piece> path, float limit) {
-    auto value = typename Cache::entry().value;
-    if (!value.pack(
-            path.size(), [&](std::size_t i) { return path[i].id; }, limit))
-      return false;
-    cache.put(home, key, value);
-    return true;
+  // Of the path whose ids begin there.
+  void add_scores(id_buffer& ids, std::size_t begin) {
+    for (const std::int32_t id : ids.ids().subspan(begin)) score_ += model_->pieces.score(id);
+    fuse_unknown(ids, begin);
   }
 
+  // Unknown characters that follow each other are one id, over fragments too.
+  void fuse_unknown(id_buffer& ids, std::size_t begin) const {
+    if (model_->byte_fallback) return;  // they are no ids
+    const std::span<std::int32_t> all = ids.ids();
+    std::size_t kept = begin;
+    for (std::size_t i = begin; i < all.size(); ++i) {
+      const bool again =
+          all[i] == model_->unk_id && kept > start_ && all[kept - 1] == model_->unk_id;
+      all[kept] = all[i];
+      kept += again ? 0 : 1;
+    }
+    ids.truncate(kept);
+  }
+
+  // In SentencePiece's own arithmetic, from the score so far.
   void search(std::string_view text, id_buffer& ids) {
-    append(text, lattice_.best_path(text, score_), ids);
-  }
-
-  void append(std::string_view text, std::span<const path_piece> path, id_buffer& ids) {
+    const auto path = lattice_.best_path(text, score_);
+    const std::size_t before = ids.size();
     for (std::size_t i = 0; i < path.size(); ++i) {
       const std::int32_t id = path[i].id;
-      if (id != model_->unk_id) {
-        ids.push_back(id);
-        after_unknown_ = false;
-      } else if (model_->byte_fallback) {
+      if (id == model_->unk_id && model_->byte_fallback) {
         const std::size_t end = i + 1 < path.size() ? path[i + 1].begin : text.size();
         add_bytes(text.substr(path[i].begin, end - path[i].begin), ids);
-      } else if (!std::exchange(after_unknown_, true)) {
+      } else {
         ids.push_back(id);
       }
     }
+    fuse_unknown(ids, before);
   }
 
-  void add_bytes(std::string_view character, id_buffer& ids) {
+  void add_bytes(std::string_view character, id_buffer& ids) const {
     if (character == " " && model_->escapes_spaces) character = space_symbol;
     for (const char byte : character) {
       ids.push_back(model_->byte_ids[static_cast<unsigned char>(byte)]);
@@ -223,18 +212,18 @@ class unigram_encoder final : public section_encoder {
 
   const compiled* model_;
   unigram_lattice lattice_;
-  short_cache short_;
-  long_cache long_;
+  fragment_memory memory_;
+  std::string first_;
   std::string buffer_;
-  std::string first_word_;
-  float score_ = 0;             // of the path so far
-  bool after_unknown_ = false;  // the last id is the unknown one
+  std::vector<std::int32_t> found_;  // limit and ids, as rare() keeps them
+  float score_ = 0;                  // of the path so far
+  std::size_t start_ = 0;            // of the text's ids
 };
 
 class unigram_engine final : public section_engine {
  public:
-  unigram_engine(const sentencepiece_model& model, const cache_sizes& sizes)
-      : model_(model, sizes) {}
+  unigram_engine(const sentencepiece_model& model, const sentencepiece_tuning& tuning)
+      : model_(model, tuning) {}
 
   std::unique_ptr<section_encoder> make_encoder() const override {
     return std::make_unique<unigram_encoder>(model_);
@@ -247,13 +236,14 @@ class unigram_engine final : public section_engine {
 }  // namespace
 
 std::unique_ptr<const section_engine> make_sentencepiece_unigram_engine(
-    const sentencepiece_model& model, const cache_sizes& sizes) {
+    const sentencepiece_model& model, const sentencepiece_tuning& tuning) {
   const bool any = std::ranges::any_of(model.pieces, [](const auto& piece) {
     return piece.type == piece_type::normal || piece.type == piece_type::user_defined ||
            piece.type == piece_type::unused;
   });
+  check_size(model);
   if (!any) throw format_error(0, "a unigram model without a piece that text can match");
-  return std::make_unique<unigram_engine>(model, sizes);
+  return std::make_unique<unigram_engine>(model, tuning);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -16,7 +16,7 @@ std::vector<std::int32_t> merged(const std::vector<text_piece>& pieces, std::str
   piece_merger merger(merges);
   std::vector<piece_merger::symbol> symbols;
   for (const char c : text) symbols.push_back(merges.of_character(static_cast<unsigned char>(c)));
-  const std::size_t count = merger.merge(symbols, text);
+  const std::size_t count = merger.merge(symbols);
   std::vector<std::int32_t> ids;
   for (std::size_t i = 0; i < count; ++i) {
     merger.take_apart(symbols[i],

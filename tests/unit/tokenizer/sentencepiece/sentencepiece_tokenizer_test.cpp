@@ -56,6 +56,53 @@ TEST_F(SentencePieceTokenizer, IdsDoNotDependOnWhatWasEncodedBefore) {
   EXPECT_EQ(encode(*encoder, "xa"), (ids_list{0, 1}));
 }
 
+// Runs of spaces are one, and what the end of a text drops may be in disguise.
+TEST_F(SentencePieceTokenizer, SpacesGoWhereTheReferenceDropsThem) {
+  const std::string joining = bytes_field(3, number_field(3, 0) + number_field(4, 1));
+  for (const unsigned type : {1U, 2U}) {
+    const auto t = load(pieces_ + trainer(type) + joining);
+    EXPECT_EQ(encode(*t, "  a     a a  "), (ids_list{1, 3, 3}));
+    EXPECT_EQ(encode(*t, "a \xE2\x96\x81"), (ids_list{1}));
+    EXPECT_EQ(encode(*t, "\xE2\x96\x81  \xE2\x96\x81"), ids_list{});
+    EXPECT_EQ(encode(*t, "a a\xE2\x96\x81  \xE2\x96\x81"), (ids_list{1, 3}));
+    EXPECT_EQ(encode(*t, "a \xE2\x96\x81  a"), (ids_list{1, 2, 2, 3}));
+    EXPECT_EQ(encode(*t, "   "), ids_list{});
+  }
+}
+
+// A piece may want the space that a run leaves at its other end.
+TEST_F(SentencePieceTokenizer, APieceMayEndInTheSpaceOfARun) {
+  const std::string joining = bytes_field(3, number_field(3, 0) + number_field(4, 1));
+  const std::string behind = piece("a\xE2\x96\x81", -0.5F);
+  for (const unsigned type : {1U, 2U}) {
+    const auto t = load(pieces_ + behind + trainer(type) + joining);
+    EXPECT_EQ(encode(*t, "a     a"), (ids_list{4, 1}));
+  }
+}
+
+// Its neighbours in pieces are none of ASCII.
+TEST_F(SentencePieceTokenizer, LettersMayHaveNeighboursOfOtherScriptsAlone) {
+  const auto t = load(pieces_ + piece("\xC3\xA9", -4) + piece("b\xC3\xA9", -3) + piece("b", -5) +
+                      trainer(2) + plain_normalizer());
+  EXPECT_EQ(encode(*t, "a b\xC3\xA9"), (ids_list{1, 2, 5}));
+}
+
+// Sums of scores beyond the threshold, where words have to be searched for one by one.
+TEST_F(SentencePieceTokenizer, LongTextsAreTheSameTwice) {
+  const auto t = load(unknown_piece() + piece("a", -3) + piece("aa", -6) + piece("b", -2000) +
+                      piece("ab", -2003.001F) + trainer(1) + plain_normalizer());
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += i % 3 == 0 ? "ab" : i % 7 == 0 ? "aaab\n" : "b a";
+  const auto encoder = t->make_encoder();
+  const ids_list once = encode(*encoder, text);
+  EXPECT_EQ(encode(*encoder, text), once);
+  EXPECT_EQ(encode(*load(unknown_piece() + piece("a", -3) + piece("aa", -6) + piece("b", -2000) +
+                             piece("ab", -2003.001F) + trainer(1) + plain_normalizer(),
+                         {.tuning = {0, instruction_set::portable}}),
+                   text),
+            once);
+}
+
 TEST_F(SentencePieceTokenizer, EndsDocumentsWithTheTokenThatIsNamed) {
   const std::string file = pieces_ + piece("<end>", 0, piece_type::control) +
                            piece("</s>", 0, piece_type::control) + trainer(2) + plain_normalizer();

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sentencepiece/ascii_seams.hpp"
+
+#include <bit>
+#include <vector>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+using characters = ascii_seams::characters;
+
+bool has(const characters& set, std::size_t c) {
+  return (set[c / 64] >> (c % 64) & 1) != 0;
+}
+
+// How often characters come in text, very roughly.
+constexpr characters letters = {0, 0x07FFFFFE07FFFFFE};
+constexpr characters frequent = {0x03FFD30500002600, 0};  // digits, space, line feed, " ( ) , - . /
+
+std::uint64_t weight(const characters& set) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    sum +=
+        static_cast<std::uint64_t>(std::popcount(set[i]) + 3 * std::popcount(set[i] & frequent[i]) +
+                                   7 * std::popcount(set[i] & letters[i]));
+  }
+  return sum;
+}
+
+struct set_of_seconds {
+  characters members{};
+  characters kept{};  // what no member is to be cut from
+};
+
+// What it costs to put two groups together: the pairs that are not cut any more.
+std::uint64_t cost(const set_of_seconds& a, const set_of_seconds& b) {
+  const characters only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
+  const characters only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};
+  return weight(only_a) * weight(b.members) + weight(only_b) * weight(a.members);
+}
+
+void join(set_of_seconds& a, const set_of_seconds& b) {
+  for (std::size_t i = 0; i < a.members.size(); ++i) {
+    a.members[i] |= b.members[i];
+    a.kept[i] |= b.kept[i];
+  }
+}
+
+}  // namespace
+
+ascii_seams::ascii_seams(std::array<characters, 128> kept, const characters& spaces) {
+  std::vector<set_of_seconds> groups;
+  for (std::size_t c = 0; c < kept.size(); ++c) {
+    set_of_seconds one{{}, kept[c]};
+    one.members[c / 64] |= std::uint64_t{1} << (c % 64);
+    bool taken = false;
+    for (set_of_seconds& g : groups) {
+      taken = g.kept == one.kept;
+      if (taken) join(g, one);
+      if (taken) break;
+    }
+    if (!taken) groups.push_back(one);
+  }
+  while (groups.size() > max_groups) {
+    std::size_t left = 0;
+    std::size_t right = 1;
+    std::uint64_t lowest = ~std::uint64_t{0};
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (std::size_t j = i + 1; j < groups.size(); ++j) {
+        const std::uint64_t c = cost(groups[i], groups[j]);
+        if (c < lowest) {
+          lowest = c;
+          left = i;
+          right = j;
+        }
+      }
+    }
+    join(groups[left], groups[right]);
+    groups[right] = groups.back();
+    groups.pop_back();
+  }
+  for (std::size_t c = 0; c < kept.size(); ++c) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto bit = static_cast<std::uint8_t>(1U << g);
+      if (has(groups[g].members, c)) group_[c] |= bit;
+      if (has(groups[g].kept, c)) before_[c] |= bit;
+    }
+    if (has(spaces, c)) group_[c] |= space_bit;
+  }
+}
+
+}  // namespace millrace::tokenizer::detail

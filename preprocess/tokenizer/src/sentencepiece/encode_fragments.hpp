@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millrace/tokenizer/id_buffer.hpp>
+
+#include "sentencepiece/fragment_memory.hpp"
+#include "sentencepiece/text_front.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// Encodes the fragments of a batch. Engine:
+///
+///   bool take(ids, count)                 the next `count` ids, that lie in the room of ids, are
+///                                         those of fragments: adds them, or, if they cannot be
+///                                         taken unseen, does nothing and is given the fragments
+///   void encode_fragment(fragment, ids)   one as it is given, which the batch may or may not know
+///   bool learn(text, first)               may remember what the batch misses of its fragments of
+///                                         `text` from `first` on; false if it remembers none
+template <class Engine>
+void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
+  const auto fragment = [&](std::size_t i) {
+    return text.substr(batch.begin(i), batch.end(i) - batch.begin(i));
+  };
+  bool has_learned = false;
+  for (std::size_t i = 0;; ++i) {
+    const std::size_t first = i;
+    std::int32_t* const begin = ids.room(word_batch::max_ids);
+    std::int32_t* out = begin;
+    i = batch.look_up(i, out);
+    if (!engine.take(ids, static_cast<std::size_t>(out - begin))) {
+      for (std::size_t one = first; one < i; ++one) engine.encode_fragment(fragment(one), ids);
+    }
+    if (i == batch.size()) return;
+    if (!std::exchange(has_learned, true) && engine.learn(text, i)) {
+      --i;
+      continue;
+    }
+    engine.encode_fragment(fragment(i), ids);
+  }
+}
+
+/// Encodes a normalized text of a model whose raw text is not to be cut.
+/// @pre !front.cuts_raw_text()
+template <class Engine>
+void encode_normalized_fragments(std::string_view text, const text_front& front, word_batch& batch,
+                                 Engine& engine, id_buffer& ids) {
+  batch.start(text.data(), text.size());
+  std::array<std::size_t, word_batch::capacity> ends;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t count = front.normalized_cutter().next_ends(text, at, ends);
+    auto rest = std::span<const std::size_t>(ends).first(count);
+    at = rest.back();
+    while (!rest.empty()) {
+      rest = rest.subspan(batch.fill(rest));
+      encode_batch(text, batch, engine, ids);
+    }
+  }
+}
+
+/// Encodes a text fragment by fragment, as it is given.
+///
+/// Besides, Engine has encode_normalized(text, ids) for normalized text, which may be cut at any
+/// seam.
+/// @param buffer  scratch memory
+/// @pre front.takes_fragments(text)
+template <class Engine>
+void encode_fragments(std::string_view text, const text_front& front, word_batch& batch,
+                      Engine& engine, std::string& buffer, id_buffer& ids) {
+  const fragment_cutter& cutter = front.cutter();
+  text = front.without_end(text);
+  // What is behind it may be spaces in disguise, up to the end, which go then.
+  std::size_t limit = front.sure_end(text);
+  // As many fragments as it takes until there is something that a dummy space goes before.
+  std::string_view first;
+  std::size_t at = 0;
+  while (first.empty() && at < text.size()) {
+    cutter.next_ends(text, at, std::span(&at, 1));
+    if (at > limit) at = text.size();
+    first = front.normalize_part(text.substr(0, at), {true, at == text.size()}, buffer);
+  }
+  if (first.empty()) return;
+  engine.encode_normalized(first, ids);
+
+  text.remove_prefix(at);
+  limit -= std::min(limit, at);
+  batch.start(text.data(), text.size());
+  std::array<std::size_t, word_batch::capacity> ends;
+  at = 0;
+  while (at < text.size()) {
+    auto rest = std::span<const std::size_t>(ends).first(cutter.next_ends(text, at, ends));
+    const bool is_last = rest.back() > limit;
+    while (!rest.empty() && rest.back() > limit) rest = rest.first(rest.size() - 1);
+    if (!rest.empty()) at = rest.back();
+    while (!rest.empty()) {
+      rest = rest.subspan(batch.fill(rest));
+      encode_batch(text, batch, engine, ids);
+    }
+    if (is_last) {
+      const auto last = front.normalize_part(text.substr(at), {false, true}, buffer);
+      if (!last.empty()) engine.encode_normalized(last, ids);
+      return;
+    }
+  }
+}
+
+}  // namespace millrace::tokenizer::detail
