@@ -95,6 +95,18 @@ constexpr shared_model shared_models[] = {
     {"sp_test_ja", "tokenizers/sp_test/test_ja_model.model", 8000},
 };
 
+// Control characters that the rules drop, each in a fragment of its own. To look at all of them for
+// each of them would take an hour here.
+TEST(SentencePieceShared, NothingComesOfManyFragmentsAtTheBegin) {
+  const auto shared = shared_folder();
+  if (shared.empty()) GTEST_SKIP() << no_shared_folder;
+  std::string text;
+  for (int i = 0; i < 300000; ++i) text += "  \x01";
+  const auto tokenizer = model_at(shared / "tokenizers/nai_t5/tokenizer.model");
+  const auto encoder = tokenizer->make_encoder();
+  EXPECT_EQ(encode(*encoder, text + "a"), encode(*encoder, "a"));
+}
+
 TEST(SentencePieceShared, VocabulariesAreThoseOfTheModels) {
   const auto shared = shared_folder();
   if (shared.empty()) GTEST_SKIP() << no_shared_folder;

@@ -79,13 +79,15 @@ void encode_fragments(std::string_view text, const text_front& front, word_batch
   text = front.without_end(text);
   // What is behind it may be spaces in disguise, up to the end, which go then.
   std::size_t limit = front.sure_end(text);
-  // As many fragments as it takes until there is something that a dummy space goes before.
+  // The first fragment that gives something: a dummy space goes before it. Those that give nothing
+  // leave nothing behind either.
   std::string_view first;
   std::size_t at = 0;
   while (first.empty() && at < text.size()) {
+    const std::size_t begin = at;
     cutter.next_ends(text, at, std::span(&at, 1));
     if (at > limit) at = text.size();
-    first = front.normalize_part(text.substr(0, at), {true, at == text.size()}, buffer);
+    first = front.normalize_part(text.substr(begin, at - begin), {true, at == text.size()}, buffer);
   }
   if (first.empty()) return;
   engine.encode_normalized(first, ids);
