@@ -103,6 +103,14 @@ bool may_move_the_start(const simdjson::dom::object& component) {
   return type == "StripAccents" || type == "BertNormalizer" || type == "Nmt";
 }
 
+// Those that may make several characters of one: if a token is found in the first of them, what
+// follows is at the beginning of the text to the reference as well.
+bool may_split_the_start(const simdjson::dom::object& component) {
+  constexpr std::string_view types[] = {"Precompiled", "NFC",     "NFD",       "NFKC",
+                                        "NFKD",        "Replace", "Lowercase", "ByteLevel"};
+  return std::ranges::count(types, text_in(component, "type")) != 0;
+}
+
 // Of each regular expression in `component` that PCRE2 matches.
 void note_regexes(simdjson::dom::element component, std::vector<std::string>& notes) {
   any_component(component, [&](const simdjson::dom::object& each) {
@@ -110,7 +118,7 @@ void note_regexes(simdjson::dom::element component, std::vector<std::string>& no
     if (each["pattern"]["Regex"].get(regex) == simdjson::SUCCESS) {
       notes.push_back("the regular expression " + in_quotes(regex, longest_noted_regex) +
                       " is matched by PCRE2 " + pcre2_version() +
-                      ", slower than the well-known ones, which have code of their own here");
+                      ", which is slower than code of our own for well-known ones");
     }
     return false;
   });
@@ -163,6 +171,17 @@ std::unique_ptr<const word_model> tokenizer_file::make_word_model() const {
   options.byte_fallback = m.byte_fallback;
   options.whole_words_first = m.whole_words_first;
   return make_character_bpe(std::move(tokens), m.merges, std::move(options));
+}
+
+void tokenizer_file::check_start() const {
+  const auto words = root_.find("pre_tokenizer");
+  const auto normalizer = root_.find("normalizer");
+  if (words && normalizer && any_component(words->element(), prepends_at_first) &&
+      any_component(normalizer->element(), may_split_the_start)) {
+    words->fail(
+        "prepend_scheme 'first' is not honoured where added tokens are looked for in what a "
+        "normalizer may have made of one character");
+  }
 }
 
 std::unique_ptr<const section_engine> tokenizer_file::make_engine(
@@ -252,7 +271,11 @@ tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) 
     note_regexes(normalizer->element(), parts.notes);
   }
   parts.decoder = make_detokenizer();
-  if (parts.normalized_tokens.empty()) parts.engine = make_engine_of_raw_text();
+  if (parts.normalized_tokens.empty()) {
+    parts.engine = make_engine_of_raw_text();
+  } else {
+    check_start();
+  }
   if (!parts.engine) parts.engine = make_engine(parts.notes);
   if (options.include_special_tokens) {
     check_template();

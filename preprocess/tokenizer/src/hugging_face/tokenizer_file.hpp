@@ -49,6 +49,8 @@ class tokenizer_file {
   std::unique_ptr<const word_model> make_word_model() const;
   std::unique_ptr<const detokenizer> make_detokenizer() const;
   void check_template() const;
+  /// @pre added tokens are looked for in normalized text
+  void check_start() const;
 
   json_document document_;
   json_value root_;

@@ -183,6 +183,21 @@ TEST_F(HuggingFaceTokenizer, AddsTheTokensOfItsFolder) {
   EXPECT_EQ(encode(*t, "a <x><y><z>"), (ids_list{1, 4, 3, 5}));
 }
 
+// One character may become two, and the token is found in the first: then what is behind it is at
+// the beginning of the text as well, but only to the reference.
+TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
+  const auto json = [](const std::string& token, const std::string& scheme) {
+    return R"({"added_tokens":[)" + token +
+           R"(],"normalizer":{"type":"NFKC"},"pre_tokenizer":{"type":"Metaspace",)"
+           R"("replacement":"_","prepend_scheme":")" +
+           scheme + R"(","split":true},)" + std::string(word_level) + "}";
+  };
+  expect_refused(json(added("f", "normalized"), "first"),
+                 "prepend_scheme 'first' is not honoured where", R"("pre_tokenizer")");
+  (void)make(json(added("f"), "first"));
+  (void)make(json(added("f", "normalized"), "always"));
+}
+
 TEST_F(HuggingFaceTokenizer, RefusesFoldersThatSayTwoThings) {
   const std::string json = json_of(word_level, white_space);
   EXPECT_THAT([&] { (void)make_folder(json, R"({"auto_map":{}})"); },
