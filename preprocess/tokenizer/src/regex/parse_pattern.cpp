@@ -34,6 +34,7 @@ class parser {
  private:
   pattern_node alternation(options how, std::size_t depth) {
     if (depth > deepest) in_.fail("groups are nested too deeply");
+    const std::size_t sets_before = sets_.size();
     pattern_node choice{.what = kind::alternation, .children = {}};
     choice.children.push_back(sequence(how, depth));
     while (in_.take("|")) {
@@ -44,7 +45,7 @@ class parser {
       pattern_node only = std::move(choice.children.front());
       return only;
     }
-    return is_single(choice) ? joined(choice) : choice;
+    return is_single(choice) ? joined(choice, sets_before) : choice;
   }
 
   // Whether each alternative is one character: then all of them are a set, and no choice is left.
@@ -55,9 +56,11 @@ class parser {
     });
   }
 
-  pattern_node joined(const pattern_node& choice) {
+  // In place of the sets of the alternatives, the latest.
+  pattern_node joined(const pattern_node& choice, std::size_t sets_before) {
     code_point_set set;
     for (const pattern_node& child : choice.children) set.add(sets_[child.children.front().set]);
+    sets_.erase(sets_.begin() + static_cast<std::ptrdiff_t>(sets_before), sets_.end());
     return set_node(std::move(set));
   }
 
