@@ -7,11 +7,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
 #include <millrace/io/file_mapping.hpp>
 
+#include "composed/added_tokens.hpp"
 #include "composed/chosen_eod.hpp"
 #include "composed/composed_tokenizer.hpp"
 #include "sentencepiece/extra_spaces.hpp"
@@ -51,13 +53,20 @@ bool drops_extra_spaces(const sentencepiece_model& model) {
   return front.normalize("x y", one) == front.normalize("x  y", two);
 }
 
-void check(const sentencepiece_options& options) {
-  if (options.special_tokens == special_tokens_in_text::allow ||
-      options.special_tokens == special_tokens_in_text::error) {
-    throw config_error(
-        "a SentencePiece model takes control pieces in texts for characters; "
-        "special tokens in texts cannot be allowed or refused with it");
+// The control pieces as tokens of texts, which the library itself never takes them for.
+added_token_finder finder_of(const sentencepiece_model& model) {
+  std::vector<added_token> tokens;
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const auto& piece = model.pieces[id];
+    if (piece.type != piece_type::control || piece.text.empty()) continue;
+    tokens.push_back({.content = std::string(piece.text), .id = static_cast<std::int32_t>(id)});
   }
+  return added_token_finder(std::move(tokens));
+}
+
+std::string_view policy_of(special_tokens_in_text policy) {
+  if (policy == special_tokens_in_text::allow) return "special_tokens allow\n";
+  return policy == special_tokens_in_text::error ? "special_tokens error\n" : "";
 }
 
 // `made` with the end of documents that the options name.
@@ -75,7 +84,6 @@ std::unique_ptr<tokenizer> with_eod_of(std::unique_ptr<tokenizer> made,
 
 std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::path& path,
                                                         const sentencepiece_options& options) {
-  check(options);
   const io::file_mapping file(path);
   const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
                                file.bytes().size());
@@ -92,10 +100,15 @@ std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::p
       parts.engine = make_extra_space_engine(std::move(parts.engine));
     }
     parts.decoder = std::make_unique<sentencepiece_decoder>(model);
-    parts.fingerprint =
-        formats::sha256_hex("type SentencePieceTokenizer\nmodel " + formats::sha256_hex(bytes) +
-                            "\nignore_extra_whitespaces " +
-                            (options.ignore_extra_whitespaces ? "true" : "false") + "\n");
+    parts.special_tokens_are_faults = options.special_tokens == special_tokens_in_text::error;
+    if (parts.special_tokens_are_faults ||
+        options.special_tokens == special_tokens_in_text::allow) {
+      parts.raw_tokens = finder_of(model);
+    }
+    parts.fingerprint = formats::sha256_hex(
+        "type SentencePieceTokenizer\nmodel " + formats::sha256_hex(bytes) +
+        "\nignore_extra_whitespaces " + (options.ignore_extra_whitespaces ? "true" : "false") +
+        "\n" + std::string(policy_of(options.special_tokens)));
     return with_eod_of(std::make_unique<composed_tokenizer>(std::move(parts)), model,
                        options.eod_token);
   } catch (const format_error& e) {

@@ -13,7 +13,8 @@
 namespace millrace::tokenizer::detail {
 
 struct sentencepiece_options {
-  /// As the reference, and as text, the control pieces that a text spells out are characters.
+  /// As the reference, and as text, the control pieces that a text spells out are characters. If
+  /// they are allowed, what is between them is encoded as texts of their own.
   special_tokens_in_text special_tokens = special_tokens_in_text::as_reference;
   /// Megatron's `--no-tokenizer-sentencepiece-ignore-extra-whitespaces`, if false.
   bool ignore_extra_whitespaces = true;

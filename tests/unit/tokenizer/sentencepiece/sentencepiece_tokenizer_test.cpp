@@ -132,13 +132,38 @@ TEST_F(SentencePieceTokenizer, WhatCannotBeHonouredIsRefusedByName) {
               ThrowsMessage<config_error>(HasSubstr("type WORD")));
   EXPECT_THAT([&] { load(pieces_ + trainer(4)); },
               ThrowsMessage<config_error>(HasSubstr("type CHAR")));
-  sentencepiece_options options;
-  options.special_tokens = special_tokens_in_text::allow;
-  EXPECT_THAT([&] { load(pieces_ + trainer(2), options); },
-              ThrowsMessage<config_error>(HasSubstr("control pieces")));
   EXPECT_THAT([&] { load("{}"); }, ThrowsMessage<format_error>(HasSubstr("some.model: ")));
   EXPECT_THAT([&] { load(unknown_piece() + trainer(1)); },
               ThrowsMessage<format_error>(HasSubstr("without a piece")));
+}
+
+TEST_F(SentencePieceTokenizer, ControlPiecesInTextsAreAsThePolicySays) {
+  const std::string model = pieces_ + piece("</s>", 0, piece_type::control) + trainer(2);
+  const auto plain = load(model);
+  const auto ids_of = [](const tokenizer& t, std::string_view text) {
+    return test::encode(*t.make_encoder(), text);
+  };
+  auto expected = ids_of(*plain, "a");
+  const auto eos = static_cast<std::int32_t>(plain->vocab_size() - 1);
+  expected.push_back(eos);
+  for (const std::int32_t id : ids_of(*plain, "a a")) expected.push_back(id);
+
+  sentencepiece_options options;
+  options.special_tokens = special_tokens_in_text::allow;
+  const auto allowing = load(model, options);
+  EXPECT_EQ(ids_of(*allowing, "a</s>a a"), expected);
+  EXPECT_NE(allowing->fingerprint(), plain->fingerprint());
+  const auto encoder = allowing->make_encoder();
+  id_buffer ids;
+  EXPECT_FALSE(encoder->encode("a</s></s>", ids));
+  EXPECT_EQ(encoder->special_tokens_found(), 2);
+
+  options.special_tokens = special_tokens_in_text::error;
+  const auto fault = load(model, options)->make_encoder()->encode("a</s>", ids);
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->offset_bytes, 1U);
+  options.special_tokens = special_tokens_in_text::encode_as_text;
+  EXPECT_EQ(ids_of(*load(model, options), "a</s>"), ids_of(*plain, "a</s>"));
 }
 
 TEST_F(SentencePieceTokenizer, DecodesAsTheReference) {
