@@ -2,7 +2,7 @@
 #include "bpe/byte_bpe_engine.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>

@@ -218,6 +218,83 @@ MILLRACE_AVX512 void merge_avx512(const pair_table& pairs, std::span<short_word>
 }
 #undef MILLRACE_AVX512
 #undef MILLRACE_AVX512_INLINE
+
+#define MILLRACE_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define MILLRACE_AVX2_INLINE MILLRACE_AVX2 __attribute__((always_inline)) inline
+
+MILLRACE_AVX2_INLINE unsigned equal_avx2(const std::uint64_t* slots, __m256i pair) noexcept {
+  const __m256i held =
+      _mm256_srli_epi64(_mm256_load_si256(reinterpret_cast<const __m256i*>(slots)), 24);
+  return static_cast<unsigned>(
+      _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(held, pair))));
+}
+
+MILLRACE_AVX2_INLINE std::uint32_t find_avx2(const pair_table& pairs,
+                                             const short_word::open_pair& open) noexcept {
+  const __m256i pair = _mm256_set1_epi64x(static_cast<long long>(open.pair));
+  const std::uint64_t* const slots = open.line->slots.data();
+  const unsigned same = equal_avx2(slots, pair) | equal_avx2(slots + 4, pair) << 4;
+  const auto found = static_cast<std::uint32_t>(slots[lowest_bit(same | 0x80)]) & 0xFFFFFF;
+  const auto absent = 0U - static_cast<std::uint32_t>(same == 0);
+  if ((absent & (slots[7] != 0)) != 0) [[unlikely]] {
+    return pairs.find(open.pair);
+  }
+  return found | absent;
+}
+
+template <std::size_t Vectors, bool Later>
+MILLRACE_AVX2_INLINE bool merge_once_avx2(const pair_table& pairs, short_word& word) noexcept {
+  if constexpr (Later) {
+    std::uint32_t nowhere = 0;
+    const auto merge_at = [&](std::uint32_t bit) {
+      return bit == 0 ? &nowhere : &word.merges[lowest_bit(bit)];
+    };
+    *merge_at(word.merged) = pair_table::none;
+    *merge_at(word.merged & (word.merged - 1)) = pair_table::none;
+    *merge_at(word.left.bit) = find_avx2(pairs, word.left);
+    *merge_at(word.right.bit) = find_avx2(pairs, word.right);
+  }
+  __m256i merges[Vectors];
+  __m256i least = _mm256_set1_epi32(-1);
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    merges[v] = _mm256_load_si256(reinterpret_cast<const __m256i*>(word.merges + 8 * v));
+    least = _mm256_min_epu32(least, merges[v]);
+  }
+  __m128i half = _mm_min_epu32(_mm256_castsi256_si128(least), _mm256_extracti128_si256(least, 1));
+  half = _mm_min_epu32(half, _mm_shuffle_epi32(half, 0x4E));
+  half = _mm_min_epu32(half, _mm_shuffle_epi32(half, 0xB1));
+  const auto lowest = static_cast<std::uint32_t>(_mm_cvtsi128_si32(half));
+  if (lowest == pair_table::none) return false;
+  const __m256i all = _mm256_set1_epi32(static_cast<int>(lowest));
+  std::uint32_t places = 0;
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    const __m256i same = _mm256_cmpeq_epi32(merges[v], all);
+    places |= static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(same))) << 8 * v;
+  }
+  replace(pairs, word, lowest_bit(places), lowest);
+  return true;
+}
+
+template <std::size_t Vectors>
+MILLRACE_AVX2 void merge_avx2(const pair_table& pairs, std::span<short_word> words) noexcept {
+  std::array<short_word*, short_word::most_at_once> open;
+  std::size_t count = 0;
+  for (short_word& word : words) {
+    open[count] = &word;
+    count += merge_once_avx2<Vectors, false>(pairs, word) ? 1U : 0U;
+  }
+  while (count != 0) {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      open[left] = open[i];
+      left += merge_once_avx2<Vectors, true>(pairs, *open[i]) ? 1U : 0U;
+    }
+    count = left;
+  }
+  for (short_word& word : words) collect_portable(word);
+}
+#undef MILLRACE_AVX2
+#undef MILLRACE_AVX2_INLINE
 #endif
 
 }  // namespace
@@ -237,6 +314,10 @@ void merge_short(const pair_table& pairs, std::span<short_word> words, std::size
 #if defined(__x86_64__)
   if (set == instruction_set::avx512) {
     longest_bytes <= 16 ? merge_avx512<1>(pairs, words) : merge_avx512<2>(pairs, words);
+    return;
+  }
+  if (set == instruction_set::avx2) {
+    longest_bytes <= 16 ? merge_avx2<2>(pairs, words) : merge_avx2<4>(pairs, words);
     return;
   }
 #endif

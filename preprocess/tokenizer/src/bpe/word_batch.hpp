@@ -93,7 +93,7 @@ class word_batch {
   void make_keys_avx512() noexcept;
   void make_key(std::size_t i) noexcept;
   std::size_t look_up_portable(std::size_t first, std::int32_t*& out) const noexcept;
-  std::size_t look_up_avx512(std::size_t first, std::int32_t*& out) const noexcept;
+  std::size_t look_up_avx2(std::size_t first, std::int32_t*& out) const noexcept;
   bool is_short(std::size_t i) const noexcept;
   bool skips_space(std::size_t begin, std::size_t end) const noexcept {
     return end - begin > 1 && text_[begin] == ' ';

@@ -181,8 +181,6 @@ class word_table {
   const line* lines() const noexcept { return lines_.data(); }
   unsigned shift() const noexcept { return shift_ + 1; }
 
-  std::size_t size_bytes() const noexcept { return lines_.size() * sizeof(line); }
-
  private:
   static std::uint64_t difference(const key& a, const key& b) noexcept {
     std::uint64_t all = 0;
