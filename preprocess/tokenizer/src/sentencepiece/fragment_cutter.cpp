@@ -126,10 +126,12 @@ inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begi
   return cuts(left.value, right.value);
 }
 
-// Whether the character at `at` may become another one together with what is behind it.
+// Whether the character at `at` may become another one together with what is behind it, which is
+// never ASCII.
 bool fragment_cutter::may_change(std::string_view text, std::size_t at) const noexcept {
   const std::size_t next = at + code_point_at(text, at).size_bytes;
-  return next < text.size() && characters_->is_odd(code_point_at(text, next).value);
+  return next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80 &&
+         characters_->is_odd(code_point_at(text, next).value);
 }
 
 std::size_t fragment_cutter::next_ends_portable(std::string_view text, std::size_t begin,
@@ -211,7 +213,6 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
       old_high = high >> 63;
     }
     if (sequences && cuts != 0) {
-      // No ASCII character is ever the second of a sequence.
       const std::uint64_t next_high =
           leads >> 1 | (left > width && text[at + width] < 0 ? std::uint64_t{1} << 63 : 0);
       std::uint64_t asked = cuts & (next_high | high);
