@@ -10,6 +10,7 @@
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/engines.hpp"
 #include "sentencepiece/fragment_memory.hpp"
+#include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/piece_merger.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/text_front.hpp"
@@ -192,18 +193,9 @@ class bpe_encoder final : public section_encoder {
     }
   }
 
-  // Unknown characters that follow each other are one id, over fragments too.
   void fuse_unknown(id_buffer& ids, std::size_t begin) const {
-    if (model_->byte_fallback) return;
-    const std::span<std::int32_t> all = ids.ids();
-    std::size_t kept = begin;
-    for (std::size_t i = begin; i < all.size(); ++i) {
-      const bool again =
-          all[i] == model_->unk_id && kept > start_ && all[kept - 1] == model_->unk_id;
-      all[kept] = all[i];
-      kept += again ? 0 : 1;
-    }
-    ids.truncate(kept);
+    if (model_->byte_fallback) return;  // they are no ids
+    detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
   // The ids of a fragment, valid until the next call.

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <millrace/tokenizer/id_buffer.hpp>
+
+namespace millrace::tokenizer::detail {
+
+/// Leaves one of unknown characters that follow each other, over fragments too.
+///
+/// @param begin       of the ids to look at; those before are done
+/// @param text_begin  of the ids of the text: what is before is another text's
+inline void fuse_unknown(id_buffer& ids, std::size_t begin, std::size_t text_begin,
+                         std::int32_t unknown) {
+  const std::span<std::int32_t> all = ids.ids();
+  std::size_t kept = begin;
+  for (std::size_t i = begin; i < all.size(); ++i) {
+    const bool again = all[i] == unknown && kept > text_begin && all[kept - 1] == unknown;
+    all[kept] = all[i];
+    kept += again ? 0 : 1;
+  }
+  ids.truncate(kept);
+}
+
+}  // namespace millrace::tokenizer::detail
