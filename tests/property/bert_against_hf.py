@@ -16,10 +16,10 @@ import json
 import os
 import pathlib
 import random
-import struct
-import subprocess
 import sys
 import tempfile
+
+from gpt2_against_hf import Driver
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 MARKS = [chr(c) for c in (0x300, 0x301, 0x307, 0x308, 0x315, 0x323, 0x327, 0x334, 0x338, 0x345, 0x5B0, 0x64B, 0x93C, 0x94D, 0xE38,
@@ -122,19 +122,6 @@ def case_of(rng, number, tokenizers, folder, given):
     return tokenizers.Tokenizer.from_str(json.dumps(spec)), ["--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model", path]
 
 
-def encode_with(command, texts):
-    coded = [text.encode() for text in texts]
-    sent = b"".join(struct.pack("<I", len(text)) + text for text in coded)
-    got = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True).stdout
-    ids, at = [], 0
-    for _ in texts:
-        (count,) = struct.unpack_from("<I", got, at)
-        ids.append(list(struct.unpack_from(f"<{count}I", got, at + 4)))
-        at += 4 + 4 * count
-    assert at == len(got), "the driver said more than it was asked"
-    return ids
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--driver", required=True)
@@ -160,7 +147,7 @@ def main():
             texts = [text_with(point) for point in points[:2000]] + [text_of(rng) for _ in range(5000)]
             points = points[2000:]
             wanted = [e.ids for e in tokenizer.encode_batch_fast(texts)]
-            found = encode_with([options.driver, *flags], texts + texts)
+            found = Driver([options.driver, *flags]).encode(texts + texts)
             for text, expected, first, again in zip(texts, wanted, found, found[len(texts):]):
                 ids += len(expected)
                 if expected == first == again:

@@ -19,9 +19,9 @@ def double_array(rules):
             node = node.setdefault(byte, {})
         node[None] = value
     units, bases, free = {0: 0}, set(), 1
-    todo = [(0, root)]
-    while todo:
-        at, node = todo.pop()
+    unplaced = [(0, root)]
+    while unplaced:
+        at, node = unplaced.pop()
         while free in units:
             free += 1
         labels = [label or 0 for label in node]
@@ -35,7 +35,7 @@ def double_array(rules):
         for label, child in node.items():
             units[base ^ (label or 0)] = 1 << 31 | child if label is None else label
             if label is not None:
-                todo.append((base ^ label, child))
+                unplaced.append((base ^ label, child))
     end = (max(max(units), max(bases) | 0xFF) | 0xFF) + 1
     return struct.pack(f"<{end}I", *(units.get(i, 0) for i in range(end)))
 
