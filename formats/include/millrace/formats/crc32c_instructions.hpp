@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace millrace::formats {
+
+/// CRC-32C with the processor's own instructions: SSE4.2's crc32, and PCLMULQDQ to join streams.
+///
+/// One crc32 takes 8 bytes and starts each cycle, but its result takes three: so three streams
+/// run side by side over parts of the input that lie one behind the other.
+class crc32c_instructions {
+ public:
+  static bool are_there() noexcept {
+#if defined(__x86_64__)
+    static const bool found =
+        __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0;
+    return found;
+#else
+    return false;
+#endif
+  }
+
+  /// Bytes of one stream before the three are joined, and x to the power of their bits.
+  struct lane {
+    std::size_t bytes;
+    std::uint32_t power;
+  };
+
+  /// The register after `size` bytes, without the inversions before and after.
+  /// @pre are_there(); the lengths of the lanes are multiples of 8
+  static std::uint32_t update(std::uint32_t crc, const std::byte* data, std::size_t size, lane wide,
+                              lane narrow) noexcept;
+
+  /// The product of two reflected polynomials modulo that of CRC-32C.
+  /// @pre are_there()
+  static std::uint32_t multiply(std::uint32_t a, std::uint32_t b) noexcept;
+
+ private:
+  static std::uint32_t update_three(std::uint32_t crc, const std::byte* data, lane each) noexcept;
+};
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2,pclmul"))) inline std::uint32_t crc32c_instructions::multiply(
+    std::uint32_t a, std::uint32_t b) noexcept {
+  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<std::int64_t>(a)),
+                                               _mm_cvtsi64_si128(static_cast<std::int64_t>(b)), 0);
+  // 63 bits, reflected: one short of their place. The low half stands for x^63 to x^32.
+  const std::uint64_t wide = static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)) << 1;
+  return _mm_crc32_u32(0, static_cast<std::uint32_t>(wide)) ^
+         static_cast<std::uint32_t>(wide >> 32);
+}
+
+__attribute__((target("sse4.2,pclmul"))) inline std::uint32_t crc32c_instructions::update_three(
+    std::uint32_t crc, const std::byte* data, lane each) noexcept {
+  const auto load = [](const std::byte* at) {
+    std::uint64_t value;
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  };
+  std::uint64_t first = crc, second = 0, third = 0;
+  for (std::size_t i = 0; i < each.bytes; i += 8) {
+    first = _mm_crc32_u64(first, load(data + i));
+    second = _mm_crc32_u64(second, load(data + each.bytes + i));
+    third = _mm_crc32_u64(third, load(data + 2 * each.bytes + i));
+  }
+  const std::uint32_t two =
+      multiply(static_cast<std::uint32_t>(first), each.power) ^ static_cast<std::uint32_t>(second);
+  return multiply(two, each.power) ^ static_cast<std::uint32_t>(third);
+}
+
+__attribute__((target("sse4.2,pclmul"))) inline std::uint32_t crc32c_instructions::update(
+    std::uint32_t crc, const std::byte* data, std::size_t size, lane wide, lane narrow) noexcept {
+  for (const lane each : {wide, narrow}) {
+    for (; size >= 3 * each.bytes; data += 3 * each.bytes, size -= 3 * each.bytes) {
+      crc = update_three(crc, data, each);
+    }
+  }
+  std::uint64_t rest = crc;
+  for (; size >= 8; data += 8, size -= 8) {
+    std::uint64_t value;
+    std::memcpy(&value, data, sizeof(value));
+    rest = _mm_crc32_u64(rest, value);
+  }
+  crc = static_cast<std::uint32_t>(rest);
+  for (; size != 0; ++data, --size) {
+    crc = _mm_crc32_u8(crc, std::to_integer<std::uint8_t>(*data));
+  }
+  return crc;
+}
+#else
+inline std::uint32_t crc32c_instructions::update(std::uint32_t crc, const std::byte*, std::size_t,
+                                                 lane, lane) noexcept {
+  return crc;
+}
+inline std::uint32_t crc32c_instructions::multiply(std::uint32_t, std::uint32_t) noexcept {
+  return 0;
+}
+#endif
+
+}  // namespace millrace::formats
