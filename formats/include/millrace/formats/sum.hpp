@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/byte_reader.hpp>
+#include <millrace/formats/byte_writer.hpp>
+#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/unaligned_span.hpp>
+
+/// `P.sum`, the checksums of `P.bin` and `P.idx`. Specification: formats/spec/sum.md.
+///
+///   0   8     magic "MILLSUM\0"
+///   8   4     u32 version, 1
+///   12  4     u32 block size, 2^20
+///   16  8     u64 bytes of the .bin
+///   24  8     u64 bytes of the .idx
+///   32  4*B   u32 CRC-32C of each block of the .bin
+///       4*I   u32 CRC-32C of each block of the .idx
+///       32    the root: SHA-256 of all bytes before it
+namespace millrace::formats {
+
+inline constexpr std::array<unsigned char, 8> sum_magic = {'M', 'I', 'L', 'L', 'S', 'U', 'M', 0};
+inline constexpr std::uint32_t sum_version = 1;
+inline constexpr std::uint32_t sum_block_bytes = 1U << 20;
+inline constexpr std::size_t sum_header_bytes = 32;
+inline constexpr std::size_t sum_root_bytes = 32;
+
+struct sum_header {
+  std::uint32_t version = sum_version;
+  std::uint32_t block_bytes = sum_block_bytes;
+  std::uint64_t bin_bytes = 0;
+  std::uint64_t idx_bytes = 0;
+};
+
+/// The header's fields after the magic, in file order, for reader and writer alike.
+template <class Io, class Header>
+requires std::is_same_v<std::remove_const_t<Header>, sum_header>
+void fields(Io& io, Header& header) {
+  io("the version", header.version);
+  io("the block size", header.block_bytes);
+  io("the size of the .bin", header.bin_bytes);
+  io("the size of the .idx", header.idx_bytes);
+}
+
+/// Blocks of a file of `size` bytes; the last may be short.
+constexpr std::uint64_t sum_block_count(std::uint64_t size) noexcept {
+  return size / sum_block_bytes + (size % sum_block_bytes != 0 ? 1 : 0);
+}
+
+/// A parsed `.sum`: views into the bytes it was parsed from, which must outlive it.
+struct sum_view {
+  std::uint64_t bin_bytes = 0;
+  std::uint64_t idx_bytes = 0;
+  unaligned_span<std::uint32_t> bin_blocks;  ///< [sum_block_count(bin_bytes)], CRC-32C
+  unaligned_span<std::uint32_t> idx_blocks;  ///< [sum_block_count(idx_bytes)], CRC-32C
+  std::span<const std::byte> root;           ///< [32]
+};
+
+/// Parses a `.sum` and checks it against its root, at the speed of SHA-256: a millisecond for
+/// 400 GB of dataset.
+///
+/// @throws format_error  the bytes are not a whole `.sum`, or not those that its root stands for.
+sum_view parse_sum(std::span<const std::byte> file);
+
+/// The root as 64 lower-case hexadecimal digits.
+std::string root_hex(const sum_view& sum);
+
+/// The first `sum_header_bytes` of a `.sum`. Its size never changes, so that a writer may put one
+/// in front for now and the right one at the end.
+std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes);
+
+/// A whole `.sum`.
+/// @pre the blocks are as many as the sizes ask for.
+std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
+                                  std::span<const std::uint32_t> bin_blocks,
+                                  std::uint64_t idx_bytes,
+                                  std::span<const std::uint32_t> idx_blocks);
+
+/// The checksums of a file's blocks, out of its bytes in pieces of any size, front to back.
+///
+/// The state is all there is: whoever saves it together with a file of `size` bytes can go on
+/// from there in another process. For one thread.
+class block_checksums {
+ public:
+  struct state {
+    std::uint64_t size = 0;  ///< bytes so far
+    std::uint32_t crc = 0;   ///< of those in the unfinished block
+  };
+
+  block_checksums() = default;
+  explicit block_checksums(const state& saved) noexcept : state_(saved) {}
+
+  /// Takes the next bytes. Appends the CRC of each block that they complete to `completed`.
+  void add(std::span<const std::byte> bytes, std::vector<std::uint32_t>& completed);
+
+  /// Appends the CRC of the last block if it is short. More bytes must not follow.
+  void finish(std::vector<std::uint32_t>& completed) const;
+
+  const state& save() const noexcept { return state_; }
+
+ private:
+  state state_;
+};
+static_assert(std::is_trivially_copyable_v<block_checksums::state>);
+
+// ---------------------------------------------------------------------------------------------
+
+inline sum_view parse_sum(std::span<const std::byte> file) {
+  byte_reader reader(file);
+  const auto magic = reader.take("the magic", sum_magic.size());
+  for (std::size_t i = 0; i < magic.size(); ++i) {
+    if (std::to_integer<unsigned char>(magic[i]) != sum_magic[i]) {
+      throw format_error(i, "not a .sum file: expected the magic \"MILLSUM\\0\"");
+    }
+  }
+  sum_header header;
+  fields(reader, header);
+  if (header.version != sum_version) {
+    throw format_error(8, "expected .sum version 1, found " + std::to_string(header.version));
+  }
+  if (header.block_bytes != sum_block_bytes) {
+    throw format_error(12, "expected blocks of " + std::to_string(sum_block_bytes) +
+                               " bytes, found " + std::to_string(header.block_bytes));
+  }
+  // At most 2^44 + 2^44 blocks: neither the sum nor four times it can wrap.
+  const std::uint64_t bin_blocks = sum_block_count(header.bin_bytes);
+  const std::uint64_t idx_blocks = sum_block_count(header.idx_bytes);
+  const std::uint64_t expected = sum_header_bytes + 4 * (bin_blocks + idx_blocks) + sum_root_bytes;
+  if (file.size() != expected) {
+    throw format_error(std::min<std::uint64_t>(file.size(), expected),
+                       "the file has " + std::to_string(file.size()) + " bytes, expected " +
+                           std::to_string(expected) + " for a .bin of " +
+                           std::to_string(header.bin_bytes) + " and an .idx of " +
+                           std::to_string(header.idx_bytes) + " bytes");
+  }
+  sum_view sum{header.bin_bytes, header.idx_bytes, {}, {}, {}};
+  sum.bin_blocks = unaligned_span<std::uint32_t>(reader.take("the .bin's blocks", 4 * bin_blocks));
+  sum.idx_blocks = unaligned_span<std::uint32_t>(reader.take("the .idx's blocks", 4 * idx_blocks));
+  const std::size_t root_at = reader.offset();
+  sum.root = reader.take("the root", sum_root_bytes);
+  const auto root = sha256().update(file.first(root_at)).finish();
+  if (!std::ranges::equal(sum.root, std::as_bytes(std::span(root)))) {
+    throw format_error(root_at, "the checksums are not those that the root stands for: expected " +
+                                    sha256_hex(file.first(root_at)) + ", found " + root_hex(sum));
+  }
+  return sum;
+}
+
+inline std::string root_hex(const sum_view& sum) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : sum.root) {
+    text += digits[std::to_integer<std::size_t>(byte >> 4)];
+    text += digits[std::to_integer<std::size_t>(byte & std::byte{15})];
+  }
+  return text;
+}
+
+inline std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
+  byte_writer writer;
+  writer.put(std::as_bytes(std::span(sum_magic)));
+  const sum_header header{sum_version, sum_block_bytes, bin_bytes, idx_bytes};
+  fields(writer, header);
+  return writer.take();
+}
+
+inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
+                                         std::span<const std::uint32_t> bin_blocks,
+                                         std::uint64_t idx_bytes,
+                                         std::span<const std::uint32_t> idx_blocks) {
+  assert(bin_blocks.size() == sum_block_count(bin_bytes));
+  assert(idx_blocks.size() == sum_block_count(idx_bytes));
+  byte_writer writer;
+  writer.put(encode_sum_header(bin_bytes, idx_bytes));
+  writer.put(std::as_bytes(bin_blocks));
+  writer.put(std::as_bytes(idx_blocks));
+  const auto root = sha256().update(writer.bytes()).finish();
+  writer.put(std::as_bytes(std::span(root)));
+  return writer.take();
+}
+
+inline void block_checksums::add(std::span<const std::byte> bytes,
+                                 std::vector<std::uint32_t>& completed) {
+  while (!bytes.empty()) {
+    const std::size_t room = sum_block_bytes - state_.size % sum_block_bytes;
+    const auto part = bytes.first(std::min(bytes.size(), room));
+    state_.crc = crc32c(part, state_.crc);
+    state_.size += part.size();
+    if (part.size() == room) {
+      completed.push_back(state_.crc);
+      state_.crc = 0;
+    }
+    bytes = bytes.subspan(part.size());
+  }
+}
+
+inline void block_checksums::finish(std::vector<std::uint32_t>& completed) const {
+  if (state_.size % sum_block_bytes != 0) completed.push_back(state_.crc);
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sidecars of a dataset, slowly and plainly, as formats/spec/sum.md and src.md have them.
+
+Written from those pages alone, to compare the project's own code with.
+"""
+import hashlib
+import struct
+
+BLOCK = 1 << 20
+GROUP = 64
+
+
+def crc32c(data, crc=0):
+    crc ^= 0xFFFFFFFF
+    for byte in data:
+        crc = CRC_TABLE[(crc ^ byte) & 255] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def _crc_of_byte(byte):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)  # 0x1EDC6F41, reflected
+    return byte
+
+
+CRC_TABLE = [_crc_of_byte(byte) for byte in range(256)]
+assert crc32c(b"123456789") == 0xE3069283
+
+
+def encode_sum(bin_file, idx_file):
+    """A `.sum`, out of the bytes of a `.bin` and an `.idx`."""
+    out = b"MILLSUM\0" + struct.pack("<IIQQ", 1, BLOCK, len(bin_file), len(idx_file))
+    for data in (bin_file, idx_file):
+        for start in range(0, len(data), BLOCK):
+            out += struct.pack("<I", crc32c(data[start:start + BLOCK]))
+    return out + hashlib.sha256(out).digest()
+
+
+def varint(value):
+    assert 0 <= value < 1 << 64
+    out = bytearray()
+    while value >= 128:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def zigzag(difference):
+    """Of a difference modulo 2^64."""
+    difference %= 1 << 64
+    if difference >= 1 << 63:
+        difference -= 1 << 64
+    return -2 * difference - 1 if difference < 0 else 2 * difference
+
+
+def encode_src(places, names):
+    """A `.src`, out of (input, line, begin, end) of each document and the names (bytes)."""
+    payload, directory = bytearray(), bytearray()
+    for number, (source, line, begin, end) in enumerate(places):
+        length = end - begin
+        if number % GROUP == 0:
+            directory += struct.pack("<IqQQ", source, line, begin, len(payload))
+            payload += varint(2 * length)
+            gap = 1
+        else:
+            last_source, last_line, last_begin, last_end = places[number - 1]
+            if source == last_source:
+                expected_line, expected_begin = last_line + 1, last_end + gap
+            else:
+                expected_line, expected_begin = last_line, last_begin
+            differences = [(source - last_source) % (1 << 64), (line - expected_line) % (1 << 64),
+                           (begin - expected_begin) % (1 << 64)]
+            told = sum(bit for bit, more in zip((1, 2, 4), differences) if more)
+            payload += varint(2 * length + (told != 0))
+            if told:
+                payload.append(told)
+                for more in differences:
+                    if more:
+                        payload += varint(zigzag(more))
+            if told == 4:
+                gap = begin - last_end
+    table = b"".join(struct.pack("<I", len(name)) + name for name in names)
+    header = b"MILLSRC\0" + struct.pack("<IIQQQQ", 1, GROUP, len(places), len(payload), len(names),
+                                        len(table))
+    return header + bytes(payload) + bytes(directory) + table
