@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/byte_reader.hpp>
+#include <millrace/formats/byte_writer.hpp>
+#include <millrace/formats/src_code.hpp>
+
+/// `P.src`, where each document of `P.bin` comes from. Specification: formats/spec/src.md.
+///
+///   0   8     magic "MILLSRC\0"
+///   8   4     u32 version, 1
+///   12  4     u32 documents of a group, 64
+///   16  8     u64 D, number of documents
+///   24  8     u64 bytes of the payload
+///   32  8     u64 number of inputs
+///   40  8     u64 bytes of the names
+///   48        the payload: varints, a few bytes a document
+///       28*G  the directory: input, line, begin and payload offset of each 64th document
+///             the names of the inputs: u32 length and bytes of each
+namespace millrace::formats {
+
+inline constexpr std::array<unsigned char, 8> src_magic = {'M', 'I', 'L', 'L', 'S', 'R', 'C', 0};
+inline constexpr std::uint32_t src_version = 1;
+inline constexpr std::uint32_t src_group_documents = 64;
+inline constexpr std::size_t src_header_bytes = 48;
+inline constexpr std::size_t src_group_bytes = 28;
+
+struct src_header {
+  std::uint32_t version = src_version;
+  std::uint32_t group_documents = src_group_documents;
+  std::uint64_t document_count = 0;
+  std::uint64_t payload_bytes = 0;
+  std::uint64_t input_count = 0;
+  std::uint64_t names_bytes = 0;
+};
+
+/// The header's fields after the magic, in file order, for reader and writer alike.
+template <class Io, class Header>
+requires std::is_same_v<std::remove_const_t<Header>, src_header>
+void fields(Io& io, Header& header) {
+  io("the version", header.version);
+  io("the size of a group", header.group_documents);
+  io("the document count", header.document_count);
+  io("the size of the payload", header.payload_bytes);
+  io("the input count", header.input_count);
+  io("the size of the names", header.names_bytes);
+}
+
+/// An entry of the directory: the first document of a group, and where the group begins.
+struct src_group {
+  std::uint32_t input = 0;
+  std::int64_t line = 1;
+  std::uint64_t begin = 0;
+  std::uint64_t payload_offset = 0;
+};
+
+template <class Io, class Group>
+requires std::is_same_v<std::remove_const_t<Group>, src_group>
+void fields(Io& io, Group& group) {
+  io("an input", group.input);
+  io("a line", group.line);
+  io("a first byte", group.begin);
+  io("a payload offset", group.payload_offset);
+}
+
+constexpr std::uint64_t src_group_count(std::uint64_t documents) noexcept {
+  return documents / src_group_documents + (documents % src_group_documents != 0 ? 1 : 0);
+}
+
+/// A parsed `.src`: views into the bytes it was parsed from, which must outlive it. Any number of
+/// threads may read it.
+class src_view {
+ public:
+  std::uint64_t document_count() const noexcept { return header_.document_count; }
+  std::uint64_t input_count() const noexcept { return names_.size(); }
+
+  /// The name of an input as it was given, mostly a path; any bytes.
+  /// @pre input < input_count()
+  std::string_view input_name(std::size_t input) const noexcept {
+    assert(input < names_.size());
+    return names_[input];
+  }
+
+  /// Where a document comes from, in constant time: at most 64 are decoded. Its `input` is below
+  /// input_count().
+  ///
+  /// @pre document < document_count()
+  /// @throws format_error  the directory or the payload contradicts itself.
+  source_place at(std::uint64_t document) const;
+
+  /// All places of a group, in order.
+  ///
+  /// @return how many there are: 64, or fewer in the last group
+  /// @pre group < src_group_count(document_count())
+  /// @throws format_error  as at(); also if bytes are left over at the group's end.
+  std::size_t decode_group(std::uint64_t group,
+                           std::span<source_place, src_group_documents> out) const;
+
+ private:
+  friend src_view parse_src(std::span<const std::byte> file);
+  src_group group(std::uint64_t index) const;
+  varint_reader open(std::uint64_t index, src_code& code) const;
+
+  src_header header_;
+  std::span<const std::byte> payload_;
+  std::span<const std::byte> directory_;
+  std::vector<std::string_view> names_;
+};
+
+/// Parses a `.src` in O(inputs): the list "at open" of formats/spec/src.md.
+///
+/// @throws format_error  the bytes are not a whole `.src`, or contradict themselves.
+src_view parse_src(std::span<const std::byte> file);
+
+/// Reads the places of all documents front to back, a group at a time. The view must outlive it.
+class src_cursor {
+ public:
+  explicit src_cursor(const src_view& view) noexcept : view_(&view) {}
+
+  /// The places of the next group, valid until the next call; none after the last.
+  /// @throws format_error  as src_view::decode_group
+  std::span<const source_place> next() {
+    if (group_ == src_group_count(view_->document_count())) return {};
+    return std::span(places_).first(view_->decode_group(group_++, places_));
+  }
+
+ private:
+  const src_view* view_;
+  std::uint64_t group_ = 0;
+  std::array<source_place, src_group_documents> places_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+inline std::vector<std::string_view> parse_src_names(byte_reader& reader, std::uint64_t count) {
+  std::vector<std::string_view> names;
+  names.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint32_t size = 0;
+    reader("the length of a name", size);
+    const auto name = reader.take("a name", size);
+    names.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
+  }
+  if (reader.remaining() != 0) {
+    throw format_error(reader.offset(), std::to_string(reader.remaining()) +
+                                            " bytes follow the names of the inputs, expected none");
+  }
+  return names;
+}
+
+inline src_header parse_src_header(byte_reader& reader) {
+  const auto magic = reader.take("the magic", src_magic.size());
+  for (std::size_t i = 0; i < magic.size(); ++i) {
+    if (std::to_integer<unsigned char>(magic[i]) != src_magic[i]) {
+      throw format_error(i, "not a .src file: expected the magic \"MILLSRC\\0\"");
+    }
+  }
+  src_header header;
+  fields(reader, header);
+  if (header.version != src_version) {
+    throw format_error(8, "expected .src version 1, found " + std::to_string(header.version));
+  }
+  if (header.group_documents != src_group_documents) {
+    throw format_error(
+        12, "expected groups of 64 documents, found " + std::to_string(header.group_documents));
+  }
+  return header;
+}
+
+/// The counts fit into the `room` bytes after the header, and fill them. Each bound subtracts or
+/// divides, so no count, however hostile, can wrap.
+inline void check_src_counts(const src_header& header, std::uint64_t room) {
+  const auto too_many = [&](std::uint64_t at, std::uint64_t count, const char* what) {
+    return format_error(at, "the header counts " + std::to_string(count) + what +
+                                ", more than the " + std::to_string(room + src_header_bytes) +
+                                " bytes of the file can hold");
+  };
+  const std::uint64_t documents = header.document_count;
+  if (documents > room) throw too_many(16, documents, " documents");
+  if (header.payload_bytes > room) {
+    throw too_many(24, header.payload_bytes, " bytes of payload");
+  }
+  if (documents > header.payload_bytes) {
+    throw format_error(24, "the payload has " + std::to_string(header.payload_bytes) +
+                               " bytes, expected at least one for each of " +
+                               std::to_string(documents) + " documents");
+  }
+  room -= header.payload_bytes;
+  const std::uint64_t groups = src_group_count(documents);
+  if (groups > room / src_group_bytes) throw too_many(16, documents, " documents");
+  room -= groups * src_group_bytes;
+  if (header.names_bytes != room) {
+    throw format_error(40, "the header counts " + std::to_string(header.names_bytes) +
+                               " bytes of names, but the rest of the file has " +
+                               std::to_string(room));
+  }
+  if (header.input_count > room / 4 ||
+      header.input_count > std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 1) {
+    throw format_error(32, "the header counts " + std::to_string(header.input_count) +
+                               " inputs, more than " + std::to_string(room) +
+                               " bytes of names or an input number can hold");
+  }
+}
+
+}  // namespace detail
+
+inline src_view parse_src(std::span<const std::byte> file) {
+  byte_reader reader(file);
+  src_view view;
+  view.header_ = detail::parse_src_header(reader);
+  detail::check_src_counts(view.header_, reader.remaining());
+  view.payload_ = reader.take("the payload", view.header_.payload_bytes);
+  view.directory_ =
+      reader.take("the directory", src_group_bytes * src_group_count(view.header_.document_count));
+  view.names_ = detail::parse_src_names(reader, view.header_.input_count);
+  return view;
+}
+
+inline src_group src_view::group(std::uint64_t index) const {
+  src_group entry;
+  byte_reader reader(directory_.subspan(index * src_group_bytes, src_group_bytes));
+  fields(reader, entry);
+  const std::uint64_t at = src_header_bytes + payload_.size() + index * src_group_bytes;
+  if (entry.input >= names_.size()) {
+    throw format_error(at, "a group is of input " + std::to_string(entry.input) + ", but " +
+                               std::to_string(names_.size()) + " are named");
+  }
+  if (entry.line < 1) {
+    throw format_error(at + 4, "a group is at line " + std::to_string(entry.line) +
+                                   " of its input, expected 1 or more");
+  }
+  if (entry.payload_offset > payload_.size() || (index == 0 && entry.payload_offset != 0)) {
+    throw format_error(at + 20, "a group begins at byte " + std::to_string(entry.payload_offset) +
+                                    " of a payload of " + std::to_string(payload_.size()));
+  }
+  return entry;
+}
+
+inline varint_reader src_view::open(std::uint64_t index, src_code& code) const {
+  const src_group entry = group(index);
+  const bool last = index + 1 == src_group_count(header_.document_count);
+  const std::uint64_t end = last ? payload_.size() : group(index + 1).payload_offset;
+  if (end < entry.payload_offset) {
+    throw format_error(
+        src_header_bytes + payload_.size() + (index + 1) * src_group_bytes + 20,
+        "a group begins at byte " + std::to_string(end) + " of the payload, before the one before");
+  }
+  varint_reader from(payload_.subspan(entry.payload_offset, end - entry.payload_offset),
+                     src_header_bytes + entry.payload_offset);
+  code.take_first({entry.input, entry.line, entry.begin, 0}, from);
+  return from;
+}
+
+inline source_place src_view::at(std::uint64_t document) const {
+  assert(document < document_count());
+  src_code code;
+  varint_reader from = open(document / src_group_documents, code);
+  for (std::uint64_t i = document % src_group_documents; i != 0; --i) {
+    code.take(from, names_.size());
+  }
+  return code.place();
+}
+
+inline std::size_t src_view::decode_group(std::uint64_t group,
+                                          std::span<source_place, src_group_documents> out) const {
+  assert(group < src_group_count(document_count()));
+  const auto count = static_cast<std::size_t>(
+      std::min<std::uint64_t>(src_group_documents, document_count() - group * src_group_documents));
+  src_code code;
+  varint_reader from = open(group, code);
+  out[0] = code.place();
+  for (std::size_t i = 1; i < count; ++i) {
+    code.take(from, names_.size());
+    out[i] = code.place();
+  }
+  if (!from.at_end()) {
+    throw format_error(from.offset(), "bytes follow the last document of a group");
+  }
+  return count;
+}
+
+}  // namespace millrace::formats

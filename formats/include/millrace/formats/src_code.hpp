@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/varint.hpp>
+
+namespace millrace::formats {
+
+/// Where a document comes from.
+struct source_place {
+  std::uint32_t input = 0;  ///< index into the table of inputs
+  std::int64_t line = 1;    ///< from 1
+  std::uint64_t begin = 0;  ///< byte range [begin, end) of the record without its line end,
+  std::uint64_t end = 0;    ///< in the decompressed text; at most 2^63 - 1
+
+  friend bool operator==(const source_place&, const source_place&) = default;
+};
+
+/// How one document of a group is told by the one before it, for reader and writer alike. The
+/// rules are in formats/spec/src.md.
+class src_code {
+ public:
+  /// What the encoding of one document takes at most.
+  static constexpr std::size_t most_bytes = 5 * most_varint_bytes;
+
+  /// The first document of a group: all but its length is in the directory.
+  std::byte* put_first(const source_place& place, std::byte* out) noexcept;
+  /// @param place  but for its `end`
+  void take_first(source_place place, varint_reader& from);
+
+  /// The next one.
+  std::byte* put(const source_place& place, std::byte* out) noexcept;
+  void take(varint_reader& from, std::uint64_t input_count);
+
+  /// The document that was put or taken last.
+  const source_place& place() const noexcept { return place_; }
+
+ private:
+  // What of a place is told, because it is not what was expected.
+  static constexpr std::uint64_t input_told = 1;
+  static constexpr std::uint64_t line_told = 2;
+  static constexpr std::uint64_t begin_told = 4;
+
+  void set_end(std::uint64_t length, std::uint64_t offset);
+  void take_odd(varint_reader& from, std::uint64_t input_count);
+
+  source_place place_;
+  std::uint64_t gap_ = 1;  // modulo 2^64; bytes between a record and the next, as last seen
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline std::byte* src_code::put_first(const source_place& place, std::byte* out) noexcept {
+  place_ = place;
+  gap_ = 1;
+  return put_varint(out, (place.end - place.begin) << 1);
+}
+
+inline void src_code::take_first(source_place place, varint_reader& from) {
+  const std::uint64_t offset = from.offset();
+  const std::uint64_t length = from.next("the length of a document");
+  if ((length & 1) != 0) {
+    throw format_error(offset, "the first document of a group is told by one before it");
+  }
+  place_ = place;
+  gap_ = 1;
+  set_end(length >> 1, offset);
+}
+
+// Differences are taken modulo 2^64, so that no place, however far, is out of reach of another.
+inline std::byte* src_code::put(const source_place& place, std::byte* out) noexcept {
+  const std::uint64_t input = std::uint64_t{place.input} - place_.input;
+  const bool jumps = input != 0;
+  const std::uint64_t line = static_cast<std::uint64_t>(place.line) -
+                             static_cast<std::uint64_t>(place_.line) - (jumps ? 0 : 1);
+  const std::uint64_t begin = place.begin - (jumps ? place_.begin : place_.end + gap_);
+  const std::uint64_t told =
+      (jumps ? input_told : 0) | (line != 0 ? line_told : 0) | (begin != 0 ? begin_told : 0);
+  out = put_varint(out, (place.end - place.begin) << 1 | (told != 0 ? 1 : 0));
+  if (told != 0) {
+    *out++ = static_cast<std::byte>(told);
+    if (jumps) out = put_varint(out, zigzag(input));
+    if (line != 0) out = put_varint(out, zigzag(line));
+    if (begin != 0) out = put_varint(out, zigzag(begin));
+    if (told == begin_told) gap_ += begin;
+  }
+  place_ = place;
+  return out;
+}
+
+inline void src_code::take(varint_reader& from, std::uint64_t input_count) {
+  const std::uint64_t offset = from.offset();
+  const std::uint64_t length = from.next("the length of a document");
+  if ((length & 1) != 0) {
+    take_odd(from, input_count);
+  } else {
+    place_.line = static_cast<std::int64_t>(static_cast<std::uint64_t>(place_.line) + 1);
+    place_.begin = place_.end + gap_;
+  }
+  if (place_.line < 1) {
+    throw format_error(offset, "a document is at line " + std::to_string(place_.line) +
+                                   " of its input, expected 1 or more");
+  }
+  set_end(length >> 1, offset);
+}
+
+inline void src_code::take_odd(varint_reader& from, std::uint64_t input_count) {
+  const std::uint64_t offset = from.offset();
+  const std::uint64_t told = from.next("what is told of a document");
+  if (told == 0 || told > 7) {
+    throw format_error(
+        offset, "expected 1 to 7 for what is told of a document, found " + std::to_string(told));
+  }
+  const auto difference = [&](std::uint64_t part, const char* field) -> std::uint64_t {
+    if ((told & part) == 0) return 0;
+    const std::uint64_t at = from.offset();
+    const std::uint64_t value = from.next(field);
+    if (value == 0) throw format_error(at, std::string(field) + " is told though as expected");
+    return from_zigzag(value);
+  };
+  const bool jumps = (told & input_told) != 0;
+  const std::uint64_t input = place_.input + difference(input_told, "the input of a document");
+  if (input >= input_count) {
+    throw format_error(offset, "a document is of an input beyond the " +
+                                   std::to_string(input_count) + " that are named");
+  }
+  const std::uint64_t line = static_cast<std::uint64_t>(place_.line) + (jumps ? 0 : 1);
+  place_.line = static_cast<std::int64_t>(line + difference(line_told, "the line of a document"));
+  const std::uint64_t begin = difference(begin_told, "the first byte of a document");
+  place_.begin = (jumps ? place_.begin : place_.end + gap_) + begin;
+  place_.input = static_cast<std::uint32_t>(input);
+  if (told == begin_told) gap_ += begin;
+}
+
+inline void src_code::set_end(std::uint64_t length, std::uint64_t offset) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  if (place_.begin > most || length > most - place_.begin) {
+    throw format_error(offset, "a document has " + std::to_string(length) + " bytes from byte " +
+                                   std::to_string(place_.begin) + " on, which ends beyond 2^63");
+  }
+  place_.end = place_.begin + length;
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/formats/src_encoder.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+#include "unit/formats/src_files.hpp"
+
+namespace millrace::formats {
+namespace {
+
+// Each process writes a few documents, is killed, and leaves its state.
+TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
+  std::mt19937_64 random(test::seed(1));
+  for (const char* name : test::src_cases) {
+    SCOPED_TRACE(name);
+    const auto [names, places] = test::read_src_answer(name);
+    std::vector<std::byte> payload;
+    std::vector<std::byte> directory;
+    src_encoder::state saved;
+    for (std::size_t i = 0; i < places.size();) {
+      src_encoder encoder(saved);
+      for (std::size_t n = random() % 70; n != 0 && i < places.size(); --n, ++i) {
+        encoder.append(places[i], payload, directory);
+      }
+      saved = encoder.save();
+      EXPECT_EQ(saved.documents, i);
+      EXPECT_EQ(saved.payload_bytes, payload.size());
+      EXPECT_EQ(saved.directory_bytes(), directory.size());
+    }
+    const auto names_part = encode_src_names(names);
+    auto file = encode_src_header(saved, names.size(), names_part.size());
+    EXPECT_EQ(file.size(), src_header_bytes);
+    file.insert(file.end(), payload.begin(), payload.end());
+    file.insert(file.end(), directory.begin(), directory.end());
+    file.insert(file.end(), names_part.begin(), names_part.end());
+    EXPECT_EQ(file, test::golden_src(name));
+  }
+}
+
+// By another program, from the specification.
+TEST(EncodeSrc, MakesTheGoldenFiles) {
+  for (const char* name : test::src_cases) {
+    const auto [names, places] = test::read_src_answer(name);
+    EXPECT_EQ(encode_src(places, names), test::golden_src(name)) << name;
+  }
+}
+
+// Two parts of a dataset, read and written again with the inputs renumbered, are the whole.
+TEST(EncodeSrc, MakesOneOfPartsThatIsThatOfOneRun) {
+  const auto [names, places] = test::read_src_answer("files");
+  for (const std::size_t cut : {1UL, 40UL, 64UL, 75UL, 159UL}) {
+    src_encoder encoder;
+    std::vector<std::byte> payload;
+    std::vector<std::byte> directory;
+    for (const auto part : {std::span(places).first(cut), std::span(places).subspan(cut)}) {
+      const auto file = encode_src(part, names);
+      const src_view view = parse_src(file);
+      src_cursor cursor(view);
+      for (auto group = cursor.next(); !group.empty(); group = cursor.next()) {
+        for (const source_place& place : group) encoder.append(place, payload, directory);
+      }
+    }
+    const auto whole = test::golden_src("files");
+    EXPECT_TRUE(
+        std::ranges::equal(payload, std::span(whole).subspan(src_header_bytes, payload.size())));
+    EXPECT_TRUE(std::ranges::equal(
+        directory, std::span(whole).subspan(src_header_bytes + payload.size(), directory.size())));
+  }
+}
+
+TEST(EncodeSrc, TakesFewBytesADocument) {
+  std::mt19937_64 random(test::seed(1));
+  std::vector<source_place> places;
+  source_place place{0, 1, 0, 0};
+  for (int i = 0; i < 64000; ++i) {
+    place.end = place.begin + 64 + random() % 8000;
+    places.push_back(place);
+    ++place.line;
+    place.begin = place.end + 2;  // lines end in \r\n
+  }
+  const double size = static_cast<double>(encode_src(places, std::vector<std::string>{"a"}).size());
+  EXPECT_LT(size / 64000, 2.5);
+}
+
+}  // namespace
+}  // namespace millrace::formats
