@@ -7,24 +7,42 @@
 #include <string>
 #include <vector>
 
+#include "packing.hpp"
+
 namespace millrace::preprocess {
 
-/// How the bytes of an input are packed, told by their first bytes, not by the file's name.
-enum class compression : std::uint8_t { none, gzip, zstd };
-
 struct input_file {
-  std::filesystem::path path;
+  std::filesystem::path path;  ///< "-" is stdin; a file of that name is "./-"
+  /// As its first bytes tell, of a regular file; none for others (a pipe, stdin), whose packing is
+  /// told when they are read.
   compression packing = compression::none;
   std::uint64_t size_bytes = 0;  ///< on disk; 0 where it cannot be known (a pipe)
+  bool regular = false;          ///< may be read from any byte, more than once
+
+  bool is_stdin() const { return path == "-"; }
 };
 
-/// Turns the arguments of `--input` into the files to read, in the order to read them: arguments
-/// as given, the matches of each pattern (`*`, `?`, `[...]`) sorted by byte value. An argument
-/// that names an existing file is taken as it is, whatever characters it has.
+/// How messages call it: its path, or "stdin".
+std::filesystem::path display_path(const input_file& file);
+
+/// Turns the arguments of `--input` into the files to read, in the order to read them: arguments as
+/// given, and for each
 ///
-/// @throws config_error  a pattern matches nothing, or a name ends in .gz or .zst and the bytes
-///                       are something else.
-/// @throws io_error      a file is missing, unreadable or a directory.
+/// - that names an existing file: this file, whatever characters the name has;
+/// - that names a folder: all regular files in it and in the folders below it, sorted by byte value
+///   of the whole path, but for files and folders whose name begins with '.'. Links to files are
+///   followed, links to folders are refused: in a loop there would be no end;
+/// - `-`: stdin, at most once;
+/// - `@FILE`: the arguments in FILE, one a line (blank lines are passed over, `\r\n` ends one,
+/// too),
+///   names being relative to the current folder; `@` in FILE is part of a name;
+/// - with `*`, `?` or `[...]`: the files that match the pattern, sorted by byte value.
+///
+/// @throws config_error  a pattern matches nothing, a folder or list is empty, stdin is named
+/// twice,
+///                       a list is named in a list, or a name ends in .gz, .zst, .bz2 or .xz and
+///                       the bytes are something else, or this build has no library for them.
+/// @throws io_error      a file is missing or unreadable, or is a folder that a pattern matches.
 std::vector<input_file> plan_inputs(std::span<const std::string> arguments);
 
 }  // namespace millrace::preprocess
