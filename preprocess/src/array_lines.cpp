@@ -34,17 +34,14 @@ constexpr std::array<kind, 256> kinds = [] {
   return all;
 }();
 
-// Whether the text is an array, as far as its first bytes tell.
-std::optional<bool> starts_array(std::string_view head, bool all) {
-  std::size_t at = 0;
-  if (head.starts_with(byte_order_mark)) {
-    at = byte_order_mark.size();
-  } else if (!all && byte_order_mark.starts_with(head)) {
-    return std::nullopt;
-  }
-  at = std::min(head.find_first_not_of(" \t\n\r", at), head.size());
-  if (at < head.size()) return head[at] == '[';
-  if (all || head.size() >= array_lines::most_space_bytes) return false;
+// Whether the text is an array, as far as its first bytes tell; `searched` of them are passed.
+std::optional<bool> starts_array(std::string_view head, bool all, std::size_t& searched) {
+  head = head.substr(0, array_lines::most_space_bytes);
+  if (searched == 0 && head.starts_with(byte_order_mark)) searched = byte_order_mark.size();
+  if (searched == 0 && !all && byte_order_mark.starts_with(head)) return std::nullopt;
+  while (searched < head.size() && is_space(head[searched])) ++searched;
+  if (searched < head.size()) return head[searched] == '[';
+  if (all || head.size() == array_lines::most_space_bytes) return false;
   return std::nullopt;
 }
 
@@ -54,13 +51,14 @@ array_lines::array_lines(std::unique_ptr<byte_source> inner, std::filesystem::pa
     : inner_(std::move(inner)), name_(std::move(name)) {}
 
 bool array_lines::is_array() {
+  std::size_t searched = 0;
   while (state_ == state::unknown) {
     const std::size_t used = head_.size();
     head_.resize(used + head_chunk_bytes);
     const std::size_t n = inner_->read(std::span(head_).subspan(used));
     head_.resize(used + n);
     const std::string_view text(reinterpret_cast<const char*>(head_.data()), head_.size());
-    const auto found = starts_array(text, n == 0);
+    const auto found = starts_array(text, n == 0, searched);
     if (found) state_ = *found ? state::before : state::as_it_is;
   }
   return state_ != state::as_it_is;
