@@ -9,20 +9,34 @@ idx_uint16_3docs.sum   of Megatron's files of that name
 blocks.sum             of a .bin of 2 MiB + 5 bytes and an .idx of 1 MiB, byte i of each being the
                        low byte of i * i + i / 251 (that of the .idx counts from the .bin's end on)
 preprocess_lines.src   of the lines of Megatron's preprocess_lines.jsonl
+preprocess_lines.meta  of those lines through the byte tokenizer without eod, which are Megatron's
+                       preprocess_lines.bin and .idx
+twice.meta, .src       of the same file given twice
+twice_I_of_N.meta,     of the tasks that it may be cut into, at bytes CUTS[N]
+  .src
+strange.meta           words to be escaped, nulls, the largest numbers
 NAME.src, NAME.tsv     other ways that places may go, and the places themselves: the names of the
                        inputs in the first line, then input, line, begin, end of each document
 """
+import hashlib
+import json
 import pathlib
 import random
 import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from sidecar_formats import encode_src, encode_sum  # noqa: E402
+from sidecar_formats import encode_meta, encode_src, encode_sum, extent  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEGATRON = HERE.parent / "megatron"
 TOP = (1 << 63) - 1
+NAME = "preprocess_lines.jsonl"
+# Where each task begins, in the file given twice, one behind the other. The line that begins at 86
+# comes after a lone CR. Equal cuts make a task without input.
+CUTS = {2: [0, 741], 3: [0, 86, 840], 6: [0, 86, 86, 741, 1404, 1437]}
+KINDS = ["invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type",
+         "not_encodable"]
 
 
 def pattern(start, size):
@@ -36,6 +50,75 @@ def places_of_lines(text):
         if match.group(0) or match.start() < len(text):
             places.append((0, len(places) + 1, match.start(1), match.end(1)))
     return [place for place in places if place[2] < len(text)]
+
+
+def counts_of(records):
+    """Of lines of JSON that are all documents, through the byte tokenizer without eod."""
+    texts = [json.loads(record)["text"] for record in records]
+    documents = [[t.encode() for t in (text if isinstance(text, list) else [text])]
+                 for text in texts]
+    sequences = [text for texts in documents for text in texts if text]
+    tokens = sum(map(len, sequences))
+    return {"documents": len(documents), "empty_documents": sum(not any(d) for d in documents),
+            "sequences": len(sequences), "tokens": tokens, "lines": len(records), "blank_lines": 0,
+            "lone_surrogates": 0, "special_tokens": 0, "text_bytes": tokens,
+            "bad_records": dict.fromkeys(KINDS, 0)}
+
+
+def dataset(text, begin, end, tasks=None, root=None):
+    """The `.meta` and `.src` of bytes [begin, end) of `text`, again and again."""
+    inputs, places, records = [], [], []
+    while begin < end:
+        copy, first = divmod(begin, len(text))
+        last = min(len(text), end - copy * len(text))
+        lines = [p for p in places_of_lines(text) if first <= p[2] < last]
+        skipped = lines[0][1] - 1
+        places += [(len(inputs), line - skipped, b, e) for _, line, b, e in lines]
+        records += [text[b:e] for _, _, b, e in lines]
+        inputs.append(extent(NAME, text, first, last, len(lines)))
+        begin += last - first
+    counts = counts_of(records)
+    meta = {"level": "document", "key": "text", "path": "text", "dtype": "uint16",
+            "append_eod": False, "on_bad_record": "skip",
+            "options": {"special_tokens": "as-text"}, "tokenizer": {
+                "type": "ByteLevelTokenizer",
+                "fingerprint": hashlib.sha256(b"type ByteLevelTokenizer\n").hexdigest(),
+                "vocab_size": 512, "eod": 0},
+            "sum": 1, "src": 1, "tasks": tasks, "inputs": inputs, "counts": counts,
+            "bin_bytes": 2 * counts["tokens"],
+            "sum_root": root or hashlib.sha256(repr(tasks).encode()).hexdigest()}
+    return encode_meta(meta), encode_src(places, [NAME.encode()] * len(inputs))
+
+
+def datasets():
+    text = (MEGATRON / NAME).read_bytes()
+    bin_file, idx_file = ((MEGATRON / f"preprocess_lines{end}").read_bytes()
+                          for end in (".bin", ".idx"))
+    meta, places = dataset(text, 0, len(text), root=encode_sum(bin_file, idx_file)[-32:].hex())
+    assert json.loads(meta)["bin_bytes"] == len(bin_file)
+    yield "preprocess_lines", meta, places
+    yield "twice", *dataset(text, 0, 2 * len(text))
+    for of, cuts in CUTS.items():
+        for task, (begin, end) in enumerate(zip(cuts, cuts[1:] + [2 * len(text)])):
+            tasks = {"first": task, "last": task, "of": of}
+            yield f"twice_{task}_of_{of}", *dataset(text, begin, end, tasks)
+
+
+def strange_meta():
+    """Whatever strings, options and the largest numbers may be."""
+    words = "quote \" backslash \\ line\n tab\t bell\a delete\x7f \u00e9 \u6f22 \U0001f600"
+    return encode_meta({
+        "level": "sentence", "key": words, "path": "", "dtype": "float64", "append_eod": True,
+        "on_bad_record": "fail", "options": {words: words, "": "", "z": "1", "a": "2"},
+        "tokenizer": {"type": words, "fingerprint": "", "vocab_size": TOP, "eod": None},
+        "sum": None, "src": None, "tasks": {"first": 3, "last": 7, "of": TOP},
+        "inputs": [{"path": words, "begin": 1, "text_bytes": TOP - 1, "crc32c": "00000000",
+                    "lines": TOP},
+                   {"path": "", "text_bytes": TOP, "crc32c": "ffffffff", "lines": 0}],
+        "counts": {"documents": TOP, "empty_documents": 0, "sequences": 1, "tokens": (TOP - 7) // 8,
+                   "lines": 2, "blank_lines": 3, "lone_surrogates": 4, "special_tokens": 5,
+                   "text_bytes": 6, "bad_records": {"worse": 7, "bad": 8}},
+        "bin_bytes": TOP - 7, "sum_root": None})
 
 
 def one_after_another(rng, count, gap=1, skip=0.0, source=0, begin=0, line=1):
@@ -88,8 +171,10 @@ def files():
                                              read("idx_uint16_3docs.idx"))
     size = (2 << 20) + 5
     yield "blocks.sum", encode_sum(pattern(0, size), pattern(size, 1 << 20))
-    yield "preprocess_lines.src", encode_src(places_of_lines(read("preprocess_lines.jsonl")),
-                                             [b"preprocess_lines.jsonl"])
+    for name, meta, places in datasets():
+        yield f"{name}.meta", meta
+        yield f"{name}.src", places
+    yield "strange.meta", strange_meta()
     for name, names, places in cases():
         yield f"{name}.src", encode_src(places, names)
         rows = [b"\t".join(names)] + ["\t".join(map(str, p)).encode() for p in places]

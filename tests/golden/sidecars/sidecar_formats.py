@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sidecars of a dataset, slowly and plainly, as formats/spec/sum.md and src.md have them.
+"""The sidecars of a dataset, slowly and plainly, as formats/spec/sum.md, src.md and meta.md have them.
 
 Written from those pages alone, to compare the project's own code with.
 """
@@ -84,3 +84,39 @@ def encode_src(places, names):
     header = b"MILLSRC\0" + struct.pack("<IIQQQQ", 1, GROUP, len(places), len(payload), len(names),
                                         len(table))
     return header + bytes(payload) + bytes(directory) + table
+
+
+def json_text(value):
+    if isinstance(value, str):
+        return '"' + "".join(json_character(c) for c in value) + '"'
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json_text(k)}: {json_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(
+        value, bool) else str(value)
+
+
+def json_character(c):
+    if c in '"\\':
+        return "\\" + c
+    if c == "\n":
+        return "\\n"
+    return f"\\u{ord(c):04x}" if ord(c) < 32 or ord(c) == 127 else c
+
+
+def extent(path, text, begin, end, lines):
+    """An input of a `.meta`: `text` is all of it."""
+    entry = {"path": path}
+    if begin:
+        entry["begin"] = begin
+    return entry | {"text_bytes": end - begin, "crc32c": f"{crc32c(text[begin:end]):08x}",
+                    "lines": lines}
+
+
+def encode_meta(meta):
+    """A `.meta`, out of its entries, in the order of the page."""
+    assert list(meta) == ["level", "key", "path", "dtype", "append_eod", "on_bad_record", "options",
+                          "tokenizer", "sum", "src", "tasks", "inputs", "counts", "bin_bytes",
+                          "sum_root"]
+    return (json_text({"millrace_meta": 1} | meta) + "\n").encode()

@@ -29,6 +29,15 @@ std::vector<std::byte> undump(std::istream& lines) {
   return bytes;
 }
 
+/// The text of lines that a page broke at its spaces.
+std::string unbroken(std::istream& lines) {
+  std::string text;
+  for (std::string line; std::getline(lines, line) && line.rfind("<!-- end", 0) != 0;) {
+    if (line.rfind("```", 0) != 0) text += (text.empty() ? "" : " ") + line;
+  }
+  return text + '\n';
+}
+
 /// The right-hand column of a hexdump: what is no printable ASCII is a dot.
 std::string text_column(const std::vector<std::byte>& bytes) {
   std::string text;
@@ -50,6 +59,14 @@ TEST(SpecExample, IsTheGoldenFileItNames) {
     const std::string text = test::read_text(page.path());
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
+      const std::string json = "<!-- json: ";
+      if (line.rfind(json, 0) == 0) {
+        const std::string file = line.substr(json.size(), line.find(" -->") - json.size());
+        EXPECT_EQ(unbroken(lines),
+                  test::read_text(std::filesystem::path(MILLRACE_SOURCE_DIR) / file));
+        ++examples;
+        continue;
+      }
       const std::string opening = "<!-- hexdump: ";
       if (line.rfind(opening, 0) != 0) continue;
       const std::string file = line.substr(opening.size(), line.find(" -->") - opening.size());

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meta_concatenation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/src_encoder.hpp>
+
+#include "support/paths.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+dataset_meta golden_meta(const std::string& name) {
+  return parse_meta(test::read_text(test::golden("sidecars/" + name + ".meta")));
+}
+
+std::string task_name(int task, int of) {
+  return "twice_" + std::to_string(task) + "_of_" + std::to_string(of);
+}
+
+/// Those of the tasks first .. last that generate.py cut a file given twice into.
+std::vector<dataset_meta> tasks(int first, int last, int of) {
+  std::vector<dataset_meta> parts;
+  for (int task = first; task <= last; ++task) parts.push_back(golden_meta(task_name(task, of)));
+  return parts;
+}
+
+/// With the root that only who has written the files knows.
+dataset_meta with_root(dataset_meta meta, const dataset_meta& of) {
+  EXPECT_EQ(meta.sum_root, std::nullopt);
+  meta.sum_root = of.sum_root;
+  return meta;
+}
+
+void refused(const std::vector<dataset_meta>& parts, const std::string& why) {
+  try {
+    (void)concatenate(parts);
+    ADD_FAILURE() << "accepted, expected: " << why;
+  } catch (const config_error& e) {
+    EXPECT_THAT(e.what(), testing::HasSubstr(why));
+  }
+}
+
+// Cut between two files, in the middle of them, into tasks without input.
+TEST(Concatenate, MakesOfAllTasksWhatOneProcessWrites) {
+  const dataset_meta whole = golden_meta("twice");
+  for (const int of : {2, 3, 6}) {
+    const auto parts = tasks(0, of - 1, of);
+    EXPECT_EQ(to_json(with_root(concatenate(parts), whole)), to_json(whole)) << of << " tasks";
+  }
+}
+
+TEST(Concatenate, MayGoByStages) {
+  const dataset_meta whole = golden_meta("twice");
+  for (int cut = 1; cut < 6; ++cut) {
+    const std::vector<dataset_meta> halves = {concatenate(tasks(0, cut - 1, 6)),
+                                              concatenate(tasks(cut, 5, 6))};
+    EXPECT_EQ(halves[0].tasks, (task_range{0, cut - 1, 6}));
+    EXPECT_EQ(halves[1].tasks, (task_range{cut, 5, 6}));
+    EXPECT_EQ(with_root(concatenate(halves), whole), whole) << cut;
+  }
+}
+
+TEST(Concatenate, MakesOfUnrelatedRunsThatOverAllTheirInputs) {
+  const dataset_meta once = golden_meta("preprocess_lines");
+  const dataset_meta twice = golden_meta("twice");
+  EXPECT_EQ(with_root(concatenate(std::vector{once, once}), twice), twice);
+  EXPECT_EQ(with_root(concatenate(std::vector{once}), once), once);
+}
+
+TEST(Concatenate, KeepsASidecarThatAllPartsHave) {
+  std::vector<dataset_meta> parts(2, golden_meta("preprocess_lines"));
+  parts[1].src_version.reset();
+  const dataset_meta meta = concatenate(parts);
+  EXPECT_EQ(meta.sum_version, 1);
+  EXPECT_EQ(meta.src_version, std::nullopt);
+}
+
+TEST(Concatenate, RefusesTasksThatDoNotFollowEachOther) {
+  auto parts = tasks(0, 2, 3);
+  refused({}, "there are no parts");
+  refused({parts[0], parts[2]},
+          "part 2 begins with task 2 of 3, counted from 0, expected task 1: tasks are missing");
+  refused({parts[0], parts[0]},
+          "part 2 begins with task 0 of 3, counted from 0, expected task 1: a "
+          "task is there twice");
+  refused({parts[1], parts[0]}, "expected task 2: a task is there twice, or the parts are out of");
+  refused({parts[0], golden_meta("twice_1_of_2")},
+          "part 2 is of a run of 2 tasks, the parts before it of one of 3");
+  refused({parts[0], golden_meta("twice")},
+          "part 2 is a whole dataset, but the parts before it are of tasks");
+  refused({golden_meta("twice"), parts[0]},
+          "part 2 is of a task, but the parts before it are whole datasets");
+}
+
+TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
+  auto parts = tasks(0, 2, 3);
+  parts[1].inputs[0].begin = 87;
+  refused(parts,
+          "part 2 begins at byte 87 of preprocess_lines.jsonl, but the parts before it end at "
+          "byte 86 of preprocess_lines.jsonl");
+  parts = tasks(0, 2, 3);
+  parts[1].inputs[0].path = "other\n";
+  refused(parts, "of other\\x0a, but the parts before it end at byte 86 of preprocess_lines.jsonl");
+  parts = tasks(0, 2, 3);
+  parts[0].inputs.clear();
+  refused(parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but no input is before it");
+}
+
+TEST(Concatenate, RefusesPartsOfOtherFlags) {
+  const dataset_meta one = golden_meta("preprocess_lines");
+  const auto differs = [&](auto change, const std::string& why) {
+    dataset_meta other = one;
+    change(other);
+    refused({one, one, other}, why);
+  };
+  differs([](auto& m) { m.level = "sentence"; },
+          "the level of part 3 is sentence, but document in");
+  differs([](auto& m) { m.key = "body"; }, "the key of part 3 is body, but text in the parts");
+  differs([](auto& m) { m.path = "a.b"; }, "the path of the key of part 3 is a.b, but text");
+  differs([](auto& m) { m.type = formats::dtype::int32; },
+          "the dtype of part 3 is int32, but uint16");
+  differs([](auto& m) { m.append_eod = true; }, "--append-eod of part 3 is true, but false");
+  differs([](auto& m) { m.on_bad_record = "fail"; }, "--on-bad-record of part 3 is fail, but skip");
+  differs([](auto& m) { m.tokenizer.type = "x"; },
+          "the type of tokenizer of part 3 is x, but Byte");
+  differs([](auto& m) { m.tokenizer.fingerprint = "0"; },
+          "the tokenizer's fingerprint of part 3 is");
+  differs([](auto& m) { m.tokenizer.vocab_size = 1; },
+          "the vocabulary's size of part 3 is 1, but 51");
+  differs([](auto& m) { m.tokenizer.eod.reset(); }, "id (-1: none) of part 3 is -1, but 0");
+  differs([](auto& m) { m.options[0].second = "ids"; },
+          R"(the options of part 3 are "special_tokens=ids", but "special_tokens=as-text" in)");
+  differs([](auto& m) { m.options.clear(); }, R"(the options of part 3 are "", but)");
+  differs([](auto& m) { m.counts.bad_records.pop_back(); },
+          "part 3 counts other kinds of bad reco");
+}
+
+TEST(Concatenate, RefusesSumsThatWouldWrap) {
+  const dataset_meta one = golden_meta("preprocess_lines");
+  dataset_meta other = one;
+  other.counts.lone_surrogates = most;
+  EXPECT_EQ(concatenate(std::vector{one, other}).counts.lone_surrogates, most);
+  refused({other, one, other}, "the parts' lone_surrogates together exceed 2^63 - 1");
+  other = one;
+  other.bin_bytes = static_cast<std::uint64_t>(most) - 563;
+  refused({one, other}, "the parts' bytes together exceed 2^63 - 1");
+}
+
+/// The places of a part, shifted, behind those of `places`.
+void append_shifted(const std::string& name, const part_shift& shift,
+                    std::vector<formats::source_place>& places) {
+  const auto file = test::read_bytes(test::golden("sidecars/" + name + ".src"));
+  const formats::src_view view = formats::parse_src(file);
+  formats::src_cursor cursor(view);
+  for (auto group = cursor.next(); !group.empty(); group = cursor.next()) {
+    for (const formats::source_place& place : group) places.push_back(shift.apply(place));
+  }
+}
+
+TEST(PartShifts, MakeOfAllPlacesThoseOfOneProcess) {
+  for (const int of : {2, 3, 6}) {
+    const auto parts = tasks(0, of - 1, of);
+    const auto shifts = part_shifts(parts);
+    ASSERT_EQ(shifts.size(), parts.size());
+    std::vector<formats::source_place> places;
+    for (int task = 0; task < of; ++task) {
+      append_shifted(task_name(task, of), shifts[static_cast<std::size_t>(task)], places);
+    }
+    std::vector<std::string> names;
+    for (const input_extent& input : concatenate(parts).inputs) names.push_back(input.path);
+    EXPECT_EQ(formats::encode_src(places, names),
+              test::read_bytes(test::golden("sidecars/twice.src")))
+        << of << " tasks";
+  }
+}
+
+TEST(PartShifts, RefuseALineThatWouldWrap) {
+  const part_shift shift{1, 2};
+  EXPECT_EQ(shift.apply({0, most - 2, 3, 4}), (formats::source_place{1, most, 3, 4}));
+  EXPECT_EQ(shift.apply({1, most, 3, 4}), (formats::source_place{2, most, 3, 4}));
+  EXPECT_THROW((void)shift.apply({0, most - 1, 3, 4}), config_error);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
