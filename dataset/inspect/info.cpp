@@ -11,6 +11,7 @@
 
 #include "command_line.hpp"
 #include "inspect.hpp"
+#include "meta.hpp"
 
 namespace millrace::inspect {
 
@@ -19,12 +20,13 @@ namespace {
 constexpr const char* help = R"(usage: inspect_dataset info PREFIX [--json]
 
 Says what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and how long sequences and documents
-are. Reads the .idx only, however large the .bin is.
+are; and what they were made of, if there is a PREFIX.meta. Never reads the .bin, however large.
 
   PREFIX   path of the dataset, without .bin and .idx
   --json   one JSON object: prefix, dtype, sequences, documents, tokens, bin_bytes, idx_bytes,
            multimodal, empty_sequences, empty_documents, and sequence_tokens and document_tokens
-           with min, median, mean, max (null where there are none)
+           with min, median, mean, max (null where there are none), and meta: the contents of
+           PREFIX.meta (null where there is none)
 
   inspect_dataset info data/web_text_document
   inspect_dataset info data/web_text_document --json | jq .tokens
@@ -60,6 +62,7 @@ int info(const arguments& args) {
   const dataset::indexed_dataset data(line->prefix);
   const auto sequences = dataset::sequence_lengths(data);
   const auto documents = dataset::document_lengths(data);
+  const auto meta = find_meta(data);
 
   if (line->json) {
     command::json_writer json;
@@ -76,6 +79,12 @@ int info(const arguments& args) {
     json.key("empty_documents").value(documents.empty);
     add_lengths(json, "sequence_tokens", sequences);
     add_lengths(json, "document_tokens", documents);
+    json.key("meta");
+    if (meta) {
+      add_meta(json, *meta);
+    } else {
+      json.null();
+    }
     command::answer(json.close('}').text() + '\n');
     return command::exit_done;
   }
@@ -94,6 +103,9 @@ int info(const arguments& args) {
   row("multimodal", data.is_multimodal() ? "yes" : "no");
   row("sequence_tokens", lengths_line(sequences));
   row("document_tokens", lengths_line(documents));
+  if (meta) {
+    for (const auto& [what, value] : describe(*meta)) row(what, value);
+  }
   command::answer(text);
   return command::exit_done;
 }

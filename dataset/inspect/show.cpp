@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/document_sources.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
@@ -32,14 +34,16 @@ constexpr const char* help =
                             [--tokenizer-type TYPE [--tokenizer-model PATH]
                              [--vocab-file FILE] [--merge-file FILE] [--vocab-size V] ...]
 
-Prints a document, sequence by sequence: the ids, and the text where a tokenizer is named.
+Prints a document, sequence by sequence: the ids, and the text where a tokenizer is named; and where
+it comes from, if there is a PREFIX.src: the input, its line, its bytes in the decompressed text.
 
   PREFIX       path of the dataset, without .bin and .idx
   --doc N      the document, counted from 0
   --tokens M   at most its first M tokens (256)
   --all        all of it, however long
-  --json       one JSON object: prefix, dtype, document, sequences, tokens, tokens_shown, and
-               contents: a list of sequence, tokens, mode (multimodal only), ids, text
+  --json       one JSON object: prefix, dtype, document, source (input, line, begin, end; null
+               without PREFIX.src), sequences, tokens, tokens_shown, and contents: a list of
+               sequence, tokens, mode (multimodal only), ids, text
 
 The tokenizer flags are those of preprocess_data.
 
@@ -47,6 +51,12 @@ The tokenizer flags are those of preprocess_data.
   inspect_dataset show data/web_text_document --doc 7 --all --tokenizer-type GPT2BPETokenizer \
       --vocab-file vocab.json --merge-file merges.txt
 )";
+
+/// Where the document comes from.
+struct source {
+  std::string input;
+  formats::source_place place;
+};
 
 /// A sequence of the document, or the part of it that is shown.
 struct piece {
@@ -57,15 +67,23 @@ struct piece {
 
 struct excerpt {
   std::int64_t document;
+  std::optional<source> from;
   std::int64_t sequences;
   std::int64_t tokens;
   std::int64_t tokens_shown;
   std::vector<piece> pieces;
 };
 
+std::optional<source> find_source(const dataset::indexed_dataset& data, std::int64_t document) {
+  const auto sources = dataset::document_sources::find(data);
+  if (!sources) return std::nullopt;
+  const formats::source_place place = sources->at(document);
+  return source{std::string(sources->input_name(place.input)), place};
+}
+
 excerpt find(const dataset::indexed_dataset& data, std::int64_t document, std::int64_t limit) {
   const auto range = data.document(document);
-  excerpt result{document, range.size(), 0, 0, {}};
+  excerpt result{document, find_source(data, document), range.size(), 0, 0, {}};
   for (std::int64_t i = range.first; i < range.last; ++i) {
     const auto tokens = data.sequence(i);
     const std::int64_t count = std::min(tokens.size(), limit - result.tokens_shown);
@@ -93,6 +111,14 @@ std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
   command::json_writer json;
   json.open('{').key("prefix").value(data.prefix().native());
   json.key("dtype").value(formats::name(data.type())).key("document").value(found.document);
+  json.key("source");
+  if (found.from) {
+    const auto& [input, place] = *found.from;
+    json.open('{').key("input").value(input).key("line").value(place.line);
+    json.key("begin").value(place.begin).key("end").value(place.end).close('}');
+  } else {
+    json.null();
+  }
   json.key("sequences").value(found.sequences).key("tokens").value(found.tokens);
   json.key("tokens_shown").value(found.tokens_shown).key("contents").open('[');
   for (const auto& [sequence, tokens, shown] : found.pieces) {
@@ -121,6 +147,11 @@ std::string as_text(const dataset::indexed_dataset& data, const excerpt& found,
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "{}, document {}: {}, {}\n", data.prefix().native(), found.document,
                  counted(found.sequences, "sequence"), counted(found.tokens, "token"));
+  if (found.from) {
+    const auto& [input, place] = *found.from;
+    fmt::format_to(out, "from {}, line {}, bytes {} to {}\n", command::one_line(input), place.line,
+                   place.begin, place.end);
+  }
   for (const auto& [sequence, tokens, shown] : found.pieces) {
     fmt::format_to(out, "sequence {}: {}", sequence, counted(tokens, "token"));
     if (data.is_multimodal()) fmt::format_to(out, ", mode {}", data.mode(sequence));

@@ -8,10 +8,12 @@
 
 #include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/verify_sums.hpp>
 #include <millrace/dataset/verify_tokens.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
+#include "meta.hpp"
 
 namespace millrace::inspect {
 
@@ -21,26 +23,29 @@ namespace {
 
 constexpr const char* help = R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
 
-Checks every entry of PREFIX.idx, and that PREFIX.bin is as long as it says. Prints "PREFIX: ok" and
-what it holds, or the first fault with its file and byte; exits with 1 then.
+Checks every entry of PREFIX.idx, that PREFIX.bin is as long as it says, that both are what their
+checksums in PREFIX.sum say, and that PREFIX.meta is theirs, where there is one. Prints "PREFIX: ok"
+and what it holds, or the first fault with its file and byte; exits with 1 then.
 
   PREFIX           path of the dataset, without .bin and .idx
   --vocab-size V   also read all of PREFIX.bin: every token must be an id from 0 to V - 1
-  --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens, or fault
-                   with file, offset_bytes, what
+  --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens, sum_root
+                   (null without PREFIX.sum), or fault with file, offset_bytes, what
 
   inspect_dataset verify data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257
 )";
 
+/// @param root  of the checksums, if there are any
 std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64_t> vocab_size,
-                  bool as_json) {
+                  const std::optional<std::string>& root, bool as_json) {
   if (!as_json) {
     return fmt::format(
-        "{}: ok, {}, {}, {} of {}{}\n", data.prefix().native(),
+        "{}: ok, {}, {}, {} of {}{}; {}\n", data.prefix().native(),
         counted(data.document_count(), "document"), counted(data.sequence_count(), "sequence"),
         counted(data.token_count(), "token"), formats::name(data.type()),
-        vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string());
+        vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string(),
+        root ? "checksums match, root " + *root : "no checksums: there is no .sum");
   }
   command::json_writer json;
   json.open('{').key("prefix").value(data.prefix().native()).key("ok").value(true);
@@ -49,6 +54,12 @@ std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64
   json.key("documents").value(data.document_count());
   json.key("tokens").value(data.token_count());
   if (vocab_size) json.key("vocab_size").value(*vocab_size);
+  json.key("sum_root");
+  if (root) {
+    json.value(*root);
+  } else {
+    json.null();
+  }
   return json.close('}').text() + '\n';
 }
 
@@ -75,8 +86,10 @@ int verify(const arguments& args) {
   int code = command::exit_done;
   try {
     const dataset::indexed_dataset data(line->prefix, {.check = dataset::check_level::full});
+    const auto root = dataset::verify_sums(line->prefix);
+    if (const auto meta = find_meta(data)) check_root(data, *meta, root);
     if (vocab_size) dataset::verify_tokens(data, *vocab_size);
-    answer = sound(data, vocab_size, line->json);
+    answer = sound(data, vocab_size, root, line->json);
   } catch (const format_error& fault) {  // the answer to what was asked, so it goes to stdout
     answer = broken(line->prefix, fault, line->json);
     code = command::exit_failed;

@@ -67,6 +67,13 @@ class json_writer {
     return *this;
   }
 
+  /// A value that is JSON already.
+  json_writer& raw(std::string_view json) {
+    separate();
+    text_ += json;
+    return *this;
+  }
+
   const std::string& text() const noexcept { return text_; }
 
  private:

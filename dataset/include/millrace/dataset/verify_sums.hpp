@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/dataset/sidecar_paths.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/sum.hpp>
+#include <millrace/io/file_ops.hpp>
+
+namespace millrace::dataset {
+
+/// Compares PREFIX.bin and PREFIX.idx with their checksums in PREFIX.sum: one pass over both, in
+/// constant memory.
+///
+/// @return the root, as hexadecimal digits; nothing if there is no PREFIX.sum
+/// @throws format_error  the `.sum` is none; or the first block that is not what it was when it was
+///                       written, with its bytes.
+/// @throws io_error      a file cannot be read.
+std::optional<std::string> verify_sums(const std::filesystem::path& prefix);
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+inline std::string crc_hex(std::uint32_t crc) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 28; shift >= 0; shift -= 4) text += digits[crc >> shift & 15];
+  return text;
+}
+
+/// @param size    bytes that the file had
+/// @param blocks  their checksums
+inline void verify_blocks(const std::filesystem::path& path, std::uint64_t size,
+                          formats::unaligned_span<std::uint32_t> blocks) {
+  const io::unique_fd fd = io::open_read_only(path, O_NONBLOCK);
+  const std::uint64_t found = io::regular_file_size(fd, path);
+  if (found != size) {
+    throw format_error(path, std::min(found, size),
+                       "the file has " + std::to_string(found) + " bytes, but had " +
+                           std::to_string(size) + " when its checksums were written");
+  }
+  std::vector<std::byte> buffer(formats::sum_block_bytes);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const std::uint64_t begin = std::uint64_t{i} * formats::sum_block_bytes;
+    const auto block = std::span(buffer).first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - begin)));
+    const std::size_t read = io::pread_some(fd, block, begin, path);
+    if (read < block.size()) throw format_error(path, begin + read, "the file became shorter");
+    const std::uint32_t crc = formats::crc32c(block);
+    if (crc == blocks[i]) continue;
+    throw format_error(path, begin,
+                       "the " + std::to_string(block.size()) + " bytes up to byte " +
+                           std::to_string(begin + block.size()) +
+                           " are not those that were written: their checksum is " + crc_hex(crc) +
+                           ", expected " + crc_hex(blocks[i]));
+  }
+}
+
+}  // namespace detail
+
+inline std::optional<std::string> verify_sums(const std::filesystem::path& prefix) {
+  const auto path = sidecar_paths(prefix).sum;
+  const auto file = map_sidecar(path);
+  if (!file) return std::nullopt;
+  const formats::sum_view sum = [&] {
+    try {
+      return formats::parse_sum(file->bytes());
+    } catch (const format_error& e) {
+      throw e.in(path);
+    }
+  }();
+  std::filesystem::path idx = prefix;
+  detail::verify_blocks(idx += ".idx", sum.idx_bytes, sum.idx_blocks);
+  std::filesystem::path bin = prefix;
+  detail::verify_blocks(bin += ".bin", sum.bin_bytes, sum.bin_blocks);
+  return formats::root_hex(sum);
+}
+
+}  // namespace millrace::dataset

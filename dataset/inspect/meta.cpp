@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meta.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include <millrace/command/text.hpp>
+#include <millrace/dataset/sidecar_paths.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::inspect {
+
+namespace {
+
+using command::counted;
+using command::one_line;
+using preprocess::dataset_meta;
+using preprocess::input_extent;
+
+/// Inputs named in a line; of more, how many.
+constexpr std::size_t most_names = 3;
+
+/// @throws format_error  `meta` was not written for `data`.
+void check_counts(const dataset::indexed_dataset& data, const dataset_meta& meta) {
+  const auto equal = [](const auto& told, const auto& found, const char* what) {
+    if (told == found) return;
+    throw format_error(
+        0, fmt::format("the meta is of another dataset: its {} {}, but the .idx has {}", what, told,
+                       found));
+  };
+  equal(formats::name(meta.type), formats::name(data.type()), "dtype is");
+  equal(meta.counts.sequences, data.sequence_count(), "sequences are");
+  equal(meta.counts.documents, data.document_count(), "documents are");
+  equal(meta.counts.tokens, data.token_count(), "tokens are");
+}
+
+std::string inputs_line(const dataset_meta& meta) {
+  std::uint64_t bytes = 0;  // may wrap for a hostile file, and is only shown
+  std::string names;
+  for (std::size_t i = 0; i < meta.inputs.size(); ++i) {
+    const input_extent& input = meta.inputs[i];
+    bytes += input.text_bytes;
+    if (i < most_names) names += (i == 0 ? ": " : ", ") + one_line(input.path);
+    if (i < most_names && input.begin != 0) names += fmt::format(" from byte {}", input.begin);
+  }
+  if (meta.inputs.size() > most_names) {
+    names += fmt::format(" and {} more", meta.inputs.size() - most_names);
+  }
+  return fmt::format("{} of {} bytes, {}{}",
+                     counted(static_cast<std::int64_t>(meta.inputs.size()), "input"), bytes,
+                     counted(meta.counts.lines, "line"), names);
+}
+
+std::string bad_records_line(const dataset_meta& meta) {
+  std::string text;
+  for (const auto& [kind, count] : meta.counts.bad_records) {
+    if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, one_line(kind));
+  }
+  return (text.empty() ? "none" : text) +
+         fmt::format(" (policy: {})", one_line(meta.on_bad_record));
+}
+
+std::string tokenizer_line(const dataset_meta& meta) {
+  const auto& tokenizer = meta.tokenizer;
+  return fmt::format(
+      "{} of {} ids, {}, fingerprint {}", one_line(tokenizer.type), tokenizer.vocab_size,
+      tokenizer.eod ? fmt::format("eod {}{}", *tokenizer.eod, meta.append_eod ? " appended" : "")
+                    : "no eod",
+      one_line(tokenizer.fingerprint));
+}
+
+}  // namespace
+
+std::optional<dataset_meta> find_meta(const dataset::indexed_dataset& data) {
+  const auto path = dataset::sidecar_paths(data.prefix()).meta;
+  const auto file = dataset::map_sidecar(path);
+  if (!file) return std::nullopt;
+  try {
+    const auto bytes = file->bytes();
+    dataset_meta meta =
+        preprocess::parse_meta({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    check_counts(data, meta);
+    return meta;
+  } catch (const format_error& e) {
+    throw e.in(path);
+  }
+}
+
+void check_root(const dataset::indexed_dataset& data, const dataset_meta& meta,
+                const std::optional<std::string>& root) {
+  if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may be made later
+  throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0,
+                     fmt::format("the checksums have the root {}, but {}", *meta.sum_root,
+                                 root ? "those in the .sum have " + *root : "there is no .sum"));
+}
+
+std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& meta) {
+  std::vector<std::pair<const char*, std::string>> lines;
+  lines.emplace_back("tokenizer", tokenizer_line(meta));
+  lines.emplace_back("key", fmt::format("{}, by {}", one_line(meta.path), meta.level));
+  std::string options;
+  for (const auto& [name, value] : meta.options) {
+    options += fmt::format("{}{}={}", options.empty() ? "" : ", ", one_line(name), one_line(value));
+  }
+  if (!options.empty()) lines.emplace_back("options", options);
+  lines.emplace_back("made_of", inputs_line(meta));
+  if (meta.tasks) {
+    lines.emplace_back("tasks", fmt::format("{} to {} of {}, from 0", meta.tasks->first,
+                                            meta.tasks->last, meta.tasks->of));
+  }
+  lines.emplace_back("bad_records", bad_records_line(meta));
+  lines.emplace_back("checksums", meta.sum_root ? "root " + *meta.sum_root : "none");
+  return lines;
+}
+
+void add_meta(command::json_writer& json, const dataset_meta& meta) {
+  std::string text = preprocess::to_json(meta);
+  text.pop_back();  // its line end
+  json.raw(text);
+}
+
+}  // namespace millrace::inspect

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+
+#include "dataset_meta.hpp"
+
+namespace millrace::inspect {
+
+/// The PREFIX.meta of a dataset, or nothing if there is none.
+///
+/// @throws io_error      it is there and cannot be read.
+/// @throws format_error  it is none, or of another dataset: dtype or counts are not those of the
+///                       `.idx`.
+std::optional<preprocess::dataset_meta> find_meta(const dataset::indexed_dataset& data);
+
+/// @param root  of PREFIX.sum, or nothing if there is none
+/// @throws format_error  PREFIX.meta names another one.
+void check_root(const dataset::indexed_dataset& data, const preprocess::dataset_meta& meta,
+                const std::optional<std::string>& root);
+
+/// The most important of it: lines of a name and a value.
+std::vector<std::pair<const char*, std::string>> describe(const preprocess::dataset_meta& meta);
+
+/// All of it, as the value of an entry.
+void add_meta(command::json_writer& json, const preprocess::dataset_meta& meta);
+
+}  // namespace millrace::inspect

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/verify_sums.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/paths.hpp"
+#include "unit/dataset/write_dataset.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::uint32_t> blocks_of(std::span<const std::byte> file) {
+  std::vector<std::uint32_t> blocks;
+  formats::block_checksums checksums;
+  checksums.add(file, blocks);
+  checksums.finish(blocks);
+  return blocks;
+}
+
+/// A dataset of 2 MiB + 6 bytes and an index of more than 1 MiB, with their checksums.
+class VerifySums : public testing::Test {
+ protected:
+  VerifySums() {
+    test::documents_of<std::uint16_t> documents;
+    for (int i = 0; i < 60000; ++i) documents.push_back({{static_cast<std::uint16_t>(i)}});
+    documents.push_back({std::vector<std::uint16_t>((1 << 20) + 3 - 60000, 7)});
+    test::write_dataset<std::uint16_t>(prefix, documents);
+    const auto bin = test::read_bytes(bin_path);
+    const auto idx = test::read_bytes(idx_path);
+    sum = formats::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx));
+    test::write_bytes(sum_path, sum);
+  }
+
+  std::string fault() const {
+    try {
+      (void)verify_sums(prefix);
+    } catch (const format_error& e) {
+      return e.what();
+    }
+    return "";
+  }
+
+  /// The fault that is found where one byte of `path` is another.
+  std::string fault_of_byte(const std::filesystem::path& path, std::size_t at) const {
+    const auto whole = test::read_bytes(path);
+    auto altered = whole;
+    altered[at] ^= std::byte{1};
+    test::write_bytes(path, altered);
+    const std::string found = fault();
+    test::write_bytes(path, whole);
+    return found;
+  }
+
+  test::temp_folder folder;
+  std::filesystem::path prefix = folder / "data";
+  std::filesystem::path bin_path = folder / "data.bin";
+  std::filesystem::path idx_path = folder / "data.idx";
+  std::filesystem::path sum_path = folder / "data.sum";
+  std::vector<std::byte> sum;
+};
+
+TEST_F(VerifySums, GivesTheRootOfASoundDataset) {
+  EXPECT_EQ(verify_sums(prefix), formats::sha256_hex(std::span(sum).first(sum.size() - 32)));
+}
+
+TEST_F(VerifySums, GivesNothingWithoutASum) {
+  std::filesystem::remove(sum_path);
+  EXPECT_EQ(verify_sums(prefix), std::nullopt);
+}
+
+TEST_F(VerifySums, NamesTheFirstBlockThatIsAnother) {
+  EXPECT_THAT(fault_of_byte(bin_path, 0),
+              HasSubstr("data.bin: the 1048576 bytes up to byte 1048576 are not those that"));
+  EXPECT_THAT(fault_of_byte(bin_path, (1 << 20) - 1), HasSubstr("(at byte 0)"));
+  EXPECT_THAT(fault_of_byte(bin_path, 1 << 20), HasSubstr("(at byte 1048576)"));
+  EXPECT_THAT(
+      fault_of_byte(bin_path, (2 << 20) + 5),
+      HasSubstr("data.bin: the 6 bytes up to byte 2097158 are not those that were written"));
+  const std::size_t idx_size = test::read_bytes(idx_path).size();
+  EXPECT_GT(idx_size, std::size_t{1} << 20);
+  EXPECT_THAT(fault_of_byte(idx_path, idx_size - 1), HasSubstr("data.idx: the "));
+  EXPECT_EQ(fault(), "");
+}
+
+TEST_F(VerifySums, NamesAFileOfAnotherSize) {
+  std::filesystem::resize_file(bin_path, (2 << 20) + 5);
+  EXPECT_THAT(fault(), HasSubstr("data.bin: the file has 2097157 bytes, but had 2097158 when its "
+                                 "checksums were written (at byte 2097157)"));
+}
+
+TEST_F(VerifySums, NamesASumThatIsBroken) {
+  EXPECT_THAT(fault_of_byte(sum_path, 33), HasSubstr("data.sum: the checksums are not those"));
+  std::filesystem::resize_file(sum_path, 10);
+  EXPECT_THAT(fault(), HasSubstr("data.sum: file ends inside the version"));
+}
+
+TEST_F(VerifySums, NamesAFileThatIsMissing) {
+  std::filesystem::remove(bin_path);
+  EXPECT_THROW((void)verify_sums(prefix), io_error);
+}
+
+}  // namespace
+}  // namespace millrace::dataset
