@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <bitset>
-#include <cassert>
 #include <utility>
 
 #include "json_text.hpp"
@@ -16,37 +15,12 @@ namespace {
 // Room for texts is taken by powers of two, but given back after a line that needed more than this.
 constexpr std::size_t kept_room_bytes = std::size_t{4} << 20;
 
-// Texts of a list are kept as well, up to so many.
-constexpr std::size_t kept_texts = std::size_t{64} << 10;
-
-void forget(std::vector<std::string_view>& texts) {
-  if (texts.capacity() > kept_texts) texts = {};
-  texts.clear();
-}
-
-// What a value is called, by the first of its bytes.
-const char* name_of_value(char first) {
-  switch (first) {
-    case '{':
-      return "an object";
-    case '[':
-      return "a list";
-    case '"':
-      return "a string";
-    case 't':
-    case 'f':
-      return "a boolean";
-    case 'n':
-      return "null";
-    default:
-      return "a number";
-  }
-}
-
 }  // namespace
 
 // One pass over one line. Members that return false have left a fault.
 class exact_json::scanner {
+  using slot = wanted_texts::slot;
+
  public:
   scanner(exact_json& json, std::string_view line)
       : json_(json), begin_(line.data()), end_(begin_ + line.size()), at_(begin_) {
@@ -102,6 +76,7 @@ class exact_json::scanner {
   }
 
   bool close() {
+    if (in_object()) json_.wanted_.leave(depth_);
     closing_ = at_++;
     --depth_;
     first_ = false;
@@ -124,7 +99,7 @@ class exact_json::scanner {
       return fail(at_, first_ ? "expected a key in double quotes or '}'"
                               : "expected a key in double quotes after ','");
     }
-    if (!(depth_ == 1 ? root_key() : string<false>())) return false;
+    if (!(json_.wanted_.looks_at(depth_) ? wanted_key() : string<false>())) return false;
     skip_space();
     if (!next_is(':')) return fail(at_, "expected ':' after a key");
     ++at_;
@@ -139,42 +114,40 @@ class exact_json::scanner {
     return value();
   }
 
-  bool root_key() {
+  bool wanted_key() {
     char* const start = out_;
     if (!string<true>()) return false;
     const std::string_view key(start, static_cast<std::size_t>(out_ - start));
     out_ = start;
-    wanted_ = nullptr;
-    for (std::size_t i = 0; i < json_.keys_.size(); ++i) {
-      // A key may itself hold a U+FFFD: it is not what stands for a lone surrogate.
-      if (key == json_.keys_[i] && lone_surrogates_ == 0) wanted_ = &json_.slots_[i];
-    }
+    // A wanted key may itself hold a U+FFFD: it is not what stands for a lone surrogate.
+    to_ = lone_surrogates_ == 0 ? json_.wanted_.match(depth_, key) : nullptr;
+    to_depth_ = depth_;
     return true;
   }
 
-  // Where the value at this place goes: it is one of the root's, or in a list that is.
+  // Where the value at this place goes: it is that of a wanted key, or in a list that is.
   slot* destination() const {
-    return depth_ == 1 || (depth_ == 2 && wanted_list_) ? wanted_ : nullptr;
+    return depth_ == to_depth_ || (depth_ == to_depth_ + 1 && to_list_) ? to_ : nullptr;
   }
 
   bool value() {
     first_ = false;
-    if (slot* const to = destination(); to != nullptr && at_ != end_) return wanted_value(*to);
+    if (at_ != end_) {
+      if (depth_ == to_depth_) json_.wanted_.enter(depth_, *at_, offset(at_));
+      if (slot* const to = destination(); to != nullptr) return wanted_value(*to);
+    }
     return next_is('"') ? string<false>() : other_value();
   }
 
   bool wanted_value(slot& to) {
-    const bool in_list = depth_ == 2;
+    const bool in_list = depth_ != to_depth_;
     if (!in_list) {
-      wanted_list_ = *at_ == '[';
+      to_list_ = *at_ == '[';
       to.found = true;
-      to.wrong = false;
-      to.list = wanted_list_;
-      to.lone_surrogates = 0;
-      forget(to.texts);
+      to.list = to_list_;
     }
     if (*at_ != '"') {
-      if ((in_list || !wanted_list_) && !to.wrong) {
+      if ((in_list || !to_list_) && !to.wrong) {
         to.wrong = true;
         to.wrong_byte = *at_;
         to.offset_bytes = offset(at_);
@@ -319,18 +292,17 @@ class exact_json::scanner {
   std::bitset<max_nesting> objects_;  // of each open level: is it an object?
   std::size_t depth_ = 0;             // open levels
   bool first_ = false;                // the innermost was opened just now
-  slot* wanted_ = nullptr;            // of the root's member at hand
-  bool wanted_list_ = false;          // and its value is a list
+  slot* to_ = nullptr;                // of the last key that was looked at, if it is wanted
+  std::size_t to_depth_ = 0;          // of the object with that key
+  bool to_list_ = false;              // and its value is a list
   std::int64_t lone_surrogates_ = 0;  // in the last string that was kept
 
   const char* fault_at_ = nullptr;
   const char* fault_what_ = nullptr;
 };
 
-exact_json::exact_json(std::vector<std::string> keys)
-    : keys_(std::move(keys)), slots_(keys_.size()) {
-  assert(!keys_.empty());
-}
+exact_json::exact_json(std::vector<std::string> keys) : wanted_(plain_keys(std::move(keys))) {}
+exact_json::exact_json(std::span<const text_key> keys) : wanted_({keys.begin(), keys.end()}) {}
 
 // Decoding never makes a string longer, so a line's texts have room in its own size.
 void exact_json::make_room(std::size_t line_bytes) {
@@ -342,11 +314,7 @@ void exact_json::make_room(std::size_t line_bytes) {
 }
 
 std::optional<record_fault> exact_json::parse(std::string_view line) {
-  for (slot& each : slots_) {
-    each.found = false;
-    each.lone_surrogates = 0;
-    forget(each.texts);
-  }
+  wanted_.start();
   if (!simdjson::validate_utf8(line.data(), line.size())) {
     return record_fault{fault_kind::invalid_utf8, detail::first_invalid_utf8(line), "not UTF-8"};
   }
@@ -358,32 +326,7 @@ std::optional<record_fault> exact_json::parse(std::string_view line) {
         fault_kind::not_an_object, scan.root_offset(),
         std::string("the line holds ") + name_of_value(scan.root_byte()) + ", expected an object"};
   }
-  return fault_of_keys(scan.closing_brace());
-}
-
-std::optional<record_fault> exact_json::fault_of_keys(std::size_t end_of_object) const {
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    const slot& each = slots_[i];
-    if (each.found && !each.wrong) continue;
-    const std::string key = "key \"" + keys_[i] + '"';
-    if (!each.found) {
-      return record_fault{fault_kind::missing_key, end_of_object, key + " is missing"};
-    }
-    std::string what;
-    if (each.list) what = "element " + std::to_string(each.texts.size()) + " of ";
-    what += key;
-    what += each.list ? " is " : " holds ";
-    what += name_of_value(each.wrong_byte);
-    what += each.list ? ", expected a string" : ", expected a string or a list of strings";
-    return record_fault{fault_kind::wrong_type, each.offset_bytes, std::move(what)};
-  }
-  return std::nullopt;
-}
-
-std::int64_t exact_json::lone_surrogates() const noexcept {
-  std::int64_t sum = 0;
-  for (const slot& each : slots_) sum += each.lone_surrogates;
-  return sum;
+  return wanted_.fault(scan.closing_brace());
 }
 
 }  // namespace millrace::preprocess

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "record_parser.hpp"
+#include "text_key.hpp"
+#include "wanted_texts.hpp"
 
 namespace millrace::preprocess {
 
@@ -26,7 +28,8 @@ inline constexpr std::size_t max_nesting = 995;
 inline constexpr std::size_t max_integer_digits = 4300;
 
 /// What `record_parser` does, for every line and by the letter: Python 3.11's `json.loads(line)`
-/// of a line decoded strictly as UTF-8, then `[key]` for every key.
+/// of a line decoded strictly as UTF-8, then for every key `[path[0]][path[1]]...`, where what is
+/// no object has no keys.
 ///
 /// One pass, without recursion, and no memory but one buffer for the decoded texts. Of several
 /// faults it names the first of: invalid_utf8, invalid_json, not_an_object, then missing_key or
@@ -34,6 +37,8 @@ inline constexpr std::size_t max_integer_digits = 4300;
 class exact_json {
  public:
   /// @param keys  at least one; distinct; UTF-8 (so none matches a key with a lone surrogate)
+  explicit exact_json(std::span<const text_key> keys);
+  /// The same of keys that are no paths.
   explicit exact_json(std::vector<std::string> keys);
 
   /// Parses a line, given without its line end. Reads nothing behind it.
@@ -42,30 +47,17 @@ class exact_json {
   std::optional<record_fault> parse(std::string_view line);
 
   /// As record_parser's. Valid until the next parse().
-  std::span<const std::string_view> texts(std::size_t key) const { return slots_[key].texts; }
-  std::int64_t lone_surrogates() const noexcept;
+  std::span<const std::string_view> texts(std::size_t key) const { return wanted_.texts(key); }
+  std::int64_t lone_surrogates() const noexcept { return wanted_.lone_surrogates(); }
 
-  std::span<const std::string> keys() const noexcept { return keys_; }
+  std::span<const text_key> keys() const noexcept { return wanted_.keys(); }
 
  private:
   class scanner;
 
-  /// What the line has held so far under one key. A later duplicate replaces it all.
-  struct slot {
-    bool found = false;
-    bool wrong = false;            ///< neither a string nor a list of strings
-    bool list = false;             ///< then `wrong` is about the element after `texts`
-    char wrong_byte = 0;           ///< the first of the value that is wrong
-    std::size_t offset_bytes = 0;  ///< and where that is
-    std::int64_t lone_surrogates = 0;
-    std::vector<std::string_view> texts;
-  };
-
   void make_room(std::size_t line_bytes);
-  std::optional<record_fault> fault_of_keys(std::size_t end_of_object) const;
 
-  std::vector<std::string> keys_;
-  std::vector<slot> slots_;
+  wanted_texts wanted_;
   std::unique_ptr<char[]> room_;  // decoded texts
   std::size_t room_bytes_ = 0;
 };

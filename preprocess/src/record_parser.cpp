@@ -33,13 +33,12 @@ struct record_parser::state {
     std::vector<std::string_view> texts;
   };
 
-  explicit state(std::vector<std::string> keys) : exact(std::move(keys)) {
-    fields.resize(exact.keys().size());
-  }
+  explicit state(std::span<const text_key> keys) : exact(keys) { fields.resize(keys.size()); }
 
   bool parse_with_simdjson(std::string_view line);
   void make_room(std::size_t line_bytes);
   bool find_fields(const simdjson::dom::object& object);
+  static bool follow(const text_key& key, field& to);
   static bool take_texts(field& from);
 
   exact_json exact;
@@ -62,16 +61,34 @@ void record_parser::state::make_room(std::size_t line_bytes) {
 
 // Leaves the last of the fields that have a key's name, as Python does.
 bool record_parser::state::find_fields(const simdjson::dom::object& object) {
-  const std::span<const std::string> keys = exact.keys();
+  const std::span<const text_key> keys = exact.keys();
   for (field& each : fields) each.found = false;
   for (const simdjson::dom::key_value_pair member : object) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (member.key != keys[i]) continue;
+      if (member.key != keys[i].path.front()) continue;
       fields[i].found = true;
       fields[i].value = member.value;
     }
   }
-  return std::ranges::all_of(fields, &field::found);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!follow(keys[i], fields[i])) return false;
+  }
+  return true;
+}
+
+// From the value of a path's first key to that of its last.
+bool record_parser::state::follow(const text_key& key, field& to) {
+  for (std::size_t level = 1; to.found && level < key.path.size(); ++level) {
+    simdjson::dom::object object;
+    if (to.value.get(object) != simdjson::SUCCESS) return false;
+    to.found = false;
+    for (const simdjson::dom::key_value_pair member : object) {
+      if (member.key != key.path[level]) continue;
+      to.found = true;
+      to.value = member.value;
+    }
+  }
+  return to.found;
 }
 
 bool record_parser::state::take_texts(field& from) {
@@ -93,8 +110,10 @@ bool record_parser::state::take_texts(field& from) {
 // Says no to every line that it is not sure of: whatever simdjson refuses, for Python may accept
 // it; and every bad record, so that what is said of it never depends on simdjson.
 bool record_parser::state::parse_with_simdjson(std::string_view line) {
-  // Later versions of simdjson pass a byte order mark, so look at the first byte ourselves.
-  if (line.empty() || line.front() != '{' || line.size() > longest_for_simdjson) return false;
+  // Later versions of simdjson pass a byte order mark, so look at the first byte ourselves. An
+  // element of an array that was printed for people stands behind spaces.
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == line.npos || line[begin] != '{' || line.size() > longest_for_simdjson) return false;
   make_room(line.size());
   simdjson::dom::object object;
   if (parser.parse_into_document(document, line.data(), line.size(), false).get(object) !=
@@ -104,8 +123,10 @@ bool record_parser::state::parse_with_simdjson(std::string_view line) {
   return find_fields(object) && std::ranges::all_of(fields, take_texts);
 }
 
+record_parser::record_parser(std::span<const text_key> keys)
+    : state_(std::make_unique<state>(keys)) {}
 record_parser::record_parser(std::vector<std::string> keys)
-    : state_(std::make_unique<state>(std::move(keys))) {}
+    : state_(std::make_unique<state>(plain_keys(std::move(keys)))) {}
 record_parser::record_parser(record_parser&&) noexcept = default;
 record_parser::~record_parser() = default;
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text_key.hpp"
+
 namespace millrace::preprocess {
 
 /// What is wrong with a record.
@@ -17,8 +19,9 @@ enum class fault_kind : std::uint8_t {
   invalid_utf8,   ///< the line is not UTF-8
   invalid_json,   ///< Python's json.loads would refuse the line
   not_an_object,  ///< JSON, but no object
-  missing_key,    ///< the object lacks one of the keys
-  wrong_type,     ///< the value is neither a string nor a list of strings
+  missing_key,    ///< the object lacks one of the keys, or one on the way to it
+  wrong_type,     ///< the value is neither a string nor a list of strings, or one on the way to it
+                  ///< is no object
   not_encodable,  ///< the tokenizer refuses the text
 };
 inline constexpr std::size_t fault_kinds = 6;
@@ -31,8 +34,9 @@ struct record_fault {
 };
 
 /// Takes the texts of some keys out of one line of JSON, with the meaning of Python's
-/// `json.loads(line)[key]`: what that accepts is accepted, what it refuses is refused, the whole
-/// line is validated, the last of duplicate keys wins, escaped keys match.
+/// `json.loads(line)[key]`, or `[key][key]...` for a path: what that accepts is accepted, what it
+/// refuses is refused, the whole line is validated, the last of duplicate keys wins, escaped keys
+/// match.
 ///
 /// simdjson decides nearly every line; what it refuses or may judge in another way (see
 /// preprocess/README.md) goes to `exact_json`, which also finds the words for every fault, so that
@@ -44,6 +48,8 @@ class record_parser {
   static constexpr std::size_t padding_bytes = 64;
 
   /// @param keys  at least one; distinct
+  explicit record_parser(std::span<const text_key> keys);
+  /// The same of keys that are no paths.
   explicit record_parser(std::vector<std::string> keys);
   record_parser(record_parser&&) noexcept;
   ~record_parser();

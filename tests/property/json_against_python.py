@@ -17,7 +17,10 @@ import struct
 import subprocess
 import sys
 
-KEY_SETS = [["text"], ["text", "caf\u00e9 \U0001f600"], ["", "text", "a\\b\"c"]]
+# Each key is a path: one key of the record alone, or one within another.
+KEY_SETS = [[["text"]], [["text"], ["caf\u00e9 \U0001f600"]], [[""], ["text"], ["a\\b\"c"]],
+            [["meta", "text"]], [["a", "b", "c"], ["a", "d"], ["text"]],
+            [["x", "x", "x"], ["x", "y"], ["caf\u00e9 \U0001f600", "text"]]]
 BATCH = 2000
 LIMIT = 995  # max_nesting in exact_json.hpp
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -58,7 +61,8 @@ class Lines:
 
     def __init__(self, rng, keys):
         self.rng = rng
-        self.keys = keys
+        self.paths = keys
+        self.keys = sorted({key for path in keys for key in path})
 
     def space(self):
         return self.rng.choice(SPACES)
@@ -141,12 +145,32 @@ class Lines:
             return self.array(1, lambda _: self.string())
         return self.value(2)
 
+    def member(self, path):
+        """The member of an object with a text at the end of `path`, and perhaps others beside it."""
+        rng, value = self.rng, self.wanted_value
+        if len(path) > 1 and rng.random() < 0.97:
+            def value():
+                parts = [self.member(path[1:])]
+                for other in self.paths:  # one on the same way, or a key that stands on another's
+                    if other[0] == path[0] and other != path and len(other) > 1 and rng.random() < 0.9:
+                        parts.append(self.member(other[1:]))
+                for _ in range(rng.choice((0, 0, 0, 1, 2))):
+                    key = self.wanted_key() if rng.random() < 0.5 else self.string()
+                    parts.append(key + self.space() + ":" + self.space() +
+                                 (self.wanted_value() if rng.random() < 0.5 else self.value(2)))
+                if rng.random() < 0.3:
+                    rng.shuffle(parts)
+                else:  # what comes last counts
+                    parts.reverse()
+                return "{" + ",".join(self.space() + part + self.space() for part in parts) + "}"
+        return (json.dumps(path[0], ensure_ascii=rng.random() < 0.5) + self.space() + ":" +
+                self.space() + value())
+
     def record(self):
         rng, parts = self.rng, []
-        for key in self.keys:
+        for path in self.paths:
             if rng.random() < 0.95:
-                parts.append(json.dumps(key, ensure_ascii=rng.random() < 0.5) + self.space() + ":" +
-                             self.space() + self.wanted_value())
+                parts.append(self.member(path))
         for _ in range(rng.choice((0, 0, 1, 2, 3))):
             wanted = rng.random() < 0.4
             parts.append((self.wanted_key() if wanted else self.string()) + self.space() + ":" +
@@ -168,7 +192,13 @@ class Lines:
         nest = "".join(opened) + core + "".join("]" if o == "[" else "}" for o in reversed(opened))
         if not record:
             return nest
-        fields = ['"%s":"x"' % key.replace("\\", "\\\\").replace('"', '\\"') for key in self.keys]
+        fields = []
+        for path in self.paths:
+            text = '"x"'
+            for key in reversed(path):
+                text = '"%s":%s' % (key.replace("\\", "\\\\").replace('"', '\\"'), text)
+                text = "{" + text + "}"
+            fields.append(text[1:-1])
         fields.insert(rng.randrange(len(fields) + 1), '"nest":' + (nest or "0"))
         return "{" + ",".join(fields) + "}"
 
@@ -227,10 +257,15 @@ def expected(line, keys):
     if not isinstance(record, dict):
         return "not_an_object "
     lone, fields = 0, []
-    for key in keys:
-        if key not in record:
-            return "missing_key "
-        texts = [record[key]] if isinstance(record[key], str) else record[key]
+    for path in keys:
+        value = record
+        for key in path:
+            if not isinstance(value, dict):
+                return "wrong_type "
+            if key not in value:
+                return "missing_key "
+            value = value[key]
+        texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
             return "wrong_type "
         lone += sum(len(SURROGATES.findall(each)) for each in texts)
@@ -284,8 +319,10 @@ def compare_batch(options, first, count, deepest, outcomes):
         line = Lines(rng, keys).line(deepest)
         lines.append(line if line.count(b"[") + line.count(b"{") <= deepest else b"")
     wants = all_expected(lines, keys)
-    for way in ([], ["--exact"]):
-        gots = run_driver(options.driver, way, keys, lines)
+    names = [".".join(path) for path in keys]
+    paths = ["--paths"] if any(len(path) > 1 for path in keys) else []
+    for way in (paths, ["--exact", *paths]):
+        gots = run_driver(options.driver, way, names, lines)
         for i, got in enumerate(gots):
             if agrees(lines[i], wants[i], got):
                 continue

@@ -3,7 +3,9 @@
 // Parses records as preprocess_data does and prints what it found, for tests that compare it with
 // another parser:
 //
-//   parse_lines [--exact] KEY... < RECORDS
+//   parse_lines [--exact] [--paths] KEY... < RECORDS
+//
+// With --paths a dot in KEY stands between two keys of a path.
 //
 // A record is its size, as four bytes in little-endian order, and its bytes. Each gives a line:
 //
@@ -15,12 +17,14 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "exact_json.hpp"
 #include "record_parser.hpp"
+#include "text_key.hpp"
 
 namespace {
 
@@ -59,9 +63,9 @@ void print(Parser& parser, std::string_view line, std::size_t keys) {
 }
 
 template <class Parser>
-int run(const std::vector<std::string>& keys, std::size_t padding) {
+int run(const std::vector<text_key>& keys, std::size_t padding) {
   static_assert(std::endian::native == std::endian::little);
-  Parser parser(keys);
+  Parser parser{std::span<const text_key>(keys)};
   std::uint32_t size = 0;
   for (unsigned record = 0; std::fread(&size, sizeof size, 1, stdin) == 1; ++record) {
     // A block of its own for each, so that a sanitizer sees every byte read outside it; and behind
@@ -80,12 +84,19 @@ int run(const std::vector<std::string>& keys, std::size_t padding) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> keys(argv + 1, argv + argc);
-  const bool exact = !keys.empty() && keys.front() == "--exact";
-  if (exact) keys.erase(keys.begin());
-  if (keys.empty()) {
-    std::cerr << "usage: parse_lines [--exact] KEY... < RECORDS\n";
+  std::vector<std::string> names(argv + 1, argv + argc);
+  const auto take = [&](const char* flag) {
+    const bool found = !names.empty() && names.front() == flag;
+    if (found) names.erase(names.begin());
+    return found;
+  };
+  const bool exact = take("--exact");
+  const bool paths = take("--paths");
+  if (names.empty()) {
+    std::cerr << "usage: parse_lines [--exact] [--paths] KEY... < RECORDS\n";
     return 2;
   }
+  std::vector<text_key> keys;
+  for (const std::string& name : names) keys.push_back(paths ? key_of_path(name) : plain_key(name));
   return exact ? run<exact_json>(keys, 0) : run<record_parser>(keys, record_parser::padding_bytes);
 }

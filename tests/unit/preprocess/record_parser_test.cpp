@@ -217,5 +217,53 @@ TEST(RecordParser, CanBeMoved) {
   EXPECT_FALSE(moved.parse(line));
 }
 
+// As Python's record["meta"]["text"].
+TEST(RecordParser, FollowsPaths) {
+  const std::vector<text_key> keys = {key_of_path("meta.text"), plain_key("meta.text"),
+                                      key_of_path("meta.more.list")};
+  record_parser parser{std::span<const text_key>(keys)};
+  exact_json exact{std::span<const text_key>(keys)};
+  for (
+      const std::string line :
+      {R"({"meta":{"text":"a","more":{"list":["b","c"]}},"meta.text":"d"})",
+       R"({"meta":7,"meta.text":"d","meta":{"text":[],"text":"a","more":1,"more":{"list":["b","c"]}}})",
+       R"( {"x":{"meta":{"text":1}},"meta.text":"d","meta":{"more":{"list":["b","c"],"o":{"list":1}},"te\u0078t":"a"}})"}) {
+    const std::string padded = line + std::string(record_parser::padding_bytes, '}');
+    EXPECT_FALSE(parser.parse(std::string_view(padded).substr(0, line.size()))) << line;
+    EXPECT_FALSE(exact.parse(line)) << line;
+    for (const auto texts : {parser.texts(0), exact.texts(0)}) EXPECT_THAT(texts, ElementsAre("a"));
+    for (const auto texts : {parser.texts(1), exact.texts(1)}) EXPECT_THAT(texts, ElementsAre("d"));
+    for (const auto texts : {parser.texts(2), exact.texts(2)}) {
+      EXPECT_THAT(texts, ElementsAre("b", "c"));
+    }
+  }
+}
+
+TEST(RecordParser, NamesWhatAPathMeets) {
+  const std::vector<text_key> keys = {key_of_path("a.b.c")};
+  record_parser parser{std::span<const text_key>(keys)};
+  const std::tuple<std::string, fault_kind, std::size_t, std::string> cases[] = {
+      {R"({"a":{"b":{"c":1}}})", fault_kind::wrong_type, 15,
+       "key \"a.b.c\" holds a number, expected a string or a list of strings"},
+      {R"({"a":{"b":[{"c":"x"}]}})", fault_kind::wrong_type, 10,
+       "key \"b\", on the way to key \"a.b.c\", holds a list, expected an object"},
+      {R"({"a":"x"})", fault_kind::wrong_type, 5,
+       "key \"a\", on the way to key \"a.b.c\", holds a string, expected an object"},
+      {R"({"a":{"b":{"c":"x"},"b":null}})", fault_kind::wrong_type, 24,
+       "key \"b\", on the way to key \"a.b.c\", holds null, expected an object"},
+      {R"({"a":{"b":{"c":"x"}},"a":{}})", fault_kind::missing_key, 27, "key \"a.b.c\" is missing"},
+      {R"({"a":{"c":{"b":"x"}},"b":{"c":"x"},"c":"x"})", fault_kind::missing_key, 42,
+       "key \"a.b.c\" is missing"},
+      {R"({"a.b.c":"x"})", fault_kind::missing_key, 12, "key \"a.b.c\" is missing"}};
+  for (const auto& [line, kind, offset, what] : cases) {
+    const std::string padded = line + std::string(record_parser::padding_bytes, ' ');
+    const auto fault = parser.parse(std::string_view(padded).substr(0, line.size()));
+    ASSERT_TRUE(fault) << line;
+    EXPECT_EQ(fault->kind, kind) << line;
+    EXPECT_EQ(fault->offset_bytes, offset) << line;
+    EXPECT_EQ(fault->what, what) << line;
+  }
+}
+
 }  // namespace
 }  // namespace millrace::preprocess
