@@ -23,7 +23,8 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   if (line.version) {
-    command::print_version("preprocess_data", millrace::tokenizer::optional_parts());
+    command::print_version("preprocess_data", millrace::tokenizer::optional_parts() + ", " +
+                                                  preprocess::optional_input_parts());
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+# Its first bytes tell how stdin is packed.
+printf '{"text": "a"}\n' > in
+for pack in cat gzip 'zstd -qc'; do
+  $pack < in | preprocess_data --input - --output-prefix out --overwrite 2> log
+  od -An -tc out_text_document.bin
+done
