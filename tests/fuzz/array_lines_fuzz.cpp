@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include <millrace/error.hpp>
+
+#include "array_lines.hpp"
+#include "support/text_source.hpp"
+
+namespace {
+
+using namespace millrace;
+
+// What is made of a text, and where it is refused.
+std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string& text,
+                                                              std::size_t step) {
+  preprocess::array_lines lines(std::make_unique<test::text_source>(text, step), "text");
+  std::string made;
+  std::string part(4096, '\0');
+  try {
+    while (const std::size_t n = lines.read(std::as_writable_bytes(std::span(part)))) {
+      made.append(part, 0, n);
+    }
+  } catch (const format_error& e) {
+    return {made, e.offset()};
+  }
+  return {made, std::nullopt};
+}
+
+}  // namespace
+
+/// However a text comes, the same is made of it: as many bytes, or all before the fault.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const auto whole = convert(text, SIZE_MAX);
+  const auto& [made, fault] = whole;
+  if (made.size() != fault.value_or(size) || made.size() > size) std::abort();
+  for (const std::size_t step : {1U, 7U, 17U}) {
+    if (convert(text, step) != whole) std::abort();
+  }
+  return 0;
+}
