@@ -9,6 +9,7 @@
 #include "options.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
+#include "sentence_splitter.hpp"
 #include "summary.hpp"
 
 namespace {
@@ -23,7 +24,9 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   if (line.version) {
-    command::print_version("preprocess_data", millrace::tokenizer::optional_parts());
+    const std::string icu = preprocess::icu_version();
+    command::print_version("preprocess_data", millrace::tokenizer::optional_parts() + ", " +
+                                                  (icu.empty() ? "without ICU" : "ICU " + icu));
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
