@@ -21,9 +21,8 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t whole_bytes = std::uint64_t{8} << 20;
-constexpr std::uint64_t most_text_of_whole = 4 * whole_bytes;  // packed files may hold much more
-constexpr std::size_t places = 192;
+constexpr std::uint64_t most_unpacked = 4;  // bytes per byte on disk, of what is taken whole
+constexpr std::size_t places = 256;
 constexpr std::size_t packed_files = 64;
 constexpr std::size_t place_bytes = std::size_t{128} << 10;
 constexpr std::uint64_t all_packed_text = std::uint64_t{24} << 20;
@@ -96,10 +95,11 @@ class sampler {
                     input.path.string()));
   }
 
-  bool in_time() const { return seconds() < options_.most_seconds; }
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  using clock = std::chrono::steady_clock;
+  static double seconds_since(clock::time_point then) {
+    return std::chrono::duration<double>(clock::now() - then).count();
   }
+  bool in_time() const { return seconds_since(begun_) < options_.most_seconds; }
 
   piece take(std::string_view lines) {
     piece out{.bytes = static_cast<double>(lines.size())};
@@ -115,20 +115,23 @@ class sampler {
   bool take_all() {
     std::uint64_t bytes = 0;
     for (const input_file& input : options_.inputs) bytes += input.size_bytes;
-    if (bytes > whole_bytes) return false;
+    if (bytes > options_.whole_bytes) return false;
     stratum all;
-    double text = 0;
+    std::uint64_t text = 0;
     for (const input_file& input : options_.inputs) {
-      const packed_sample read =
-          read_start(input, place_bytes, most_text_of_whole,
-                     [&](std::string_view lines) { all.pieces.push_back(take(lines)); });
-      text += static_cast<double>(read.text_bytes);
-      if (!read.whole || text > static_cast<double>(most_text_of_whole)) {
+      const std::uint64_t room = most_unpacked * options_.whole_bytes - text;
+      const auto encode = [&](std::string_view lines) {
+        if (in_time()) all.pieces.push_back(take(lines));
+      };
+      const packed_sample read = read_start(input, place_bytes, room, encode);
+      text += read.text_bytes;
+      if (!read.whole || read.text_bytes > room || !in_time()) {
         met_ = {};
+        begun_ = clock::now();
         return false;
       }
     }
-    all.bytes = {text, 0};
+    all.bytes = {static_cast<double>(text), 0};
     strata_.push_back(std::move(all));
     exact_ = true;
     return true;
@@ -221,11 +224,11 @@ class sampler {
   // At least one piece is encoded, and more of them for as long as the file's share of the time.
   packed_sample read_packed(std::size_t file, std::uint64_t text_bytes, double share_seconds,
                             std::vector<piece>& pieces) {
-    const double began = seconds();
+    const auto began = clock::now();
     const double before = thread_seconds();
     double encoding = 0;
     const auto encode = [&](std::string_view lines) {
-      if (!pieces.empty() && seconds() - began > share_seconds) return;
+      if (!pieces.empty() && seconds_since(began) > share_seconds) return;
       const double start = thread_seconds();
       pieces.push_back(take(lines));
       encoding += thread_seconds() - start;
@@ -272,7 +275,7 @@ class sampler {
 
   void add_costs(dry_run_report& out) const {
     out.workers = options_.workers;
-    out.sampling_seconds = seconds();
+    out.sampling_seconds = seconds_since(start_);
     const double encode = encode_seconds_per_byte();
     const double unpack = unpack_.bytes > 0 ? unpack_.amount / unpack_.bytes : 0;
     out.encode_rate = encode > 0 ? 1 / encode : 0;
@@ -289,7 +292,8 @@ class sampler {
   const dry_run_options& options_;
   const sample_encoder& encode_;
   const double resident_before_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const clock::time_point start_ = clock::now();
+  clock::time_point begun_ = start_;  // this way of sampling
   std::vector<stratum> strata_;
   std::vector<sampled_amount> timings_;  // seconds of encoding, one a call
   sampled_amount unpack_;                // seconds of reading packed files

@@ -42,7 +42,9 @@ struct dry_run_options {
   std::size_t block_bytes = std::size_t{512} << 10;
   std::size_t blocks_in_flight = 4;
   double sidecar_bytes_per_document = 0;  ///< of all files beside .bin and .idx
-  double most_seconds = 4;                ///< to sample; a place that was begun is finished
+  double most_seconds = 4;  ///< for each way of sampling; a place that was begun is finished
+  /// Inputs of up to so many bytes on disk are encoded whole, if the time allows.
+  std::uint64_t whole_bytes = std::uint64_t{32} << 20;
 };
 
 /// What a run would do. Sizes in bytes.
@@ -70,10 +72,10 @@ struct dry_run_report {
   std::vector<std::string> notes;  ///< a sentence each
 };
 
-/// Encodes a sample of the inputs and works out what all of them would give. Inputs of up to 8 MiB
-/// are encoded whole, and the counts are exact. Of larger ones it takes 192 places of 128 KiB,
-/// spread evenly over the bytes of plain files, and the starts of up to 64 packed ones; the same
-/// places each time, unless the time runs out.
+/// Encodes a sample of the inputs and works out what all of them would give. Inputs of up to
+/// `whole_bytes` are encoded whole, and the counts are exact. Of larger ones it takes 256 places of
+/// 128 KiB, spread evenly over the bytes of plain files, and the starts of up to 64 packed ones;
+/// the same places each time, unless the time runs out.
 ///
 /// @throws io_error, format_error  an input cannot be read.
 /// @throws config_error  an input is no regular file: what is read from a pipe is gone.

@@ -21,6 +21,10 @@ std::string size(double bytes) {
   return fmt::format("{:.2f} GB", bytes * 1e-9);
 }
 
+std::string duration(double seconds) {
+  return seconds < 9.95 ? fmt::format("{:.1f} s", seconds) : short_duration(seconds);
+}
+
 std::string amount(const estimate& of) {
   std::string text = fmt::format("{:.0f}", of.value);
   if (of.error > 0) {
@@ -69,9 +73,8 @@ std::string describe(const dry_run_report& r) {
   row("documents", amount(r.documents));
   row("tokens", amount(r.tokens));
   row("output", output(r));
-  row("time",
-      fmt::format("{} with {}, each {:.1f} MB/s, where the disks keep up",
-                  short_duration(r.seconds), counted(r.workers, "worker"), r.encode_rate * 1e-6));
+  row("time", fmt::format("{} with {}, each {:.1f} MB/s, where the disks keep up",
+                          duration(r.seconds), counted(r.workers, "worker"), r.encode_rate * 1e-6));
   row("memory", fmt::format("{} at most, and what the longest line takes", size(r.memory_bytes)));
   if (const auto bad = r.sampled.bad_record_total(); bad > 0) {
     row("bad", fmt::format("{} in the sample: the first ends a run, unless it skips them",
