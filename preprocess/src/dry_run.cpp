@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include <millrace/error.hpp>
 
+#include "byte_source.hpp"
 #include "sample_places.hpp"
 #include "sample_reader.hpp"
 
@@ -29,10 +29,14 @@ constexpr std::uint64_t all_packed_text = std::uint64_t{24} << 20;
 constexpr std::uint64_t least_packed_text = std::uint64_t{1} << 20;
 constexpr double idx_header_bytes = 34;
 
-double thread_seconds() {
+double cpu_seconds(::clockid_t whose) {
   ::timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  ::clock_gettime(whose, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double thread_seconds() {
+  return cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
 double resident_bytes() {
@@ -80,6 +84,9 @@ class sampler {
   dry_run_report run() {
     for (const input_file& input : options_.inputs) expect_regular(input);
     if (!take_all()) {
+      for (const input_file& input : options_.inputs) {
+        from_start_.push_back(input.packing != compression::none || is_array(input));
+      }
       take_plain();
       take_packed();
     }
@@ -88,11 +95,11 @@ class sampler {
 
  private:
   static void expect_regular(const input_file& input) {
-    if (std::filesystem::is_regular_file(input.path)) return;
+    if (input.regular) return;
     throw config_error(
         fmt::format("--dry-run: {} is no regular file, and what a dry run reads of it would be "
                     "gone for the run",
-                    input.path.string()));
+                    display_path(input).string()));
   }
 
   using clock = std::chrono::steady_clock;
@@ -137,10 +144,10 @@ class sampler {
     return true;
   }
 
-  std::vector<std::uint64_t> sizes(bool packed) const {
+  std::vector<std::uint64_t> sizes(bool from_start) const {
     std::vector<std::uint64_t> out;
-    for (const input_file& input : options_.inputs) {
-      out.push_back((input.packing != compression::none) == packed ? input.size_bytes : 0);
+    for (std::size_t i = 0; i < from_start_.size(); ++i) {
+      out.push_back(from_start_[i] == from_start ? options_.inputs[i].size_bytes : 0);
     }
     return out;
   }
@@ -172,7 +179,7 @@ class sampler {
         std::ranges::count_if(packed, [](std::uint64_t size) { return size > 0; }));
     if (files == 0) return;
     notes_.emplace_back(
-        "Packed files were sampled at their starts: what comes later may differ from it.");
+        "Packed files and JSON arrays were sampled at their starts: what comes later may differ.");
     if (files <= packed_files) {
       for (std::size_t file = 0; file < packed.size(); ++file) {
         if (packed[file] > 0) take_packed_file(file, files);
@@ -225,7 +232,8 @@ class sampler {
   packed_sample read_packed(std::size_t file, std::uint64_t text_bytes, double share_seconds,
                             std::vector<piece>& pieces) {
     const auto began = clock::now();
-    const double before = thread_seconds();
+    // Of the whole process, for what unpacks may be a thread of its own.
+    const double before = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
     double encoding = 0;
     const auto encode = [&](std::string_view lines) {
       if (!pieces.empty() && seconds_since(began) > share_seconds) return;
@@ -235,7 +243,7 @@ class sampler {
     };
     const packed_sample read = read_start(options_.inputs[file], place_bytes, text_bytes, encode);
     unpack_.bytes += static_cast<double>(read.text_bytes);
-    unpack_.amount += thread_seconds() - before - encoding;
+    unpack_.amount += cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - before - encoding;
     return read;
   }
 
@@ -294,6 +302,7 @@ class sampler {
   const double resident_before_;
   const clock::time_point start_ = clock::now();
   clock::time_point begun_ = start_;  // this way of sampling
+  std::vector<bool> from_start_;      // files that cannot be read from the middle
   std::vector<stratum> strata_;
   std::vector<sampled_amount> timings_;  // seconds of encoding, one a call
   sampled_amount unpack_;                // seconds of reading packed files

@@ -7,6 +7,7 @@
 
 #include "input_plan.hpp"
 #include "options.hpp"
+#include "packing.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
 #include "sentence_splitter.hpp"
@@ -26,6 +27,7 @@ int preprocess_data(int argc, const char* const* argv) {
   if (line.version) {
     const std::string icu = preprocess::icu_version();
     command::print_version("preprocess_data", millrace::tokenizer::optional_parts() + ", " +
+                                                  preprocess::optional_input_parts() + ", " +
                                                   (icu.empty() ? "without ICU" : "ICU " + icu));
     return command::exit_done;
   }

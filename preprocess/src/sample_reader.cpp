@@ -83,7 +83,7 @@ packed_sample read_start(const input_file& file, std::size_t piece_bytes,
   while (true) {
     const std::uint64_t position = source->position_bytes();
     const std::size_t got = source->read(bytes_of(buffer, held, buffer.size() - padding));
-    // The file is read ahead in steps. Where one begins, all before it had been decompressed: only
+    // The file may be read in steps. Where one begins, all before it had been decompressed: only
     // there do the two counts belong together.
     if (source->position_bytes() != position && position != 0) {
       sample.pack_ratio = static_cast<double>(produced) / static_cast<double>(position);

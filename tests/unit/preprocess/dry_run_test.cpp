@@ -48,7 +48,8 @@ class DryRun : public testing::Test {
   void add(const std::string& bytes, compression packing = compression::none) {
     const auto path = folder_ / ("in" + std::to_string(inputs_.size()));
     std::ofstream(path, std::ios::binary) << bytes;
-    inputs_.push_back({.path = path, .packing = packing, .size_bytes = bytes.size()});
+    inputs_.push_back(
+        {.path = path, .packing = packing, .size_bytes = bytes.size(), .regular = true});
   }
   dry_run_report run() const {
     const auto encode = make_sample_encoder(
@@ -138,6 +139,20 @@ TEST_F(DryRun, OfManyPackedFilesTakesSome) {
   EXPECT_EQ(report.sampled_places, 64);
   expect_near(report.tokens, all.tokens);
   expect_near(report.documents, all.documents);
+}
+
+// It has to be read from its start, and its lines are not where the file has line ends.
+TEST_F(DryRun, TakesAnArrayFromItsStart) {
+  const corpus part = make_corpus(20'000'000, 12);
+  std::string array = "[" + part.lines;
+  for (std::size_t at = array.find('\n'); at + 1 < array.size(); at = array.find('\n', at + 1)) {
+    array[at] = ',';
+  }
+  array.back() = ']';
+  add(array);
+  const dry_run_report report = run();
+  EXPECT_NEAR(report.tokens.value / static_cast<double>(part.tokens), 1, 0.05);
+  EXPECT_NEAR(report.documents.value / static_cast<double>(part.documents), 1, 0.05);
 }
 
 TEST_F(DryRun, StopsInTime) {

@@ -25,7 +25,7 @@ class SampleReader : public testing::Test {
   input_file write(const std::string& bytes, compression packing = compression::none) {
     const auto path = folder_ / ("in" + std::to_string(files_++));
     std::ofstream(path, std::ios::binary) << bytes;
-    return {.path = path, .packing = packing, .size_bytes = bytes.size()};
+    return {.path = path, .packing = packing, .size_bytes = bytes.size(), .regular = true};
   }
   static std::string lines(const input_file& file, std::uint64_t begin, std::uint64_t end) {
     std::string out;
