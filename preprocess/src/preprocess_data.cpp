@@ -7,8 +7,10 @@
 
 #include "input_plan.hpp"
 #include "options.hpp"
+#include "packing.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
+#include "sentence_splitter.hpp"
 #include "summary.hpp"
 
 namespace {
@@ -23,8 +25,10 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   if (line.version) {
+    const std::string icu = preprocess::icu_version();
     command::print_version("preprocess_data", millrace::tokenizer::optional_parts() + ", " +
-                                                  preprocess::optional_input_parts());
+                                                  preprocess::optional_input_parts() + ", " +
+                                                  (icu.empty() ? "without ICU" : "ICU " + icu));
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <millrace/command/run_command.hpp>
+
+#include "bar_text.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -19,6 +23,13 @@ constexpr const char* erase_line = "\r\033[K";
 template <class... Values>
 void tell(fmt::format_string<Values...> format, Values&&... values) {
   command::tell(fmt::format(format, std::forward<Values>(values)...));
+}
+
+// Asked anew each time, since windows change their size.
+std::size_t terminal_columns() {
+  ::winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
 }
 
 }  // namespace
@@ -43,26 +54,37 @@ void progress::update(const progress_state& state) {
   } else {
     if (state.documents < next_documents_) return;
     next_documents_ = state.documents + log_interval_;
-    tell("Processed {} documents ({:.2f} docs/s, {:.2f} MB/s).\n", state.documents,
-         static_cast<double>(state.documents) / seconds,
-         static_cast<double>(state.input_bytes) * 1e-6 / seconds);
+    // Scripts look for Megatron's sentence, so that what it does not say comes behind it.
+    std::string line = fmt::format("Processed {} documents ({:.2f} docs/s, {:.2f} MB/s).",
+                                   state.documents, static_cast<double>(state.documents) / seconds,
+                                   static_cast<double>(state.input_bytes) * 1e-6 / seconds);
+    if (state.tokens > 0) {
+      line += fmt::format(" {:.0f} tokens/s.", static_cast<double>(state.tokens) / seconds);
+    }
+    tell("{}\n", line);
   }
   last_shown_ = now;
 }
 
-void progress::draw_bar(const progress_state& state, double seconds) const {
-  constexpr std::size_t width = 30;
-  const double rate = static_cast<double>(state.input_bytes) * 1e-6 / seconds;
-  const double docs = static_cast<double>(state.documents) / seconds;
-  if (total_bytes_ == 0 || state.read_bytes == 0) {
-    tell("{}{} documents  {:.0f} docs/s  {:.1f} MB/s", erase_line, state.documents, docs, rate);
-    return;
+void progress::draw_bar(const progress_state& state, double seconds) {
+  const auto read = static_cast<double>(state.read_bytes);
+  const auto total = static_cast<double>(total_bytes_);
+  documents_rate_.update(static_cast<double>(state.documents), seconds);
+  tokens_rate_.update(static_cast<double>(state.tokens), seconds);
+  input_rate_.update(static_cast<double>(state.input_bytes), seconds);
+  read_rate_.update(read, seconds);
+  bar_view view{.documents = state.documents,
+                .megabytes_rate = input_rate_.per_second() * 1e-6,
+                .documents_rate = documents_rate_.per_second(),
+                .tokens_rate = tokens_rate_.per_second(),
+                .done = std::nullopt,
+                .seconds_left = std::nullopt};
+  if (total_bytes_ != 0 && state.read_bytes != 0) {
+    view.done = read / total;
+    const double rate = read_rate_.per_second();
+    if (rate > 0) view.seconds_left = std::max(0.0, total - read) / rate;
   }
-  const double part =
-      std::min(1.0, static_cast<double>(state.read_bytes) / static_cast<double>(total_bytes_));
-  const auto filled = static_cast<std::size_t>(part * static_cast<double>(width));
-  tell("{}[{:=<{}}>{: <{}}] {:3.0f}%  {:.0f} docs/s  {:.1f} MB/s  {:.0f} s left", erase_line, "",
-       filled, "", width - filled, part * 100, docs, rate, seconds * (1 - part) / part);
+  tell("{}{}", erase_line, bar_line(view, terminal_columns()));
 }
 
 void progress::note(std::string_view line) {

@@ -6,17 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "progress_state.hpp"
+#include "smoothed_rate.hpp"
+
 namespace millrace::preprocess {
 
-/// How far a run is.
-struct progress_state {
-  std::int64_t documents = 0;
-  std::uint64_t input_bytes = 0;  ///< decompressed, committed
-  std::uint64_t read_bytes = 0;   ///< on disk
-};
-
 /// Tells a person on stderr how a run goes: a bar on a terminal, Megatron's lines elsewhere. Both
-/// come at most once a second or so, however fast documents go by. For one thread.
+/// come at most once a second or so, however fast documents go by. A bar shows rates of late and
+/// what time they leave; lines show rates since the start, as Megatron's do. For one thread.
 class progress {
  public:
   enum class style : std::uint8_t { silent, lines, bar };
@@ -39,7 +36,7 @@ class progress {
 
  private:
   using clock = std::chrono::steady_clock;
-  void draw_bar(const progress_state& state, double seconds) const;
+  void draw_bar(const progress_state& state, double seconds);
 
   style style_;
   std::int64_t log_interval_;
@@ -47,6 +44,10 @@ class progress {
   clock::time_point start_ = clock::now();
   clock::time_point last_shown_ = start_;
   std::int64_t next_documents_;
+  smoothed_rate documents_rate_;
+  smoothed_rate tokens_rate_;
+  smoothed_rate input_rate_;
+  smoothed_rate read_rate_;
 };
 
 }  // namespace millrace::preprocess

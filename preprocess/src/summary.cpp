@@ -35,7 +35,43 @@ std::uint64_t peak_resident_bytes() {
   return 0;
 }
 
+// As a shell takes it, and on one line whatever a path holds.
+std::string quoted(std::string_view word) {
+  constexpr std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return command::one_line(out + '\'');
+}
+
+std::string data_path_line(const run_summary& s) {
+  const std::vector<std::string> arguments = data_path(s);
+  if (arguments.empty()) return "no tokens: there is nothing to train on\n";
+  std::string line = "--data-path";
+  for (const std::string& argument : arguments) line += ' ' + quoted(argument);
+  return line + '\n';
+}
+
 }  // namespace
+
+std::vector<std::string> data_path(const run_summary& summary) {
+  std::vector<std::string> arguments;
+  for (const output_summary& output : summary.outputs) {
+    if (output.tokens == 0) continue;
+    arguments.push_back(std::to_string(output.tokens));
+    arguments.push_back(output.prefix);
+  }
+  // Of one, Megatron takes the prefix alone: with a weight it would make a blend of one.
+  if (arguments.size() == 2) arguments.erase(arguments.begin());
+  return arguments;
+}
 
 std::int64_t run_summary::tokens() const noexcept {
   std::int64_t sum = 0;
@@ -65,6 +101,10 @@ std::string describe(const run_summary& s) {
       counted(s.workers, "worker"), rate(megabytes), rate(static_cast<double>(s.counts.documents)),
       rate(static_cast<double>(s.tokens())), s.cpu_seconds,
       static_cast<double>(s.peak_rss_bytes) * 1e-6);
+  if (const auto slowest = slowest_stage(s.busy, s.seconds, s.workers); !slowest.name.empty()) {
+    text += fmt::format("slowest stage: {}, busy {:.0f} % of the time\n", slowest.name,
+                        slowest.busy_part * 100);
+  }
   const auto add = [&](std::int64_t count, std::string_view noun, std::string_view rest) {
     if (count != 0) text += fmt::format("{}{}\n", counted(count, noun), rest);
   };
@@ -78,7 +118,7 @@ std::string describe(const run_summary& s) {
   for (const output_summary& output : s.outputs) {
     text += fmt::format("wrote {}.bin ({} bytes) and .idx\n", output.prefix, output.bin_bytes);
   }
-  return text;
+  return text + data_path_line(s);
 }
 
 std::string to_json(const run_summary& s) {
@@ -104,7 +144,19 @@ std::string to_json(const run_summary& s) {
   json.key("input_bytes").value(s.input_bytes).key("read_bytes").value(s.read_bytes);
   json.key("text_bytes").value(s.counts.text_bytes).key("workers").value(s.workers);
   json.key("seconds").value(s.seconds).key("cpu_seconds").value(s.cpu_seconds);
-  json.key("peak_rss_bytes").value(s.peak_rss_bytes).close('}');
+  json.key("peak_rss_bytes").value(s.peak_rss_bytes).key("busy_seconds").open('{');
+  json.key("read").value(s.busy.read).key("encode").value(s.busy.encode);
+  json.key("write").value(s.busy.write).key("sync").value(s.busy.sync).close('}');
+  json.key("slowest_stage");
+  const auto slowest = slowest_stage(s.busy, s.seconds, s.workers);
+  if (slowest.name.empty()) {
+    json.null();
+  } else {
+    json.value(slowest.name);
+  }
+  json.key("data_path").open('[');
+  for (const std::string& argument : data_path(s)) json.value(argument);
+  json.close(']').close('}');
   return json.text() + "\n";
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "encoded_block.hpp"
+#include "stage_times.hpp"
 
 namespace millrace::preprocess {
 
@@ -30,6 +31,7 @@ struct run_summary {
   double cpu_seconds = 0;         ///< user and system, all threads, the whole process
   std::uint64_t peak_rss_bytes = 0;
   int workers = 0;
+  stage_times busy = {};
 
   std::int64_t tokens() const noexcept;
 };
@@ -37,7 +39,12 @@ struct run_summary {
 /// Fills in what the operating system knows of this process.
 void measure_process(run_summary& summary);
 
-/// Some lines for a person.
+/// What Megatron's `--data-path` takes to train on what a run wrote: the prefix of the one output
+/// with tokens, or of each of several a weight, which is its tokens, and its prefix. Empty where no
+/// output has tokens, for then there is nothing to train on.
+std::vector<std::string> data_path(const run_summary& summary);
+
+/// Some lines for a person; the last is `--data-path` with its arguments, quoted for a shell.
 std::string describe(const run_summary& summary);
 
 /// One JSON object, one line, for `--json`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 preprocess_data --version > version
 grep -Eqx 'preprocess_data \(millrace\) [0-9]+\.[0-9]+\.[0-9]+' version
-part='( [0-9]+(\.[0-9]+)+)'
-grep -Eqx "optional parts: (PCRE2$part|without PCRE2), (bzip2$part|without bzip2), (liblzma$part|without liblzma)" version
+part() { echo "($1 [0-9]+\.[0-9]+(\.[0-9]+)?|without $1)"; }
+grep -Eqx "optional parts: $(part PCRE2), $(part bzip2), $(part liblzma), $(part ICU)" version

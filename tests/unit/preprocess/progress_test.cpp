@@ -39,6 +39,15 @@ TEST_F(Progress, SaysMegatronsSentence) {
                                    "[0-9]+\\.[0-9]+ MB/s\\)\\.\n"));
 }
 
+// What Megatron does not say comes behind it.
+TEST_F(Progress, SaysTokensBehindMegatronsSentence) {
+  progress p(style::lines, 100, 0);
+  std::this_thread::sleep_for(over_a_second);
+  p.update({.documents = 1234, .input_bytes = 5'000'000, .tokens = 1'000'000});
+  EXPECT_THAT(said(), MatchesRegex("Processed 1234 documents \\([0-9]+\\.[0-9]+ docs/s, "
+                                   "[0-9]+\\.[0-9]+ MB/s\\)\\. [0-9]+ tokens/s\\.\n"));
+}
+
 TEST_F(Progress, IsQuietInTheFirstSecond) {
   progress p(style::lines, 1, 0);
   for (int i = 0; i < 1000; ++i) p.update({.documents = i, .input_bytes = 10});
@@ -85,6 +94,15 @@ TEST_F(Progress, DrawsABarAtAnyPart) {
               testing::Not(testing::AnyOf(testing::HasSubstr("nan"), testing::HasSubstr("inf"),
                                           testing::HasSubstr("300%"))));
   EXPECT_EQ(text.find('\n'), std::string::npos) << "a bar stays on its line";
+}
+
+TEST_F(Progress, ShowsWhatTimeIsLeft) {
+  progress p(style::bar, 1, 1000);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  p.update({.documents = 10, .input_bytes = 1000, .read_bytes = 100, .tokens = 50});
+  const std::string text = said();
+  EXPECT_THAT(text, MatchesRegex(".* ([5-9]|1[0-9]) s left")) << "nine times half a second or more";
+  EXPECT_THAT(text, testing::HasSubstr(" tokens/s "));
 }
 
 TEST_F(Progress, RemovesTheBarBeforeANoteAndAtTheEnd) {

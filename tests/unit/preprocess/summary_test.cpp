@@ -12,6 +12,7 @@
 namespace millrace::preprocess {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -38,6 +39,7 @@ run_summary example() {
   s.cpu_seconds = 1.5;
   s.peak_rss_bytes = 12'345'678;
   s.workers = 7;
+  s.busy = {.read = 0.00000125, .encode = 0.00000175, .write = 0.0000075, .sync = 0.000001};
   return s;
 }
 
@@ -108,6 +110,20 @@ TEST_F(SummaryJson, HoldsEachOutput) {
   EXPECT_EQ(number("/outputs/1/tokens"), 11);
 }
 
+TEST_F(SummaryJson, TellsHowBusyEachStageWas) {
+  EXPECT_EQ(real("/busy_seconds/read"), 0.00000125);
+  EXPECT_EQ(real("/busy_seconds/encode"), 0.00000175);
+  EXPECT_EQ(real("/busy_seconds/write"), 0.0000075);
+  EXPECT_EQ(real("/busy_seconds/sync"), 0.000001);
+  EXPECT_EQ(string("/slowest_stage"), "write");
+}
+
+TEST_F(SummaryJson, HoldsWhatToTrainWith) {
+  EXPECT_EQ(string("/data_path/0"), "100");
+  EXPECT_EQ(string("/data_path/1"), "out/we\"b\n_a_document");
+  EXPECT_EQ(string("/data_path/2"), "11");
+}
+
 // A path is bytes; the answer must be JSON all the same.
 TEST_F(SummaryJson, ReplacesBytesOfAPathThatAreNotUtf8) {
   EXPECT_EQ(string("/outputs/1/prefix"), "out/b\xEF\xBF\xBD");
@@ -127,6 +143,37 @@ TEST(SummaryText, TellsOfWhatWasFound) {
   EXPECT_THAT(text, HasSubstr("4 lone surrogates replaced by U+FFFD\n"));
   EXPECT_THAT(text, HasSubstr("1 bad record skipped: invalid_utf8\n"));
   EXPECT_THAT(text, HasSubstr("6 bad records skipped: not_encodable\n"));
+}
+
+TEST(SummaryText, NamesTheSlowestStage) {
+  EXPECT_THAT(describe(example()), HasSubstr("\nslowest stage: write, busy 75 % of the time\n"));
+  EXPECT_THAT(describe(run_summary{}), Not(HasSubstr("slowest")));
+}
+
+// Megatron takes an odd number of arguments for prefixes, an even one for weights and prefixes.
+TEST(SummaryText, EndsWithWhatToTrainWith) {
+  run_summary s;
+  s.outputs = {{.prefix = "out/web_text_document", .tokens = 100}};
+  EXPECT_THAT(describe(s), EndsWith("\n--data-path out/web_text_document\n"));
+  s.outputs.push_back({.prefix = "out/web_title_document", .tokens = 7});
+  EXPECT_THAT(describe(s), EndsWith("\n--data-path 100 out/web_text_document 7 "
+                                    "out/web_title_document\n"));
+}
+
+// Megatron fails on a dataset without tokens.
+TEST(SummaryText, LeavesOutWhatCannotBeTrainedOn) {
+  run_summary s;
+  s.outputs = {{.prefix = "a", .tokens = 0}, {.prefix = "b", .tokens = 3}};
+  EXPECT_THAT(describe(s), EndsWith("\n--data-path b\n"));
+  s.outputs.pop_back();
+  EXPECT_THAT(describe(s), EndsWith("\nno tokens: there is nothing to train on\n"));
+  EXPECT_THAT(data_path(s), testing::IsEmpty());
+}
+
+TEST(SummaryText, QuotesWhatAShellWouldTakeApart) {
+  run_summary s;
+  s.outputs = {{.prefix = "my data/it's_text_document", .tokens = 1}};
+  EXPECT_THAT(describe(s), EndsWith("\n--data-path 'my data/it'\\''s_text_document'\n"));
 }
 
 // A clean run has three things to say.

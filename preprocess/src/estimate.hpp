@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+namespace millrace::preprocess {
+
+/// A number and its standard error: in two cases of three the truth is no further away.
+struct estimate {
+  double value = 0;
+  double error = 0;
+
+  estimate& operator+=(const estimate& other) {
+    value += other.value;
+    error = std::hypot(error, other.error);
+    return *this;
+  }
+};
+
+/// What a piece of the input holds of something: documents, tokens.
+struct sampled_amount {
+  double bytes = 0;
+  double amount = 0;
+};
+
+/// The amount in `total_bytes` of input, of which `pieces` are a sample, in the order of the input:
+/// the ratio estimator. Its error comes from how much neighbours differ, for pieces that are spread
+/// evenly meet every part of the input, however much parts differ. It is 0 where the pieces are
+/// all there is. One piece says nothing of its error, which then is as large as the value.
+inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate& total_bytes) {
+  double bytes = 0;
+  double amount = 0;
+  for (const sampled_amount& piece : pieces) {
+    bytes += piece.bytes;
+    amount += piece.amount;
+  }
+  if (!(bytes > 0)) return {};
+  const double ratio = amount / bytes;
+  estimate out{.value = ratio * total_bytes.value, .error = ratio * total_bytes.error};
+  const double unseen = 1 - bytes / total_bytes.value;
+  if (!(unseen > 0)) return out;
+  const auto count = static_cast<double>(pieces.size());
+  if (pieces.size() < 2) return {out.value, out.value};
+  double squares = 0;
+  double off_before = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const double off = pieces[i].amount - ratio * pieces[i].bytes;
+    if (i > 0) squares += (off - off_before) * (off - off_before) / 2;
+    off_before = off;
+  }
+  // Of the mean of `count` pieces, drawn without putting back, in units of a piece's mean bytes.
+  const double of_mean = std::sqrt(unseen * squares / (count - 1) / count);
+  out += {0, of_mean / (bytes / count) * total_bytes.value};
+  return out;
+}
+
+/// The mean of `values`, and its error where they are a sample of many more.
+inline estimate mean_of(std::span<const double> values) {
+  if (values.empty()) return {};
+  const auto count = static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / count;
+  if (values.size() < 2) return {mean, 0};
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / (count - 1) / count)};
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace millrace::preprocess {
+
+/// Bytes [begin, end) of one file.
+struct file_range {
+  std::size_t file = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool operator==(const file_range&) const = default;
+};
+
+/// A place to sample: neighbouring bytes, mostly of one file; of several where they are small.
+using sample_place = std::vector<file_range>;
+
+/// At most `count` places of `place_bytes` each, spread evenly over the bytes of all files as if
+/// they were one, so that each byte is as likely as any other to be in one. Always the same for the
+/// same sizes. In an order that jumps about, so that the first few are spread evenly too.
+std::vector<sample_place> sample_places(std::span<const std::uint64_t> file_sizes,
+                                        std::size_t count, std::uint64_t place_bytes);
+
+/// The files that `count` points hit that are spread evenly over the bytes of all: `count` indices,
+/// in the order of sample_places(). Larger files may come more than once, empty ones never.
+std::vector<std::size_t> sample_files(std::span<const std::uint64_t> file_sizes, std::size_t count);
+
+}  // namespace millrace::preprocess

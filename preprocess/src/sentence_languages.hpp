@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace millrace::preprocess {
+
+/// The locale of a language that `--lang` names, e.g. "de" for "german".
+///
+/// @throws config_error  there is no such language; the message lists those that there are.
+std::string_view locale_of_language(std::string_view language);
+
+}  // namespace millrace::preprocess

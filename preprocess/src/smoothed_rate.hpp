@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+
+namespace millrace::preprocess {
+
+/// Something per second, of late: a mean whose weights halve every ten seconds into the past, so
+/// that it neither jumps with each block nor remembers the slow start of a run for hours.
+class smoothed_rate {
+ public:
+  /// @param total    so far; never less than before
+  /// @param seconds  since the start; calls that do not come later change nothing
+  void update(double total, double seconds) {
+    const double passed = seconds - seconds_;
+    if (!(passed > 0)) return;
+    const double kept = std::exp2(-passed / half_life_seconds);
+    sum_ = sum_ * kept + (total - total_) / passed * (1 - kept);
+    weight_ = weight_ * kept + (1 - kept);
+    total_ = total;
+    seconds_ = seconds;
+  }
+
+  double per_second() const { return weight_ > 0 ? sum_ / weight_ : 0; }
+
+ private:
+  static constexpr double half_life_seconds = 10;
+
+  double sum_ = 0;
+  double weight_ = 0;  // of the time seen so far: without it, the first rates would start at zero
+  double total_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace millrace::preprocess

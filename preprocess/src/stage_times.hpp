@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace millrace::preprocess {
+
+/// Seconds that each stage of a run was busy, not waiting for another.
+struct stage_times {
+  double read = 0;    ///< reading, decompressing, cutting into blocks
+  double encode = 0;  ///< parsing and tokenizing, summed over the workers
+  double write = 0;   ///< giving encoded blocks their place in the outputs
+  double sync = 0;    ///< completing the outputs and making them durable
+};
+
+/// The stage that a run waited for, e.g. "encode", and the part of its time that it was busy. No
+/// name where no stage was timed.
+struct slow_stage {
+  std::string_view name;
+  double busy_part = 0;  ///< of the run's time; of `encode`, of all workers' time
+};
+
+inline slow_stage slowest_stage(const stage_times& busy, double seconds, int workers) {
+  slow_stage slowest;
+  if (!(seconds > 0) || workers < 1) return slowest;
+  const auto consider = [&](std::string_view name, double stage_seconds) {
+    const double part = stage_seconds / seconds;
+    if (part > slowest.busy_part) slowest = {name, part};
+  };
+  consider("read", busy.read);
+  consider("encode", busy.encode / workers);
+  consider("write", busy.write);
+  consider("sync", busy.sync);
+  return slowest;
+}
+
+/// Adds up how long each stage is busy. Any thread.
+///
+///   const auto timed = clock.time(stage_clock::stage::encode);  // until the end of the scope
+class stage_clock {
+ public:
+  enum class stage : std::uint8_t { read, encode, write, sync };
+
+  /// Adds the time that it lives.
+  class running {
+   public:
+    explicit running(std::atomic<std::int64_t>& nanoseconds) : nanoseconds_(nanoseconds) {}
+    running(const running&) = delete;
+    running& operator=(const running&) = delete;
+    ~running() {
+      const auto passed = std::chrono::steady_clock::now() - start_;
+      nanoseconds_.fetch_add(std::chrono::duration_cast<std::chrono::nanoseconds>(passed).count(),
+                             std::memory_order_relaxed);
+    }
+
+   private:
+    std::atomic<std::int64_t>& nanoseconds_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  };
+
+  [[nodiscard]] running time(stage which) {
+    return running(nanoseconds_[static_cast<std::size_t>(which)]);
+  }
+
+  /// So far, of all that ended.
+  stage_times busy() const noexcept {
+    return {.read = seconds(stage::read),
+            .encode = seconds(stage::encode),
+            .write = seconds(stage::write),
+            .sync = seconds(stage::sync)};
+  }
+
+ private:
+  double seconds(stage which) const noexcept {
+    return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(which)].load(
+                      std::memory_order_relaxed));
+  }
+
+  std::array<std::atomic<std::int64_t>, 4> nanoseconds_{};
+};
+
+}  // namespace millrace::preprocess

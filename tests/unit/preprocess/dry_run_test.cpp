@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dry_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <millrace/error.hpp>
+
+#include "support/packed.hpp"
+#include "support/paths.hpp"
+#include "support/tokenizers.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::ThrowsMessage;
+
+// Documents of one to ninety bytes or so, with a token a byte.
+struct corpus {
+  std::string lines;
+  std::int64_t documents = 0;
+  std::int64_t tokens = 0;
+};
+
+corpus make_corpus(std::size_t bytes, unsigned seed) {
+  std::mt19937 random(seed);
+  corpus out;
+  while (out.lines.size() < bytes) {
+    const std::size_t length = 1 + random() % 90;
+    out.lines +=
+        "{\"text\": \"" + std::string(length, static_cast<char>('a' + random() % 26)) + "\"}\n";
+    ++out.documents;
+    out.tokens += static_cast<std::int64_t>(length);
+  }
+  return out;
+}
+
+class DryRun : public testing::Test {
+ protected:
+  void add(const std::string& bytes, compression packing = compression::none) {
+    const auto path = folder_ / ("in" + std::to_string(inputs_.size()));
+    std::ofstream(path, std::ios::binary) << bytes;
+    inputs_.push_back(
+        {.path = path, .packing = packing, .size_bytes = bytes.size(), .regular = true});
+  }
+  dry_run_report run() const {
+    const auto encode = make_sample_encoder(
+        *tokenizer_,
+        {.keys = {"text"}, .append_eod = std::nullopt, .dtype = formats::dtype::uint16});
+    return dry_run({.inputs = inputs_, .workers = 2, .most_seconds = 60, .whole_bytes = 1 << 20},
+                   encode);
+  }
+  static void expect_near(const estimate& found, std::int64_t truth) {
+    EXPECT_NEAR(found.value, static_cast<double>(truth), 4 * found.error);
+    EXPECT_GT(found.error, 0);
+    EXPECT_LT(found.error, 0.02 * static_cast<double>(truth));
+  }
+
+  const test::temp_folder folder_;
+  const std::unique_ptr<tokenizer::tokenizer> tokenizer_ = test::byte_tokenizer();
+  std::vector<input_file> inputs_;
+};
+
+TEST_F(DryRun, OfLittleIsExact) {
+  const corpus part = make_corpus(300'000, 1);
+  add(part.lines);
+  add(test::zstd(part.lines), compression::zstd);
+  add("");
+  const dry_run_report report = run();
+  EXPECT_TRUE(report.exact);
+  EXPECT_EQ(report.documents.value, 2 * part.documents);
+  EXPECT_EQ(report.tokens.value, 2 * part.tokens);
+  EXPECT_EQ(report.tokens.error, 0);
+  EXPECT_EQ(report.input_bytes.value, 2 * part.lines.size());
+  EXPECT_EQ(report.bin_bytes, 2 * 2 * part.tokens);
+  EXPECT_EQ(report.idx_bytes, 34 + 12 * 2 * part.documents + 8 * (2 * part.documents + 1));
+  EXPECT_THAT(report.notes, testing::IsEmpty());
+  EXPECT_THAT(describe(report), HasSubstr("all of it, so that counts are exact"));
+  EXPECT_THAT(describe(report), Not(HasSubstr("+-")));
+}
+
+TEST_F(DryRun, OfPlainFilesIsWithinItsError) {
+  corpus all;
+  for (const std::size_t megabytes : {30U, 1U, 15U}) {
+    const corpus part = make_corpus(megabytes * 1'000'000, static_cast<unsigned>(megabytes));
+    add(part.lines);
+    all.documents += part.documents;
+    all.tokens += part.tokens;
+    all.lines += part.lines;
+  }
+  const dry_run_report report = run();
+  EXPECT_FALSE(report.exact);
+  EXPECT_EQ(report.input_bytes.value, all.lines.size());
+  EXPECT_LT(report.sampled_bytes, 0.8 * static_cast<double>(all.lines.size()));
+  expect_near(report.documents, all.documents);
+  expect_near(report.tokens, all.tokens);
+  EXPECT_GT(report.seconds, 0);
+  EXPECT_GT(report.memory_bytes, 1e6);
+}
+
+// The larger half has documents of another kind: what is sampled must have as much of it.
+TEST_F(DryRun, TakesFromFilesByTheirSizes) {
+  std::string blank;
+  while (blank.size() < 30'000'000) blank += "{\"text\": \"\"}\n";
+  const corpus part = make_corpus(10'000'000, 5);
+  add(part.lines);
+  add(blank);
+  expect_near(run().tokens, part.tokens);
+}
+
+TEST_F(DryRun, OfPackedFilesIsNear) {
+  const corpus part = make_corpus(60'000'000, 6);
+  add(test::zstd(part.lines), compression::zstd);
+  const dry_run_report report = run();
+  EXPECT_FALSE(report.exact);
+  EXPECT_NEAR(report.tokens.value / static_cast<double>(part.tokens), 1, 0.05);
+  EXPECT_NEAR(report.input_bytes.value / static_cast<double>(part.lines.size()), 1, 0.05);
+  EXPECT_THAT(report.notes, testing::Contains(HasSubstr("at their starts")));
+}
+
+TEST_F(DryRun, OfManyPackedFilesTakesSome) {
+  corpus all;
+  for (unsigned i = 0; i < 150; ++i) {
+    const corpus part = make_corpus(500'000, i);
+    add(test::zstd(part.lines), compression::zstd);
+    all.documents += part.documents;
+    all.tokens += part.tokens;
+  }
+  const dry_run_report report = run();
+  EXPECT_FALSE(report.exact);
+  EXPECT_EQ(report.sampled_places, 64);
+  expect_near(report.tokens, all.tokens);
+  expect_near(report.documents, all.documents);
+}
+
+// It has to be read from its start, and its lines are not where the file has line ends.
+TEST_F(DryRun, TakesAnArrayFromItsStart) {
+  const corpus part = make_corpus(20'000'000, 12);
+  std::string array = "[" + part.lines;
+  for (std::size_t at = array.find('\n'); at + 1 < array.size(); at = array.find('\n', at + 1)) {
+    array[at] = ',';
+  }
+  array.back() = ']';
+  add(array);
+  const dry_run_report report = run();
+  EXPECT_NEAR(report.tokens.value / static_cast<double>(part.tokens), 1, 0.05);
+  EXPECT_NEAR(report.documents.value / static_cast<double>(part.documents), 1, 0.05);
+}
+
+TEST_F(DryRun, StopsInTime) {
+  add(make_corpus(30'000'000, 8).lines);
+  const sample_encoder slow = [](std::string_view) { return sampled_counts{}; };
+  for (const std::uint64_t whole_bytes : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
+    const dry_run_report report =
+        dry_run({.inputs = inputs_, .most_seconds = 0, .whole_bytes = whole_bytes}, slow);
+    EXPECT_EQ(report.sampled_places, 2);
+    EXPECT_FALSE(report.exact);
+  }
+}
+
+TEST_F(DryRun, CountsBadRecordsWithoutEndingAtThem) {
+  add("{\"text\": \"ab\"}\nbad\n{\"text\": \"c\"}\n");
+  const dry_run_report report = run();
+  EXPECT_EQ(report.documents.value, 2);
+  EXPECT_EQ(report.tokens.value, 3);
+  EXPECT_EQ(report.sampled.bad_record_total(), 1);
+  EXPECT_THAT(describe(report), HasSubstr("1 record in the sample"));
+}
+
+TEST_F(DryRun, OfNothingIsNothing) {
+  add("");
+  const dry_run_report report = run();
+  EXPECT_TRUE(report.exact);
+  EXPECT_EQ(report.tokens.value, 0);
+  EXPECT_EQ(report.seconds, 0);
+  for (const char* word : {"nan", "inf"}) EXPECT_THAT(describe(report), Not(HasSubstr(word)));
+}
+
+TEST_F(DryRun, RefusesAPipe) {
+  inputs_.push_back({.path = "/dev/null"});
+  EXPECT_THAT([&] { (void)run(); },
+              ThrowsMessage<config_error>(HasSubstr("/dev/null is no regular file")));
+}
+
+TEST_F(DryRun, IsJsonToo) {
+  add(make_corpus(1000, 9).lines);
+  const dry_run_report report = run();
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  const std::string text = to_json(report);
+  ASSERT_EQ(parser.parse(text).get(json), simdjson::SUCCESS) << text;
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  EXPECT_EQ(double(json["tokens"]), report.tokens.value);
+  EXPECT_EQ(double(json["tokens_error"]), 0);
+  EXPECT_EQ(double(json["bin_bytes"]), report.bin_bytes);
+  EXPECT_TRUE(bool(json["exact"]));
+  EXPECT_EQ(parser.parse(to_json({})).get(json), simdjson::SUCCESS);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

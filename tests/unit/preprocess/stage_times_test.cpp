@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stage_times.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace millrace::preprocess {
+namespace {
+
+using stage = stage_clock::stage;
+
+TEST(SlowestStage, IsTheOneThatWasBusyMost) {
+  EXPECT_EQ(slowest_stage({.read = 5, .write = 2}, 10, 1).name, "read");
+  EXPECT_EQ(slowest_stage({.read = 5, .write = 6}, 10, 1).name, "write");
+  EXPECT_EQ(slowest_stage({.write = 6, .sync = 7}, 10, 1).name, "sync");
+  EXPECT_DOUBLE_EQ(slowest_stage({.read = 5}, 10, 4).busy_part, 0.5);
+}
+
+// Eight workers that are half busy wait for a reader that is busy all the time.
+TEST(SlowestStage, SharesEncodingAmongTheWorkers) {
+  const stage_times busy{.read = 9, .encode = 40};
+  EXPECT_EQ(slowest_stage(busy, 10, 8).name, "read");
+  EXPECT_EQ(slowest_stage(busy, 10, 4).name, "encode");
+  EXPECT_DOUBLE_EQ(slowest_stage(busy, 10, 4).busy_part, 1.0);
+}
+
+TEST(SlowestStage, HasNoNameWhereNothingWasTimed) {
+  EXPECT_EQ(slowest_stage({}, 10, 4).name, "");
+  EXPECT_EQ(slowest_stage({.read = 1}, 0, 4).name, "");
+}
+
+TEST(StageClock, AddsUpEachStageOverThreads) {
+  constexpr std::chrono::milliseconds pause{20};
+  stage_clock clock;
+  {
+    const auto timed = clock.time(stage::read);
+    std::this_thread::sleep_for(pause);
+    EXPECT_EQ(clock.busy().read, 0) << "it counts when it ends";
+  }
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto timed = clock.time(stage::encode);
+      std::this_thread::sleep_for(pause);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const stage_times busy = clock.busy();
+  EXPECT_GE(busy.read, 0.02);
+  EXPECT_GE(busy.encode, 0.08);
+  EXPECT_EQ(busy.write, 0);
+  EXPECT_EQ(busy.sync, 0);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "usable_cores.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/paths.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Eq;
+using testing::Optional;
+
+// A tree like the kernel's, with the files that a test needs.
+class ControlGroups : public testing::Test {
+ protected:
+  void write(const std::string& path, const std::string& text) const {
+    const fs::path file = root() / path;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  fs::path root() const { return folder_.path(); }
+
+  test::temp_folder folder_;
+};
+
+TEST_F(ControlGroups, LimitNothingWhereThereAreNone) {
+  EXPECT_THAT(control_group_cores(root()), Eq(std::nullopt));
+  EXPECT_EQ(usable_cores(root()), usable_cores(root() / "nowhere"));
+}
+
+TEST_F(ControlGroups, OfVersion2SayQuotaAndPeriod) {
+  write("proc/self/cgroup", "0::/job\n");
+  write("sys/fs/cgroup/job/cpu.max", "150000 100000\n");
+  EXPECT_THAT(control_group_cores(root()), Optional(1.5));
+}
+
+TEST_F(ControlGroups, OfVersion2MayHaveNoLimit) {
+  write("proc/self/cgroup", "0::/job\n");
+  write("sys/fs/cgroup/job/cpu.max", "max 100000\n");
+  EXPECT_THAT(control_group_cores(root()), Eq(std::nullopt));
+}
+
+// The kernel enforces each level, so the least of them counts, wherever it is.
+TEST_F(ControlGroups, AboveLimitToo) {
+  write("proc/self/cgroup", "0::/a/b/c\n");
+  write("sys/fs/cgroup/a/cpu.max", "200000 100000\n");
+  write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  write("sys/fs/cgroup/a/b/c/cpu.max", "800000 100000\n");
+  EXPECT_THAT(control_group_cores(root()), Optional(2.0));
+}
+
+// Without a namespace of its own, a container sees its path on the host and its own files.
+TEST_F(ControlGroups, OfAContainerAreFoundAtTheRoot) {
+  write("proc/self/cgroup", "0::/docker/0123abcd\n");
+  write("sys/fs/cgroup/cpu.max", "300000 100000\n");
+  EXPECT_THAT(control_group_cores(root()), Optional(3.0));
+}
+
+TEST_F(ControlGroups, OfVersion1SayQuotaAndPeriodInTwoFiles) {
+  for (const std::string folder : {"cpu,cpuacct", "cpu"}) {
+    write("proc/self/cgroup", "7:memory:/x\n4:cpu,cpuacct:/job\n3:cpuset:/x\n0::/\n");
+    write("sys/fs/cgroup/" + folder + "/job/cpu.cfs_quota_us", "50000\n");
+    write("sys/fs/cgroup/" + folder + "/job/cpu.cfs_period_us", "100000\n");
+    EXPECT_THAT(control_group_cores(root()), Optional(0.5)) << folder;
+    fs::remove_all(root() / "sys");
+  }
+}
+
+TEST_F(ControlGroups, OfVersion1MayHaveNoLimit) {
+  write("proc/self/cgroup", "4:cpu:/\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_THAT(control_group_cores(root()), Eq(std::nullopt));
+}
+
+TEST_F(ControlGroups, OfBothVersionsLimitTogether) {
+  write("proc/self/cgroup", "4:cpu:/v1\n0::/v2\n");
+  write("sys/fs/cgroup/cpu/v1/cpu.cfs_quota_us", "400000\n");
+  write("sys/fs/cgroup/cpu/v1/cpu.cfs_period_us", "100000\n");
+  write("sys/fs/cgroup/unified/v2/cpu.max", "250000 100000\n");
+  EXPECT_THAT(control_group_cores(root()), Optional(2.5));
+}
+
+TEST_F(ControlGroups, OfOtherControllersDoNotCount) {
+  write("proc/self/cgroup", "4:cpuset,cpuacct:/job\n");
+  write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "50000\n");
+  write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_THAT(control_group_cores(root()), Eq(std::nullopt));
+}
+
+TEST_F(ControlGroups, LimitNothingWhereTheirFilesMakeNoSense) {
+  for (const char* text : {"", "0 0\n", "-5 100000\n", "nan nan\n", "100000\n", "x y\n"}) {
+    write("proc/self/cgroup", "no colon\n1:cpu\n0::/\n");
+    write("sys/fs/cgroup/cpu.max", text);
+    EXPECT_THAT(control_group_cores(root()), Eq(std::nullopt)) << text;
+  }
+}
+
+// Of one and a half, a second thread can still use the half.
+TEST_F(ControlGroups, GiveAtLeastOneCoreAndNeverMoreThanTheMask) {
+  write("proc/self/cgroup", "0::/\n");
+  write("sys/fs/cgroup/cpu.max", "1000 100000\n");
+  EXPECT_EQ(usable_cores(root()), 1);
+  write("sys/fs/cgroup/cpu.max", "100000000 100000\n");
+  EXPECT_EQ(usable_cores(root()), usable_cores(root() / "nowhere"));
+}
+
+TEST(UsableCores, FollowsTheAffinityMask) {
+  ::cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  std::size_t first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  ::cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(usable_cores("/nowhere"), 1);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(usable_cores("/nowhere"), CPU_COUNT(&before));
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
