@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Asks each script of bench/ how it is used, and runs bench/end_to_end/preprocess on the sample corpus.
+
+usage: run_benches.py SOURCE_DIR BUILD_DIR
+
+What the figures are does not matter here, that there are any does. The others need programs from PyPI.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+source, build = map(pathlib.Path, sys.argv[1:])
+SCRIPTS = ("end_to_end/preprocess", "peers/preprocess", "peers/tokenizers")
+MEMORY_INPUTS = 6
+
+
+def run(*command):
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stderr}")
+    return done.stdout
+
+
+def plain_lines():
+    """The sample corpus without lists of texts, which a bench of tokenizers has no use for."""
+    with open(source / "scripts/sample/corpus.jsonl", encoding="utf-8") as lines:
+        return "".join(line for line in lines if isinstance(json.loads(line)["text"], str))
+
+
+def rows(*flags):
+    with tempfile.TemporaryDirectory() as folder:
+        text = pathlib.Path(folder) / "sample.jsonl"
+        text.write_text(plain_lines(), encoding="utf-8")
+        said = run(source / "bench/end_to_end/preprocess", "--build", build, "--text", text, "--workers", 1, "--json", *flags)
+    return [json.loads(line) for line in said.splitlines()]
+
+
+def expect(true, what):
+    if not true:
+        sys.exit(f"bench/end_to_end/preprocess: {what}")
+
+
+for path in (source / "bench").rglob("*.py"):
+    compile(path.read_text(), path, "exec")
+for script in SCRIPTS:
+    expect(run(source / "bench" / script, "--help").startswith("usage: "), f"{script} --help names no usage")
+
+measured = {row["measure"]: row for row in rows("--rounds", 1)}
+expect({"speed", "bound", "zstd"} <= measured.keys(), f"measured {list(measured)}")
+bound = measured["bound"]
+expect(all(bound[name] > 0 for name in "TRE"), f"a rate that is none: {bound}")
+expect(abs(bound["bound"] * (1 / bound["T"] + 1 / bound["R"]) - 1) < 1e-9, f"a bound that is none: {bound}")
+
+memory = rows("--memory", "--scale", 0.0002, "--pipe")
+expect(len(memory) == MEMORY_INPUTS, f"{len(memory)} inputs measured, expected {MEMORY_INPUTS}")
+for row in memory:
+    expect(row["so"] == "within", row)
+    expect(row["lines"] > 0 and row["peak MB"] > 0, row)
