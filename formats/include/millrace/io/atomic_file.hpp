@@ -20,8 +20,9 @@ namespace millrace::io {
 /// A file that appears under its name whole, or not at all.
 ///
 /// Bytes go to `PATH.partial` in the same folder. `commit()` makes them durable and renames; a
-/// destructor without it removes the partial file. After SIGKILL the partial file stays, is never
-/// taken for the real one, and the next writer of the same path starts it afresh.
+/// destructor without it removes the partial file, unless `keep()` was called. After SIGKILL the
+/// partial file stays, is never taken for the real one, and the next writer of the same path starts
+/// it afresh, or goes on with it.
 ///
 /// An advisory lock on the partial file keeps two writers of one path apart, on file systems that
 /// have such locks; it ends with the process, however that ends. A symbolic link at PATH is
@@ -29,12 +30,17 @@ namespace millrace::io {
 /// owns nothing. Use from one thread; `pwrite_all(file.fd(), ...)` from many.
 class atomic_file {
  public:
+  enum class start : std::uint8_t {
+    afresh,  ///< empty, whatever an earlier writer left
+    go_on,   ///< with what is there; `size_bytes()` says how much
+  };
+
   /// What would make `commit()` fail is looked for here, before the work and not after it.
   ///
   /// @throws io_error  the folder does not exist or refuses; the path names something that is not
   ///                   a regular file (EISDIR, EINVAL); somebody else is writing it (EWOULDBLOCK);
   ///                   the partial file has a second name, a hard link (EMLINK).
-  explicit atomic_file(std::filesystem::path path);
+  explicit atomic_file(std::filesystem::path path, start how = start::afresh);
 
   atomic_file(atomic_file&&) = default;
   atomic_file& operator=(atomic_file&&) = delete;
@@ -53,12 +59,25 @@ class atomic_file {
     size_ += bytes.size();
   }
 
+  /// Drops what lies behind the first `size` bytes, space reserved there included.
+  ///
+  /// @pre size <= size_bytes()
+  void truncate(std::uint64_t size);
+
+  /// From now on the destructor leaves the partial file for a later writer, and so does a sync()
+  /// that fails.
+  void keep() noexcept { keep_ = true; }
+
+  /// The destructor removes the partial file again.
+  void forget() noexcept { keep_ = false; }
+
   /// Makes the contents durable under the partial name. Every `commit` includes it; call it
   /// before, when several files must all be safe before the first is renamed.
   ///
   /// @pre not committed, not moved from
-  /// @throws io_error  the kernel could not write them. The partial file is removed: a second
-  ///                   fsync would report success for pages that the first one lost.
+  /// @throws io_error  the kernel could not write them. The partial file is removed, or kept and
+  ///                   not to be used further: a second fsync would report success for pages that
+  ///                   the first one lost.
   void sync();
 
   /// fsync, rename over `path()`, fsync of the folder. The object owns nothing afterwards.
@@ -77,11 +96,12 @@ class atomic_file {
   unique_fd folder_;  // opened early, so that a commit needs no descriptor that may not be had
   unique_fd fd_;      // holds the lock; empty once there is nothing left to remove
   std::uint64_t size_ = 0;
+  bool keep_ = false;
 };
 
 // ---------------------------------------------------------------------------------------------
 
-inline atomic_file::atomic_file(std::filesystem::path path) : path_(std::move(path)) {
+inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(std::move(path)) {
   partial_ = path_;
   partial_ += ".partial";
   folder_ = open_folder(parent_folder(path_));
@@ -110,16 +130,25 @@ inline atomic_file::atomic_file(std::filesystem::path path) : path_(std::move(pa
     fd_.reset();  // not ours to remove
     throw io_error(partial_, "open (the file has another name, and would be emptied)", EMLINK);
   }
-  if (uninterrupted([&] { return ::ftruncate(fd_.get(), 0); }) != 0) {
+  if (how == start::go_on) {
+    size_ = static_cast<std::uint64_t>(mine.st_size);
+  } else {
+    truncate(0);
+  }
+}
+
+inline void atomic_file::truncate(std::uint64_t size) {
+  if (uninterrupted([&] { return ::ftruncate(fd_.get(), static_cast<::off_t>(size)); }) != 0) {
     throw io_error(partial_, "ftruncate", errno);
   }
+  size_ = size;
 }
 
 inline void atomic_file::sync() {
   assert(fd_);
   if (uninterrupted([&] { return ::fsync(fd_.get()); }) != 0) {
     const int code = errno;
-    discard();
+    if (!keep_) discard();  // if kept, another thread may be appending through the descriptor
     throw io_error(partial_, "fsync", code);
   }
 }
@@ -136,7 +165,7 @@ inline void atomic_file::commit() {
 
 /// Removes the partial file while the lock is still held, then lets go of it.
 inline void atomic_file::discard() noexcept {
-  if (fd_ && owns_partial_name()) (void)::unlink(partial_.c_str());
+  if (fd_ && !keep_ && owns_partial_name()) (void)::unlink(partial_.c_str());
   fd_.reset();
 }
 
