@@ -5,6 +5,8 @@
 #include <cassert>
 #include <limits>
 
+#include <millrace/formats/crc32c.hpp>
+
 #include "line_splitter.hpp"
 
 namespace millrace::preprocess {
@@ -31,10 +33,13 @@ block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encode
 
 void block_encoder::encode(const byte_block& block, encoded_block& out) {
   out.input = block.input;
-  out.offset_bytes = block.offset_bytes;
-  out.size_bytes = block.size_bytes;
+  out.begin_bytes = block.begin_bytes;
+  out.end_bytes = block.begin_bytes + block.text_bytes;
+  out.text_offset = block.text_offset();
+  out.crc32c = formats::crc32c({block.buffer.data() + block.text_at, block.text_bytes});
   out.read_bytes = block.read_bytes;
   out.counts = {};
+  out.places.clear();
   out.faults.clear();
   out.columns.resize(options_.keys.size());
   for (encoded_column& column : out.columns) {
@@ -59,13 +64,19 @@ void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
       ++out.counts.blank_lines;
       continue;
     }
+    const auto begin = static_cast<std::size_t>(line.data() - text.data());
+    const record_place place{static_cast<std::uint32_t>(out.counts.lines),
+                             static_cast<std::uint32_t>(begin),
+                             static_cast<std::uint32_t>(line.size())};
     auto fault = encode_record<Id>(line, out);
-    if (!fault) continue;
-    ++out.counts.bad_records[static_cast<std::size_t>(fault->kind)];
-    if (out.faults.size() < kept_faults) {
-      fault->offset_bytes += static_cast<std::size_t>(line.data() - text.data());
-      out.faults.push_back({std::move(*fault), out.counts.lines});
+    if (!fault) {
+      out.places.push_back(place);
+      continue;
     }
+    ++out.counts.bad_records[static_cast<std::size_t>(fault->kind)];
+    fault->offset_bytes += begin;
+    out.faults.push_back({std::move(*fault), place});
+    if (options_.on_bad_record == bad_record_policy::quarantine) out.faults.back().raw = line;
     if (options_.on_bad_record == bad_record_policy::fail) return;
   }
 }

@@ -12,7 +12,7 @@
 #include <millrace/formats/dtype.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
-#include "block_reader.hpp"
+#include "byte_block.hpp"
 #include "encoded_block.hpp"
 #include "record_parser.hpp"
 
@@ -20,8 +20,9 @@ namespace millrace::preprocess {
 
 /// What a run does with a bad record.
 enum class bad_record_policy : std::uint8_t {
-  fail,  ///< the first one, in input order, ends the run
-  skip,  ///< dropped under all keys, and counted
+  fail,        ///< the first one, in input order, ends the run
+  skip,        ///< dropped under all keys, and counted
+  quarantine,  ///< as `skip`, and kept for whoever wants to look at it
 };
 
 struct encoder_options {
@@ -37,9 +38,6 @@ struct encoder_options {
 /// block changes nothing.
 class block_encoder {
  public:
-  /// Faults kept per block; the rest is only counted.
-  static constexpr std::size_t kept_faults = 10;
-
   /// @param tokenizer  outlives this
   block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options);
 

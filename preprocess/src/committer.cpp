@@ -2,59 +2,158 @@
 #include "committer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include <millrace/formats/crc32c.hpp>
+
+#include "bad_record_line.hpp"
+
 namespace millrace::preprocess {
 
-committer::committer(std::span<const input_file> inputs,
-                     const std::vector<std::filesystem::path>& prefixes, formats::dtype type,
-                     bad_record_policy policy)
-    : inputs_(inputs), policy_(policy) {
-  for (const auto& prefix : prefixes) writers_.emplace_back(prefix, type);
+committer::committer(std::span<const input_file> inputs, const read_range& range,
+                     const commit_options& options, const run_state* from)
+    : inputs_(inputs), options_(options), begun_(from != nullptr || range.at_line) {
+  for (std::size_t i = 0; i < options_.prefixes.size(); ++i) {
+    if (from == nullptr) {
+      writers_.emplace_back(options_.prefixes[i], options_.dataset);
+    } else {
+      writers_.emplace_back(options_.prefixes[i], options_.dataset, from->outputs.at(i));
+    }
+  }
+  if (from != nullptr) {
+    state_ = *from;
+    untouched_ = false;
+  } else {
+    state_.next = range.begin;
+    state_.inputs.resize(range.begin.input + 1);
+  }
+  state_.outputs.clear();
+  for (dataset_writer& writer : writers_) state_.outputs.push_back(writer.state());
 }
 
 std::vector<std::string> committer::commit(const encoded_block& block) {
-  if (block.input != input_) {
-    input_ = block.input;
-    lines_before_ = 0;
-  }
+  if (block.begin_bytes == block.end_bytes) return {};
+  enter(block.input, block.begin_bytes);
+  refuse(block);
   std::vector<std::string> notes;
-  for (const block_fault& fault : block.faults) notes.push_back(describe(block, fault));
-  if (policy_ == bad_record_policy::fail && !notes.empty()) throw bad_record_error(notes.front());
-
+  for (const block_fault& fault : block.faults) {
+    if (notes_ + notes.size() == most_notes) break;
+    notes.push_back(describe(block, fault));
+  }
+  append_places(block);
+  append_bad(block);
   std::size_t key = 0;
   for (dataset_writer& writer : writers_) {
     const encoded_column& column = block.columns[key++];
     writer.append({column.ids.data(), column.ids_bytes}, column.lengths, column.document_ends);
   }
-  counts_ += block.counts;
-  bytes_ += block.size_bytes;
-  lines_before_ += block.counts.lines;
+  advance(block.end_bytes, block.crc32c, block.counts);
   limit(notes);
   return notes;
+}
+
+// Goes to the input of the next piece, which must begin where the last one ended.
+void committer::enter(std::size_t input, std::uint64_t begin) {
+  if (input != state_.next.input) {
+    state_.inputs.resize(input + 1);
+    state_.next = {input, 0};
+    begun_ = true;
+  }
+  if (!std::exchange(begun_, true)) state_.next.offset_bytes = begin;
+  if (begin != state_.next.offset_bytes) {
+    throw format_error(display_path(inputs_[input]), state_.next.offset_bytes,
+                       fmt::format("a line begins here no more, but at byte {}: the file was "
+                                   "changed while it was read",
+                                   begin));
+  }
+}
+
+// Throws what ends the run, before anything of the block is written.
+void committer::refuse(const encoded_block& block) const {
+  if (block.faults.empty()) return;
+  if (options_.on_bad_record == bad_record_policy::fail) {
+    throw bad_record_error(describe(block, block.faults.front()));
+  }
+  if (!options_.most_bad_records) return;
+  const std::int64_t room = *options_.most_bad_records - state_.counts.bad_record_total();
+  if (std::cmp_less_equal(block.faults.size(), room)) return;
+  throw bad_record_error(fmt::format("{}; this is one more than --max-bad-records {}",
+                                     describe(block, block.faults[static_cast<std::size_t>(room)]),
+                                     *options_.most_bad_records));
+}
+
+void committer::append_places(const encoded_block& block) {
+  if (!options_.dataset.provenance) return;
+  places_.clear();
+  const std::int64_t line = state_.inputs.back().lines + 1;
+  for (const record_place& place : block.places) {
+    const std::uint64_t begin = block.text_offset + place.begin;
+    places_.push_back(
+        {static_cast<std::uint32_t>(block.input), line + place.line, begin, begin + place.size});
+  }
+  for (dataset_writer& writer : writers_) writer.append_places(places_);
+}
+
+void committer::append_bad(const encoded_block& block) {
+  if (!options_.dataset.quarantine) return;
+  const std::string file = display_path(inputs_[block.input]).string();
+  for (const block_fault& fault : block.faults) {
+    record_fault in_record = fault.fault;
+    in_record.offset_bytes -= fault.place.begin;
+    const std::string line =
+        bad_record_line({.file = file,
+                         .line = state_.inputs.back().lines + 1 + fault.place.line,
+                         .byte = block.text_offset + fault.place.begin,
+                         .size = fault.place.size,
+                         .fault = in_record,
+                         .raw = &fault.raw});
+    for (dataset_writer& writer : writers_) writer.append_bad(line);
+  }
+}
+
+void committer::advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts) {
+  input_total& total = state_.inputs.back();
+  const std::uint64_t bytes = end - state_.next.offset_bytes;
+  total.crc32c = formats::crc32c_combine(total.crc32c, crc32c, bytes);
+  total.text_bytes += bytes;
+  total.lines += counts.lines;
+  state_.counts += counts;
+  state_.next.offset_bytes = end;
+  std::size_t key = 0;
+  for (dataset_writer& writer : writers_) state_.outputs[key++] = writer.state();
+  untouched_ = false;
 }
 
 // The first notes of the run stay, and one line says that there would be more. What is told does
 // not depend on where blocks end.
 void committer::limit(std::vector<std::string>& notes) {
-  notes.resize(std::min(notes.size(), most_notes - notes_));
   notes_ += notes.size();
-  if (!told_of_more_ && counts_.bad_record_total() > std::int64_t{most_notes}) {
+  if (!told_of_more_ && state_.counts.bad_record_total() > std::int64_t{most_notes}) {
     notes.emplace_back("further bad records are only counted");
     told_of_more_ = true;
   }
 }
 
-void committer::finish() {
-  for (dataset_writer& writer : writers_) writer.finish();
-  for (dataset_writer& writer : writers_) writer.publish();
+void committer::end_inputs() {
+  state_.inputs.resize(inputs_.size());
+}
+
+void committer::sync() {
+  for (dataset_writer& writer : writers_) writer.sync();
+}
+void committer::keep() noexcept {
+  for (dataset_writer& writer : writers_) writer.keep();
+}
+void committer::forget() noexcept {
+  for (dataset_writer& writer : writers_) writer.forget();
 }
 
 std::string committer::describe(const encoded_block& block, const block_fault& fault) const {
-  return fmt::format("{}:{} (byte {}): {}", inputs_[block.input].path.string(),
-                     lines_before_ + fault.line + 1, block.offset_bytes + fault.fault.offset_bytes,
-                     fault.fault.what);
+  return fmt::format("{}:{} (byte {}): {}", display_path(inputs_[block.input]).string(),
+                     state_.inputs.back().lines + fault.place.line + 1,
+                     block.text_offset + fault.fault.offset_bytes, fault.fault.what);
 }
 
 }  // namespace millrace::preprocess

@@ -5,67 +5,93 @@
 #include <cstdint>
 #include <filesystem>
 #include <list>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/dtype.hpp>
 
 #include "block_encoder.hpp"
 #include "dataset_writer.hpp"
 #include "encoded_block.hpp"
 #include "input_plan.hpp"
+#include "journal.hpp"
 
 namespace millrace::preprocess {
 
-/// A bad record under bad_record_policy::fail: `file:line (byte N): what`. The byte counts from
-/// the start of the decompressed file, from 0; the line from 1.
+/// A bad record that ends the run: `file:line (byte N): what`. The byte counts from the start of
+/// the decompressed file, from 0; the line from 1.
 class bad_record_error : public error {
  public:
   using error::error;
 };
 
+/// What a committer does with what comes.
+struct commit_options {
+  std::vector<std::filesystem::path> prefixes = {};  ///< of the output datasets, one a key
+  dataset_options dataset = {};
+  bad_record_policy on_bad_record = bad_record_policy::fail;
+  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< one more ends the run
+};
+
 /// Gives encoded blocks their place in the output, in input order. Nothing else decides where a
-/// byte goes, so neither threads nor the size of blocks can change the output. For one thread.
+/// byte goes, so neither threads nor the size of blocks can change the output. For one thread, but
+/// for sync().
 class committer {
  public:
-  /// @param inputs    outlives this
-  /// @param prefixes  of the output datasets, one a key
-  committer(std::span<const input_file> inputs, const std::vector<std::filesystem::path>& prefixes,
-            formats::dtype type, bad_record_policy policy);
+  /// @param inputs  outlives this
+  /// @param range   what of them will come
+  /// @param from    what to go on from; null for a fresh start
+  committer(std::span<const input_file> inputs, const read_range& range,
+            const commit_options& options, const run_state* from);
 
   /// Notes given in a run; further faults are only counted.
   static constexpr std::size_t most_notes = 10;
 
   /// Appends the next block.
   ///
-  /// @return a line for each of the block's faults, if it is among the run's first: empty under
-  ///         `fail`.
-  /// @throws bad_record_error  under `fail`, if the block has a bad record.
+  /// @return a line for each of the block's faults, if it is among the run's first.
+  /// @throws bad_record_error  under `fail`, if the block has a bad record; if it has one too many.
+  /// @throws error             the block does not begin where the last one ended: the input
+  /// changed.
   std::vector<std::string> commit(const encoded_block& block);
 
-  /// Completes, syncs and names all outputs.
-  void finish();
+  /// How far the outputs are: after the last commit() that returned.
+  const run_state& state() const noexcept { return state_; }
+  /// A fresh run that has committed nothing yet.
+  bool is_untouched() const noexcept { return untouched_; }
 
-  const record_counts& counts() const noexcept { return counts_; }
-  /// Decompressed bytes of input committed so far.
-  std::uint64_t input_bytes() const noexcept { return bytes_; }
-  const std::list<dataset_writer>& writers() const noexcept { return writers_; }
+  /// Makes durable what was committed before the call. From another thread too.
+  void sync();
+
+  /// See dataset_writer.
+  void keep() noexcept;
+  void forget() noexcept;
+  std::list<dataset_writer>& writers() noexcept { return writers_; }
+
+  /// Brings state() to the end of the inputs: totals of those without a line as well.
+  void end_inputs();
 
  private:
+  void enter(std::size_t input, std::uint64_t begin);
+  void refuse(const encoded_block& block) const;
   void limit(std::vector<std::string>& notes);
+  void append_places(const encoded_block& block);
+  void append_bad(const encoded_block& block);
+  void advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts);
   std::string describe(const encoded_block& block, const block_fault& fault) const;
 
   std::span<const input_file> inputs_;
-  bad_record_policy policy_;
+  commit_options options_;
   std::list<dataset_writer> writers_;  // a list, since a writer does not move
-  record_counts counts_;
+  run_state state_;
+  bool untouched_ = true;
+  bool begun_;             // the first line is known
   std::size_t notes_ = 0;  // given so far, at most most_notes
   bool told_of_more_ = false;
-  std::uint64_t bytes_ = 0;
-  std::size_t input_ = 0;          // the file of the last block
-  std::int64_t lines_before_ = 0;  // in that file, before the next block
+  std::vector<formats::source_place> places_;  // reused
 };
 
 }  // namespace millrace::preprocess

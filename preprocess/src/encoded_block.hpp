@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "byte_buffer.hpp"
@@ -39,10 +40,18 @@ struct record_counts {
   }
 };
 
-/// A fault and where its record is, relative to the block.
+/// Where a record is, relative to the block's text.
+struct record_place {
+  std::uint32_t line = 0;   ///< lines before it in the block
+  std::uint32_t begin = 0;  ///< byte
+  std::uint32_t size = 0;   ///< bytes, without the line end
+};
+
+/// A fault and its record.
 struct block_fault {
-  record_fault fault;     ///< its offset is relative to the block
-  std::int64_t line = 0;  ///< lines before it in the block
+  record_fault fault;  ///< its offset is relative to the block's text
+  record_place place;
+  std::string raw = {};  ///< the record, under bad_record_policy::quarantine
 };
 
 /// The documents of one block under one key.
@@ -55,13 +64,16 @@ struct encoded_column {
 
 /// A block, tokenized: what the committer needs to give it its place.
 struct encoded_block {
-  std::size_t input = 0;           ///< index of the file in the plan
-  std::uint64_t offset_bytes = 0;  ///< of the block, in the decompressed input
-  std::uint64_t size_bytes = 0;
-  std::uint64_t read_bytes = 0;  ///< as byte_block::read_bytes
+  std::size_t input = 0;          ///< index of the file in the plan
+  std::uint64_t begin_bytes = 0;  ///< of the block, in the decompressed input
+  std::uint64_t end_bytes = 0;    ///< without a giant line behind it
+  std::uint64_t text_offset = 0;  ///< as byte_block::text_offset
+  std::uint32_t crc32c = 0;       ///< of the bytes from `begin_bytes` to `end_bytes`
+  std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes
   record_counts counts;
   std::vector<encoded_column> columns;  ///< one a key
-  std::vector<block_fault> faults;      ///< the first few of counts.bad_records
+  std::vector<record_place> places;     ///< one a document
+  std::vector<block_fault> faults;      ///< one a bad record
 };
 
 }  // namespace millrace::preprocess

@@ -217,7 +217,8 @@ merge_summary merge(const merge_options& options) {
     check_fits(merge_input(prefix), first, options.multimodal);
   }
 
-  dataset_writer writer(options.output_prefix, summary.type, options.multimodal);
+  dataset_writer writer(options.output_prefix,
+                        {.type = summary.type, .multimodal = options.multimodal});
   if (!options.overwrite) refuse_existing(options.output_prefix);
   for (const auto& prefix : summary.prefixes) {
     const merge_input input(prefix);
@@ -226,8 +227,9 @@ merge_summary merge(const merge_options& options) {
     copy_documents(input, writer);  // before the sequences: their ends count from here
     copy_sequences(input, options.multimodal, writer);
   }
-  writer.finish();
-  writer.publish();
+  (void)writer.finish({});
+  writer.sync();
+  publish_dataset(writer.paths(), writer.sidecars());
   summary.sequences = writer.sequence_count();
   summary.documents = writer.document_count();
   summary.tokens = writer.token_count();

@@ -46,7 +46,10 @@ po::options_description files_group() {
   add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
       "keys whose text to tokenize, each into a dataset of its own (default: text)");
   add("output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx");
-  add("overwrite", "replace these files if they exist");
+  add("overwrite", "replace these files if they exist, and start an unfinished run again");
+  add("resume", "go on with an unfinished run; the result is that of one that was never stopped");
+  add("no-provenance", "write no PREFIX_KEY_document.src (where each document comes from)");
+  add("no-checksums", "write no PREFIX_KEY_document.sum (to verify the files by)");
   return group;
 }
 
@@ -54,9 +57,10 @@ po::options_description work_group() {
   po::options_description group("Work");
   auto add = group.add_options();
   add("append-eod", "end each document that is not empty with the tokenizer's end-of-document id");
-  add("on-bad-record", value<std::string>("fail|skip"),
-      "a line that is no JSON object with text under every key ends the run (default), or is "
-      "dropped and counted");
+  add("on-bad-record", value<std::string>("fail|skip|quarantine"),
+      "a line that is no JSON object with text under every key ends the run (default), is dropped "
+      "and counted, or is dropped and kept in PREFIX_KEY_document.bad");
+  add("max-bad-records", value<std::int64_t>("N"), "one more ends the run");
   add("workers", value<int>("N"),
       "threads for all the work (default: the processors it may use); output does not depend on "
       "it");
@@ -114,6 +118,12 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
+  run.resume = given.count("resume") != 0;
+  if (run.overwrite && run.resume) {
+    throw usage_error("--resume and --overwrite: one goes on, the other starts again; give one");
+  }
+  run.provenance = given.count("no-provenance") == 0;
+  run.checksums = given.count("no-checksums") == 0;
   run.workers = std::min(usable_cores(), most_workers);
   take<int>(given, "workers", run.workers);
   if (run.workers < 1 || run.workers > most_workers) {
@@ -121,10 +131,23 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
   std::string policy = "fail";
   take<std::string>(given, "on-bad-record", policy);
-  if (policy != "fail" && policy != "skip") {
-    throw usage_error(fmt::format("--on-bad-record {}: expected fail or skip", policy));
+  if (policy == "skip") {
+    run.on_bad_record = bad_record_policy::skip;
+  } else if (policy == "quarantine") {
+    run.on_bad_record = bad_record_policy::quarantine;
+  } else if (policy != "fail") {
+    throw usage_error(fmt::format("--on-bad-record {}: expected fail, skip or quarantine", policy));
   }
-  run.on_bad_record = policy == "skip" ? bad_record_policy::skip : bad_record_policy::fail;
+  std::int64_t most = 0;
+  if (take<std::int64_t>(given, "max-bad-records", most)) {
+    if (most < 0) throw usage_error(fmt::format("--max-bad-records {}: expected 0 or more", most));
+    if (policy == "fail") {
+      throw usage_error(
+          "--max-bad-records: say with --on-bad-record what becomes of them: skip or "
+          "quarantine");
+    }
+    run.most_bad_records = most;
+  }
 }
 
 }  // namespace
@@ -146,24 +169,26 @@ command_line parse_command_line(int argc, const char* const* argv) {
   }
   line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
   take_run(given, line.run);
+  line.run.tokenizer_type = line.tokenizer.type;
   return line;
 }
 
 std::string help_text() {
   std::ostringstream text;
-  text << usage
-       << "\n\nTokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
-          "Examples:\n"
-          "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
-          "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
-          "merges.txt\n"
-          "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
-          "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
-          "      --tiktoken-pattern cl100k\n"
-          "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
-       << all_groups()
-       << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
-          "Exit codes: 0 done, 1 failed, 2 wrong flags.\n";
+  text
+      << usage
+      << "\n\nTokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
+         "Examples:\n"
+         "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+         "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
+         "merges.txt\n"
+         "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+         "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
+         "      --tiktoken-pattern cl100k\n"
+         "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
+      << all_groups()
+      << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
+         "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes on).\n";
   return text.str();
 }
 

@@ -7,7 +7,7 @@
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
-#include "pipeline.hpp"
+#include "run_options.hpp"
 
 namespace millrace::preprocess {
 

@@ -8,7 +8,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "dataset_writer.hpp"
+#include "dataset_paths.hpp"
 
 namespace millrace::preprocess {
 

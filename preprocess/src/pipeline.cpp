@@ -1,59 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <exception>
-#include <memory>
-#include <mutex>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
-#include <tbb/enumerable_thread_specific.h>
-#include <tbb/global_control.h>
-#include <tbb/parallel_pipeline.h>
-#include <tbb/task_arena.h>
 
-#include <millrace/error.hpp>
-
-#include "block_reader.hpp"
+#include "checkpointer.hpp"
 #include "committer.hpp"
+#include "journal.hpp"
 #include "output_check.hpp"
+#include "run_identity.hpp"
+#include "run_meta.hpp"
+#include "stages.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
-/// What travels down the pipeline: a block and what became of it.
-struct work_item {
-  byte_block block;
-  encoded_block encoded;
-  std::exception_ptr failure;  // the reader's, thrown on by the last stage
-};
-
-/// The items of one run, reused: never more than are in flight at once. Any thread.
-class item_pool {
- public:
-  explicit item_pool(std::size_t usual_bytes) : largest_bytes_(8 * usual_bytes) {}
-
-  work_item* take() {
-    const std::scoped_lock lock(mutex_);
-    if (free_.empty()) return all_.emplace_back(std::make_unique<work_item>()).get();
-    work_item* item = free_.back();
-    free_.pop_back();
-    return item;
-  }
-
-  void give_back(work_item* item) {
-    // A giant line's memory is let go: kept, a few of them would be all that there is.
-    if (item->block.buffer.capacity() > largest_bytes_) *item = work_item();
-    const std::scoped_lock lock(mutex_);
-    free_.push_back(item);
-  }
-
- private:
-  std::size_t largest_bytes_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<work_item>> all_;
-  std::vector<work_item*> free_;
-};
+using clock = std::chrono::steady_clock;
 
 std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
   std::vector<std::filesystem::path> prefixes;
@@ -86,88 +52,180 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
   return out;
 }
 
-void run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
-                const run_options& options, committer& committer, progress& progress) {
-  block_reader reader(options.inputs, options.block_bytes);
-  bool ended = false;
-  tbb::enumerable_thread_specific<block_encoder> encoders(
-      [&] { return block_encoder(tokenizer, encoding); });
-  item_pool pool(options.block_bytes);
+/// One run, from the look at what earlier ones left to the last rename.
+class run_in_progress {
+ public:
+  run_in_progress(const tokenizer::tokenizer& tokenizer, const run_options& options,
+                  progress& progress)
+      : tokenizer_(tokenizer),
+        options_(options),
+        progress_(progress),
+        prefixes_(output_prefixes(options)),
+        encoding_(encoder_options_of(tokenizer, options)),
+        identity_(identity_of(tokenizer, encoding_, options)) {
+    expect_folder(options.output_prefix);
+    for (const auto& prefix : prefixes_) refuse_partial_inputs(prefix, options.inputs);
+  }
 
-  const auto read = [&](tbb::flow_control& flow) -> work_item* {
-    work_item* item = ended ? nullptr : pool.take();
+  run_summary finish() {
+    const auto start = clock::now();
+    journal journal(options_.output_prefix);
+    run_summary summary;
     try {
-      if (item != nullptr && reader.next(item->block)) return item;
+      const auto done = earlier_outputs(journal);
+      summary = done ? *done : write(journal);
     } catch (...) {
-      // It travels on, so that a bad record before this place is told first, as in one thread.
-      item->failure = std::current_exception();
-      ended = true;
-      return item;
+      if (!journal.identity()) journal.remove();  // it was only made to have the lock
+      throw;
     }
-    flow.stop();
-    return nullptr;
+    progress_.close();
+    summary.seconds = std::chrono::duration<double>(clock::now() - start).count();
+    measure_process(summary);
+    return summary;
+  }
+
+ private:
+  std::optional<run_summary> earlier_outputs(journal& journal);
+  run_summary write(journal& journal);
+  void read_all(committer& committer, journal& journal, const read_range& range);
+  void give_up(committer& committer, journal& journal, checkpointer& checkpoints);
+  run_summary complete(committer& committer, journal& journal);
+  void publish(journal& journal, const std::vector<sidecar_set>& sidecars) const;
+  bool goes_on(const journal& journal) const {
+    return options_.resume && !options_.overwrite && journal.state().has_value();
+  }
+
+  const tokenizer::tokenizer& tokenizer_;
+  const run_options& options_;
+  progress& progress_;
+  std::vector<std::filesystem::path> prefixes_;
+  encoder_options encoding_;
+  run_identity identity_;
+};
+
+// What an earlier run left: its result, if it is the one wanted here; or nothing in the way.
+std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
+  if (options_.overwrite) return std::nullopt;
+  if (journal.identity()) {
+    if (!options_.resume) {
+      throw config_error(
+          fmt::format("{} is of a run that did not finish; --resume goes on with it, "
+                      "--overwrite starts again",
+                      journal.path().string()));
+    }
+    expect_same_run(journal, identity_, options_.inputs);
+    if (!journal.finished()) return std::nullopt;
+    publish(journal, *journal.finished());
+    return summary_of(read_metas(prefixes_), options_, prefixes_);
+  }
+  if (options_.resume) {
+    const auto metas = finished_outputs(prefixes_, tokenizer_, encoding_, options_);
+    if (metas) {
+      journal.remove();
+      return summary_of(*metas, options_, prefixes_);
+    }
+  }
+  for (const auto& prefix : prefixes_) refuse_existing(prefix);
+  return std::nullopt;
+}
+
+run_summary run_in_progress::write(journal& journal) {
+  const run_state* from = goes_on(journal) ? &*journal.state() : nullptr;
+  read_range range{.begin = {}, .end = {options_.inputs.size(), 0}};
+  if (from != nullptr) {
+    range.begin = from->next;
+    range.crc32c = from->inputs.back().crc32c;
+  }
+  const commit_options commit{
+      .prefixes = prefixes_,
+      .dataset = {.type = encoding_.dtype,
+                  .checksums = options_.checksums,
+                  .provenance = options_.provenance,
+                  .quarantine = options_.on_bad_record == bad_record_policy::quarantine},
+      .on_bad_record = options_.on_bad_record,
+      .most_bad_records = options_.most_bad_records};
+  committer committer(options_.inputs, range, commit, from);
+  if (from == nullptr) journal.begin(identity_, stamps_of(options_.inputs));
+  committer.keep();
+  read_all(committer, journal, range);
+  return complete(committer, journal);
+}
+
+void run_in_progress::read_all(committer& committer, journal& journal, const read_range& range) {
+  checkpointer checkpoints(committer, journal, options_.checkpoint_period);
+  const auto after_commit = [&](const std::vector<std::string>& notes, std::uint64_t read_bytes) {
+    for (const std::string& note : notes) progress_.note(note);
+    std::uint64_t input_bytes = 0;
+    for (const input_total& total : committer.state().inputs) input_bytes += total.text_bytes;
+    progress_.update({.documents = committer.state().counts.documents,
+                      .input_bytes = input_bytes,
+                      .read_bytes = read_bytes});
+    checkpoints.update();
   };
-  const auto encode = [&](work_item* item) {
-    if (!item->failure) encoders.local().encode(item->block, item->encoded);
-    return item;
-  };
-  const auto commit = [&](work_item* item) {
-    if (item->failure) std::rethrow_exception(item->failure);
-    for (const std::string& note : committer.commit(item->encoded)) progress.note(note);
-    progress.update({.documents = committer.counts().documents,
-                     .input_bytes = committer.input_bytes(),
-                     .read_bytes = item->encoded.read_bytes});
-    pool.give_back(item);
-  };
-  const auto in_order = tbb::filter_mode::serial_in_order;
-  tbb::parallel_pipeline(
-      2 * static_cast<std::size_t>(options.workers) + 2,
-      tbb::make_filter<void, work_item*>(in_order, read) &
-          tbb::make_filter<work_item*, work_item*>(tbb::filter_mode::parallel, encode) &
-          tbb::make_filter<work_item*, void>(in_order, commit));
+  bool ended = false;
+  try {
+    ended = run_stages(tokenizer_, encoding_, options_, range, committer, after_commit);
+    checkpoints.collect();
+  } catch (...) {
+    give_up(committer, journal, checkpoints);
+    throw;
+  }
+  if (ended) return;
+  if (committer.is_untouched()) {
+    give_up(committer, journal, checkpoints);
+    throw stopped("stopped before there was anything to keep");
+  }
+  checkpoints.make_safe();
+  throw stopped(fmt::format("stopped, with {} documents safe; --resume goes on",
+                            committer.state().counts.documents));
+}
+
+// Keeps what was done, or leaves no trace if that was nothing.
+void run_in_progress::give_up(committer& committer, journal& journal, checkpointer& checkpoints) {
+  try {
+    if (committer.is_untouched()) {
+      committer.forget();
+      journal.remove();
+      return;
+    }
+    checkpoints.make_safe();
+  } catch (const error&) {
+    // Then the state that was made safe before this is what there is to go on from.
+  }
+  progress_.note(fmt::format(
+      "kept what was done, up to {} documents: --resume goes on, --overwrite starts again",
+      committer.state().counts.documents));
+}
+
+run_summary run_in_progress::complete(committer& committer, journal& journal) {
+  committer.end_inputs();
+  std::vector<std::string> names;
+  for (const input_file& file : options_.inputs) names.push_back(display_path(file).string());
+  std::vector<sidecar_set> sidecars;
+  std::size_t key = 0;
+  for (dataset_writer& writer : committer.writers()) {
+    const std::string root = writer.finish(names);
+    const auto meta = meta_of(tokenizer_, encoding_, options_, committer.state(), key++, root);
+    writer.finish_meta(to_json(meta));
+    sidecars.push_back(writer.sidecars());
+  }
+  journal.write_finished(sidecars);
+  publish(journal, sidecars);
+  return summary_of(committer.state(), options_, encoding_, prefixes_);
+}
+
+void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& sidecars) const {
+  for (std::size_t key = 0; key < prefixes_.size(); ++key) {
+    publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
+  }
+  journal.remove();
 }
 
 }  // namespace
 
 run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& options,
                 progress& progress) {
-  const auto start = std::chrono::steady_clock::now();
-  const auto prefixes = output_prefixes(options);
-  expect_folder(options.output_prefix);
-  for (const auto& prefix : prefixes) refuse_partial_inputs(prefix, options.inputs);
-  const encoder_options encoding = encoder_options_of(tokenizer, options);
-  committer committer(options.inputs, prefixes, encoding.dtype, options.on_bad_record);
-  if (!options.overwrite) {
-    for (const auto& prefix : prefixes) refuse_existing(prefix);
-  }
-
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(options.workers));
-  tbb::task_arena(options.workers).execute([&] {
-    run_stages(tokenizer, encoding, options, committer, progress);
-  });
-  committer.finish();
-  progress.close();
-
-  run_summary summary;
-  summary.counts = committer.counts();
-  summary.dtype = std::string(name(encoding.dtype));
-  summary.input_files = options.inputs.size();
-  summary.input_bytes = committer.input_bytes();
-  summary.workers = options.workers;
-  for (const input_file& file : options.inputs) summary.read_bytes += file.size_bytes;
-  std::size_t key = 0;
-  for (const dataset_writer& writer : committer.writers()) {
-    summary.outputs.push_back({.prefix = prefixes[key++].string(),
-                               .sequences = writer.sequence_count(),
-                               .documents = writer.document_count(),
-                               .tokens = writer.token_count(),
-                               .bin_bytes = static_cast<std::uint64_t>(writer.token_count()) *
-                                            formats::size_bytes(encoding.dtype)});
-  }
-  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  measure_process(summary);
-  return summary;
+  return run_in_progress(tokenizer, options, progress).finish();
 }
 
 }  // namespace millrace::preprocess

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include <millrace/command/run_command.hpp>
@@ -11,12 +14,29 @@
 #include "pipeline.hpp"
 #include "progress.hpp"
 #include "sentence_splitter.hpp"
+#include "stop_signals.hpp"
 #include "summary.hpp"
 
 namespace {
 
 namespace command = millrace::command;
 namespace preprocess = millrace::preprocess;
+
+constexpr int exit_stopped = 3;
+
+// A number that tests give, to meet in a small corpus what else only a large one has.
+void take_test_number(const char* name, std::size_t& to) {
+  const char* text = std::getenv(name);
+  if (text != nullptr) to = std::strtoull(text, nullptr, 10);
+}
+
+void take_test_hooks(preprocess::run_options& run) {
+  take_test_number("MILLRACE_TEST_BLOCK_BYTES", run.limits.block_bytes);
+  take_test_number("MILLRACE_TEST_GIANT_BYTES", run.limits.giant_bytes);
+  std::size_t period = static_cast<std::size_t>(run.checkpoint_period.count());
+  take_test_number("MILLRACE_TEST_CHECKPOINT_MS", period);
+  run.checkpoint_period = std::chrono::milliseconds(period);
+}
 
 int preprocess_data(int argc, const char* const* argv) {
   preprocess::command_line line = preprocess::parse_command_line(argc, argv);
@@ -39,7 +59,16 @@ int preprocess_data(int argc, const char* const* argv) {
   preprocess::progress progress(preprocess::progress::style_of_stderr(), line.log_interval,
                                 total_bytes);
   for (const std::string& note : tokenizer->notes()) progress.note("note: " + note);
-  const preprocess::run_summary summary = preprocess::run(*tokenizer, line.run, progress);
+  line.run.stop = &preprocess::catch_stop_signals();
+  take_test_hooks(line.run);
+  preprocess::run_summary summary;
+  try {
+    summary = preprocess::run(*tokenizer, line.run, progress);
+  } catch (const preprocess::stopped& e) {
+    progress.close();
+    command::tell(std::string("preprocess_data: ") + e.what() + "\n");
+    return exit_stopped;
+  }
   command::tell(preprocess::describe(summary));
   if (line.json) command::answer(preprocess::to_json(summary));
   return command::exit_done;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "block_reader.hpp"
+#include "byte_block.hpp"
 #include "dry_run.hpp"
 #include "record_parser.hpp"
 
@@ -24,7 +24,7 @@ sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encode
     if (!parts->encoder) parts->encoder.emplace(tokenizer, options);
     parts->block.buffer.reserve(lines.size() + record_parser::padding_bytes, 0);
     std::memcpy(parts->block.buffer.data(), lines.data(), lines.size());
-    parts->block.size_bytes = lines.size();
+    parts->block.text_bytes = lines.size();
     parts->encoder->encode(parts->block, parts->encoded);
     sampled_counts out;
     out.counts = parts->encoded.counts;

@@ -79,14 +79,19 @@ class PreprocessFault : public testing::Test {
   fs::path bin() const { return folder_ / "out_text_document.bin"; }
   fs::path idx() const { return folder_ / "out_text_document.idx"; }
 
-  // One line that names the program first: a sentence, not a trace or silence.
+  // One line that names the program first: a sentence, not a trace or silence. Before it may come
+  // the word that what was done is kept.
   static void expect_sentence(const test::program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_THAT(result.err,
-                AllOf(StartsWith("preprocess_data: "), HasSubstr(part), EndsWith("\n")));
-    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    std::string said = result.err;
+    if (said.starts_with("kept what was done")) said.erase(0, said.find('\n') + 1);
+    EXPECT_THAT(said, AllOf(StartsWith("preprocess_data: "), HasSubstr(part), EndsWith("\n")));
+    EXPECT_EQ(said.find('\n'), said.size() - 1) << result.err;
     EXPECT_EQ(result.out, "");
   }
+
+  // The files of one finished dataset: .bin, .idx, .meta, .sum, .src.
+  static constexpr std::size_t dataset_files = 5;
 
   // The names in the folder that begin with "out".
   std::vector<std::string> outputs() const {
@@ -141,30 +146,40 @@ TEST_F(PreprocessFault, AKillLeavesTheOldPairTheNewPairOrNone) {
       const auto again = test::run_program(command(new_input, {"--overwrite"}));
       ASSERT_EQ(again.status, 0) << again.err;
       ASSERT_TRUE(test::read_dataset(prefix()) == new_pair);
-      ASSERT_EQ(outputs().size(), 2U) << "what the killed run left is used up";
+      ASSERT_EQ(outputs().size(), dataset_files) << "what the killed run left is used up";
     }
   }
   std::cout << killed << " of 60 killed, " << without << " left no pair\n";
   EXPECT_GE(killed, 10);
 }
 
-// A full disk, in the middle of the tokens, and again where only the index does not fit.
-TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndNoPartialFile) {
+// A full disk, in the middle of the tokens, and again where only the index does not fit. Once there
+// is room, the run goes on.
+TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "{\"text\": \"ab\"}\n";
   const std::string input = add("in.jsonl", text);
-  test::write_text(bin(), "old bin");
-  test::write_text(idx(), "old idx");
+  ASSERT_EQ(test::run_program(command(input)).status, 0);
+  const auto wanted = test::read_dataset(prefix());
   for (const ::rlim_t limit : {40'000U, 150'000U, 350'000U}) {
     SCOPED_TRACE(limit);
+    test::write_text(bin(), "old bin");
+    test::write_text(idx(), "old idx");
     test::program_options options;
     options.file_size = limit;
     expect_sentence(test::run_program(command(input, {"--overwrite"}), options),
                     std::generic_category().message(EFBIG));
-    EXPECT_THAT(outputs(),
-                testing::UnorderedElementsAre("out_text_document.bin", "out_text_document.idx"));
     EXPECT_EQ(test::read_text(bin()), "old bin");
     EXPECT_EQ(test::read_text(idx()), "old idx");
+    if (!fs::exists(path("out.journal"))) {
+      EXPECT_EQ(outputs().size(), dataset_files) << "nothing was done, and nothing is left";
+      continue;
+    }
+    expect_sentence(test::run_program(command(input)), "--resume goes on with it");
+    const auto resumed = test::run_program(command(input, {"--resume"}));
+    EXPECT_EQ(resumed.status, 0) << resumed.err;
+    EXPECT_TRUE(test::read_dataset(prefix()) == wanted);
+    EXPECT_EQ(outputs().size(), dataset_files);
   }
 }
 
@@ -184,7 +199,7 @@ TEST_F(PreprocessFault, NamesAnOutputFolderThatIsNone) {
 TEST_F(PreprocessFault, NamesAnOutputFolderThatRefuses) {
   auto arguments = command(add("in.jsonl", records(1, "a")));
   arguments[4] = "/proc/out";  // nobody makes files there, root neither
-  expect_sentence(test::run_program(arguments), "/proc/out_text_document");
+  expect_sentence(test::run_program(arguments), "/proc/out");
 }
 
 TEST_F(PreprocessFault, NamesAnOutputFolderThatMayNotBeWritten) {
@@ -256,7 +271,7 @@ TEST_F(PreprocessFault, EndsAlikeIfNobodyCanBeTold) {
   full.stderr_path = "/dev/full";
   const std::string good = add("good.jsonl", records(10, "a"));
   EXPECT_EQ(test::run_program(command(good), full).status, 0);
-  EXPECT_EQ(outputs().size(), 2U);
+  EXPECT_EQ(outputs().size(), dataset_files);
   EXPECT_EQ(test::run_program(command(good), full).status, 1) << "the output exists";
   EXPECT_EQ(test::run_program(command(good, {"--nonsense"}), full).status, 2);
 }
@@ -293,7 +308,7 @@ TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   feed.close();
   const auto result = first.wait();
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(outputs().size(), 2U);
+  EXPECT_EQ(outputs().size(), dataset_files);
   EXPECT_THAT(test::read_text(bin()), HasSubstr(std::string("f\0i\0r\0s\0t\0", 10)));
 }
 
@@ -308,8 +323,8 @@ TEST_F(PreprocessFault, NamesTheFirstBadRecordEveryTime) {
   const std::string input = add("in.jsonl", text);
   const std::string place = input + ":30002 (byte " + std::to_string(first) + "): ";
   for (int round = 0; round < 20; ++round) {
-    expect_sentence(test::run_program(command(input, {"--workers=7"})), place);
-    ASSERT_TRUE(outputs().empty());
+    expect_sentence(test::run_program(command(input, {"--workers=7", "--overwrite"})), place);
+    ASSERT_FALSE(fs::exists(bin()) || fs::exists(idx()));
     if (HasFailure()) return;
   }
 }
@@ -319,8 +334,9 @@ TEST_F(PreprocessFault, NamesABadRecordBeforeADamagedPlaceBehindIt) {
   const std::string packed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
   const std::string input = add("in.jsonl.gz", packed.substr(0, packed.size() - 1000));
   for (int round = 0; round < 5; ++round) {
-    expect_sentence(test::run_program(command(input, {"--workers=7"})), input + ":1 (byte 9): ");
-    EXPECT_TRUE(outputs().empty());
+    expect_sentence(test::run_program(command(input, {"--workers=7", "--overwrite"})),
+                    input + ":1 (byte 9): ");
+    EXPECT_FALSE(fs::exists(bin()) || fs::exists(idx()));
   }
 }
 
@@ -329,8 +345,9 @@ TEST_F(PreprocessFault, NamesADamagedPlaceBeforeABadRecordBehindIt) {
   const std::string cut = add("1.jsonl.gz", packed.substr(0, packed.size() / 2));
   const std::string bad = add("2.jsonl", "{\"text\": 1}\n");
   for (int round = 0; round < 5; ++round) {
-    expect_sentence(test::run_program(command(cut, {"--input", bad, "--workers=7"})), cut + ": ");
-    EXPECT_TRUE(outputs().empty());
+    expect_sentence(test::run_program(command(cut, {"--input", bad, "--workers=7", "--overwrite"})),
+                    cut + ": ");
+    EXPECT_FALSE(fs::exists(bin()) || fs::exists(idx()));
   }
 }
 
@@ -339,7 +356,7 @@ TEST_F(PreprocessFault, SkipsNoDamagedFile) {
   const std::string packed = test::zstd(random_records(50'000));
   const std::string cut = add("in.zst", packed.substr(0, packed.size() / 2));
   expect_sentence(test::run_program(command(cut, {"--on-bad-record=skip"})), cut + ": ");
-  EXPECT_TRUE(outputs().empty());
+  EXPECT_FALSE(fs::exists(bin()) || fs::exists(idx()));
 }
 
 // What `program <(unpacker)` and `unpacker > fifo &` give: every byte of it counts.

@@ -37,7 +37,7 @@ void for_each_way(bool append_eod, const Check& check) {
       options.output_prefix = folder / "out";
       options.append_eod = append_eod;
       options.workers = workers;
-      options.block_bytes = block_bytes;
+      options.limits.block_bytes = block_bytes;
       check(options, folder / "out_text_document");
     }
   }

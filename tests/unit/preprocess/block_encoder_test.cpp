@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/formats/crc32c.hpp>
+
 #include "support/tokenizers.hpp"
 
 namespace millrace::preprocess {
@@ -24,8 +26,9 @@ using testing::IsEmpty;
 byte_block block_of(std::string_view text) {
   byte_block block;
   block.input = 3;
-  block.offset_bytes = 1000;
-  block.size_bytes = text.size();
+  block.begin_bytes = 1000;
+  block.text_bytes = text.size();
+  block.end_bytes = 1000 + text.size();
   block.read_bytes = 77;
   block.buffer.reserve(text.size() + record_parser::padding_bytes, 0);
   std::memcpy(block.buffer.data(), text.data(), text.size());
@@ -163,7 +166,7 @@ TEST_F(BlockEncoder, DropsARecordUnderAllKeysIfOneIsBad) {
 TEST_F(BlockEncoder, StopsAtTheFirstBadRecordUnderFail) {
   const auto out = encode("{\"text\": \"1\"}\n\nbad\n{\"text\": \"2\"}\nworse\n", options());
   ASSERT_EQ(out.faults.size(), 1U);
-  EXPECT_EQ(out.faults[0].line, 2);
+  EXPECT_EQ(out.faults[0].place.line, 2);
   EXPECT_EQ(out.counts.bad_record_total(), 1);
 }
 
@@ -193,23 +196,41 @@ TEST_F(BlockEncoder, TellsThePlaceOfAFaultInTheBlock) {
   const std::string first = "{\"text\": \"1\"}\r\n";
   const auto out = encode(first + "\n" + "[]\n" + first + "{\"text\": \"no ids\"}\n", skip);
   ASSERT_EQ(out.faults.size(), 2U);
-  EXPECT_EQ(out.faults[0].line, 2);
+  EXPECT_EQ(out.faults[0].place.line, 2);
   EXPECT_EQ(out.faults[0].fault.offset_bytes, first.size() + 1);
-  EXPECT_EQ(out.faults[1].line, 4);
+  EXPECT_EQ(out.faults[1].place.line, 4);
   EXPECT_EQ(out.faults[1].fault.offset_bytes, 2 * first.size() + 4);
   EXPECT_THAT(out.faults[1].fault.what, HasSubstr("key \"text\""));
 }
 
-// A terabyte of bad records must not become a list of them.
-TEST_F(BlockEncoder, KeepsTheFirstFaultsOnly) {
+// Only under quarantine is a bad record worth its bytes.
+TEST_F(BlockEncoder, KeepsBadRecordsUnderQuarantine) {
+  for (const auto policy : {bad_record_policy::skip, bad_record_policy::quarantine}) {
+    auto dropping = options();
+    dropping.on_bad_record = policy;
+    const auto out = encode("{\"text\": \"1\"}\nbad one\r\n\nbad two\n", dropping);
+    ASSERT_EQ(out.faults.size(), 2U);
+    EXPECT_EQ(out.faults[1].place.line, 3U);
+    EXPECT_EQ(out.faults[1].place.begin, 24U);
+    EXPECT_EQ(out.faults[1].place.size, 7U);
+    const bool kept = policy == bad_record_policy::quarantine;
+    EXPECT_EQ(out.faults[0].raw, kept ? "bad one" : "");
+    EXPECT_EQ(out.faults[1].raw, kept ? "bad two" : "");
+  }
+}
+
+// Where each document comes from: bad and blank lines count as lines, and are none.
+TEST_F(BlockEncoder, TellsWhereEachDocumentLies) {
   auto skip = options();
   skip.on_bad_record = bad_record_policy::skip;
-  std::string text;
-  for (int i = 0; i < 1000; ++i) text += "bad\n";
+  const std::string text = "\n{\"text\": \"1\"}\r\nbad\n{\"text\": \"2 3\"}";
   const auto out = encode(text, skip);
-  EXPECT_EQ(out.faults.size(), block_encoder::kept_faults);
-  EXPECT_EQ(out.faults.back().line, static_cast<std::int64_t>(block_encoder::kept_faults) - 1);
-  EXPECT_EQ(out.counts.bad_record_total(), 1000);
+  ASSERT_EQ(out.places.size(), 2U);
+  EXPECT_EQ(out.places[0].line, 1U);
+  EXPECT_EQ(text.substr(out.places[0].begin, out.places[0].size), "{\"text\": \"1\"}");
+  EXPECT_EQ(out.places[1].line, 3U);
+  EXPECT_EQ(text.substr(out.places[1].begin, out.places[1].size), "{\"text\": \"2 3\"}");
+  EXPECT_EQ(out.crc32c, formats::crc32c(std::as_bytes(std::span(text))));
 }
 
 TEST_F(BlockEncoder, WritesInt32WhereTheVocabularyNeedsIt) {
@@ -242,8 +263,9 @@ TEST_F(BlockEncoder, OverwritesWhatTheLastBlockLeft) {
 TEST_F(BlockEncoder, CarriesThePlaceOfTheBlock) {
   const auto out = encode("\n", options());
   EXPECT_EQ(out.input, 3U);
-  EXPECT_EQ(out.offset_bytes, 1000U);
-  EXPECT_EQ(out.size_bytes, 1U);
+  EXPECT_EQ(out.text_offset, 1000U);
+  EXPECT_EQ(out.begin_bytes, 1000U);
+  EXPECT_EQ(out.end_bytes - out.begin_bytes, 1U);
   EXPECT_EQ(out.read_bytes, 77U);
 }
 

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <millrace/formats/mmidx.hpp>
 
-#include "support/file_size_limit.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {
@@ -22,22 +22,32 @@ using testing::ElementsAre;
 class Committer : public testing::Test {
  protected:
   committer make(bad_record_policy policy = bad_record_policy::fail) {
-    return committer(inputs_, {folder_ / "out_a", folder_ / "out_b"}, dtype::uint16, policy);
+    commit_options options;
+    options.prefixes = {folder_ / "out_a", folder_ / "out_b"};
+    options.dataset = {.type = dtype::uint16,
+                       .checksums = true,
+                       .provenance = true,
+                       .quarantine = policy == bad_record_policy::quarantine};
+    options.on_bad_record = policy;
+    options.most_bad_records = most_bad_records_;
+    return committer(inputs_, {.end = {inputs_.size(), 0}}, options, nullptr);
   }
 
   // A block with nothing in its two columns.
   static encoded_block block(std::size_t input, std::uint64_t offset, std::int64_t lines) {
     encoded_block made;
     made.input = input;
-    made.offset_bytes = offset;
-    made.size_bytes = 100;
+    made.begin_bytes = made.text_offset = offset;
+    made.end_bytes = offset + 100;
     made.counts.lines = lines;
     made.columns.resize(2);
     return made;
   }
   static void add_fault(encoded_block& to, std::int64_t line, std::size_t offset,
                         const std::string& what) {
-    to.faults.push_back({{fault_kind::missing_key, offset, what}, line});
+    const record_place place{static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(offset),
+                             5};
+    to.faults.push_back({{fault_kind::missing_key, offset, what}, place, "a raw line"});
     ++to.counts.bad_records[static_cast<std::size_t>(fault_kind::missing_key)];
   }
   static void add_document(encoded_column& to, int number) {
@@ -58,6 +68,15 @@ class Committer : public testing::Test {
     return "no bad_record_error";
   }
 
+  static void finish(committer& c) {
+    for (dataset_writer& writer : c.writers()) {
+      (void)writer.finish({});
+      writer.finish_meta("{}\n");
+      publish_dataset(writer.paths(), writer.sidecars());
+    }
+  }
+
+  std::optional<std::int64_t> most_bad_records_;
   test::temp_folder folder_;
   std::vector<input_file> inputs_ = {{.path = "first.jsonl"}, {.path = "second.jsonl.gz"}};
 };
@@ -113,21 +132,22 @@ TEST_F(Committer, NotesTheFaultsThatItSkips) {
   add_fault(bad, 5, 50, "two");
   EXPECT_THAT(c.commit(bad),
               ElementsAre("first.jsonl:8 (byte 120): one", "first.jsonl:11 (byte 150): two"));
-  EXPECT_EQ(c.counts().bad_record_total(), 2);
-  EXPECT_EQ(c.counts().lines, 14);
-  EXPECT_EQ(c.input_bytes(), 200U);
+  EXPECT_EQ(c.state().counts.bad_record_total(), 2);
+  EXPECT_EQ(c.state().counts.lines, 14);
+  EXPECT_EQ(c.state().inputs[0].text_bytes, 200U);
+  EXPECT_EQ(c.state().next, (text_place{0, 200}));
 }
 
 TEST_F(Committer, WritesEachColumnIntoItsOwnDataset) {
   committer c = make();
   for (const int id : {1, 2, 3}) {
-    encoded_block b = block(0, 0, 2);
+    encoded_block b = block(0, static_cast<std::uint64_t>(id - 1) * 100, 2);
     add_document(b.columns[0], id);
     add_document(b.columns[1], id * 10);
     add_document(b.columns[1], id * 10 + 1);
     (void)c.commit(b);
   }
-  c.finish();
+  finish(c);
   const auto ids = [&](const char* name) {
     const std::string bytes = test::read_text(folder_ / name);
     std::vector<std::uint16_t> out(bytes.size() / 2);
@@ -155,20 +175,71 @@ TEST_F(Committer, ShowsNoNameBeforeFinish) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-// Text under one key without that under the other is no result: all are complete on disk before
-// the first gets its name.
-TEST_F(Committer, NamesNoDatasetIfAnotherCannotBeFinished) {
+// Bytes of an input that were skipped, or came twice, would be documents lost or doubled.
+TEST_F(Committer, RefusesABlockThatDoesNotFollow) {
+  committer c = make();
+  (void)c.commit(block(0, 0, 5));
+  EXPECT_THROW((void)c.commit(block(0, 99, 2)), format_error);
+  EXPECT_THROW((void)c.commit(block(0, 101, 2)), format_error);
+  EXPECT_THROW((void)c.commit(block(1, 1, 2)), format_error);
+}
+
+TEST_F(Committer, StopsAtOneBadRecordTooMany) {
+  most_bad_records_ = 2;
+  committer c = make(bad_record_policy::skip);
+  encoded_block bad = block(0, 0, 9);
+  add_fault(bad, 2, 20, "one");
+  (void)c.commit(bad);
+  encoded_block worse = block(0, 100, 9);
+  add_fault(worse, 1, 10, "two");
+  add_fault(worse, 2, 20, "three");
+  add_fault(worse, 3, 30, "four");
+  EXPECT_EQ(failure(c, worse),
+            "first.jsonl:12 (byte 120): three; this is one more than "
+            "--max-bad-records 2");
+  EXPECT_EQ(c.state().next.offset_bytes, 100U) << "nothing of the block counts";
+}
+
+TEST_F(Committer, KeepsBadRecordsUnderQuarantine) {
+  committer c = make(bad_record_policy::quarantine);
+  (void)c.commit(block(0, 0, 5));
+  encoded_block bad = block(0, 100, 9);
+  add_fault(bad, 2, 20, "no \"text\"");
+  (void)c.commit(bad);
+  finish(c);
+  const std::string expected =
+      "{\"file\": \"first.jsonl\", \"line\": 8, \"byte\": 120, \"bytes\": 5, \"fault\": "
+      "\"missing_key\", \"fault_byte\": 0, \"reason\": \"no \\\"text\\\"\", \"raw\": \"a raw "
+      "line\"}\n";
+  EXPECT_EQ(test::read_text(folder_ / "out_a.bad"), expected);
+  EXPECT_EQ(test::read_text(folder_ / "out_b.bad"), expected);
+}
+
+TEST_F(Committer, GoesOnFromAState) {
+  commit_options options;
+  options.prefixes = {folder_ / "out_a"};
+  options.dataset = {.type = dtype::uint16, .checksums = true, .provenance = true};
+  const read_range all{.end = {inputs_.size(), 0}};
+  run_state saved;
   {
-    committer c = make();
-    encoded_block b = block(0, 0, 1000);
+    committer c(inputs_, all, options, nullptr);
+    c.keep();
+    encoded_block b = block(1, 0, 3);
     add_document(b.columns[0], 1);
-    for (int i = 0; i < 1000; ++i) add_document(b.columns[1], 1);
+    b.places.push_back({});
     (void)c.commit(b);
-    // Room for what is written so far and for the first .idx, but not for the second one.
-    const test::file_size_limit limit(5000);
-    EXPECT_THROW(c.finish(), io_error);
+    saved = c.state();
+    EXPECT_EQ(saved.inputs.size(), 2U);
   }
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  committer c(inputs_, all, options, &saved);
+  EXPECT_FALSE(c.is_untouched());
+  encoded_block b = block(1, 100, 3);
+  add_document(b.columns[0], 2);
+  b.places.push_back({});
+  (void)c.commit(b);
+  EXPECT_EQ(c.state().counts.lines, 6);
+  EXPECT_EQ(c.state().outputs[0].bin_bytes, 4U);
+  EXPECT_EQ(c.state().inputs[1].lines, 6);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class DatasetWriter : public testing::Test {
   // tokens may come late or early, and a document's end any time before its last sequence.
   void write_in_pieces(const contents& from, dtype type, std::mt19937_64& random,
                        std::size_t usual) const {
-    dataset_writer writer(prefix(), type, !from.modes.empty());
+    dataset_writer writer(prefix(), {.type = type, .multimodal = !from.modes.empty()});
     std::size_t sequence = 0;
     std::size_t document = 1;
     std::size_t byte = 0;
@@ -87,16 +87,16 @@ class DatasetWriter : public testing::Test {
     EXPECT_EQ(writer.document_count(), static_cast<std::int64_t>(from.document_index.size()) - 1);
     EXPECT_EQ(writer.token_count(),
               static_cast<std::int64_t>(from.bin.size() / formats::size_bytes(type)));
-    writer.finish();
-    writer.publish();
+    (void)writer.finish({});
+    publish_dataset(writer.paths(), writer.sidecars());
   }
 
   void write(const contents& from, dtype type) const {
-    dataset_writer writer(prefix(), type, !from.modes.empty());
+    dataset_writer writer(prefix(), {.type = type, .multimodal = !from.modes.empty()});
     const auto& ends = from.document_index;
     writer.append(from.bin, from.lengths, std::span(ends).subspan(1), from.modes);
-    writer.finish();
-    writer.publish();
+    (void)writer.finish({});
+    publish_dataset(writer.paths(), writer.sidecars());
   }
 
   test::temp_folder folder_;
@@ -138,16 +138,16 @@ TEST_F(DatasetWriter, WritesMegatronsEmptyDataset) {
 TEST_F(DatasetWriter, ComputesPointersInSixtyFourBits) {
   const std::vector<std::int32_t> lengths(3, 2'000'000'000);
   const std::vector<std::int64_t> ends = {3};
-  dataset_writer writer(prefix(), dtype::int32);
+  dataset_writer writer(prefix(), {.type = dtype::int32});
   writer.append({}, lengths, ends);  // the tokens do not matter here
-  writer.finish();
-  writer.publish();
+  (void)writer.finish({});
+  publish_dataset(writer.paths(), writer.sidecars());
   const std::vector<std::int64_t> document_index = {0, 3};
   EXPECT_EQ(test::read_bytes(idx()), formats::encode_mmidx(dtype::int32, lengths, document_index));
 }
 
 TEST_F(DatasetWriter, ShowsNoFinalNameBeforePublish) {
-  dataset_writer writer(prefix(), dtype::uint16);
+  dataset_writer writer(prefix(), {.type = dtype::uint16});
   const auto names = [&] {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(folder_.path())) {
@@ -158,7 +158,7 @@ TEST_F(DatasetWriter, ShowsNoFinalNameBeforePublish) {
   writer.append({}, {}, std::vector<std::int64_t>{0});
   EXPECT_THAT(names(), testing::UnorderedElementsAre("out.bin.partial", "out.idx.partial",
                                                      "out.documents.partial"));
-  writer.finish();
+  (void)writer.finish({});
   EXPECT_FALSE(fs::exists(bin()));
   EXPECT_FALSE(fs::exists(idx()));
 }
@@ -167,9 +167,9 @@ TEST_F(DatasetWriter, LeavesNoFileWithoutPublish) {
   for (const bool multimodal : {false, true}) {
     for (const bool finished : {false, true}) {
       {
-        dataset_writer writer(prefix(), dtype::uint16, multimodal);
+        dataset_writer writer(prefix(), {.type = dtype::uint16, .multimodal = multimodal});
         writer.append({}, {}, std::vector<std::int64_t>{0, 0});
-        if (finished) writer.finish();
+        if (finished) (void)writer.finish({});
       }
       EXPECT_TRUE(fs::is_empty(folder_.path())) << multimodal << finished;
     }
@@ -180,8 +180,8 @@ TEST_F(DatasetWriter, KeepsTheOldPairWithoutPublish) {
   test::write_text(bin(), "old bin");
   test::write_text(idx(), "old idx");
   {
-    dataset_writer writer(prefix(), dtype::uint16);
-    writer.finish();
+    dataset_writer writer(prefix(), {.type = dtype::uint16});
+    (void)writer.finish({});
   }
   EXPECT_EQ(test::read_text(bin()), "old bin");
   EXPECT_EQ(test::read_text(idx()), "old idx");
@@ -211,35 +211,133 @@ TEST_F(DatasetWriter, StartsLeftPartialFilesAfresh) {
 TEST_F(DatasetWriter, RemovesTheOldIdxBeforeTheBinAndNamesTheNewOneLast) {
   test::write_text(bin(), "old bin");
   test::write_text(idx(), "old idx");
-  dataset_writer writer(prefix(), dtype::uint16);
-  writer.finish();
+  dataset_writer writer(prefix(), {.type = dtype::uint16});
+  (void)writer.finish({});
   fs::remove(bin());
   fs::create_directory(bin());  // no file can be renamed to this
-  EXPECT_THROW(writer.publish(), io_error);
+  EXPECT_THROW(publish_dataset(writer.paths(), writer.sidecars()), io_error);
   EXPECT_FALSE(fs::exists(idx()));
 }
 
 TEST_F(DatasetWriter, TouchesNoBinWhileTheOldIdxStays) {
   test::write_text(bin(), "old bin");
-  dataset_writer writer(prefix(), dtype::uint16);
-  writer.finish();
+  dataset_writer writer(prefix(), {.type = dtype::uint16});
+  (void)writer.finish({});
   fs::create_directory(idx());  // no unlink removes this
-  EXPECT_THROW(writer.publish(), io_error);
+  EXPECT_THROW(publish_dataset(writer.paths(), writer.sidecars()), io_error);
   EXPECT_EQ(test::read_text(bin()), "old bin");
 }
 
 TEST_F(DatasetWriter, RefusesASecondWriterOfOnePrefix) {
-  const dataset_writer first(prefix(), dtype::uint16);
-  EXPECT_THROW(dataset_writer(prefix(), dtype::uint16), io_error);
+  const dataset_writer first(prefix(), {.type = dtype::uint16});
+  EXPECT_THROW(dataset_writer(prefix(), {.type = dtype::uint16}), io_error);
   EXPECT_TRUE(fs::exists(folder_ / "out.bin.partial")) << "the first one's files stay";
 }
 
 TEST_F(DatasetWriter, NamesAFolderThatIsNotThere) {
   try {
-    const dataset_writer writer(folder_ / "none/out", dtype::uint16);
+    const dataset_writer writer(folder_ / "none/out", {.type = dtype::uint16});
     ADD_FAILURE() << "opened";
   } catch (const io_error& e) {
     EXPECT_EQ(e.code(), ENOENT);
+  }
+}
+
+// ---- going on with what a stopped writer left -------------------------------------------------
+
+dataset_options all_sidecars_on() {
+  return {.type = dtype::uint16, .checksums = true, .provenance = true, .quarantine = true};
+}
+
+// Appends documents [begin, end) of a dataset that is a function of their numbers.
+void append_documents(dataset_writer& writer, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::vector<std::uint16_t> ids(static_cast<std::size_t>(i % 7) * 40'000,
+                                         static_cast<std::uint16_t>(i));
+    const auto length = static_cast<std::int32_t>(ids.size());
+    const std::int64_t document_end = 1;
+    writer.append(std::as_bytes(std::span(ids)), std::span(&length, 1),
+                  std::span(&document_end, 1));
+    const auto offset = static_cast<std::uint64_t>(i) * 100;
+    const formats::source_place place{0, i + 1, offset, offset + 50};
+    writer.append_places(std::span(&place, 1));
+    if (i % 5 == 0) writer.append_bad("bad line " + std::to_string(i) + "\n");
+  }
+}
+
+void complete(dataset_writer& writer) {
+  (void)writer.finish(std::vector<std::string>{"in.jsonl"});
+  writer.finish_meta("{}\n");
+  publish_dataset(writer.paths(), writer.sidecars());
+}
+
+// Whatever was written behind the saved state is gone, in every file, as if it never was.
+TEST_F(DatasetWriter, GoesOnFromAnySavedState) {
+  constexpr std::int64_t documents = 40;
+  const auto file = [&](const char* name, const char* suffix) {
+    return test::read_bytes(folder_ / (std::string(name) + suffix));
+  };
+  {
+    dataset_writer writer(folder_ / "whole", all_sidecars_on());
+    append_documents(writer, 0, documents);
+    complete(writer);
+  }
+  for (const std::int64_t stop : {0, 1, 7, 25, 39, 40}) {
+    for (const bool finished : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "stopped at " << stop << ", finished " << finished);
+      dataset_state saved;
+      {
+        dataset_writer writer(prefix(), all_sidecars_on());
+        writer.keep();
+        append_documents(writer, 0, stop);
+        saved = writer.state();
+        append_documents(writer, stop, documents);
+        if (finished) (void)writer.finish(std::vector<std::string>{"another.jsonl"});
+      }
+      dataset_writer writer(prefix(), all_sidecars_on(), saved);
+      append_documents(writer, stop, documents);
+      complete(writer);
+      for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".meta"}) {
+        EXPECT_TRUE(file("out", suffix) == file("whole", suffix)) << suffix;
+      }
+    }
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 12) << "and nothing else";
+}
+
+TEST_F(DatasetWriter, RefusesToGoOnWithFilesThatAreTooShort) {
+  dataset_state saved;
+  {
+    dataset_writer writer(prefix(), all_sidecars_on());
+    writer.keep();
+    append_documents(writer, 0, 9);
+    saved = writer.state();
+  }
+  fs::resize_file(folder_ / "out.bin.partial", saved.bin_bytes - 1);
+  EXPECT_THROW(dataset_writer(prefix(), all_sidecars_on(), saved), config_error);
+}
+
+// A sidecar of the old dataset beside the new one would speak of other bytes.
+TEST_F(DatasetWriter, RemovesOldSidecarsThatTheNewDatasetLacks) {
+  for (const char* old : {"out.sum", "out.src", "out.bad", "out.meta"}) {
+    test::write_text(folder_ / old, "old");
+  }
+  write(contents{}, dtype::uint16);
+  expect_files(contents{}, dtype::uint16);
+}
+
+// A run that was killed between two renames does the rest when it is called again.
+TEST_F(DatasetWriter, PublishesWhatIsLeftToPublish) {
+  dataset_writer writer(prefix(), all_sidecars_on());
+  append_documents(writer, 0, 3);
+  (void)writer.finish({});
+  writer.finish_meta("{}\n");
+  fs::rename(folder_ / "out.meta.partial", folder_ / "out.meta");
+  fs::rename(folder_ / "out.bin.partial", folder_ / "out.bin");
+  publish_dataset(writer.paths(), writer.sidecars());
+  publish_dataset(writer.paths(), writer.sidecars());
+  for (const char* suffix : {".bin", ".idx", ".sum", ".src", ".bad", ".meta"}) {
+    EXPECT_TRUE(fs::exists(folder_ / ("out" + std::string(suffix)))) << suffix;
   }
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/formats/sum.hpp>
+#include <millrace/io/atomic_file.hpp>
+
+namespace millrace::preprocess {
+
+/// Writes a `.sum` while the `.bin` is written (formats/spec/sum.md). For one thread.
+class checksum_writer {
+ public:
+  using state = formats::block_checksums::state;
+
+  /// Goes on from `from`, or starts afresh if that is `state{}`.
+  checksum_writer(const std::filesystem::path& path, io::atomic_file::start how,
+                  const state& from = {});
+
+  /// The next bytes of the `.bin`.
+  void add(std::span<const std::byte> bytes);
+  const state& save() const noexcept { return bin_.save(); }
+
+  /// Reads the finished `.idx` and completes the file, under its partial name.
+  /// @return the root, in hexadecimal
+  std::string finish(const io::atomic_file& idx);
+
+  io::atomic_file& file() noexcept { return file_; }
+
+ private:
+  void append();
+
+  io::atomic_file file_;
+  formats::block_checksums bin_;
+  std::vector<std::uint32_t> completed_;  // reused
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/formats/src_encoder.hpp>
+#include <millrace/io/atomic_file.hpp>
+
+namespace millrace::preprocess {
+
+/// Writes a `.src` while documents come (formats/spec/src.md): the payload to its place, the
+/// directory to a file aside. For one thread.
+class provenance_writer {
+ public:
+  using state = formats::src_encoder::state;
+
+  /// Goes on from `from`, or starts afresh if that is `state{}`.
+  provenance_writer(const std::filesystem::path& path, io::atomic_file::start how,
+                    const state& from = {});
+
+  void append(std::span<const formats::source_place> places);
+  const state& save() const noexcept { return encoder_.save(); }
+
+  /// Completes the file, under its partial name.
+  /// @param names  of all inputs
+  void finish(std::span<const std::string> names);
+
+  io::atomic_file& file() noexcept { return file_; }
+  io::atomic_file& directory() noexcept { return directory_; }
+
+ private:
+  io::atomic_file file_;
+  io::atomic_file directory_;
+  formats::src_encoder encoder_;
+  std::vector<std::byte> payload_part_;  // reused
+  std::vector<std::byte> directory_part_;
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/io/atomic_file.hpp>
+
+namespace millrace::preprocess {
+
+inline constexpr std::size_t read_back_bytes = std::size_t{1} << 20;
+
+/// Calls `take(bytes)` with what a writer wrote from `begin` to `end`, in chunks of a mebibyte.
+///
+/// @throws io_error  it cannot be read, or is there no more.
+template <class Take>
+void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t end, Take&& take) {
+  std::vector<std::byte> chunk(std::min<std::uint64_t>(read_back_bytes, end - begin));
+  while (begin < end) {
+    const auto part = std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), end - begin));
+    if (io::pread_some(file.fd(), part, begin, file.partial_path()) != part.size()) {
+      throw io_error(file.partial_path(), "read back (was it changed by someone else?)", EIO);
+    }
+    take(std::span<const std::byte>(part));
+    begin += part.size();
+  }
+}
+
+/// Drops what a stopped run wrote behind the first `size` bytes, which it had made safe.
+///
+/// @throws config_error  the file has fewer.
+inline void cut_back(io::atomic_file& file, std::uint64_t size) {
+  if (file.size_bytes() < size) {
+    throw config_error(
+        fmt::format("--resume: {} has {} bytes, but {} were safe in it when the run stopped; "
+                    "--overwrite starts again",
+                    file.partial_path().string(), file.size_bytes(), size));
+  }
+  file.truncate(size);
+}
+
+}  // namespace millrace::preprocess

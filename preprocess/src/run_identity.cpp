@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_identity.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/crc32c.hpp>
+
+#include "byte_source.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+// A run that ends with its first bad record has met none, so it may go on as one that drops them.
+std::string policy_of(const run_options& options) {
+  return options.on_bad_record == bad_record_policy::quarantine ? "quarantine" : "fail or skip";
+}
+
+// Whether the file still begins with the text that was read of it, and, if it was read to its end,
+// still ends there.
+bool has_text(const input_file& file, const input_total& total, bool to_its_end) {
+  const auto source = open_input(file);
+  std::vector<std::byte> chunk(chunk_bytes);
+  std::uint32_t crc = 0;
+  std::uint64_t left = total.text_bytes;
+  while (left > 0) {
+    const auto part = std::span(chunk).first(std::min<std::uint64_t>(left, chunk.size()));
+    const std::size_t n = source->read(part);
+    if (n == 0) return false;
+    crc = formats::crc32c(part.first(n), crc);
+    left -= n;
+  }
+  return crc == total.crc32c && (!to_its_end || source->read(chunk) == 0);
+}
+
+}  // namespace
+
+run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
+                         const run_options& options) {
+  run_identity identity;
+  const auto add = [&](std::string name, std::string value) {
+    identity.emplace_back(std::move(name), std::move(value));
+  };
+  for (const std::string& key : options.keys) add("--json-keys", key);
+  add("tokenizer fingerprint", tokenizer.fingerprint());
+  add("dtype", std::string(name(encoding.dtype)));
+  add("--append-eod", encoding.append_eod ? std::to_string(*encoding.append_eod) : "off");
+  add("--on-bad-record", policy_of(options));
+  add("checksums", options.checksums ? "on" : "off");
+  add("provenance", options.provenance ? "on" : "off");
+  add("number of inputs", std::to_string(options.inputs.size()));
+  for (const input_file& file : options.inputs) add("an input", file.path.string());
+  return identity;
+}
+
+std::vector<input_stamp> stamps_of(std::span<const input_file> inputs) {
+  std::vector<input_stamp> stamps;
+  for (const input_file& file : inputs) {
+    struct ::stat status {};
+    input_stamp stamp;
+    if (file.regular && ::stat(file.path.c_str(), &status) == 0) {
+      stamp = {static_cast<std::uint64_t>(status.st_size),
+               status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+    }
+    stamps.push_back(stamp);
+  }
+  return stamps;
+}
+
+void expect_same_run(const journal& journal, const run_identity& identity,
+                     std::span<const input_file> inputs) {
+  if (const auto what = difference(*journal.identity(), identity)) {
+    throw config_error(
+        fmt::format("--resume: the run that was begun was told otherwise ({}); repeat "
+                    "its flags, or --overwrite to start again",
+                    *what));
+  }
+  if (!journal.state()) return;
+  const run_state& state = *journal.state();
+  const auto stamps = stamps_of(inputs);
+  for (std::size_t i = 0; i < state.inputs.size(); ++i) {
+    // What can be read only once is compared when it is read again, up to where the run was.
+    if (!inputs[i].regular || stamps[i] == journal.stamps().at(i)) continue;
+    if (!has_text(inputs[i], state.inputs[i], i < state.next.input)) {
+      throw config_error(
+          fmt::format("--resume: {} is not what it was when the run read it; give the "
+                      "same file, or --overwrite to start again",
+                      display_path(inputs[i]).string()));
+    }
+  }
+}
+
+}  // namespace millrace::preprocess

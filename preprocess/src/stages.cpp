@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stages.hpp"
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include "span_reader.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+/// What travels down the pipeline: a block and what became of it.
+struct work_item {
+  byte_block block;
+  encoded_block encoded;
+  std::exception_ptr failure;  // of reading; the last stage throws it on
+};
+
+/// The items of one run, reused: never more than are in flight at once. Any thread.
+class item_pool {
+ public:
+  explicit item_pool(std::size_t usual_bytes) : largest_bytes_(8 * usual_bytes) {}
+
+  work_item* take() {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) return all_.emplace_back(std::make_unique<work_item>()).get();
+    work_item* item = free_.back();
+    free_.pop_back();
+    return item;
+  }
+
+  void give_back(work_item* item) {
+    // A giant line's memory is let go: kept, a few of them would be all that there is.
+    if (item->block.buffer.capacity() > largest_bytes_) *item = work_item();
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(item);
+  }
+
+ private:
+  std::size_t largest_bytes_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<work_item>> all_;
+  std::vector<work_item*> free_;
+};
+
+bool is_stopped(const run_options& options) {
+  return options.stop != nullptr && options.stop->load() != 0;
+}
+
+/// Looks every now and then whether the run is to stop, for a reader that waits for a pipe cannot.
+class stop_watch {
+ public:
+  stop_watch(const run_options& options, block_source& source)
+      : thread_([&options, &source](const std::stop_token& ended) {
+          while (!ended.stop_requested() && !is_stopped(options)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          }
+          if (!ended.stop_requested()) source.cancel();
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace
+
+bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
+                const run_options& options, const read_range& range, committer& committer,
+                const std::function<void(const std::vector<std::string>& notes,
+                                         std::uint64_t read_bytes)>& after_commit) {
+  block_source source(options.inputs, range, options.limits);
+  std::optional<stop_watch> watch;
+  if (options.stop != nullptr) watch.emplace(options, source);
+  bool ended = false;
+  bool stopped = false;
+  tbb::enumerable_thread_specific<block_encoder> encoders(
+      [&] { return block_encoder(tokenizer, encoding); });
+  item_pool pool(options.limits.block_bytes);
+
+  const auto read = [&](tbb::flow_control& flow) -> work_item* {
+    work_item* item = ended || is_stopped(options) ? nullptr : pool.take();
+    try {
+      const bool more = item != nullptr && source.next(item->block);
+      stopped = is_stopped(options);
+      if (more && !stopped) return item;
+    } catch (...) {
+      stopped = is_stopped(options);
+      if (stopped) {
+        flow.stop();
+        return nullptr;
+      }
+      // It travels on, so that a bad record before this place is told first, as in one thread.
+      item->failure = std::current_exception();
+      ended = true;
+      return item;
+    }
+    flow.stop();
+    return nullptr;
+  };
+  const auto encode = [&](work_item* item) {
+    if (item->failure) return item;
+    try {
+      read_span(item->block, options.limits);
+      encoders.local().encode(item->block, item->encoded);
+    } catch (...) {
+      item->failure = std::current_exception();
+    }
+    return item;
+  };
+  const auto commit = [&](work_item* item) {
+    if (item->failure) std::rethrow_exception(item->failure);
+    after_commit(committer.commit(item->encoded), item->encoded.read_bytes);
+    pool.give_back(item);
+  };
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(options.workers));
+  const auto in_order = tbb::filter_mode::serial_in_order;
+  tbb::task_arena(options.workers).execute([&] {
+    tbb::parallel_pipeline(
+        2 * static_cast<std::size_t>(options.workers) + 2,
+        tbb::make_filter<void, work_item*>(in_order, read) &
+            tbb::make_filter<work_item*, work_item*>(tbb::filter_mode::parallel, encode) &
+            tbb::make_filter<work_item*, void>(in_order, commit));
+  });
+  return !stopped;
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "block_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/crc32c.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "record_parser.hpp"
+#include "span_reader.hpp"
+#include "support/naive_lines.hpp"
+#include "support/packed.hpp"
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+struct piece {
+  std::size_t input = 0;
+  std::uint64_t offset = 0;
+  std::string text;
+  std::uint64_t read_bytes = 0;
+};
+
+class BlockSource : public testing::Test {
+ protected:
+  void add(const std::string& contents) {
+    const auto path = folder_ / ("input" + std::to_string(paths_.size()));
+    test::write_text(path, contents);
+    paths_.push_back(path.string());
+  }
+
+  // All blocks that are not empty, each checked for what holds of every block.
+  std::vector<piece> read(std::size_t block_bytes) const {
+    const std::vector<input_file> inputs = plan_inputs(paths_);
+    return read(inputs, {.end = {inputs.size(), 0}}, block_bytes);
+  }
+  static std::vector<piece> read(const std::vector<input_file>& inputs, const read_range& range,
+                                 std::size_t block_bytes) {
+    const read_limits limits{.block_bytes = block_bytes};
+    block_source source(inputs, range, limits);
+    std::vector<piece> pieces;
+    for (byte_block block; source.next(block);) {
+      read_span(block, limits);
+      EXPECT_GE(block.buffer.capacity(),
+                block.text_at + block.text_bytes + record_parser::padding_bytes);
+      EXPECT_EQ(block.end_bytes - block.begin_bytes, block.text_bytes);
+      if (block.text().empty()) continue;
+      pieces.push_back(
+          {block.input, block.text_offset(), std::string(block.text()), block.read_bytes});
+    }
+    return pieces;
+  }
+
+  static std::string joined(const std::vector<piece>& pieces, std::size_t input = 0) {
+    std::string all;
+    for (const piece& p : pieces) {
+      if (p.input == input) all += p.text;
+    }
+    return all;
+  }
+
+  test::temp_folder folder_;
+  std::vector<std::string> paths_;
+};
+
+struct packing {
+  const char* name;
+  std::string (*pack)(const std::string&);
+};
+std::string as_it_is(const std::string& text) {
+  return text;
+}
+std::string packed_once(const std::string& text) {
+  return test::gzip(text);
+}
+
+// A cut inside a line, or between '\r' and '\n', would show as a line more or a line less. Plain
+// files are read in spans, by whoever comes; others from the front.
+TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
+  add("");
+  for (const packing how : {packing{"plain", as_it_is}, packing{"gzip", packed_once}}) {
+    test::for_all_texts("\r\n a", how.pack == as_it_is ? 6 : 4, [&](const std::string& text) {
+      test::write_text(paths_[0], how.pack(text));
+      const std::vector<input_file> inputs = plan_inputs(paths_);
+      for (const std::size_t block_bytes : {1U, 2U, 3U, 4U, 5U}) {
+        std::vector<std::string> lines;
+        std::string all;
+        for (const piece& p : read(inputs, {.end = {1, 0}}, block_bytes)) {
+          ASSERT_EQ(p.offset, all.size()) << testing::PrintToString(text) << how.name;
+          all += p.text;
+          for (auto& line : test::naive_lines(p.text)) lines.push_back(std::move(line));
+        }
+        ASSERT_EQ(all, text) << how.name << " in blocks of " << block_bytes;
+        ASSERT_EQ(lines, test::naive_lines(text))
+            << testing::PrintToString(text) << how.name << " in blocks of " << block_bytes;
+      }
+    });
+  }
+}
+
+// What one reader passes over is what the one before it takes: any cuts share all lines, and none
+// twice.
+TEST_F(BlockSource, RangesSideBySideShareAllLines) {
+  add("");
+  test::for_all_texts("\r\n a", 5, [&](const std::string& text) {
+    test::write_text(paths_[0], text);
+    const std::vector<input_file> inputs = plan_inputs(paths_);
+    for (std::uint64_t a = 0; a <= text.size(); ++a) {
+      for (std::uint64_t b = a; b <= text.size(); ++b) {
+        std::string all;
+        const std::uint64_t cuts[] = {0, a, b, text.size()};
+        for (int part = 0; part < 3; ++part) {
+          if (cuts[part] == cuts[part + 1]) continue;
+          const read_range range{
+              .begin = {0, cuts[part]}, .end = {0, cuts[part + 1]}, .at_line = cuts[part] == 0};
+          for (const piece& p : read(inputs, range, 2)) {
+            ASSERT_EQ(p.offset, all.size());
+            all += p.text;
+          }
+        }
+        ASSERT_EQ(all, text) << "cut at " << a << " and " << b;
+      }
+    }
+  });
+}
+
+// A run that goes on does so where a line begins, in files that can only be read from the front
+// too.
+TEST_F(BlockSource, GoesOnInTheMiddle) {
+  const std::string text = "one\ntwo\nthree\nfour\n";
+  add(text);
+  add(test::gzip(text));
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  const auto before = std::as_bytes(std::span(text).first(8));
+  for (const std::size_t input : {0U, 1U}) {
+    const auto pieces = read(
+        inputs, {.begin = {input, 8}, .end = {input + 1, 0}, .crc32c = formats::crc32c(before)}, 4);
+    EXPECT_EQ(joined(pieces, input), "three\nfour\n");
+    EXPECT_EQ(pieces.front().offset, 8U);
+  }
+}
+
+TEST_F(BlockSource, RefusesToGoOnBehindOtherText) {
+  add(test::gzip("one\ntwo\nthree\nfour\n"));
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  EXPECT_THROW(read(inputs, {.begin = {0, 8}, .end = {1, 0}, .crc32c = 17}, 4), config_error);
+}
+
+// The offsets are what an error message points a person to.
+TEST_F(BlockSource, AnyBlockSizeGivesTheSameBytesAtTheSameOffsets) {
+  std::mt19937_64 random(test::seed(11));
+  std::vector<std::string> contents;
+  for (int file = 0; file < 3; ++file) {
+    std::string text;
+    while (text.size() < 3000) {
+      text += std::string(random() % 30, 'a');
+      text += std::vector<std::string>{"\n", "\r\n", "\r", "\n\n", "\r\r\n"}[random() % 5];
+    }
+    contents.push_back(text);
+  }
+  add(contents[0]);
+  add(test::gzip(contents[1]));
+  add(test::zstd(contents[2]));
+  for (const std::size_t block_bytes :
+       {0U, 1U, 3U, 7U, 16U, 31U, 64U, 100U, 999U, 4096U, 1U << 20U}) {
+    SCOPED_TRACE(testing::Message() << "blocks of " << block_bytes);
+    const auto pieces = read(block_bytes);
+    for (std::size_t input = 0; input < contents.size(); ++input) {
+      EXPECT_EQ(joined(pieces, input), contents[input]);
+    }
+    std::size_t input = 0;
+    std::size_t offset = 0;
+    for (const piece& p : pieces) {
+      if (p.input != input) {
+        EXPECT_EQ(p.input, input + 1) << "files come in order";
+        input = p.input;
+        offset = 0;
+      }
+      EXPECT_EQ(p.offset, offset);
+      offset += p.text.size();
+    }
+  }
+}
+
+TEST_F(BlockSource, LeavesOutAByteOrderMarkAtTheStartOfEachFile) {
+  add(std::string(byte_order_mark) + "one\ntwo\n");
+  add("three\n");
+  add(test::gzip(std::string(byte_order_mark) + "four\n"));
+  for (const std::size_t block_bytes : {3U, 4U, 5U, 4096U}) {
+    const auto pieces = read(block_bytes);
+    EXPECT_EQ(joined(pieces, 0), "one\ntwo\n");
+    EXPECT_EQ(pieces.front().offset, 3U) << "offsets count the bytes of the file";
+    EXPECT_EQ(joined(pieces, 1), "three\n");
+    EXPECT_EQ(joined(pieces, 2), "four\n");
+    EXPECT_EQ(pieces.back().offset, 3U);
+  }
+}
+
+// It marks a file only as its first character; elsewhere it is U+FEFF, and not ours to drop.
+TEST_F(BlockSource, KeepsAByteOrderMarkAnywhereElse) {
+  const std::string mark(byte_order_mark);
+  add(mark + mark + "a\n" + mark + "b\n");
+  add("\n" + mark + "c\n");
+  for (const std::size_t block_bytes : {3U, 4U, 6U, 4096U}) {
+    const auto pieces = read(block_bytes);
+    EXPECT_EQ(joined(pieces, 0), mark + "a\n" + mark + "b\n");
+    EXPECT_EQ(joined(pieces, 1), "\n" + mark + "c\n");
+  }
+}
+
+TEST_F(BlockSource, GivesNoBlockOfAFileThatIsOnlyAByteOrderMark) {
+  add(std::string(byte_order_mark));
+  EXPECT_TRUE(read(3).empty());
+}
+
+TEST_F(BlockSource, KeepsHalfAByteOrderMark) {
+  add("\xEF\xBB");
+  EXPECT_EQ(joined(read(64)), "\xEF\xBB");
+}
+
+// Old Macintosh files: if only '\n' were a place to cut, such a file would be one giant block.
+TEST_F(BlockSource, CutsAFileThatHasOnlyReturns) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += std::to_string(i) + "\r";
+  add(text);
+  const auto pieces = read(64);
+  EXPECT_EQ(joined(pieces), text);
+  EXPECT_GT(pieces.size(), 40U);
+  for (const piece& p : pieces) EXPECT_LE(p.text.size(), 64U + 4);
+}
+
+// Blocks are what bounds memory: only a line that is longer may make one longer.
+TEST_F(BlockSource, OnlyAGiantLineMakesAGiantBlock) {
+  const std::string giant(100'000, 'g');
+  add("a\nb\n" + giant + "\n" + "c\nd\n" + giant + "\r\n" + "e\n");
+  const auto pieces = read(64);
+  EXPECT_EQ(joined(pieces), test::read_text(paths_[0]));
+  for (const piece& p : pieces) {
+    const bool has_giant = p.text.find('g') != std::string::npos;
+    EXPECT_LE(p.text.size(), has_giant ? giant.size() + 200 : 64U + 4);
+  }
+}
+
+// A last line without an end must not run into the first of the next file.
+TEST_F(BlockSource, EndsABlockAtTheEndOfAFile) {
+  add("");
+  add("one");
+  add("");
+  add("two\r");
+  add("\nthree");
+  add("");
+  for (const std::size_t block_bytes : {3U, 4096U}) {
+    const auto pieces = read(block_bytes);
+    EXPECT_EQ(joined(pieces, 1), "one");
+    EXPECT_EQ(joined(pieces, 3), "two\r");
+    EXPECT_EQ(joined(pieces, 4), "\nthree");
+  }
+}
+
+TEST_F(BlockSource, GivesNothingForNoInput) {
+  EXPECT_TRUE(read(64).empty());
+}
+
+TEST_F(BlockSource, StaysAtTheEnd) {
+  add("a\n");
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  block_source source(inputs, {.end = {1, 0}}, {});
+  byte_block block;
+  EXPECT_TRUE(source.next(block));
+  EXPECT_FALSE(source.next(block));
+  EXPECT_FALSE(source.next(block));
+}
+
+// A bar that ends at 60 % because two files were compressed helps nobody.
+TEST_F(BlockSource, CountsBytesOnDiskUpToTheLastOne) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += std::to_string(i) + "\n";
+  add(text);
+  add(test::gzip(text));
+  add("");
+  add(test::zstd(text));
+  std::uint64_t on_disk = 0;
+  for (const input_file& file : plan_inputs(paths_)) on_disk += file.size_bytes;
+  const auto pieces = read(512);
+  std::uint64_t before = 0;
+  for (const piece& p : pieces) {
+    EXPECT_GE(p.read_bytes, before);
+    before = p.read_bytes;
+  }
+  EXPECT_EQ(before, on_disk);
+}
+
+// The blocks before a fault are whole and good; the fault comes where it is.
+TEST_F(BlockSource, GivesTheBlocksBeforeADamagedPlace) {
+  std::mt19937_64 random(5);
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += std::to_string(random()) + "\n";
+  const std::string packed = test::gzip(text);
+  add(packed.substr(0, packed.size() / 2));
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  block_source source(inputs, {.end = {1, 0}}, {.block_bytes = 4096});
+  std::string before;
+  byte_block block;
+  EXPECT_THROW(
+      {
+        while (source.next(block)) before += block.text();
+      },
+      format_error);
+  EXPECT_GT(before.size(), text.size() / 3);
+  EXPECT_TRUE(text.starts_with(before));
+}
+
+TEST_F(BlockSource, NamesAnInputThatWentAwayAfterPlanning) {
+  add("a\n");
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  std::filesystem::remove(paths_[0]);
+  try {
+    (void)read(inputs, {.end = {1, 0}}, 64);
+    ADD_FAILURE() << "read a file that is not there";
+  } catch (const io_error& e) {
+    EXPECT_EQ(e.code(), ENOENT);
+    EXPECT_EQ(e.path(), paths_[0]);
+  }
+}
+
+// Who reads on past the planned end would take half a line for a whole one.
+TEST_F(BlockSource, NoticesAFileThatChangesItsSize) {
+  add("one\ntwo\n");
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  for (const std::string contents : {"one\ntw", "one\ntwo\nthr"}) {
+    test::write_text(paths_[0], contents);
+    EXPECT_THROW(read(inputs, {.end = {1, 0}}, 64), format_error) << contents;
+  }
+}
+
+// A giant line is not kept: where it lies is told instead, between its neighbours.
+TEST_F(BlockSource, TellsWhereAGiantLineLies) {
+  const std::string giant(50'000, 'g');
+  for (const std::string end : {"\n", "\r\n", "\r", ""}) {
+    const std::string text = "a\nb\n" + giant + end + (end.empty() ? "" : "c\n");
+    for (const bool packed : {false, true}) {
+      paths_.clear();
+      add(packed ? test::gzip(text) : text);
+      const std::vector<input_file> inputs = plan_inputs(paths_);
+      const read_limits limits{
+          .block_bytes = 64, .giant_bytes = 1000, .spool_folder = folder_.path()};
+      block_source source(inputs, {.end = {1, 0}}, limits);
+      std::string all;
+      int giants = 0;
+      for (byte_block block; source.next(block);) {
+        read_span(block, limits);
+        all += block.text();
+        if (!block.giant) continue;
+        ++giants;
+        const giant_line& line = *block.giant;
+        EXPECT_EQ(line.offset_bytes, 4U);
+        std::string bytes(line.end - line.begin, '?');
+        EXPECT_EQ(
+            io::pread_some(*line.file, std::as_writable_bytes(std::span(bytes)), line.begin, ""),
+            bytes.size());
+        EXPECT_EQ(bytes, giant);
+        EXPECT_EQ(line.size_bytes, (giant + end).size());
+        const std::string whole = giant + end;
+        EXPECT_EQ(line.crc32c, formats::crc32c(std::as_bytes(std::span(whole))));
+        EXPECT_EQ(block.end_bytes, 4 + line.size_bytes);
+      }
+      EXPECT_EQ(giants, 1);
+      EXPECT_EQ(all, end.empty() ? "a\nb\n" : "a\nb\nc\n");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
