@@ -92,8 +92,10 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
   equal(whole_.on_bad_record, part.on_bad_record, "--on-bad-record");
   const auto listed = [](const dataset_meta& meta) {
     std::string text;
-    for (const auto& [name, value] : meta.options) text += name + '=' + value + ' ';
-    return '"' + text.substr(0, text.empty() ? 0 : text.size() - 1) + '"';
+    for (const auto& [name, value] : meta.options) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+    }
+    return fmt::format("\"{}\"", text);
   };
   if (whole_.options != part.options) {
     throw config_error(command::one_line(

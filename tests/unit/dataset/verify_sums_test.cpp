@@ -30,16 +30,16 @@ class VerifySums : public testing::Test {
     test::documents_of<std::uint16_t> documents;
     for (int i = 0; i < 60000; ++i) documents.push_back({{static_cast<std::uint16_t>(i)}});
     documents.push_back({std::vector<std::uint16_t>((1 << 20) + 3 - 60000, 7)});
-    test::write_dataset<std::uint16_t>(prefix, documents);
-    const auto bin = test::read_bytes(bin_path);
-    const auto idx = test::read_bytes(idx_path);
-    sum = formats::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx));
-    test::write_bytes(sum_path, sum);
+    test::write_dataset<std::uint16_t>(prefix_, documents);
+    const auto bin = test::read_bytes(bin_path_);
+    const auto idx = test::read_bytes(idx_path_);
+    sum_ = formats::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx));
+    test::write_bytes(sum_path_, sum_);
   }
 
   std::string fault() const {
     try {
-      (void)verify_sums(prefix);
+      (void)verify_sums(prefix_);
     } catch (const format_error& e) {
       return e.what();
     }
@@ -52,57 +52,57 @@ class VerifySums : public testing::Test {
     auto altered = whole;
     altered[at] ^= std::byte{1};
     test::write_bytes(path, altered);
-    const std::string found = fault();
+    std::string found = fault();
     test::write_bytes(path, whole);
     return found;
   }
 
-  test::temp_folder folder;
-  std::filesystem::path prefix = folder / "data";
-  std::filesystem::path bin_path = folder / "data.bin";
-  std::filesystem::path idx_path = folder / "data.idx";
-  std::filesystem::path sum_path = folder / "data.sum";
-  std::vector<std::byte> sum;
+  test::temp_folder folder_;
+  std::filesystem::path prefix_ = folder_ / "data";
+  std::filesystem::path bin_path_ = folder_ / "data.bin";
+  std::filesystem::path idx_path_ = folder_ / "data.idx";
+  std::filesystem::path sum_path_ = folder_ / "data.sum";
+  std::vector<std::byte> sum_;
 };
 
 TEST_F(VerifySums, GivesTheRootOfASoundDataset) {
-  EXPECT_EQ(verify_sums(prefix), formats::sha256_hex(std::span(sum).first(sum.size() - 32)));
+  EXPECT_EQ(verify_sums(prefix_), formats::sha256_hex(std::span(sum_).first(sum_.size() - 32)));
 }
 
 TEST_F(VerifySums, GivesNothingWithoutASum) {
-  std::filesystem::remove(sum_path);
-  EXPECT_EQ(verify_sums(prefix), std::nullopt);
+  std::filesystem::remove(sum_path_);
+  EXPECT_EQ(verify_sums(prefix_), std::nullopt);
 }
 
 TEST_F(VerifySums, NamesTheFirstBlockThatIsAnother) {
-  EXPECT_THAT(fault_of_byte(bin_path, 0),
+  EXPECT_THAT(fault_of_byte(bin_path_, 0),
               HasSubstr("data.bin: the 1048576 bytes up to byte 1048576 are not those that"));
-  EXPECT_THAT(fault_of_byte(bin_path, (1 << 20) - 1), HasSubstr("(at byte 0)"));
-  EXPECT_THAT(fault_of_byte(bin_path, 1 << 20), HasSubstr("(at byte 1048576)"));
+  EXPECT_THAT(fault_of_byte(bin_path_, (1 << 20) - 1), HasSubstr("(at byte 0)"));
+  EXPECT_THAT(fault_of_byte(bin_path_, 1 << 20), HasSubstr("(at byte 1048576)"));
   EXPECT_THAT(
-      fault_of_byte(bin_path, (2 << 20) + 5),
+      fault_of_byte(bin_path_, (2 << 20) + 5),
       HasSubstr("data.bin: the 6 bytes up to byte 2097158 are not those that were written"));
-  const std::size_t idx_size = test::read_bytes(idx_path).size();
+  const std::size_t idx_size = test::read_bytes(idx_path_).size();
   EXPECT_GT(idx_size, std::size_t{1} << 20);
-  EXPECT_THAT(fault_of_byte(idx_path, idx_size - 1), HasSubstr("data.idx: the "));
+  EXPECT_THAT(fault_of_byte(idx_path_, idx_size - 1), HasSubstr("data.idx: the "));
   EXPECT_EQ(fault(), "");
 }
 
 TEST_F(VerifySums, NamesAFileOfAnotherSize) {
-  std::filesystem::resize_file(bin_path, (2 << 20) + 5);
+  std::filesystem::resize_file(bin_path_, (2 << 20) + 5);
   EXPECT_THAT(fault(), HasSubstr("data.bin: the file has 2097157 bytes, but had 2097158 when its "
                                  "checksums were written (at byte 2097157)"));
 }
 
 TEST_F(VerifySums, NamesASumThatIsBroken) {
-  EXPECT_THAT(fault_of_byte(sum_path, 33), HasSubstr("data.sum: the checksums are not those"));
-  std::filesystem::resize_file(sum_path, 10);
+  EXPECT_THAT(fault_of_byte(sum_path_, 33), HasSubstr("data.sum: the checksums are not those"));
+  std::filesystem::resize_file(sum_path_, 10);
   EXPECT_THAT(fault(), HasSubstr("data.sum: file ends inside the version"));
 }
 
 TEST_F(VerifySums, NamesAFileThatIsMissing) {
-  std::filesystem::remove(bin_path);
-  EXPECT_THROW((void)verify_sums(prefix), io_error);
+  std::filesystem::remove(bin_path_);
+  EXPECT_THROW((void)verify_sums(prefix_), io_error);
 }
 
 }  // namespace
