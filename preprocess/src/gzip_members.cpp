@@ -34,17 +34,18 @@ bool begins_member(std::span<const std::byte> at) {
 
 }  // namespace
 
-// At least `size` bytes, or all up to the end of the file.
-std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t size) {
-  const std::size_t wanted =
-      static_cast<std::size_t>(std::min<std::uint64_t>(size, file_size_ - offset));
-  if (offset < buffer_offset_ || offset + wanted > buffer_offset_ + buffer_.size()) {
-    buffer_.resize(wanted);
+// At least `least` bytes, or all up to the end of the file; if they must be read, `most` are.
+std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t least,
+                                                std::size_t most) {
+  const std::uint64_t left = file_size_ - offset;
+  const std::uint64_t buffer_end = buffer_offset_ + buffer_.size();
+  if (offset < buffer_offset_ || offset + std::min<std::uint64_t>(least, left) > buffer_end) {
+    buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, left)));
     buffer_.resize(io::pread_some(fd_, buffer_, offset, path_));
     buffer_offset_ = offset;
   }
   const auto from = std::span(buffer_).subspan(static_cast<std::size_t>(offset - buffer_offset_));
-  return from.first(std::min(from.size(), size));
+  return from.first(std::min(from.size(), most));
 }
 
 std::optional<unit_size> gzip_members::size_at(std::uint64_t offset) {
@@ -80,7 +81,7 @@ std::optional<std::uint64_t> gzip_members::told_end(std::uint64_t offset) {
 std::optional<unit_size> gzip_members::search_end(std::uint64_t offset) {
   const std::uint64_t limit = offset + std::min(most_packed_bytes, file_size_ - offset);
   for (std::uint64_t at = offset + least_member_bytes; at + magic.size() < limit;) {
-    const auto bytes = window(at, search_bytes);
+    const auto bytes = window(at, header_window_bytes, search_bytes);
     const void* const found = ::memmem(bytes.data(), bytes.size(), magic.data(), magic.size());
     if (found == nullptr) {
       if (bytes.size() <= magic.size()) break;
@@ -137,7 +138,7 @@ bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
 }
 
 gzip_members::trial gzip_members::unpack(std::uint64_t offset, std::uint64_t most_text_bytes) {
-  constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
+  constexpr std::size_t chunk_bytes = std::size_t{4} << 10;
   std::vector<std::byte> packed(chunk_bytes);
   std::vector<std::byte> text(chunk_bytes);
   const auto decoder = make_gzip_decoder();

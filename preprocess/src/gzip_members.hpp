@@ -21,7 +21,7 @@ class gzip_members {
   /// How far the end of a member is searched for, and how much text a candidate has to prove itself
   /// by: chance gets through a few codes of deflate's at most.
   static constexpr std::uint64_t most_packed_bytes = std::uint64_t{64} << 20;
-  static constexpr std::size_t proof_bytes = std::size_t{64} << 10;
+  static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
 
   /// The first and the last outlive this.
   gzip_members(const io::unique_fd& fd, std::uint64_t file_size, const std::filesystem::path& path)
@@ -40,7 +40,10 @@ class gzip_members {
     unit_size size = {};
   };
 
-  std::span<const std::byte> window(std::uint64_t offset, std::size_t size);
+  std::span<const std::byte> window(std::uint64_t offset, std::size_t least, std::size_t most);
+  std::span<const std::byte> window(std::uint64_t offset, std::size_t size) {
+    return window(offset, size, size);
+  }
   std::optional<std::uint64_t> told_end(std::uint64_t offset);
   std::optional<unit_size> search_end(std::uint64_t offset);
   std::optional<unit_size> last_member(std::uint64_t offset);
