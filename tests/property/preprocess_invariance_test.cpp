@@ -111,11 +111,17 @@ std::string random_bad_record(generator& random) {
 
 std::string random_file(generator& random, bool with_bad) {
   std::string file = random() % 4 == 0 ? "\xEF\xBB\xBF" : "";
+  bool first = true;
   for (std::size_t n = random() % 60; n > 0; --n) {
     if (random() % 7 == 0) {
       file += pick<std::string>(random, {"", " ", "\t \t"});
     } else {
-      file += with_bad && random() % 5 == 0 ? random_bad_record(random) : random_record(random);
+      std::string record =
+          with_bad && random() % 5 == 0 ? random_bad_record(random) : random_record(random);
+      // A file that begins with a list would be one array.
+      if (first && record.front() == '[') record = "no JSON at all";
+      first = false;
+      file += record;
     }
     if (n > 1 || random() % 2 == 0) file += pick<std::string>(random, {"\n", "\n", "\r\n", "\r"});
   }
