@@ -16,6 +16,7 @@ namespace {
 using command::counted;
 
 std::string size(double bytes) {
+  if (bytes < 1e3) return fmt::format("{:.0f} bytes", bytes);
   if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes * 1e-3);
   if (bytes < 1e9) return fmt::format("{:.1f} MB", bytes * 1e-6);
   return fmt::format("{:.2f} GB", bytes * 1e-9);
