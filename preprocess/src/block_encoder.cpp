@@ -29,6 +29,9 @@ Id* ids_end(encoded_column& column) {
 block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options)
     : options_(options), parser_(options.keys), encoder_(tokenizer.make_encoder()) {
   assert(options.dtype == formats::dtype::uint16 || options.dtype == formats::dtype::int32);
+  if (options.sentences) {
+    splitter_.emplace(options.sentences->language, options.sentences->keep_newlines);
+  }
 }
 
 void block_encoder::encode(const byte_block& block, encoded_block& out) {
@@ -105,35 +108,24 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   return std::nullopt;
 }
 
-// One sequence for each text that has tokens; the document's end comes last, so that a document
-// cut short by a fault is told by its missing end.
+// The text, or its sentences. Valid until the next call, and as long as `text`.
+std::span<const std::string_view> block_encoder::sequences_of(const std::string_view& text) {
+  if (!splitter_) return {&text, 1};
+  splitter_->split(text, sentences_);
+  return sentences_;
+}
+
+// One sequence for each text or sentence that has tokens; the document's end comes last, so that a
+// document cut short by a fault is told by its missing end.
 template <class Id>
 std::optional<record_fault> block_encoder::encode_document(std::size_t key, encoded_column& column,
                                                            record_counts& counts) {
   const std::size_t bytes_before = column.ids_bytes;
-  for (const std::string_view text : parser_.texts(key)) {
+  for (const std::string_view& text : parser_.texts(key)) {
     counts.text_bytes += static_cast<std::int64_t>(text.size());
-    ids_.clear();
-    if (auto fault = encoder_->encode(text, ids_)) {
-      return record_fault{fault_kind::not_encodable, 0,
-                          "text of key \"" + options_.keys[key] +
-                              "\" cannot be encoded: " + fault->what + " (at byte " +
-                              std::to_string(fault->offset_bytes) + " of the text)"};
+    for (const std::string_view sequence : sequences_of(text)) {
+      if (auto fault = encode_sequence<Id>(key, text, sequence, column)) return fault;
     }
-    const std::size_t count = ids_.size();
-    if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-      return record_fault{fault_kind::not_encodable, 0,
-                          "text of key \"" + options_.keys[key] + "\" has " +
-                              std::to_string(count) +
-                              " tokens, more than the 2,147,483,646 that a sequence can hold"};
-    }
-    if (count == 0) continue;
-    const std::size_t room = (count + 1) * sizeof(Id);  // + 1 for the eod
-    column.ids.reserve(column.ids_bytes + room, column.ids_bytes);
-    std::ranges::transform(ids_.ids(), ids_end<Id>(column),
-                           [](std::int32_t id) { return static_cast<Id>(id); });
-    column.ids_bytes += count * sizeof(Id);
-    column.lengths.push_back(static_cast<std::int32_t>(count));
   }
   if (options_.append_eod && column.ids_bytes != bytes_before) {
     *ids_end<Id>(column) = static_cast<Id>(*options_.append_eod);
@@ -141,6 +133,34 @@ std::optional<record_fault> block_encoder::encode_document(std::size_t key, enco
     ++column.lengths.back();
   }
   column.document_ends.push_back(static_cast<std::int64_t>(column.lengths.size()));
+  return std::nullopt;
+}
+
+template <class Id>
+std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std::string_view text,
+                                                           std::string_view sequence,
+                                                           encoded_column& column) {
+  ids_.clear();
+  if (auto fault = encoder_->encode(sequence, ids_)) {
+    fault->offset_bytes += static_cast<std::size_t>(sequence.data() - text.data());
+    return record_fault{fault_kind::not_encodable, 0,
+                        "text of key \"" + options_.keys[key].name +
+                            "\" cannot be encoded: " + fault->what + " (at byte " +
+                            std::to_string(fault->offset_bytes) + " of the text)"};
+  }
+  const std::size_t count = ids_.size();
+  if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    return record_fault{fault_kind::not_encodable, 0,
+                        "text of key \"" + options_.keys[key].name + "\" has " + std::to_string(count) +
+                            " tokens, more than the 2,147,483,646 that a sequence can hold"};
+  }
+  if (count == 0) return std::nullopt;
+  const std::size_t room = (count + 1) * sizeof(Id);  // + 1 for the eod
+  column.ids.reserve(column.ids_bytes + room, column.ids_bytes);
+  std::ranges::transform(ids_.ids(), ids_end<Id>(column),
+                         [](std::int32_t id) { return static_cast<Id>(id); });
+  column.ids_bytes += count * sizeof(Id);
+  column.lengths.push_back(static_cast<std::int32_t>(count));
   return std::nullopt;
 }
 

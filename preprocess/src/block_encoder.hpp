@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "byte_block.hpp"
 #include "encoded_block.hpp"
 #include "record_parser.hpp"
+#include "text_key.hpp"
+#include "sentence_splitter.hpp"
 
 namespace millrace::preprocess {
 
@@ -25,11 +28,18 @@ enum class bad_record_policy : std::uint8_t {
   quarantine,  ///< as `skip`, and kept for whoever wants to look at it
 };
 
+/// How texts are split into sentences, each a sequence.
+struct sentence_options {
+  std::string language = "english";  ///< `--lang`
+  bool keep_newlines = false;        ///< `--keep-newlines`
+};
+
 struct encoder_options {
-  std::vector<std::string> keys;           ///< `--json-keys`
+  std::vector<text_key> keys;              ///< `--json-keys` and `--text-key`
   std::optional<std::int32_t> append_eod;  ///< the id to append to each document, or nothing
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
+  std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
 };
 
 /// Turns blocks of lines into documents: one a thread.
@@ -53,12 +63,18 @@ class block_encoder {
   template <class Id>
   std::optional<record_fault> encode_document(std::size_t key, encoded_column& column,
                                               record_counts& counts);
+  template <class Id>
+  std::optional<record_fault> encode_sequence(std::size_t key, std::string_view text,
+                                              std::string_view sequence, encoded_column& column);
+  std::span<const std::string_view> sequences_of(const std::string_view& text);
   void drop_record(encoded_block& out) const;
 
   const encoder_options options_;
   record_parser parser_;
   std::unique_ptr<tokenizer::encoder> encoder_;
-  tokenizer::id_buffer ids_;  // of one text
+  tokenizer::id_buffer ids_;  // of one sequence
+  std::optional<sentence_splitter> splitter_;
+  std::vector<std::string_view> sentences_;  // of one text
 };
 
 }  // namespace millrace::preprocess

@@ -104,6 +104,8 @@ class dataset_writer {
   std::int64_t sequence_count() const noexcept { return sequences_; }
   std::int64_t document_count() const noexcept { return documents_; }
   std::uint64_t bin_bytes() const noexcept { return bin_.size_bytes(); }
+  /// Of both files, as far as they are written.
+  std::uint64_t output_bytes() const noexcept { return bin_.size_bytes() + idx_.size_bytes(); }
   std::int64_t token_count() const noexcept {
     return static_cast<std::int64_t>(bin_.size_bytes() / formats::size_bytes(options_.type));
   }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include <fmt/format.h>
 #include <boost/program_options.hpp>
@@ -15,6 +12,10 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
+#include "sentence_splitter.hpp"
+#include "text_key.hpp"
+#include "usable_cores.hpp"
+
 namespace millrace::preprocess {
 namespace {
 
@@ -22,14 +23,6 @@ namespace po = boost::program_options;
 using command::usage_error;
 
 constexpr int most_workers = 1024;
-
-// The processors that this process may use, which taskset and cpusets make fewer.
-int usable_cores() {
-  ::cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 template <class T>
 po::typed_value<T>* value(const char* name) {
@@ -40,11 +33,13 @@ po::options_description files_group() {
   po::options_description group("Files");
   auto add = group.add_options();
   add("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
-      "JSON lines: plain, gzip or zstd (a pipe: plain); names and patterns such as 'data/*.jsonl', "
-      "in this order, "
-      "the matches of a pattern sorted");
+      "JSON lines, or one JSON array; plain, gzip, zstd, bzip2 or xz: names, patterns such as "
+      "'data/*.jsonl', folders, @FILE for a list of these, - for stdin; in this order, the files of a "
+      "pattern or folder sorted");
   add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
       "keys whose text to tokenize, each into a dataset of its own (default: text)");
+  add("text-key", value<std::vector<std::string>>("PATH ...")->multitoken(),
+      "the same of texts within objects: meta.text is the text under the key text of meta");
   add("output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx");
   add("overwrite", "replace these files if they exist, and start an unfinished run again");
   add("resume", "go on with an unfinished run; the result is that of one that was never stopped");
@@ -56,16 +51,27 @@ po::options_description files_group() {
 po::options_description work_group() {
   po::options_description group("Work");
   auto add = group.add_options();
+  add("split-sentences",
+      "each sentence a sequence of its document, into PREFIX_KEY_sentence.bin and .idx; see below");
+  add("keep-newlines", "with --split-sentences: keep the white space behind sentences");
+  add("lang", value<std::string>("NAME"),
+      "with --split-sentences: the language, e.g. german (default: english)");
   add("append-eod", "end each document that is not empty with the tokenizer's end-of-document id");
   add("on-bad-record", value<std::string>("fail|skip|quarantine"),
       "a line that is no JSON object with text under every key ends the run (default), is dropped "
       "and counted, or is dropped and kept in PREFIX_KEY_document.bad");
   add("max-bad-records", value<std::int64_t>("N"), "one more ends the run");
   add("workers", value<int>("N"),
-      "threads for all the work (default: the processors it may use); output does not depend on "
-      "it");
+      "threads for all the work (default: the processors that affinity and control groups leave); "
+      "output does not depend on it");
   add("log-interval", value<std::int64_t>("N"),
       "documents between two progress lines, at most one a second (default: 1000)");
+  add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
+  add("metrics-format", value<std::string>("json|prometheus"),
+      "a JSON line more each time (default), or Prometheus's text, replaced each time");
+  add("dry-run",
+      "sample the input and print documents, tokens, bytes on disk, time and memory; write "
+      "nothing");
   add("json", "print the summary as JSON on stdout");
   return group;
 }
@@ -104,6 +110,51 @@ bool take(const po::variables_map& given, const char* name, To& to) {
   return true;
 }
 
+void take_keys(const po::variables_map& given, run_options& run) {
+  std::vector<std::string> names;
+  const bool plain = take<std::vector<std::string>>(given, "json-keys", names);
+  if (plain) run.keys = plain_keys(names);
+  if (take<std::vector<std::string>>(given, "text-key", names)) {
+    if (!plain) run.keys.clear();
+    for (const std::string& name : names) run.keys.push_back(key_of_path(name));
+  }
+  std::set<std::string> seen;
+  for (const text_key& key : run.keys) {
+    if (seen.insert(key.name).second) continue;
+    throw usage_error(
+        fmt::format("--json-keys, --text-key: {} is given twice, but each has one output", key.name));
+  }
+}
+
+void take_sentences(const po::variables_map& given, run_options& run) {
+  if (given.count("split-sentences") == 0) {
+    for (const char* flag : {"keep-newlines", "lang"}) {
+      if (given.count(flag) != 0) {
+        throw usage_error(fmt::format("--{} goes with --split-sentences", flag));
+      }
+    }
+    return;
+  }
+  run.sentences.emplace();
+  run.sentences->keep_newlines = given.count("keep-newlines") != 0;
+  take<std::string>(given, "lang", run.sentences->language);
+  // Refuses the language, or a build without ICU, before any work.
+  (void)sentence_splitter(run.sentences->language, run.sentences->keep_newlines);
+}
+
+void take_watching(const po::variables_map& given, command_line& line) {
+  line.dry_run = given.count("dry-run") != 0;
+  std::string text;
+  if (take<std::string>(given, "metrics", text)) line.metrics = text;
+  if (!take<std::string>(given, "metrics-format", text)) return;
+  if (!line.metrics) throw usage_error("--metrics-format goes with --metrics");
+  try {
+    line.metrics_as = metrics_format_of(text);
+  } catch (const config_error& e) {
+    throw usage_error(e.what());
+  }
+}
+
 void take_run(const po::variables_map& given, run_options& run) {
   run.output_prefix = given["output-prefix"].as<std::string>();
   if (run.output_prefix.filename().empty()) {
@@ -112,10 +163,8 @@ void take_run(const po::variables_map& given, run_options& run) {
                     "file name, e.g. out/web",
                     run.output_prefix.string()));
   }
-  take<std::vector<std::string>>(given, "json-keys", run.keys);
-  if (std::set(run.keys.begin(), run.keys.end()).size() != run.keys.size()) {
-    throw usage_error("--json-keys: a key is given twice, but each has one output");
-  }
+  take_keys(given, run);
+  take_sentences(given, run);
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
   run.resume = given.count("resume") != 0;
@@ -168,6 +217,7 @@ command_line parse_command_line(int argc, const char* const* argv) {
     throw usage_error(fmt::format("--log-interval {}: expected 1 or more", line.log_interval));
   }
   line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
+  take_watching(given, line);
   take_run(given, line.run);
   line.run.tokenizer_type = line.tokenizer.type;
   return line;
@@ -186,8 +236,8 @@ std::string help_text() {
          "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
          "      --tiktoken-pattern cl100k\n"
          "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
-      << all_groups()
-      << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
+      << all_groups() << '\n'
+      << sentence_splitter_words() << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
          "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes on).\n";
   return text.str();
 }

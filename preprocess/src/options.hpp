@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
+#include "metrics.hpp"
 #include "run_options.hpp"
 
 namespace millrace::preprocess {
@@ -16,9 +19,12 @@ namespace millrace::preprocess {
 struct command_line {
   bool help = false;
   bool version = false;
-  bool json = false;                 ///< `--json`: the summary as JSON on stdout
-  std::int64_t log_interval = 1000;  ///< `--log-interval`
-  std::vector<std::string> inputs;   ///< `--input`, patterns not yet expanded
+  bool json = false;                                 ///< `--json`: the summary as JSON on stdout
+  std::int64_t log_interval = 1000;                  ///< `--log-interval`
+  std::vector<std::string> inputs;                   ///< `--input`, patterns not yet expanded
+  bool dry_run = false;                              ///< `--dry-run`
+  std::optional<std::filesystem::path> metrics;      ///< `--metrics`
+  metrics_format metrics_as = metrics_format::json;  ///< `--metrics-format`
   tokenizer::tokenizer_options tokenizer;
   run_options run;  ///< all but its `inputs`
 };

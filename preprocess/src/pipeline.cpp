@@ -23,43 +23,28 @@ using clock = std::chrono::steady_clock;
 
 std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
   std::vector<std::filesystem::path> prefixes;
-  for (const std::string& key : options.keys) {
-    if (key.find('/') != key.npos || key.find('\0') != key.npos) {
-      throw config_error(fmt::format(
-          "--json-keys {}: a key with '/' cannot be part of the name of its output file", key));
+  for (const text_key& key : options.keys) {
+    if (key.name.find('/') != key.name.npos || key.name.find('\0') != key.name.npos) {
+      throw config_error(
+          fmt::format("--json-keys {}: a key with '/' cannot be part of the name of its output file",
+                      key.name));
     }
     auto prefix = options.output_prefix;
-    prefix += fmt::format("_{}_document", key);
+    prefix += fmt::format("_{}_{}", key.name, options.sentences ? "sentence" : "document");
     prefixes.push_back(std::move(prefix));
   }
   return prefixes;
-}
-
-encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
-                                   const run_options& options) {
-  encoder_options out{.keys = options.keys,
-                      .append_eod = std::nullopt,
-                      .dtype = formats::dtype_for_vocabulary(tokenizer.vocab_size()),
-                      .on_bad_record = options.on_bad_record};
-  if (options.append_eod) {
-    out.append_eod = tokenizer.eod();
-    if (!out.append_eod) {
-      throw config_error(
-          "--append-eod: the tokenizer's files name no token that ends a document; --eod-token "
-          "names one");
-    }
-  }
-  return out;
 }
 
 /// One run, from the look at what earlier ones left to the last rename.
 class run_in_progress {
  public:
   run_in_progress(const tokenizer::tokenizer& tokenizer, const run_options& options,
-                  progress& progress)
+                  progress& progress, run_metrics* metrics)
       : tokenizer_(tokenizer),
         options_(options),
         progress_(progress),
+        metrics_(metrics),
         prefixes_(output_prefixes(options)),
         encoding_(encoder_options_of(tokenizer, options)),
         identity_(identity_of(tokenizer, encoding_, options)) {
@@ -86,10 +71,13 @@ class run_in_progress {
 
  private:
   std::optional<run_summary> earlier_outputs(journal& journal);
+  progress_state state_of(const run_state& state, std::uint64_t read_bytes,
+                          std::int64_t blocks_in_flight) const;
+  void tell(const progress_state& state);
   run_summary write(journal& journal);
   void read_all(committer& committer, journal& journal, const read_range& range);
   void give_up(committer& committer, journal& journal, checkpointer& checkpoints);
-  run_summary complete(committer& committer, journal& journal);
+  void complete(committer& committer, journal& journal);
   void publish(journal& journal, const std::vector<sidecar_set>& sidecars) const;
   bool goes_on(const journal& journal) const {
     return options_.resume && !options_.overwrite && journal.state().has_value();
@@ -98,10 +86,34 @@ class run_in_progress {
   const tokenizer::tokenizer& tokenizer_;
   const run_options& options_;
   progress& progress_;
+  run_metrics* metrics_;  // null if nobody wants them
+  stage_clock clock_;
   std::vector<std::filesystem::path> prefixes_;
   encoder_options encoding_;
   run_identity identity_;
 };
+
+progress_state run_in_progress::state_of(const run_state& state, std::uint64_t read_bytes,
+                                         std::int64_t blocks_in_flight) const {
+  progress_state now{.documents = state.counts.documents,
+                     .read_bytes = read_bytes,
+                     .bad_records = state.counts.bad_record_total(),
+                     .blocks_in_flight = blocks_in_flight,
+                     .busy = clock_.busy()};
+  for (const input_total& total : state.inputs) now.input_bytes += total.text_bytes;
+  for (const dataset_state& output : state.outputs) {
+    now.tokens += static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding_.dtype));
+    now.output_bytes += output.bin_bytes + 4 * static_cast<std::uint64_t>(output.sequences);
+  }
+  return now;
+}
+
+void run_in_progress::tell(const progress_state& state) {
+  progress_.update(state);
+  if (metrics_ == nullptr) return;
+  metrics_->update(state);
+  if (const auto note = metrics_->take_note()) progress_.note(*note);
+}
 
 // What an earlier run left: its result, if it is the one wanted here; or nothing in the way.
 std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
@@ -148,23 +160,26 @@ run_summary run_in_progress::write(journal& journal) {
   if (from == nullptr) journal.begin(identity_, stamps_of(options_.inputs));
   committer.keep();
   read_all(committer, journal, range);
-  return complete(committer, journal);
+  {
+    const auto timed = clock_.time(stage_clock::stage::sync);
+    complete(committer, journal);
+  }
+  run_summary summary = summary_of(committer.state(), options_, encoding_, prefixes_);
+  summary.busy = clock_.busy();
+  if (metrics_ != nullptr) metrics_->finish(state_of(committer.state(), summary.read_bytes, 0));
+  return summary;
 }
 
 void run_in_progress::read_all(committer& committer, journal& journal, const read_range& range) {
   checkpointer checkpoints(committer, journal, options_.checkpoint_period);
-  const auto after_commit = [&](const std::vector<std::string>& notes, std::uint64_t read_bytes) {
-    for (const std::string& note : notes) progress_.note(note);
-    std::uint64_t input_bytes = 0;
-    for (const input_total& total : committer.state().inputs) input_bytes += total.text_bytes;
-    progress_.update({.documents = committer.state().counts.documents,
-                      .input_bytes = input_bytes,
-                      .read_bytes = read_bytes});
+  const auto after_commit = [&](const stage_report& report) {
+    for (const std::string& note : report.notes) progress_.note(note);
+    tell(state_of(committer.state(), report.read_bytes, report.blocks_in_flight));
     checkpoints.update();
   };
   bool ended = false;
   try {
-    ended = run_stages(tokenizer_, encoding_, options_, range, committer, after_commit);
+    ended = run_stages(tokenizer_, encoding_, options_, range, committer, clock_, after_commit);
     checkpoints.collect();
   } catch (...) {
     give_up(committer, journal, checkpoints);
@@ -197,7 +212,7 @@ void run_in_progress::give_up(committer& committer, journal& journal, checkpoint
       committer.state().counts.documents));
 }
 
-run_summary run_in_progress::complete(committer& committer, journal& journal) {
+void run_in_progress::complete(committer& committer, journal& journal) {
   committer.end_inputs();
   std::vector<std::string> names;
   for (const input_file& file : options_.inputs) names.push_back(display_path(file).string());
@@ -211,7 +226,6 @@ run_summary run_in_progress::complete(committer& committer, journal& journal) {
   }
   journal.write_finished(sidecars);
   publish(journal, sidecars);
-  return summary_of(committer.state(), options_, encoding_, prefixes_);
 }
 
 void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& sidecars) const {
@@ -223,9 +237,27 @@ void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& 
 
 }  // namespace
 
+encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
+                                   const run_options& options) {
+  encoder_options out{.keys = options.keys,
+                      .append_eod = std::nullopt,
+                      .dtype = formats::dtype_for_vocabulary(tokenizer.vocab_size()),
+                      .on_bad_record = options.on_bad_record,
+                      .sentences = options.sentences};
+  if (options.append_eod) {
+    out.append_eod = tokenizer.eod();
+    if (!out.append_eod) {
+      throw config_error(
+          "--append-eod: the tokenizer's files name no token that ends a document; --eod-token "
+          "names one");
+    }
+  }
+  return out;
+}
+
 run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& options,
-                progress& progress) {
-  return run_in_progress(tokenizer, options, progress).finish();
+                progress& progress, run_metrics* metrics) {
+  return run_in_progress(tokenizer, options, progress, metrics).finish();
 }
 
 }  // namespace millrace::preprocess

@@ -4,6 +4,8 @@
 #include <millrace/error.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "block_encoder.hpp"
+#include "metrics.hpp"
 #include "progress.hpp"
 #include "run_options.hpp"
 #include "summary.hpp"
@@ -16,8 +18,14 @@ class stopped : public error {
   using error::error;
 };
 
-/// Tokenizes the inputs into PREFIX_KEY_document.{bin,idx} and what lies beside them, one set a
-/// key: the `.bin` and `.idx` byte for byte what Megatron's preprocess_data writes with the same
+/// What the encoders of a run are told.
+///
+/// @throws config_error  as run().
+encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
+                                   const run_options& options);
+
+/// Tokenizes the inputs into PREFIX_KEY_document.{bin,idx} (with sentences: PREFIX_KEY_sentence)
+/// and what lies beside them, one set a key: the `.bin` and `.idx` byte for byte what Megatron's preprocess_data writes with the same
 /// tokenizer, whatever `workers` is and however often the run was stopped and resumed.
 ///
 /// Reading, parsing with tokenizing, and writing overlap; at most 2 * workers + 2 blocks are in
@@ -32,7 +40,9 @@ class stopped : public error {
 /// @throws bad_record_error  as committer::commit.
 /// @throws stopped           `options.stop` was set.
 /// @throws io_error, format_error  an input or an output failed. Nothing shows under a final name.
+///
+/// @param metrics  null, or told how the run goes; the caller tells what it notes at the end
 run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& options,
-                progress& progress);
+                progress& progress, run_metrics* metrics = nullptr);
 
 }  // namespace millrace::preprocess

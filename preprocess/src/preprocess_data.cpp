@@ -3,12 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
+#include "dry_run.hpp"
 #include "input_plan.hpp"
+#include "metrics.hpp"
 #include "options.hpp"
 #include "packing.hpp"
 #include "pipeline.hpp"
@@ -38,6 +41,21 @@ void take_test_hooks(preprocess::run_options& run) {
   run.checkpoint_period = std::chrono::milliseconds(period);
 }
 
+int foretell(const millrace::tokenizer::tokenizer& tokenizer,
+             const preprocess::command_line& line) {
+  const auto encoding = preprocess::encoder_options_of(tokenizer, line.run);
+  const auto report =
+      preprocess::dry_run({.inputs = line.run.inputs,
+                           .keys = line.run.keys.size(),
+                           .token_bytes = millrace::formats::size_bytes(encoding.dtype),
+                           .workers = line.run.workers,
+                           .block_bytes = line.run.limits.block_bytes,
+                           .blocks_in_flight = line.run.most_blocks()},
+                          preprocess::make_sample_encoder(tokenizer, encoding));
+  command::answer(line.json ? preprocess::to_json(report) : preprocess::describe(report));
+  return command::exit_done;
+}
+
 int preprocess_data(int argc, const char* const* argv) {
   preprocess::command_line line = preprocess::parse_command_line(argc, argv);
   if (line.help) {
@@ -59,15 +77,22 @@ int preprocess_data(int argc, const char* const* argv) {
   preprocess::progress progress(preprocess::progress::style_of_stderr(), line.log_interval,
                                 total_bytes);
   for (const std::string& note : tokenizer->notes()) progress.note("note: " + note);
+  if (line.dry_run) return foretell(*tokenizer, line);
+  std::optional<preprocess::run_metrics> metrics;
+  if (line.metrics) metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
   line.run.stop = &preprocess::catch_stop_signals();
   take_test_hooks(line.run);
   preprocess::run_summary summary;
   try {
-    summary = preprocess::run(*tokenizer, line.run, progress);
+    summary = preprocess::run(*tokenizer, line.run, progress, metrics ? &*metrics : nullptr);
   } catch (const preprocess::stopped& e) {
     progress.close();
     command::tell(std::string("preprocess_data: ") + e.what() + "\n");
     return exit_stopped;
+  }
+  if (metrics) {
+    // A note of the last sample, which says that the run has finished.
+    if (const auto note = metrics->take_note()) progress.note(*note);
   }
   command::tell(preprocess::describe(summary));
   if (line.json) command::answer(preprocess::to_json(summary));

@@ -48,7 +48,11 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
   const auto add = [&](std::string name, std::string value) {
     identity.emplace_back(std::move(name), std::move(value));
   };
-  for (const std::string& key : options.keys) add("--json-keys", key);
+  for (const text_key& key : options.keys) {
+    add(key.path.size() > 1 ? "--text-key" : "--json-keys", key.name);
+  }
+  add("--split-sentences", options.sentences ? options.sentences->language : "off");
+  if (options.sentences) add("--keep-newlines", options.sentences->keep_newlines ? "on" : "off");
   add("tokenizer fingerprint", tokenizer.fingerprint());
   add("dtype", std::string(name(encoding.dtype)));
   add("--append-eod", encoding.append_eod ? std::to_string(*encoding.append_eod) : "off");

@@ -10,6 +10,7 @@
 #include <millrace/io/file_mapping.hpp>
 
 #include "fault_names.hpp"
+#include "sentence_splitter.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -30,10 +31,16 @@ const char* name_of(bad_record_policy policy) {
 dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                        const run_options& options, std::size_t key) {
   dataset_meta meta;
-  meta.key = meta.path = options.keys[key];
+  meta.level = options.sentences ? "sentence" : "document";
+  meta.key = meta.path = options.keys[key].name;
   meta.type = encoding.dtype;
   meta.append_eod = options.append_eod;
   meta.on_bad_record = name_of(options.on_bad_record);
+  if (options.sentences) {
+    meta.options.emplace_back("--lang", options.sentences->language);
+    meta.options.emplace_back("--keep-newlines", options.sentences->keep_newlines ? "on" : "off");
+    meta.options.emplace_back("ICU", icu_version());
+  }
   meta.tokenizer = {.type = options.tokenizer_type,
                     .fingerprint = tokenizer.fingerprint(),
                     .vocab_size = tokenizer.vocab_size(),

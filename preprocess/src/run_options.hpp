@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "block_encoder.hpp"
 #include "input_plan.hpp"
 #include "read_limits.hpp"
+#include "text_key.hpp"
 
 namespace millrace::preprocess {
 
@@ -19,7 +21,8 @@ namespace millrace::preprocess {
 struct run_options {
   std::vector<input_file> inputs = {};
   std::filesystem::path output_prefix = {};  ///< `--output-prefix`
-  std::vector<std::string> keys = {"text"};  ///< `--json-keys`
+  /// `--json-keys` and `--text-key`
+  std::vector<text_key> keys = {plain_key("text")};
   std::string tokenizer_type = {};           ///< `--tokenizer-type`, for P.meta
   bool append_eod = false;                   ///< `--append-eod`
   int workers = 1;                           ///< `--workers`: threads, all stages together
@@ -30,11 +33,16 @@ struct run_options {
   bool checksums = true;                                        ///< not `--no-checksums`
   bool provenance = true;                                       ///< not `--no-provenance`
 
+  std::optional<sentence_options> sentences = std::nullopt;     ///< `--split-sentences`
+
   read_limits limits = {};
   /// Between two moments at which what was done is made safe. Zero: after every block.
   std::chrono::milliseconds checkpoint_period{5000};
   /// Not zero: stop soon, keeping what was done. May be set by a signal; null if by nothing.
   const std::atomic<int>* stop = nullptr;
+
+  /// Blocks in flight at most.
+  std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }
 };
 
 }  // namespace millrace::preprocess

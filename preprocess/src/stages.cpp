@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stages.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -76,8 +77,7 @@ class stop_watch {
 
 bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                 const run_options& options, const read_range& range, committer& committer,
-                const std::function<void(const std::vector<std::string>& notes,
-                                         std::uint64_t read_bytes)>& after_commit) {
+                stage_clock& clock, const std::function<void(const stage_report&)>& after_commit) {
   block_source source(options.inputs, range, options.limits);
   std::optional<stop_watch> watch;
   if (options.stop != nullptr) watch.emplace(options, source);
@@ -86,13 +86,19 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
   tbb::enumerable_thread_specific<block_encoder> encoders(
       [&] { return block_encoder(tokenizer, encoding); });
   item_pool pool(options.limits.block_bytes);
+  std::atomic<std::int64_t> in_flight = 0;
+  using stage = stage_clock::stage;
 
   const auto read = [&](tbb::flow_control& flow) -> work_item* {
     work_item* item = ended || is_stopped(options) ? nullptr : pool.take();
+    const auto timed = clock.time(stage::read);
     try {
       const bool more = item != nullptr && source.next(item->block);
       stopped = is_stopped(options);
-      if (more && !stopped) return item;
+      if (more && !stopped) {
+        ++in_flight;
+        return item;
+      }
     } catch (...) {
       stopped = is_stopped(options);
       if (stopped) {
@@ -110,7 +116,11 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
   const auto encode = [&](work_item* item) {
     if (item->failure) return item;
     try {
-      read_span(item->block, options.limits);
+      {
+        const auto timed = clock.time(stage::read);
+        read_span(item->block, options.limits);
+      }
+      const auto timed = clock.time(stage::encode);
       encoders.local().encode(item->block, item->encoded);
     } catch (...) {
       item->failure = std::current_exception();
@@ -119,7 +129,14 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
   };
   const auto commit = [&](work_item* item) {
     if (item->failure) std::rethrow_exception(item->failure);
-    after_commit(committer.commit(item->encoded), item->encoded.read_bytes);
+    stage_report report;
+    {
+      const auto timed = clock.time(stage::write);
+      report.notes = committer.commit(item->encoded);
+    }
+    report.read_bytes = item->encoded.read_bytes;
+    report.blocks_in_flight = --in_flight;
+    after_commit(report);
     pool.give_back(item);
   };
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
@@ -127,7 +144,7 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
   const auto in_order = tbb::filter_mode::serial_in_order;
   tbb::task_arena(options.workers).execute([&] {
     tbb::parallel_pipeline(
-        2 * static_cast<std::size_t>(options.workers) + 2,
+        options.most_blocks(),
         tbb::make_filter<void, work_item*>(in_order, read) &
             tbb::make_filter<work_item*, work_item*>(tbb::filter_mode::parallel, encode) &
             tbb::make_filter<work_item*, void>(in_order, commit));

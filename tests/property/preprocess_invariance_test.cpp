@@ -244,7 +244,7 @@ class PreprocessInvariance : public testing::Test {
   run_summary run_on_corpus(const way& how, bad_record_policy policy) {
     run_options options;
     options.output_prefix = folder_ / "out";
-    options.keys = keys;
+    options.keys = plain_keys(keys);
     options.append_eod = append_eod_;
     options.workers = how.workers;
     options.overwrite = !resume_;

@@ -2,7 +2,7 @@
 # Asked for, help is an answer: on stdout, and nothing else anywhere. Every flag is in it.
 preprocess_data --help > help
 for flag in input json-keys output-prefix overwrite append-eod on-bad-record workers log-interval \
-  json tokenizer-type tokenizer-model vocab-file merge-file vocab-size vocab-extra-ids \
+  json split-sentences keep-newlines lang metrics metrics-format dry-run tokenizer-type tokenizer-model vocab-file merge-file vocab-size vocab-extra-ids \
   tokenizer-special-tokens special-tokens-in-text eod-token tiktoken-pattern \
   tiktoken-num-special-tokens tokenizer-sentencepiece-legacy \
   no-tokenizer-sentencepiece-ignore-extra-whitespaces tokenizer-hf-no-use-fast \
@@ -10,3 +10,4 @@ for flag in input json-keys output-prefix overwrite append-eod on-bad-record wor
   null-tokenizer-pad-id help version; do
   grep -q -- "--$flag\b" help
 done
+grep -q 'NLTK' help

@@ -46,7 +46,7 @@ std::vector<std::int64_t> ids(const encoded_column& column) {
 class BlockEncoder : public testing::Test {
  protected:
   encoder_options options() const {
-    return {.keys = {"text"}, .append_eod = std::nullopt, .dtype = dtype::uint16};
+    return {.keys = plain_keys({"text"}), .append_eod = std::nullopt, .dtype = dtype::uint16};
   }
   encoded_block encode(std::string_view text, const encoder_options& options) const {
     block_encoder encoder(*tokenizer_, options);
@@ -128,7 +128,7 @@ TEST_F(BlockEncoder, TakesALineOfOtherSpacesForABadRecord) {
 
 TEST_F(BlockEncoder, PutsEachKeyIntoItsOwnColumn) {
   auto two = options();
-  two.keys = {"a", "b"};
+  two.keys = plain_keys({"a", "b"});
   const auto out =
       encode("{\"a\": \"1\", \"b\": [\"2 3\", \"4\"]}\n{\"b\": [], \"a\": \"5\"}\n", two);
   EXPECT_THAT(ids(out.columns[0]), ElementsAre(1, 5));
@@ -141,7 +141,7 @@ TEST_F(BlockEncoder, PutsEachKeyIntoItsOwnColumn) {
 // Documents of several keys belong together by their number, so none may lose one alone.
 TEST_F(BlockEncoder, DropsARecordUnderAllKeysIfOneIsBad) {
   auto two = options();
-  two.keys = {"a", "b"};
+  two.keys = plain_keys({"a", "b"});
   two.append_eod = 999;
   two.on_bad_record = bad_record_policy::skip;
   const std::string good = "{\"a\": [\"1\", \"2 3\"], \"b\": \"4 5\"}\n";
@@ -272,7 +272,7 @@ TEST_F(BlockEncoder, CarriesThePlaceOfTheBlock) {
 TEST_F(BlockEncoder, CountsLoneSurrogatesOfDocumentsOnly) {
   tokenizer_ = test::byte_tokenizer();
   auto two = options();
-  two.keys = {"a", "b"};
+  two.keys = plain_keys({"a", "b"});
   two.on_bad_record = bad_record_policy::skip;
   const auto out = encode(
       "{\"a\": \"\\ud800\", \"b\": \"x\\udfff\\ud83d\\ude00\", \"c\": \"\\ud800\"}\n"

@@ -54,7 +54,7 @@ class DryRun : public testing::Test {
   dry_run_report run() const {
     const auto encode = make_sample_encoder(
         *tokenizer_,
-        {.keys = {"text"}, .append_eod = std::nullopt, .dtype = formats::dtype::uint16});
+        {.keys = plain_keys({"text"}), .append_eod = std::nullopt, .dtype = formats::dtype::uint16});
     return dry_run({.inputs = inputs_, .workers = 2, .most_seconds = 60, .whole_bytes = 1 << 20},
                    encode);
   }
