@@ -55,6 +55,9 @@ class block_encoder {
   /// first bad record.
   void encode(const byte_block& block, encoded_block& out);
 
+  /// Of this thread, for lines that are in no block.
+  tokenizer::encoder& encoder() noexcept { return *encoder_; }
+
  private:
   template <class Id>
   void encode_lines(std::string_view text, encoded_block& out);

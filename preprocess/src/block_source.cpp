@@ -10,6 +10,12 @@
 #include <millrace/formats/crc32c.hpp>
 
 namespace millrace::preprocess {
+namespace {
+
+// A part of an archive is unpacked into memory as a whole.
+constexpr std::size_t largest_part_bytes = std::size_t{8} << 20;
+
+}  // namespace
 
 block_source::block_source(std::span<const input_file> inputs, const read_range& range,
                            const read_limits& limits)
@@ -41,7 +47,7 @@ void block_source::open(std::size_t input) {
   const bool first = input == range_.begin.input;
   offset_ = first ? range_.begin.offset_bytes : 0;
   at_line_ = !first || range_.at_line;
-  seekable_ = seekable_input::open(file, limits_.giant_bytes);
+  seekable_ = seekable_input::open(file, std::min(limits_.giant_bytes, largest_part_bytes));
   if (seekable_) return;
   auto source = open_input(file);
   set_reading(source.get());

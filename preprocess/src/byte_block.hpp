@@ -22,7 +22,9 @@ struct giant_line {
   std::uint64_t begin = 0;         ///< in that file
   std::uint64_t end = 0;           ///< in that file, without the line end
   std::uint64_t offset_bytes = 0;  ///< of the line, in the decompressed input
-  std::uint64_t size_bytes = 0;    ///< with its line end
+  std::uint64_t size_bytes = 0;    ///< with its line end, and a byte order mark in front
+  std::uint64_t mark_bytes = 0;    ///< of the mark, which is no part of [begin, end)
+  bool is_blank = true;            ///< has nothing but white space
   std::uint32_t crc32c = 0;        ///< of these bytes
 };
 

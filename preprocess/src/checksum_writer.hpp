@@ -26,6 +26,9 @@ class checksum_writer {
   void add(std::span<const std::byte> bytes);
   const state& save() const noexcept { return bin_.save(); }
 
+  /// Forgets what was added since.
+  void go_back(const state& to);
+
   /// Reads the finished `.idx` and completes the file, under its partial name.
   /// @return the root, in hexadecimal
   std::string finish(const io::atomic_file& idx);

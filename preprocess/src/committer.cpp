@@ -11,6 +11,31 @@
 #include "bad_record_line.hpp"
 
 namespace millrace::preprocess {
+namespace {
+
+/// The ids of a giant record, as they come, into the dataset of their key.
+class id_writer final : public id_sink {
+ public:
+  id_writer(std::list<dataset_writer>& writers, formats::dtype type) : type_(type) {
+    for (dataset_writer& writer : writers) writers_.push_back(&writer);
+  }
+
+  void append(std::size_t key, std::span<const std::int32_t> ids) override {
+    if (type_ == formats::dtype::int32) return writers_[key]->append(std::as_bytes(ids), {}, {});
+    narrow_.assign(ids.begin(), ids.end());
+    writers_[key]->append(std::as_bytes(std::span(narrow_)), {}, {});
+  }
+  void end_sequence(std::size_t key, std::int32_t length) override {
+    writers_[key]->append({}, std::span(&length, 1), {});
+  }
+
+ private:
+  formats::dtype type_;
+  std::vector<dataset_writer*> writers_;
+  std::vector<std::uint16_t> narrow_;  // reused
+};
+
+}  // namespace
 
 committer::committer(std::span<const input_file> inputs, const read_range& range,
                      const commit_options& options, const run_state* from)
@@ -52,6 +77,50 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
   advance(block.end_bytes, block.crc32c, block.counts);
   limit(notes);
   return notes;
+}
+
+std::vector<std::string> committer::commit(std::size_t input, const giant_line& line,
+                                           const giant_encoder& encode) {
+  enter(input, line.offset_bytes);
+  // To the rest of this class a giant line that is bad is a block with one bad record.
+  encoded_block block;
+  block.input = input;
+  block.text_offset = line.offset_bytes + line.mark_bytes;
+  record_counts counts;
+  if (line.is_blank) {
+    counts.blank_lines = 1;
+  } else {
+    id_writer ids(writers_, options_.dataset.type);
+    if (auto fault = encode(ids, counts)) {
+      std::size_t key = 0;
+      for (dataset_writer& writer : writers_) writer.go_back(state_.outputs[key++]);
+      block.faults.push_back({*std::move(fault), {}});
+    } else {
+      append_document(input, line);
+    }
+  }
+  counts.lines = 1;
+  refuse(block);
+  std::vector<std::string> notes;
+  if (!block.faults.empty() && notes_ < most_notes) {
+    notes.push_back(describe(block, block.faults.front()));
+  }
+  append_bad(block, line.end - line.begin);
+  advance(line.offset_bytes + line.size_bytes, line.crc32c, counts);
+  limit(notes);
+  return notes;
+}
+
+void committer::append_document(std::size_t input, const giant_line& line) {
+  const std::int64_t end_of_document = 0;  // no sequence of it is still to come
+  const std::uint64_t begin = line.offset_bytes + line.mark_bytes;
+  const formats::source_place place{static_cast<std::uint32_t>(input),
+                                    state_.inputs.back().lines + 1, begin,
+                                    begin + (line.end - line.begin)};
+  for (dataset_writer& writer : writers_) {
+    writer.append({}, {}, std::span(&end_of_document, 1));
+    writer.append_places(std::span(&place, 1));
+  }
 }
 
 // Goes to the input of the next piece, which must begin where the last one ended.
@@ -96,7 +165,8 @@ void committer::append_places(const encoded_block& block) {
   for (dataset_writer& writer : writers_) writer.append_places(places_);
 }
 
-void committer::append_bad(const encoded_block& block) {
+// Of a giant line, whose bytes are not kept, `giant_bytes` is the size.
+void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes) {
   if (!options_.dataset.quarantine) return;
   const std::string file = display_path(inputs_[block.input]).string();
   for (const block_fault& fault : block.faults) {
@@ -106,9 +176,9 @@ void committer::append_bad(const encoded_block& block) {
         bad_record_line({.file = file,
                          .line = state_.inputs.back().lines + 1 + fault.place.line,
                          .byte = block.text_offset + fault.place.begin,
-                         .size = fault.place.size,
+                         .size = giant_bytes != 0 ? giant_bytes : fault.place.size,
                          .fault = in_record,
-                         .raw = &fault.raw});
+                         .raw = giant_bytes != 0 ? nullptr : &fault.raw});
     for (dataset_writer& writer : writers_) writer.append_bad(line);
   }
 }

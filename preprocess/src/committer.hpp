@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <optional>
 #include <span>
@@ -14,8 +15,10 @@
 #include <millrace/error.hpp>
 
 #include "block_encoder.hpp"
+#include "byte_block.hpp"
 #include "dataset_writer.hpp"
 #include "encoded_block.hpp"
+#include "giant_record.hpp"
 #include "input_plan.hpp"
 #include "journal.hpp"
 
@@ -35,6 +38,9 @@ struct commit_options {
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< one more ends the run
 };
+
+/// As encode_giant_record(), of a line that is known.
+using giant_encoder = std::function<std::optional<record_fault>(id_sink&, record_counts&)>;
 
 /// Gives encoded blocks their place in the output, in input order. Nothing else decides where a
 /// byte goes, so neither threads nor the size of blocks can change the output. For one thread, but
@@ -58,6 +64,12 @@ class committer {
   /// changed.
   std::vector<std::string> commit(const encoded_block& block);
 
+  /// Appends a line that was too long for a block.
+  ///
+  /// @param encode  gives the line's ids to the sink, and what the line adds to the counts
+  std::vector<std::string> commit(std::size_t input, const giant_line& line,
+                                  const giant_encoder& encode);
+
   /// How far the outputs are: after the last commit() that returned.
   const run_state& state() const noexcept { return state_; }
   /// A fresh run that has committed nothing yet.
@@ -79,7 +91,8 @@ class committer {
   void refuse(const encoded_block& block) const;
   void limit(std::vector<std::string>& notes);
   void append_places(const encoded_block& block);
-  void append_bad(const encoded_block& block);
+  void append_bad(const encoded_block& block, std::uint64_t giant_bytes = 0);
+  void append_document(std::size_t input, const giant_line& line);
   void advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts);
   std::string describe(const encoded_block& block, const block_fault& fault) const;
 

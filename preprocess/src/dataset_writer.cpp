@@ -127,6 +127,13 @@ dataset_state dataset_writer::state() const noexcept {
   return now;
 }
 
+void dataset_writer::go_back(const dataset_state& to) {
+  bin_.truncate(to.bin_bytes);
+  idx_.truncate(formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(to.sequences));
+  if (checksums_) checksums_->go_back(to.checksums);
+  sequences_ = to.sequences;
+}
+
 void dataset_writer::sync() {
   for_each_file([](io::atomic_file& file) {
     fault_point("sync");

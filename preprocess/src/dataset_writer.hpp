@@ -86,6 +86,10 @@ class dataset_writer {
 
   dataset_state state() const noexcept;
 
+  /// Takes back the sequences that were appended since.
+  /// @pre no document, place or bad line was
+  void go_back(const dataset_state& to);
+
   /// Makes durable what was appended before the call. From another thread too, while appends go on.
   void sync();
 

@@ -10,22 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "json_scanner.hpp"
 #include "record_parser.hpp"
 #include "text_key.hpp"
 #include "wanted_texts.hpp"
 
 namespace millrace::preprocess {
-
-/// Deepest nesting of objects and lists that is accepted.
-///
-/// What `json.loads` takes when a script calls it at its top level, measured on Python 3.11.2 and
-/// 3.11.7: each level costs its scanner one of the interpreter's 1,000 nested calls, and five are
-/// gone by then. Python called from deeper inside a program refuses a little earlier.
-inline constexpr std::size_t max_nesting = 995;
-
-/// Most digits of an integer: Python's default `sys.int_info.default_max_str_digits`. Numbers with
-/// a fraction or an exponent may be of any length.
-inline constexpr std::size_t max_integer_digits = 4300;
 
 /// What `record_parser` does, for every line and by the letter: Python 3.11's `json.loads(line)`
 /// of a line decoded strictly as UTF-8, then for every key `[path[0]][path[1]]...`, where what is
@@ -53,7 +43,7 @@ class exact_json {
   std::span<const text_key> keys() const noexcept { return wanted_.keys(); }
 
  private:
-  class scanner;
+  class reading;
 
   void make_room(std::size_t line_bytes);
 

@@ -14,6 +14,7 @@
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "byte_order_mark.hpp"
 #include "line_ends.hpp"
 
 namespace millrace::preprocess {
@@ -49,6 +50,9 @@ class line_taker {
   }
 
   void take(std::string_view bytes) {
+    if (line_.size_bytes == 0 && line_.offset_bytes == 0) line_.mark_bytes = mark_bytes_of(bytes);
+    const std::string_view text = bytes.substr(line_.size_bytes == 0 ? line_.mark_bytes : 0);
+    line_.is_blank = line_.is_blank && text.find_first_not_of(" \t\r\n") == text.npos;
     const auto raw = std::as_bytes(std::span(bytes));
     if (copy_) io::pwrite_all(*copy_, raw, line_.size_bytes, line_.path);
     line_.crc32c = formats::crc32c(raw, line_.crc32c);
@@ -60,6 +64,7 @@ class line_taker {
 
   giant_line finish() {
     line_.end = line_.begin + line_.size_bytes - line_end_bytes(tail_);
+    line_.begin += line_.mark_bytes;
     if (copy_) line_.file = std::make_shared<const io::unique_fd>(*std::move(copy_));
     return std::move(line_);
   }

@@ -14,7 +14,8 @@
 
 #include <millrace/formats/utf8.hpp>
 
-/// The bytes of JSON strings: passing them, decoding escapes, and UTF-8. Used by `exact_json`.
+/// The bytes of JSON strings: passing them, decoding escapes, and UTF-8. Used by `json_scanner`
+/// and what reads texts behind it.
 namespace millrace::preprocess::detail {
 
 /// What a string's plain bytes are copied by, so the most that is written behind the last of them.
@@ -66,6 +67,10 @@ constexpr bool is_high_surrogate(int unit) {
 }
 constexpr bool is_low_surrogate(int unit) {
   return unit >= 0xDC00 && unit < 0xE000;
+}
+
+constexpr int code_point_of_pair(int high, int low) {
+  return 0x10000 + (high - 0xD800) * 0x400 + (low - 0xDC00);
 }
 
 inline char* put_utf8(char* out, int code_point) {

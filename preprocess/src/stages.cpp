@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
+#include "giant_record.hpp"
 #include "span_reader.hpp"
 
 namespace millrace::preprocess {
@@ -78,7 +80,10 @@ class stop_watch {
 bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                 const run_options& options, const read_range& range, committer& committer,
                 stage_clock& clock, const std::function<void(const stage_report&)>& after_commit) {
-  block_source source(options.inputs, range, options.limits);
+  read_limits limits = options.limits;
+  // Sentences are found in whole texts only.
+  if (encoding.sentences) limits.giant_bytes = std::numeric_limits<std::size_t>::max() / 2;
+  block_source source(options.inputs, range, limits);
   std::optional<stop_watch> watch;
   if (options.stop != nullptr) watch.emplace(options, source);
   bool ended = false;
@@ -118,7 +123,7 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
     try {
       {
         const auto timed = clock.time(stage::read);
-        read_span(item->block, options.limits);
+        read_span(item->block, limits);
       }
       const auto timed = clock.time(stage::encode);
       encoders.local().encode(item->block, item->encoded);
@@ -127,12 +132,26 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
     }
     return item;
   };
+  const giant_options giant{.keys = encoding.keys,
+                            .append_eod = encoding.append_eod,
+                            .workers = options.workers};
+  const auto commit_giant = [&](const work_item& item) {
+    const giant_line& line = *item.block.giant;
+    return committer.commit(item.block.input, line, [&](id_sink& ids, record_counts& counts) {
+      return encode_giant_record({*line.file, line.path, line.begin, line.end}, giant, tokenizer,
+                                 [&]() -> tokenizer::encoder& { return encoders.local().encoder(); },
+                                 ids, counts);
+    });
+  };
   const auto commit = [&](work_item* item) {
     if (item->failure) std::rethrow_exception(item->failure);
     stage_report report;
     {
       const auto timed = clock.time(stage::write);
       report.notes = committer.commit(item->encoded);
+    }
+    if (item->block.giant) {
+      for (auto& note : commit_giant(*item)) report.notes.push_back(std::move(note));
     }
     report.read_bytes = item->encoded.read_bytes;
     report.blocks_in_flight = --in_flight;

@@ -16,6 +16,7 @@ void reset(wanted_texts::slot& each) {
   each.found = false;
   each.wrong = false;
   each.list = false;
+  each.strings = 0;
   each.broken_level = 0;
   each.lone_surrogates = 0;
   forget(each.texts);
@@ -127,7 +128,7 @@ std::optional<record_fault> wanted_texts::fault(std::size_t end_of_record) const
       return record_fault{fault_kind::missing_key, end_of_record, key + " is missing"};
     }
     std::string what;
-    if (each.list) what = "element " + std::to_string(each.texts.size()) + " of ";
+    if (each.list) what = "element " + std::to_string(each.strings) + " of ";
     what += key;
     what += each.list ? " is " : " holds ";
     what += name_of_value(each.wrong_byte);

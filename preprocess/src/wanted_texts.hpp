@@ -13,8 +13,8 @@
 
 namespace millrace::preprocess {
 
-/// What a line has under some keys, put together while `exact_json` passes over it and tells of the
-/// keys and brackets that it meets. Depths count open lists and objects; the record's is 1.
+/// What a line has under some keys, put together while a `json_scanner` passes over it and tells of
+/// the keys and brackets that it meets. Depths count open lists and objects; the record's is 1.
 class wanted_texts {
  public:
   /// What the line has held so far under one key. A later duplicate, of this key or of one on the
@@ -22,7 +22,9 @@ class wanted_texts {
   struct slot {
     bool found = false;
     bool wrong = false;            ///< neither a string nor a list of strings
-    bool list = false;             ///< then `wrong` is about the element after `texts`
+    bool list = false;             ///< then `wrong` is about the element after so many strings:
+    std::size_t strings = 0;       ///< of the value, before what is wrong
+    std::size_t value_bytes = 0;   ///< where the value begins
     std::size_t broken_level = 0;  ///< not 0: so many keys of the path lead to what is no object
     char wrong_byte = 0;           ///< the first of the value that is wrong
     std::size_t offset_bytes = 0;  ///< and where that is
@@ -57,6 +59,9 @@ class wanted_texts {
   std::optional<record_fault> fault(std::size_t end_of_record) const;
 
   std::span<const std::string_view> texts(std::size_t key) const { return slots_[key].texts; }
+  /// Where in the line the value under a key begins.
+  /// @pre fault() says nothing
+  std::size_t value_bytes(std::size_t key) const { return slots_[key].value_bytes; }
   std::int64_t lone_surrogates() const noexcept;
   std::span<const text_key> keys() const noexcept { return keys_; }
 

@@ -3,26 +3,36 @@
 // Parses records as preprocess_data does and prints what it found, for tests that compare it with
 // another parser:
 //
-//   parse_lines [--exact] [--paths] KEY... < RECORDS
+//   parse_lines [--exact | --giant] [--paths] KEY... < RECORDS
 //
-// With --paths a dot in KEY stands between two keys of a path.
+// With --paths a dot in KEY stands between two keys of a path. --giant reads each record from a
+// file, through a window of 16 to 65 bytes.
 //
 // A record is its size, as four bytes in little-endian order, and its bytes. Each gives a line:
 //
 //   ok LONE_SURROGATES COUNT:HEX,HEX ...     for each key, how many texts, and the texts
 //   KIND OFFSET WHAT                         of a bad record
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <millrace/io/file_ops.hpp>
+
 #include "exact_json.hpp"
+#include "giant_scanner.hpp"
+#include "giant_texts.hpp"
 #include "record_parser.hpp"
 #include "text_key.hpp"
 
@@ -40,6 +50,51 @@ void append_hex(std::string& out, std::string_view bytes) {
     out += "0123456789abcdef"[value & 15];
   }
 }
+
+/// Lines too long for memory, as the other parsers are used.
+class giant_parser {
+ public:
+  explicit giant_parser(std::span<const text_key> keys) : keys_(keys.begin(), keys.end()) {}
+
+  std::optional<record_fault> parse(std::string_view line) {
+    if (::ftruncate(fd_.get(), 0) != 0) throw std::runtime_error("ftruncate failed");
+    // A line among others.
+    const std::string bytes = "\xFF}\"" + std::string(line) + "\"\\u12\xFF";
+    millrace::io::pwrite_all(fd_, std::as_bytes(std::span(bytes)), 0, "memfd");
+    const line_range range{fd_, "memfd", 3, 3 + line.size()};
+    const std::size_t window = line_window::least_bytes + records_++ % 50;
+    std::vector<giant_value> values;
+    if (auto fault = scan_giant_line(range, keys_, window, values)) return fault;
+    texts_.clear();
+    views_.clear();
+    lone_surrogates_ = 0;
+    for (const giant_value& value : values) {
+      giant_texts texts(range, value, window);
+      std::vector<std::string>& found = texts_.emplace_back();
+      while (texts.next()) found.push_back(all_of(texts));
+      lone_surrogates_ += texts.lone_surrogates();
+      views_.emplace_back(found.begin(), found.end());
+    }
+    return std::nullopt;
+  }
+  std::span<const std::string_view> texts(std::size_t key) const { return views_[key]; }
+  std::int64_t lone_surrogates() const { return lone_surrogates_; }
+
+ private:
+  static std::string all_of(giant_texts& texts) {
+    text_bytes bytes;
+    while (texts.read(bytes)) {
+    }
+    return {bytes.data(), bytes.size};
+  }
+
+  std::vector<text_key> keys_;
+  millrace::io::unique_fd fd_{::memfd_create("parse_lines", MFD_CLOEXEC)};
+  std::size_t records_ = 0;
+  std::vector<std::vector<std::string>> texts_;
+  std::vector<std::vector<std::string_view>> views_;
+  std::int64_t lone_surrogates_ = 0;
+};
 
 template <class Parser>
 void print(Parser& parser, std::string_view line, std::size_t keys) {
@@ -90,13 +145,15 @@ int main(int argc, char** argv) {
     if (found) names.erase(names.begin());
     return found;
   };
-  const bool exact = take("--exact");
+  const bool giant = take("--giant");
+  const bool exact = !giant && take("--exact");
   const bool paths = take("--paths");
   if (names.empty()) {
-    std::cerr << "usage: parse_lines [--exact] [--paths] KEY... < RECORDS\n";
+    std::cerr << "usage: parse_lines [--exact | --giant] [--paths] KEY... < RECORDS\n";
     return 2;
   }
   std::vector<text_key> keys;
   for (const std::string& name : names) keys.push_back(paths ? key_of_path(name) : plain_key(name));
+  if (giant) return run<giant_parser>(keys, 0);
   return exact ? run<exact_json>(keys, 0) : run<record_parser>(keys, record_parser::padding_bytes);
 }

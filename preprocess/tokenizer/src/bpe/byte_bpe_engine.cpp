@@ -14,6 +14,8 @@
 #include "bpe/seams.hpp"
 #include "bpe/word_batch.hpp"
 #include "models/token_index.hpp"
+#include "split/certain_cut.hpp"
+#include "unicode/neighbours.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -255,6 +257,11 @@ class byte_bpe_engine final : public section_engine {
 
   std::unique_ptr<section_encoder> make_encoder() const override {
     return std::make_unique<byte_bpe_encoder>(model_, *splitter_, tuning_);
+  }
+
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    const neighbours around = neighbours_at(text, at);
+    return is_certain_cut(around.left, around.right);
   }
 
  private:

@@ -58,13 +58,42 @@ std::vector<std::string_view> contents_of(const std::vector<added_token>& tokens
   return contents;
 }
 
+std::size_t pair_of(char first, char second) {
+  return std::size_t{static_cast<unsigned char>(first)} << 8 | static_cast<unsigned char>(second);
+}
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+// Of bytes next to each other in a token; of those behind it, where another section begins; and of
+// those before it, if it looks at what is there.
+void join_bytes(const added_token& token, std::bitset<65536>& joined) {
+  const std::string& content = token.content;
+  for (std::size_t i = 1; i < content.size(); ++i) {
+    joined.set(pair_of(content[i - 1], content[i]));
+  }
+  const bool looks_left = token.single_word || token.strips_left;
+  for (unsigned i = 0; i < 256; ++i) {
+    const auto other = static_cast<char>(i);
+    joined.set(pair_of(content.back(), other));
+    if (looks_left) joined.set(pair_of(other, content.front()));
+  }
+}
+
 }  // namespace
 
 added_token_finder::added_token_finder(std::vector<added_token> tokens)
     : tokens_(std::move(tokens)), begins_(contents_of(tokens_)) {
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     contents_.add(tokens_[i].content, static_cast<std::int32_t>(i));
+    join_bytes(tokens_[i], joined_);
   }
+}
+
+bool added_token_finder::may_cut(std::string_view text, std::size_t at) const noexcept {
+  return empty() || !(joined_[pair_of(text[at - 1], text[at])] ||
+                      joined_[pair_of(lower(text[at - 1]), lower(text[at]))]);
 }
 
 std::optional<added_token_finder::match> added_token_finder::next(std::string_view text,

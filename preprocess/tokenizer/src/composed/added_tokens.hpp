@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -47,6 +48,11 @@ class added_token_finder {
 
   bool empty() const noexcept { return tokens_.empty(); }
 
+  /// Whether texts that have `text` in them may be cut there at `at`: whatever is before it and
+  /// behind it, the same is found in both sides as in the whole, be ASCII letters in either case.
+  /// @pre 0 < at < text.size()
+  bool may_cut(std::string_view text, std::size_t at) const noexcept;
+
   /// The first match in `text` from `from` on.
   ///
   /// White space that a token takes along on its left ends at `taken`. What one takes along on its
@@ -61,6 +67,7 @@ class added_token_finder {
   std::vector<added_token> tokens_;
   token_trie contents_;  // to places in tokens_
   pair_filter begins_;
+  std::bitset<65536> joined_;  // first << 8 | second: bytes that some token does not let be parted
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -31,6 +31,8 @@ class tokenizer_with_eod final : public tokenizer {
     return formats::sha256_hex(inner_->fingerprint() + "\neod " + std::to_string(eod_) + "\n");
   }
   std::vector<std::string> notes() const override { return inner_->notes(); }
+  std::size_t last_cut(std::string_view text) const override { return inner_->last_cut(text); }
+  bool parts_in_order() const noexcept override { return inner_->parts_in_order(); }
 
  private:
   std::unique_ptr<tokenizer> inner_;

@@ -16,10 +16,14 @@ class composed_encoder final : public encoder {
       : parts_(&parts), engine_(parts.engine->make_encoder()) {}
 
   std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
-    ids.append(parts_->ids_before);
-    auto fault = split(parts_->raw_tokens, text, true, ids,
-                       [&](section part, id_buffer& out) { return encode_section(part, out); });
-    if (!fault) ids.append(parts_->ids_behind);
+    return encode_part({text}, ids);
+  }
+
+  std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) override {
+    if (part.is_first) ids.append(parts_->ids_before);
+    auto fault = split(parts_->raw_tokens, {part.text, part.is_first, !part.is_first}, ids,
+                       [&](section raw, id_buffer& out) { return encode_section(raw, out); });
+    if (!fault && part.is_last) ids.append(parts_->ids_behind);
     return fault;
   }
 
@@ -38,23 +42,24 @@ class composed_encoder final : public encoder {
   // A fault's offset stays relative to the raw section where the normalizer changed it, since the
   // place in the text itself is not known then.
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
-    const std::string_view normalized =
-        parts_->normal ? parts_->normal->normalize(raw.text, normalized_) : raw.text;
-    auto fault = split(parts_->normalized_tokens, normalized, raw.at_start, ids,
+    section normalized = raw;
+    if (parts_->normal) normalized.text = parts_->normal->normalize(raw.text, normalized_);
+    auto fault = split(parts_->normalized_tokens, normalized, ids,
                        [&](section part, id_buffer& out) { return engine_->encode(part, out); });
     if (normalized_.capacity() > kept_bytes) normalized_ = {};
     return fault;
   }
 
   template <class Encode>
-  std::optional<encode_fault> split(const added_token_finder& finder, std::string_view text,
-                                    bool at_start, id_buffer& ids, Encode encode) {
+  std::optional<encode_fault> split(const added_token_finder& finder, const section& whole,
+                                    id_buffer& ids, Encode encode) {
+    const std::string_view text = whole.text;
     std::size_t begin = 0;   // of what no section and no token has yet
     std::size_t search = 0;  // the search knows nothing of white space that tokens take along
     while (search < text.size() && !finder.empty()) {
       const auto found = finder.next(text, search, begin);
       if (!found) break;
-      if (auto fault = encode_between(text, begin, found->begin, at_start, ids, encode)) {
+      if (auto fault = encode_between(whole, begin, found->begin, ids, encode)) {
         return fault;
       }
       // White space that the token before has taken may leave nothing of this one.
@@ -68,7 +73,7 @@ class composed_encoder final : public encoder {
       begin = found->end;
       search = found->search_from;
     }
-    return encode_between(text, begin, text.size(), at_start, ids, encode);
+    return encode_between(whole, begin, text.size(), ids, encode);
   }
 
   static encode_fault special_token_fault(std::string_view text,
@@ -79,11 +84,13 @@ class composed_encoder final : public encoder {
   }
 
   template <class Encode>
-  std::optional<encode_fault> encode_between(std::string_view text, std::size_t begin,
-                                             std::size_t end, bool at_start, id_buffer& ids,
-                                             Encode encode) {
+  std::optional<encode_fault> encode_between(const section& whole, std::size_t begin,
+                                             std::size_t end, id_buffer& ids, Encode encode) {
     if (begin >= end) return std::nullopt;
-    auto fault = encode(section{text.substr(begin, end - begin), at_start && begin == 0}, ids);
+    auto fault = encode(section{.text = whole.text.substr(begin, end - begin),
+                                .at_start = whole.at_start && begin == 0,
+                                .continues = whole.continues && begin == 0},
+                        ids);
     if (fault) fault->offset_bytes += begin;
     return fault;
   }
@@ -97,7 +104,23 @@ class composed_encoder final : public encoder {
   std::int64_t special_tokens_ = 0;
 };
 
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
 }  // namespace
+
+std::size_t composed_tokenizer::last_cut(std::string_view text) const {
+  for (std::size_t at = text.size(); at-- > 1;) {
+    if (is_continuation(text[at])) continue;
+    if (parts_.engine->may_cut(text, at) && parts_.raw_tokens.may_cut(text, at) &&
+        parts_.normalized_tokens.may_cut(text, at) &&
+        (!parts_.normal || parts_.normal->may_cut(text, at))) {
+      return at;
+    }
+  }
+  return 0;
+}
 
 std::unique_ptr<encoder> composed_tokenizer::make_encoder() const {
   return std::make_unique<composed_encoder>(parts_);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/tokenizer/tokenizer.hpp>
@@ -49,6 +51,8 @@ class composed_tokenizer final : public tokenizer {
   }
   std::string fingerprint() const override { return parts_.fingerprint; }
   std::vector<std::string> notes() const override { return parts_.notes; }
+  std::size_t last_cut(std::string_view text) const override;
+  bool parts_in_order() const noexcept override { return parts_.engine->continues_in_order(); }
 
  private:
   const tokenizer_parts parts_;

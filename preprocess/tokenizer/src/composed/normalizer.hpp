@@ -16,6 +16,16 @@ class normalizer {
   ///
   /// @pre `text` does not lie in `buffer`
   virtual std::string_view normalize(std::string_view text, std::string& buffer) const = 0;
+
+  /// Whether texts that have `text` in them may be cut there at `at`: whatever is before it and
+  /// behind it, both sides normalized are the whole normalized, and the characters next to the cut
+  /// are as they were, but for the case of ASCII letters.
+  /// @pre 0 < at < text.size(), a character begins at `at`
+  virtual bool may_cut(std::string_view text, std::size_t at) const {
+    static_cast<void>(text);
+    static_cast<void>(at);
+    return false;
+  }
 };
 
 }  // namespace millrace::tokenizer::detail

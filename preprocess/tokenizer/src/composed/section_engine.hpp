@@ -14,6 +14,9 @@ namespace millrace::tokenizer::detail {
 struct section {
   std::string_view text;
   bool at_start = true;  ///< no text, and no added token, lies before it
+  /// It is what lies behind a cut in a longer section (section_engine::may_cut), so that nothing
+  /// is done that belongs to a section's start.
+  bool continues = false;
 };
 
 /// Encodes sections for one thread; an engine's scratch memory and caches.
@@ -33,6 +36,17 @@ class section_engine {
 
   /// @return an encoder that this outlives.
   virtual std::unique_ptr<section_encoder> make_encoder() const = 0;
+
+  /// Whether sections that have `text` in them may be cut there at `at`: whatever is before it and
+  /// behind it, the two sides give the ids of the whole, the latter as one that `continues`.
+  /// @pre 0 < at < text.size(), a character begins at `at`
+  virtual bool may_cut(std::string_view text, std::size_t at) const {
+    static_cast<void>(text);
+    static_cast<void>(at);
+    return false;
+  }
+  /// Whether one encoder has to encode what continues next after what it continues.
+  virtual bool continues_in_order() const noexcept { return false; }
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -77,6 +77,9 @@ class prefix_space_engine final : public section_engine {
   std::unique_ptr<section_encoder> make_encoder() const override {
     return std::make_unique<encoder>(engine_->make_encoder());
   }
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    return engine_->may_cut(text, at);
+  }
 
  private:
   class encoder final : public section_encoder {
@@ -84,7 +87,7 @@ class prefix_space_engine final : public section_engine {
     explicit encoder(std::unique_ptr<section_encoder> inner) : inner_(std::move(inner)) {}
 
     std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
-      if (part.text.starts_with(' ')) return inner_->encode(part, ids);
+      if (part.continues || part.text.starts_with(' ')) return inner_->encode(part, ids);
       text_.assign(1, ' ').append(part.text);
       auto fault = inner_->encode({text_, part.at_start}, ids);
       if (fault && fault->offset_bytes > 0) --fault->offset_bytes;

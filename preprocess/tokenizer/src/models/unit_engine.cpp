@@ -3,11 +3,14 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "bpe/word_lookup.hpp"
+#include "unicode/neighbours.hpp"
+#include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -105,6 +108,17 @@ class unit_engine final : public section_engine {
 
   std::unique_ptr<section_encoder> make_encoder() const override {
     return std::make_unique<unit_encoder>(parts_, plain_, tuning_);
+  }
+
+  // Where units end depends on the two characters alone, but for runs of white space.
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    const std::size_t left = character_before(text, at);
+    constexpr unsigned plain = char_flags::letter | char_flags::number | char_flags::punctuation;
+    if ((flags_of(code_point_at(text, left).value) & plain) == 0) return false;
+    const std::size_t end = at + code_point_at(text, at).size_bytes;
+    std::size_t first_end = 0;
+    parts_.units->next_ends(text.substr(left, end - left), 0, std::span(&first_end, 1));
+    return first_end == at - left;
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "normalize/normalizers.hpp"
 #include "unicode/bert_chinese.hpp"
 #include "unicode/code_point_set.hpp"
+#include "unicode/neighbours.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -27,6 +28,12 @@ class lowercase_normalizer final : public normalizer {
     if (text.find("\xC4\xB0") != std::string_view::npos) return with_dotted_i(text, buffer);
     return change_characters(text, buffer, ascii_,
                              [this](std::uint32_t point) { return lower(point); });
+  }
+
+  // Characters do not look at each other; of those that change, ASCII is what may be next to it.
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    const neighbours around = neighbours_at(text, at);
+    return (around.left | around.right) < 0x80;
   }
 
  private:

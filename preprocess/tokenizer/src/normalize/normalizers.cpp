@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "normalize/normalizers.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "gpt2/byte_alphabet.hpp"
 #include "normalize/change_characters.hpp"
 #include "unicode/code_point_set.hpp"
+#include "unicode/neighbours.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -21,7 +23,26 @@ class form_normalizer final : public normalizer {
     return normalize_to(form_, text, buffer);
   }
 
+  // Between characters that are what they are in the form, and take part in no composition with
+  // what is before them. The one behind must not have a mark behind it, which it could take in.
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    const std::size_t next = at + code_point_at(text, at).size_bytes;
+    if (next == text.size()) return false;
+    const neighbours around = neighbours_at(text, at);
+    return stays(around.left) && stays(around.right) && stays(code_point_at(text, next).value);
+  }
+
  private:
+  bool stays(std::uint32_t c) const noexcept {
+    if (c < 0x80) return true;
+    if (form_ == normal_form::nfd || form_ == normal_form::nfkd) return false;
+    return c == 0x3001 || c == 0x3002 ||    // ideographic comma and full stop
+           (c >= 0x3041 && c <= 0x3096) ||  // Hiragana
+           (c >= 0x30A1 && c <= 0x30FA) ||  // Katakana
+           (c >= 0x4E00 && c <= 0x9FA5) ||  // ideographs
+           (c >= 0x0410 && c <= 0x044F && c != 0x0419 && c != 0x0439);  // Cyrillic
+  }
+
   normal_form form_;
 };
 
@@ -163,6 +184,10 @@ class normalizer_sequence final : public normalizer {
       if (!kept) in_buffer = !in_buffer;
     }
     return finish(text, buffer, other);
+  }
+
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    return std::ranges::all_of(steps_, [&](const auto& step) { return step->may_cut(text, at); });
   }
 
  private:

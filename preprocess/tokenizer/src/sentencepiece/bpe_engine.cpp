@@ -14,6 +14,7 @@
 #include "sentencepiece/piece_merger.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/text_front.hpp"
+#include "unicode/neighbours.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -65,10 +66,12 @@ class bpe_encoder final : public section_encoder {
     if (part.text.size() >= piece_merger::max_symbols) return too_long(part.text);
     start_ = ids.size();
     if (model_->front.takes_fragments(part.text) && !model_->merges.has_unused()) {
-      encode_fragments(part.text, model_->front, memory_.batch(), *this, first_, ids);
+      encode_fragments(part.text, part.continues, model_->front, memory_.batch(), *this, first_,
+                       ids);
       return std::nullopt;
     }
-    const std::string_view text = model_->front.normalize(part.text, first_);
+    const std::string_view text =
+        model_->front.normalize_part(part.text, {!part.continues, true}, first_);
     if (text.size() >= piece_merger::max_symbols) return too_long(part.text);
     if (text.empty()) return std::nullopt;
     if (model_->merges.has_unused()) {
@@ -280,6 +283,13 @@ class bpe_engine final : public section_engine {
 
   std::unique_ptr<section_encoder> make_encoder() const override {
     return std::make_unique<bpe_encoder>(model_);
+  }
+
+  // Unknown characters become one over any cut, so what is before it has to be known.
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    if (model_.merges.has_unused() || !model_.front.may_cut(text, at)) return false;
+    const std::uint32_t left = neighbours_at(text, at).left;
+    return model_.byte_fallback || model_.merges.id(model_.merges.of_character(left)) >= 0;
   }
 
  private:

@@ -70,11 +70,12 @@ void encode_normalized_fragments(std::string_view text, const text_front& front,
 ///
 /// Besides, Engine has encode_normalized(text, ids) for normalized text, which may be cut at any
 /// seam.
+/// @param continues  text is what follows a cut that front.may_cut allows
 /// @param buffer  scratch memory
 /// @pre front.takes_fragments(text)
 template <class Engine>
-void encode_fragments(std::string_view text, const text_front& front, word_batch& batch,
-                      Engine& engine, std::string& buffer, id_buffer& ids) {
+void encode_fragments(std::string_view text, bool continues, const text_front& front,
+                      word_batch& batch, Engine& engine, std::string& buffer, id_buffer& ids) {
   const fragment_cutter& cutter = front.cutter();
   text = front.without_end(text);
   // What is behind it may be spaces in disguise, up to the end, which go then.
@@ -83,14 +84,16 @@ void encode_fragments(std::string_view text, const text_front& front, word_batch
   // leave nothing behind either.
   std::string_view first;
   std::size_t at = 0;
-  while (first.empty() && at < text.size()) {
+  while (!continues && first.empty() && at < text.size()) {
     const std::size_t begin = at;
     cutter.next_ends(text, at, std::span(&at, 1));
     if (at > limit) at = text.size();
     first = front.normalize_part(text.substr(begin, at - begin), {true, at == text.size()}, buffer);
   }
-  if (first.empty()) return;
-  engine.encode_normalized(first, ids);
+  if (!continues) {
+    if (first.empty()) return;
+    engine.encode_normalized(first, ids);
+  }
 
   text.remove_prefix(at);
   limit -= std::min(limit, at);

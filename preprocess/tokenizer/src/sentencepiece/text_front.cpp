@@ -2,8 +2,10 @@
 #include "sentencepiece/text_front.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "unicode/neighbours.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -88,6 +90,21 @@ text_front::text_front(const sentencepiece_model& model, const seam_table& seams
   } else {
     normalized_cutter_.emplace(seams, normalized_characters_, false, set);
   }
+}
+
+bool text_front::may_cut(std::string_view text, std::size_t at) const noexcept {
+  if (!cutter_) return false;
+  // With the character behind it, for the one at `at` may become something together with that. If
+  // a cut is before it as well, the one at `at` is a fragment, but that is not what is asked.
+  const std::size_t next = at + code_point_at(text, at).size_bytes;
+  if (next == text.size()) return false;
+  const std::size_t left = character_before(text, at);
+  const code_point before = code_point_at(text, left);
+  if (characters_.is_odd(before.value) || characters_.is_space(before.value)) return false;
+  const std::size_t end = next + code_point_at(text, next).size_bytes;
+  std::size_t first_end = 0;
+  cutter_->next_ends(text.substr(left, end - left), 0, std::span(&first_end, 1));
+  return first_end == at - left;
 }
 
 std::string_view text_front::without_end(std::string_view text) const noexcept {

@@ -55,18 +55,12 @@ class unigram_encoder final : public section_encoder {
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (part.text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
     start_ = ids.size();
-    score_ = 0;
-    if (model_->front.takes_fragments(part.text)) {
-      encode_fragments(part.text, model_->front, memory_.batch(), *this, first_, ids);
-      return std::nullopt;
+    if (!part.continues) {
+      score_ = 0;
+      ends_unknown_ = false;
     }
-    const std::string_view text = model_->front.normalize(part.text, first_);
-    if (text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
-    if (model_->front.cuts_raw_text()) {
-      encode_by_seams(text, ids);
-    } else {
-      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
-    }
+    if (auto fault = encode_all(part, ids)) return fault;
+    fuse_with_part_before(ids);
     return std::nullopt;
   }
 
@@ -116,6 +110,23 @@ class unigram_encoder final : public section_encoder {
   }
 
  private:
+  std::optional<encode_fault> encode_all(const section& part, id_buffer& ids) {
+    if (model_->front.takes_fragments(part.text)) {
+      encode_fragments(part.text, part.continues, model_->front, memory_.batch(), *this, first_,
+                       ids);
+      return std::nullopt;
+    }
+    const std::string_view text =
+        model_->front.normalize_part(part.text, {!part.continues, true}, first_);
+    if (text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
+    if (model_->front.cuts_raw_text()) {
+      encode_by_seams(text, ids);
+    } else {
+      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
+    }
+    return std::nullopt;
+  }
+
   // Paths that are good up to this score are kept where the batch finds them. Nearly all are: what
   // ends sooner is where two paths are close to each other.
   static constexpr float steady = 98000;
@@ -179,6 +190,17 @@ class unigram_encoder final : public section_encoder {
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
+  // Of what continues a section, the first id may be that of unknown characters that go on.
+  void fuse_with_part_before(id_buffer& ids) {
+    if (model_->byte_fallback || ids.size() == start_) return;
+    const auto found = ids.ids().subspan(start_);
+    const bool again = ends_unknown_ && found.front() == model_->unk_id;
+    ends_unknown_ = found.back() == model_->unk_id;
+    if (!again) return;
+    std::ranges::copy(found.subspan(1), found.begin());
+    ids.truncate(ids.size() - 1);
+  }
+
   // In SentencePiece's own arithmetic, from the score so far.
   void search(std::string_view text, id_buffer& ids) {
     const auto path = lattice_.best_path(text, score_);
@@ -209,6 +231,7 @@ class unigram_encoder final : public section_encoder {
   std::string buffer_;
   std::vector<std::int32_t> found_;  // limit and ids, as rare() keeps them
   float score_ = 0;                  // of the path so far
+  bool ends_unknown_ = false;        // the path so far does
   std::size_t start_ = 0;            // of the text's ids
 };
 
@@ -220,6 +243,12 @@ class unigram_engine final : public section_engine {
   std::unique_ptr<section_encoder> make_encoder() const override {
     return std::make_unique<unigram_encoder>(model_);
   }
+
+  bool may_cut(std::string_view text, std::size_t at) const override {
+    return model_.front.may_cut(text, at);
+  }
+  // The score of all that is before it decides between paths that are close to each other.
+  bool continues_in_order() const noexcept override { return true; }
 
  private:
   compiled model_;

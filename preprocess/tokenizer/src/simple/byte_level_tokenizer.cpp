@@ -6,6 +6,7 @@
 
 #include <millrace/formats/sha256.hpp>
 
+#include "unicode/neighbours.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -41,6 +42,10 @@ std::string byte_level_tokenizer::decode(std::span<const std::int64_t> ids) cons
     }
   }
   return text;
+}
+
+std::size_t byte_level_tokenizer::last_cut(std::string_view text) const {
+  return text.size() < 2 ? 0 : character_before(text, text.size());
 }
 
 std::string byte_level_tokenizer::fingerprint() const {

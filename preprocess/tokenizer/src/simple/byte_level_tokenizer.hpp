@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
@@ -20,6 +22,7 @@ class byte_level_tokenizer final : public tokenizer {
   std::optional<std::int32_t> eod() const noexcept override { return 0; }
   std::string decode(std::span<const std::int64_t> ids) const override;
   std::string fingerprint() const override;
+  std::size_t last_cut(std::string_view text) const override;
 };
 
 }  // namespace millrace::tokenizer::detail

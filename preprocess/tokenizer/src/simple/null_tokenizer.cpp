@@ -65,7 +65,17 @@ class null_encoder final : public encoder {
   explicit null_encoder(std::int64_t vocab_size) : vocab_size_(vocab_size) {}
 
   std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
-    for (std::size_t begin = 0;;) {
+    return encode_from(0, text, ids);
+  }
+
+  std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) override {
+    return encode_from(part.is_first ? 0 : 1, part.text, ids);
+  }
+
+ private:
+  std::optional<encode_fault> encode_from(std::size_t begin, std::string_view text,
+                                          id_buffer& ids) const {
+    for (;;) {
       const std::size_t end = std::min(text.find(' ', begin), text.size());
       const std::string_view piece = text.substr(begin, end - begin);
       const std::optional<std::int64_t> id = python_int(piece);
@@ -80,7 +90,6 @@ class null_encoder final : public encoder {
     }
   }
 
- private:
   std::int64_t vocab_size_;
 };
 
@@ -117,6 +126,11 @@ std::string null_tokenizer::decode(std::span<const std::int64_t> ids) const {
     }
   }
   return text;
+}
+
+std::size_t null_tokenizer::last_cut(std::string_view text) const {
+  const std::size_t space = text.rfind(' ');
+  return space == text.npos ? 0 : space;
 }
 
 std::string null_tokenizer::fingerprint() const {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
@@ -27,6 +29,8 @@ class null_tokenizer final : public tokenizer {
   std::optional<std::int32_t> eod() const noexcept override;
   std::string decode(std::span<const std::int64_t> ids) const override;
   std::string fingerprint() const override;
+  /// Before a space, which the part behind it begins with.
+  std::size_t last_cut(std::string_view text) const override;
 
  private:
   std::int64_t vocab_size_;

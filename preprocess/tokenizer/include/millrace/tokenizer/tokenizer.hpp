@@ -22,6 +22,13 @@ struct encode_fault {
   std::string what;
 };
 
+/// A part of a text that was cut where tokenizer::last_cut says; by itself, a whole text.
+struct text_part {
+  std::string_view text;
+  bool is_first = true;  ///< nothing of its text is before it
+  bool is_last = true;   ///< or behind it
+};
+
 /// Encodes texts for one thread: it owns the engine's scratch memory and caches.
 ///
 /// Outlived by its tokenizer. Equal texts give equal ids whatever was encoded before.
@@ -34,6 +41,13 @@ class encoder {
   /// @param text  valid UTF-8
   /// @return nothing, or why this text cannot be encoded (then `ids` has some of its ids).
   virtual std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) = 0;
+
+  /// The same for a part: the ids of a text's parts, one behind the other, are those of the text.
+  ///
+  /// @return the fault's offset is in the part.
+  virtual std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) {
+    return encode(part.text, ids);
+  }
 
   /// Special tokens found in the texts so far, those that a template adds not among them.
   virtual std::int64_t special_tokens_found() const noexcept { return 0; }
@@ -56,6 +70,20 @@ class tokenizer {
   /// The text that `ids` stand for. Bytes that are no UTF-8 (a character cut in half) come as
   /// they are; ids outside the vocabulary, as U+FFFD.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
+
+  /// The last place that is surely one to cut a text at: `text` is the beginning of that text, or
+  /// of what is left of it behind such a cut, and whatever follows, the part before the cut and
+  /// what is behind it give the text's ids by encoder::encode_part.
+  ///
+  /// @param text  valid UTF-8
+  /// @return at least 1 and less than text.size(), or 0: it knows no such place.
+  virtual std::size_t last_cut(std::string_view text) const {
+    static_cast<void>(text);
+    return 0;
+  }
+  /// Whether the parts of a text have to be encoded one after another by one encoder, with no
+  /// other text in between; else by any encoders in any order.
+  virtual bool parts_in_order() const noexcept { return false; }
 
   /// Hex SHA-256 over the type, its options, the contents of its files and the version of its
   /// tables: two tokenizers with equal fingerprints give equal ids.

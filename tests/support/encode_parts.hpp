@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+/// Texts that are encoded part by part, cut where their tokenizer allows it.
+namespace millrace::test {
+
+/// Cuts texts after a few bytes, as often as can be.
+class part_encoder {
+ public:
+  explicit part_encoder(const tokenizer::tokenizer& tokenizer) : tokenizer_(tokenizer) {
+    for (auto& each : encoders_) each = tokenizer.make_encoder();
+  }
+
+  /// The ids of `text`. What tokenizer::last_cut is asked for ends after `least` bytes or more.
+  std::vector<std::int32_t> encode(std::string_view text, std::size_t least) {
+    tokenizer::id_buffer ids;
+    bool first = true;
+    for (;;) {
+      const std::size_t cut = next_cut(text, least);
+      const bool last = cut == 0;
+      const tokenizer::text_part part = {last ? text : text.substr(0, cut), first, last};
+      if (const auto fault = encoder().encode_part(part, ids)) {
+        throw std::runtime_error(fault->what);
+      }
+      if (last) return {ids.ids().begin(), ids.ids().end()};
+      ++cuts_;
+      text.remove_prefix(cut);
+      first = false;
+    }
+  }
+
+  /// Made so far.
+  std::size_t cuts() const noexcept { return cuts_; }
+
+ private:
+  static bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+  std::size_t next_cut(std::string_view text, std::size_t least) const {
+    for (std::size_t size = least; size < text.size(); ++size) {
+      if (is_continuation(text[size])) continue;
+      const std::size_t cut = tokenizer_.last_cut(text.substr(0, size));
+      if (cut >= size && cut != 0) throw std::logic_error("a cut that is none");
+      if (cut != 0) return cut;
+    }
+    return 0;
+  }
+
+  // Another one for each part, if that is allowed.
+  tokenizer::encoder& encoder() {
+    if (!tokenizer_.parts_in_order()) next_ = (next_ + 1) % encoders_.size();
+    return *encoders_[next_];
+  }
+
+  const tokenizer::tokenizer& tokenizer_;
+  std::array<std::unique_ptr<tokenizer::encoder>, 2> encoders_;
+  std::size_t next_ = 0;
+  std::size_t cuts_ = 0;
+};
+
+/// Texts of what tokenizers treat in ways of their own.
+class odd_texts {
+ public:
+  explicit odd_texts(std::uint64_t seed) : random_(seed) {}
+
+  std::string next() {
+    std::string text;
+    const std::size_t style = random_() % 6;
+    for (std::size_t n = random_() % 60; n > 0; --n) {
+      text += pick(style == 0 ? words : style == 1 ? east : style == 2 ? signs : all());
+      if (style < 2 && random_() % 2 == 0) text += ' ';
+    }
+    return text;
+  }
+
+ private:
+  using strings = std::vector<std::string>;
+
+  const std::string& pick(const strings& from) { return from[random_() % from.size()]; }
+  const strings& all() {
+    const std::array<const strings*, 5> kinds = {&words, &east, &signs, &spaces, &specials};
+    return *kinds[random_() % kinds.size()];
+  }
+
+  const strings words = {"a",         "the",
+                         "The",       "HTTPServer",
+                         "camelCase", "don't",
+                         "it's",      "'ll",
+                         "I'VE",      "we'",
+                         "'",         "'s",
+                         "s",         "t",
+                         "re",        "x1",
+                         "1x",        "12345",
+                         "1",         "22",
+                         "3.14",      "naïve",
+                         "Straße",    "ÉCOLE",
+                         "привет",    "Й",
+                         "й",         "Ёж",
+                         "ΑΒΓς",      "Σ",
+                         "İ",         "שלום",
+                         "مرحبا",     "हिन्दी",
+                         "ไทย",       "a\u0301",
+                         "\u0301",    "e\u0301\u0302",
+                         "ﬁ",         "Å",
+                         "ſ",         "'ſ",
+                         "lower",     "UPPER",
+                         "aB",        "Ab"};
+  const strings east = {"中",     "文",   "日本語", "。",         "、",       "！",     "・",
+                        "ー",     "かな", "カナ",   "が",         "か\u3099", "\u3099", "ﾊﾞ",
+                        "한국어", "「",   "」",     "(",          "，",       "０",     "〇",
+                        "々",     "龍",   "\u3000", "\U00020000", "一",       "二"};
+  const strings signs = {".",      ",",
+                         "!",      "?",
+                         "-",      "--",
+                         "_",      "/",
+                         "\\",     "//",
+                         "(",      ")",
+                         "[",      "]",
+                         "{",      "}",
+                         "<",      ">",
+                         "|",      "=",
+                         "+",      "*",
+                         "&",      "%",
+                         "$",      "#",
+                         "@",      "~",
+                         "`",      "^",
+                         "\"",     ":",
+                         ";",      "…",
+                         "—",      "’",
+                         "“",      "”",
+                         "€",      "©",
+                         "½",      "²",
+                         "Ⅷ",      "①",
+                         "😀",      "👨‍👩‍👧",
+                         "\u200d", "\u200b",
+                         "\u00ad", "\ufe0f",
+                         "\x01",   "\x7f",
+                         "\x1c",
+
+                         "\u0338", "=\u0338",
+                         "\u2581", "\ufeff",
+                         "\ufffd"};
+  const strings spaces = {" ",      " ",    " ",       "  ",     "   ",    "        ",
+                          "\n",     "\n\n", "\r\n",    "\r",     "\t",     "\t\t",
+                          " \n",    "\n ",  " \n \n ", "\u00a0", "\u3000", "\u2003",
+                          "\u2028", "\x0b", "\x0c",    "\u0085", "\u1680"};
+  const strings specials = {"<|endoftext|>",
+                            "<s>",
+                            "</s>",
+                            "<unk>",
+                            "[CLS]",
+                            "[SEP]",
+                            "[MASK]",
+                            "<|begin_of_text|>",
+                            "<|im_start|>",
+                            "<|im_end|>",
+                            "<｜end▁of▁sentence｜>",
+                            "<extra_id_0>",
+                            "<",
+                            "|",
+                            "<|",
+                            "|>",
+                            "[",
+                            "]",
+                            "<0x41>",
+                            "<pad>"};
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace millrace::test

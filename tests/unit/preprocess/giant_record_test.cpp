@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "giant_record.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tbb/task_arena.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tbb/enumerable_thread_specific.h>
+
+#include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "block_encoder.hpp"
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+#include "support/tokenizers.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// What a record gives under one key.
+struct column {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> lengths;
+
+  bool operator==(const column&) const = default;
+};
+
+void PrintTo(const column& which, std::ostream* out) {
+  *out << testing::PrintToString(which.ids) << " in " << testing::PrintToString(which.lengths);
+}
+
+class kept_columns final : public id_sink {
+ public:
+  explicit kept_columns(std::size_t keys) : columns(keys) {}
+
+  void append(std::size_t key, std::span<const std::int32_t> ids) override {
+    columns[key].ids.insert(columns[key].ids.end(), ids.begin(), ids.end());
+  }
+  void end_sequence(std::size_t key, std::int32_t length) override {
+    columns[key].lengths.push_back(length);
+  }
+
+  std::vector<column> columns;
+};
+
+struct outcome {
+  std::optional<record_fault> fault;
+  std::vector<column> columns;  // none if there is a fault
+  record_counts counts;
+};
+
+/// A file with `line` in it, among others.
+class file_of_line {
+ public:
+  explicit file_of_line(std::string_view line) {
+    test::write_text(folder_ / "lines", before + std::string(line) + "\n{\"text\": 1}\n");
+    fd_ = io::open_read_only(folder_ / "lines");
+    size_ = line.size();
+  }
+  line_range range() const {
+    return {fd_, folder_ / "lines", before.size(), before.size() + size_};
+  }
+
+ private:
+  const std::string before = "\xFF\"}\n";
+  test::temp_folder folder_;
+  io::unique_fd fd_;
+  std::size_t size_ = 0;
+};
+
+/// Encodes lines as giants and as others; encoders are kept, for they take a while to make.
+class both_ways {
+ public:
+  /// With `eod` behind each document, or without.
+  both_ways(const tokenizer::tokenizer& tokenizer, std::vector<std::string> keys,
+            std::optional<std::int32_t> eod)
+      : tokenizer_(tokenizer),
+        keys_(std::move(keys)),
+        eod_(eod),
+        in_block_(tokenizer, {.keys = plain_keys(keys_),
+                              .append_eod = eod,
+                              .dtype = formats::dtype::int32,
+                              .on_bad_record = bad_record_policy::skip}),
+        encoders_([&tokenizer] { return tokenizer.make_encoder(); }) {}
+
+  giant_options options(int workers) const {
+    return {.keys = plain_keys(keys_), .append_eod = eod_, .workers = workers};
+  }
+
+  outcome giant(const std::string& line, const giant_options& options) {
+    const file_of_line file(line);
+    kept_columns sink(keys_.size());
+    outcome out;
+    tbb::task_arena(options.workers).execute([&] {
+      out.fault = encode_giant_record(
+          file.range(), options, tokenizer_,
+          [&]() -> tokenizer::encoder& { return *encoders_.local(); }, sink, out.counts);
+    });
+    if (!out.fault) out.columns = sink.columns;
+    return out;
+  }
+
+  outcome usual(std::string_view line) {
+    byte_block block;
+    block.text_bytes = line.size();
+    block.buffer.reserve(line.size() + record_parser::padding_bytes, 0);
+    std::memcpy(block.buffer.data(), line.data(), line.size());
+    encoded_block encoded;
+    in_block_.encode(block, encoded);
+    outcome out;
+    out.counts = encoded.counts;
+    if (!encoded.faults.empty()) {
+      out.fault = encoded.faults.front().fault;
+      return out;
+    }
+    for (const encoded_column& each : encoded.columns) {
+      column& to = out.columns.emplace_back();
+      to.ids.resize(each.ids_bytes / sizeof(std::int32_t));
+      if (!to.ids.empty()) std::memcpy(to.ids.data(), each.ids.data(), each.ids_bytes);
+      to.lengths = each.lengths;
+    }
+    return out;
+  }
+
+ private:
+  const tokenizer::tokenizer& tokenizer_;
+  std::vector<std::string> keys_;
+  std::optional<std::int32_t> eod_;
+  block_encoder in_block_;
+  tbb::enumerable_thread_specific<std::unique_ptr<tokenizer::encoder>> encoders_;
+};
+
+void expect_same(const outcome& giant, const outcome& usual, const std::string& line) {
+  SCOPED_TRACE(testing::PrintToString(line));
+  ASSERT_EQ(giant.fault.has_value(), usual.fault.has_value());
+  if (usual.fault) {
+    EXPECT_EQ(giant.fault->kind, usual.fault->kind);
+    EXPECT_EQ(giant.fault->offset_bytes, usual.fault->offset_bytes);
+    EXPECT_EQ(giant.fault->what, usual.fault->what);
+  }
+  EXPECT_EQ(giant.columns, usual.columns);
+  EXPECT_EQ(giant.counts.documents, usual.counts.documents);
+  EXPECT_EQ(giant.counts.empty_documents, usual.counts.empty_documents);
+  EXPECT_EQ(giant.counts.lone_surrogates, usual.counts.lone_surrogates);
+  EXPECT_EQ(giant.counts.special_tokens, usual.counts.special_tokens);
+  EXPECT_EQ(giant.counts.text_bytes, usual.counts.text_bytes);
+  EXPECT_EQ(giant.counts.bad_records, usual.counts.bad_records);
+}
+
+class random_lines {
+ public:
+  random_lines(std::uint64_t seed, std::vector<std::string> words)
+      : random_(seed), words_(std::move(words)) {}
+
+  std::string next() {
+    std::string line = pick({"{", " {", "{ "}) + "\"id\": [1, {\"text\": \"x\"}], ";
+    line += pick({"\"text\"", "\"t\\u0065xt\"", "\"tex\\u0074\" "}) + ":" + value() + ", ";
+    if (random_() % 6 == 0) line += "\"text\": " + value() + ",";
+    line += "\"title\": " + value() + pick({"}", " }", "\t}\r"});
+    if (random_() % 8 == 0) line[random_() % line.size()] = pick({"x", "\"", "\\", "\xC3", ","})[0];
+    return line;
+  }
+
+ private:
+  std::string pick(const std::vector<std::string>& from) { return from[random_() % from.size()]; }
+
+  std::string text() {
+    std::string out = "\"";
+    for (std::size_t n = random_() % 3 == 0 ? 0 : random_() % 80; n > 0; --n) out += pick(words_);
+    return out + '"';
+  }
+
+  std::string value() {
+    if (random_() % 30 == 0) return pick({"7", "null", "{}", "[[]]", "[\"a\", 1]"});
+    if (random_() % 3 != 0) return text();
+    std::string list = "[";
+    for (std::size_t n = random_() % 6; n > 0; --n)
+      list += text() + (n > 1 ? pick({",", " , "}) : "");
+    return list + "]";
+  }
+
+  std::mt19937_64 random_;
+  std::vector<std::string> words_;
+};
+
+void compare(const tokenizer::tokenizer& tokenizer, std::vector<std::string> words, int lines,
+             int least_good) {
+  random_lines random(test::seed(7), std::move(words));
+  both_ways plain(tokenizer, {"text", "title"}, std::nullopt);
+  both_ways with_eod(tokenizer, {"text", "title"}, 5);
+  int good = 0;
+  for (int i = 0; i < lines; ++i) {
+    const std::string line = random.next();
+    both_ways& ways = i % 3 == 0 ? plain : with_eod;
+    giant_options options = ways.options(1 + i % 2);
+    options.window_bytes = 16 + static_cast<std::size_t>(i) % 40;
+    options.chunk_bytes = 1 + static_cast<std::size_t>(i) % 70;
+    const outcome usual = ways.usual(line);
+    good += usual.fault ? 0 : 1;
+    expect_same(ways.giant(line, options), usual, line);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GE(good, least_good);
+}
+
+TEST(GiantRecord, GivesWhatABlockGives) {
+  compare(
+      *test::byte_tokenizer(),
+      {"a", "word ", "\\n", "\\u00e9", "\xC3\xA9", "\\ud83d\\ude00", "\\ud800", "\xF0\x9F\x98\x80"},
+      700, 300);
+}
+
+TEST(GiantRecord, GivesWhatABlockGivesByByteLevelBpe) {
+  compare(*test::tiny_bpe_tokenizer(),
+          {"the", " ", "word ", "\\n", "'s ", "1", "\xC3\xA9", "\\t\\\"", "<|endoftext|>", " ab",
+           "\xE4\xB8\xAD", "\xE3\x80\x82"},
+          700, 300);
+}
+
+TEST(GiantRecord, GivesTheFaultsOfTokenizersThatABlockGives) {
+  compare(*test::null_tokenizer(1000), {"1 ", "22 ", "333 ", "4 ", "5 6 7 "}, 200, 0);
+  compare(*test::null_tokenizer(1000), {"1 ", "22", " 333"}, 400, 0);
+}
+
+TEST(GiantRecord, GivesIdsThatTextsSpellOut) {
+  const auto tokenizer = test::null_tokenizer(1000);
+  both_ways ways(*tokenizer, {"text"}, 9);
+  giant_options options = ways.options(2);
+  options.chunk_bytes = 3;
+  const std::string line = R"({"text": "1 22 333 4 5 66 7 999 0"})";
+  expect_same(ways.giant(line, options), ways.usual(line), line);
+}
+
+TEST(GiantRecord, GivesWhatABlockGivesWherePartsHaveAnOrder) {
+  tokenizer::tokenizer_options options;
+  options.type = "SentencePieceTokenizer";
+  options.model = test::golden("tiny_sentencepiece/unigram.model");
+  compare(*tokenizer::make_tokenizer(options),
+          {"the ", " of", "word ", "\\n", "\xC3\xA9", "1", "  ", "\xE4\xB8\xAD", "a"}, 300, 100);
+}
+
+TEST(GiantRecord, HasAsManyTextsAsItLikes) {
+  std::string line = "{\"text\":[";
+  for (int i = 0; i < 200'000; ++i) line += i % 3 == 0 ? "\"\"," : "\"7\",";
+  line += "\"1 2\"]}";
+  const auto tokenizer = test::byte_tokenizer();
+  both_ways ways(*tokenizer, {"text"}, 9);
+  expect_same(ways.giant(line, ways.options(2)), ways.usual(line), "many texts");
+}
+
+TEST(GiantRecord, CutsATextIntoChunksOfTheUsualSize) {
+  std::string line = "{\"text\":\"";
+  for (int i = 0; i < 400'000; ++i) line += "some words, ";
+  line += "\"}";
+  const auto tokenizer = test::tiny_bpe_tokenizer();
+  both_ways ways(*tokenizer, {"text"}, std::nullopt);
+  expect_same(ways.giant(line, ways.options(2)), ways.usual(line), "long text");
+}
+
+TEST(GiantRecord, SequencesHaveALimit) {
+  const auto tokenizer = test::byte_tokenizer();
+  both_ways ways(*tokenizer, {"text"}, 9);
+  giant_options options = ways.options(1);
+  options.most_tokens = 5;
+  options.chunk_bytes = 2;
+  const auto fits = ways.giant(R"({"text":["abcde","xyz","12345"]})", options);
+  ASSERT_FALSE(fits.fault);
+  EXPECT_THAT(fits.columns[0].lengths, ElementsAre(5, 3, 6));
+  const auto is_more = ways.giant(R"({"text":["abcde","123456789"]})", options);
+  ASSERT_TRUE(is_more.fault);
+  EXPECT_EQ(is_more.fault->kind, fault_kind::not_encodable);
+  EXPECT_EQ(is_more.fault->offset_bytes, 0U);
+  EXPECT_EQ(is_more.fault->what,
+            "text of key \"text\" has 9 tokens, more than the 2,147,483,646 that a sequence can "
+            "hold");
+  EXPECT_EQ(is_more.counts.bad_record_total(), 1);
+  EXPECT_EQ(is_more.counts.text_bytes, 0);
+}
+
+TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
+  const file_of_line file(R"({"text":"abc"})");
+  const line_range range = file.range();
+  ASSERT_EQ(::truncate(range.path.c_str(), 8), 0);
+  kept_columns sink(1);
+  record_counts counts;
+  const auto tokenizer = test::byte_tokenizer();
+  const auto encoder = tokenizer->make_encoder();
+  try {
+    encode_giant_record(
+        range, {.keys = plain_keys({"text"}), .append_eod = {}}, *tokenizer,
+        [&]() -> tokenizer::encoder& { return *encoder; }, sink, counts);
+    FAIL() << "no error";
+  } catch (const io_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the file has become shorter"));
+  }
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "split/certain_cut.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pieces.hpp"
+#include "split/splitters.hpp"
+#include "support/encode_parts.hpp"
+#include "support/seed.hpp"
+#include "unicode/append_code_point.hpp"
+#include "unicode/neighbours.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// All but those for BERT.
+constexpr pattern patterns[] = {pattern::r50k,        pattern::cl100k,      pattern::llama3,
+                                pattern::qwen2,       pattern::qwen35,      pattern::o200k,
+                                pattern::tekken,      pattern::megatron_v1, pattern::kimi,
+                                pattern::deepseek_v3, pattern::starcoder,   pattern::digits_r50k};
+
+// Whether the sides of a cut give the ends of the whole.
+bool parts_give_the_whole(const word_splitter& splitter, std::string_view text, std::size_t at) {
+  std::vector<std::size_t> ends = test::ends_of(splitter, text.substr(0, at));
+  for (const std::size_t end : test::ends_of(splitter, text.substr(at))) ends.push_back(at + end);
+  return ends == test::ends_of(splitter, text);
+}
+
+TEST(CertainCut, IsOneInRandomTexts) {
+  test::odd_texts random(test::seed(11));
+  std::size_t cuts = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string text = random.next();
+    for (std::size_t at = 1; at < text.size(); ++at) {
+      if ((static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) continue;
+      const neighbours around = neighbours_at(text, at);
+      if (!is_certain_cut(around.left, around.right)) continue;
+      ++cuts;
+      for (const pattern each : patterns) {
+        const auto splitter = make_splitter(each, instruction_set::portable);
+        ASSERT_TRUE(parts_give_the_whole(*splitter, text, at))
+            << testing::PrintToString(text) << " at " << at << ", pattern "
+            << static_cast<int>(each);
+      }
+    }
+  }
+  EXPECT_GT(cuts, 10000U);
+}
+
+// Next to some others, among texts of all sorts.
+TEST(CertainCut, IsOneForEveryCodePoint) {
+  std::mt19937 random(5);
+  const std::vector<std::string> before = {"",  " ",  "'",  "'l", "A",  "a",
+                                           "1", "12", "\n", "!",  "中", " '"};
+  const std::vector<std::string> behind = {"",  "s",      "ll", " x", "\n", "1",
+                                           " ", "\u0301", "!",  "中", "A"};
+  const std::vector<std::uint32_t> others = {' ', '\n',   'a',    'Z',    '1',    ',',    '\'',
+                                             '/', 0x4E2D, 0x3002, 0x3000, 0x30AB, 0x2019, 0xE9};
+  std::vector<std::unique_ptr<const word_splitter>> splitters;
+  for (const pattern each : patterns) {
+    splitters.push_back(make_splitter(each, instruction_set::portable));
+  }
+  const auto expect_cut = [&](std::uint32_t left, std::uint32_t right) {
+    if (!is_certain_cut(left, right)) return;
+    std::string text = before[random() % before.size()];
+    append_code_point(text, left);
+    const std::size_t at = text.size();
+    append_code_point(text, right);
+    text += behind[random() % behind.size()];
+    for (const auto& splitter : splitters) {
+      ASSERT_TRUE(parts_give_the_whole(*splitter, text, at)) << testing::PrintToString(text);
+    }
+  };
+  for (std::uint32_t c = 1; c < 0x110000; ++c) {
+    if (c >= 0xD800 && c < 0xE000) continue;
+    // The same for ideographs and syllables, all but a few.
+    const bool alike = (c >= 0x3400 && c < 0x9FF0) || (c >= 0xAC00 && c < 0xD7A0) || c >= 0x17000;
+    if (alike && c % 61 != 0) continue;
+    for (const std::uint32_t other : others) {
+      expect_cut(c, other);
+      expect_cut(other, c);
+    }
+  }
+}
+
+TEST(CertainCut, IsWhereOrdinaryTextHasMany) {
+  EXPECT_TRUE(is_certain_cut('a', ' '));
+  EXPECT_TRUE(is_certain_cut('a', '\n'));
+  EXPECT_TRUE(is_certain_cut('.', ' '));
+  EXPECT_TRUE(is_certain_cut('9', ','));
+  EXPECT_TRUE(is_certain_cut('x', '9'));
+  EXPECT_TRUE(is_certain_cut(0x4E2D, 0x3002));
+  EXPECT_FALSE(is_certain_cut('a', '\''));
+  EXPECT_FALSE(is_certain_cut(' ', 'a'));
+  EXPECT_FALSE(is_certain_cut('.', '\n'));
+  EXPECT_FALSE(is_certain_cut('a', 'b'));
+  EXPECT_FALSE(is_certain_cut('a', 0x301));
+}
+
+}  // namespace
+}  // namespace millrace::tokenizer::detail
