@@ -151,7 +151,8 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
   const std::size_t count = ids_.size();
   if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     return record_fault{fault_kind::not_encodable, 0,
-                        "text of key \"" + options_.keys[key].name + "\" has " + std::to_string(count) +
+                        "text of key \"" + options_.keys[key].name + "\" has " +
+                            std::to_string(count) +
                             " tokens, more than the 2,147,483,646 that a sequence can hold"};
   }
   if (count == 0) return std::nullopt;

@@ -16,8 +16,8 @@
 #include "byte_block.hpp"
 #include "encoded_block.hpp"
 #include "record_parser.hpp"
-#include "text_key.hpp"
 #include "sentence_splitter.hpp"
+#include "text_key.hpp"
 
 namespace millrace::preprocess {
 

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <millrace/formats/dtype.hpp>
+#include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
 #include <millrace/io/atomic_file.hpp>
 
@@ -39,6 +40,12 @@ struct dataset_state {
   std::int64_t documents = 0;
   checksum_writer::state checksums;
   provenance_writer::state provenance;
+
+  /// Of the `.bin`, and of the `.idx` as it will be.
+  std::uint64_t output_bytes() const noexcept {
+    return bin_bytes + formats::mmidx_header_bytes + 12 * static_cast<std::uint64_t>(sequences) +
+           8 * (static_cast<std::uint64_t>(documents) + 1);
+  }
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
 
@@ -107,9 +114,6 @@ class dataset_writer {
   const dataset_paths& paths() const noexcept { return paths_; }
   std::int64_t sequence_count() const noexcept { return sequences_; }
   std::int64_t document_count() const noexcept { return documents_; }
-  std::uint64_t bin_bytes() const noexcept { return bin_.size_bytes(); }
-  /// Of both files, as far as they are written.
-  std::uint64_t output_bytes() const noexcept { return bin_.size_bytes() + idx_.size_bytes(); }
   std::int64_t token_count() const noexcept {
     return static_cast<std::int64_t>(bin_.size_bytes() / formats::size_bytes(options_.type));
   }

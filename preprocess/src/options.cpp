@@ -34,7 +34,8 @@ po::options_description files_group() {
   auto add = group.add_options();
   add("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
       "JSON lines, or one JSON array; plain, gzip, zstd, bzip2 or xz: names, patterns such as "
-      "'data/*.jsonl', folders, @FILE for a list of these, - for stdin; in this order, the files of a "
+      "'data/*.jsonl', folders, @FILE for a list of these, - for stdin; in this order, the files "
+      "of a "
       "pattern or folder sorted");
   add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
       "keys whose text to tokenize, each into a dataset of its own (default: text)");
@@ -121,8 +122,8 @@ void take_keys(const po::variables_map& given, run_options& run) {
   std::set<std::string> seen;
   for (const text_key& key : run.keys) {
     if (seen.insert(key.name).second) continue;
-    throw usage_error(
-        fmt::format("--json-keys, --text-key: {} is given twice, but each has one output", key.name));
+    throw usage_error(fmt::format(
+        "--json-keys, --text-key: {} is given twice, but each has one output", key.name));
   }
 }
 
@@ -237,7 +238,8 @@ std::string help_text() {
          "      --tiktoken-pattern cl100k\n"
          "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
       << all_groups() << '\n'
-      << sentence_splitter_words() << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
+      << sentence_splitter_words()
+      << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
          "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes on).\n";
   return text.str();
 }

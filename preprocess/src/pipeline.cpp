@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <millrace/command/text.hpp>
+
 #include "checkpointer.hpp"
 #include "committer.hpp"
 #include "journal.hpp"
@@ -25,9 +27,9 @@ std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
   std::vector<std::filesystem::path> prefixes;
   for (const text_key& key : options.keys) {
     if (key.name.find('/') != key.name.npos || key.name.find('\0') != key.name.npos) {
-      throw config_error(
-          fmt::format("--json-keys {}: a key with '/' cannot be part of the name of its output file",
-                      key.name));
+      throw config_error(fmt::format(
+          "--json-keys {}: a key with '/' cannot be part of the name of its output file",
+          key.name));
     }
     auto prefix = options.output_prefix;
     prefix += fmt::format("_{}_{}", key.name, options.sentences ? "sentence" : "document");
@@ -102,8 +104,9 @@ progress_state run_in_progress::state_of(const run_state& state, std::uint64_t r
                      .busy = clock_.busy()};
   for (const input_total& total : state.inputs) now.input_bytes += total.text_bytes;
   for (const dataset_state& output : state.outputs) {
-    now.tokens += static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding_.dtype));
-    now.output_bytes += output.bin_bytes + 4 * static_cast<std::uint64_t>(output.sequences);
+    now.tokens +=
+        static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding_.dtype));
+    now.output_bytes += output.output_bytes();
   }
   return now;
 }
@@ -191,8 +194,8 @@ void run_in_progress::read_all(committer& committer, journal& journal, const rea
     throw stopped("stopped before there was anything to keep");
   }
   checkpoints.make_safe();
-  throw stopped(fmt::format("stopped, with {} documents safe; --resume goes on",
-                            committer.state().counts.documents));
+  throw stopped(fmt::format("stopped, with {} safe; --resume goes on",
+                            command::counted(committer.state().counts.documents, "document")));
 }
 
 // Keeps what was done, or leaves no trace if that was nothing.
@@ -207,9 +210,8 @@ void run_in_progress::give_up(committer& committer, journal& journal, checkpoint
   } catch (const error&) {
     // Then the state that was made safe before this is what there is to go on from.
   }
-  progress_.note(fmt::format(
-      "kept what was done, up to {} documents: --resume goes on, --overwrite starts again",
-      committer.state().counts.documents));
+  progress_.note(fmt::format("kept what was done, {}: --resume goes on, --overwrite starts again",
+                             command::counted(committer.state().counts.documents, "document")));
 }
 
 void run_in_progress::complete(committer& committer, journal& journal) {

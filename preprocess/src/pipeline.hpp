@@ -25,8 +25,9 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                                    const run_options& options);
 
 /// Tokenizes the inputs into PREFIX_KEY_document.{bin,idx} (with sentences: PREFIX_KEY_sentence)
-/// and what lies beside them, one set a key: the `.bin` and `.idx` byte for byte what Megatron's preprocess_data writes with the same
-/// tokenizer, whatever `workers` is and however often the run was stopped and resumed.
+/// and what lies beside them, one set a key: the `.bin` and `.idx` byte for byte what Megatron's
+/// preprocess_data writes with the same tokenizer, whatever `workers` is and however often the run
+/// was stopped and resumed.
 ///
 /// Reading, parsing with tokenizing, and writing overlap; at most 2 * workers + 2 blocks are in
 /// flight, so memory does not depend on the size of the inputs, only on the workers.

@@ -23,17 +23,17 @@ struct run_options {
   std::filesystem::path output_prefix = {};  ///< `--output-prefix`
   /// `--json-keys` and `--text-key`
   std::vector<text_key> keys = {plain_key("text")};
-  std::string tokenizer_type = {};           ///< `--tokenizer-type`, for P.meta
-  bool append_eod = false;                   ///< `--append-eod`
-  int workers = 1;                           ///< `--workers`: threads, all stages together
-  bool overwrite = false;                    ///< `--overwrite`
-  bool resume = false;                       ///< `--resume`
+  std::string tokenizer_type = {};  ///< `--tokenizer-type`, for P.meta
+  bool append_eod = false;          ///< `--append-eod`
+  int workers = 1;                  ///< `--workers`: threads, all stages together
+  bool overwrite = false;           ///< `--overwrite`
+  bool resume = false;              ///< `--resume`
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< `--max-bad-records`
   bool checksums = true;                                        ///< not `--no-checksums`
   bool provenance = true;                                       ///< not `--no-provenance`
 
-  std::optional<sentence_options> sentences = std::nullopt;     ///< `--split-sentences`
+  std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
 
   read_limits limits = {};
   /// Between two moments at which what was done is made safe. Zero: after every block.

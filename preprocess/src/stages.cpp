@@ -132,15 +132,14 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
     }
     return item;
   };
-  const giant_options giant{.keys = encoding.keys,
-                            .append_eod = encoding.append_eod,
-                            .workers = options.workers};
+  const giant_options giant{
+      .keys = encoding.keys, .append_eod = encoding.append_eod, .workers = options.workers};
   const auto commit_giant = [&](const work_item& item) {
     const giant_line& line = *item.block.giant;
     return committer.commit(item.block.input, line, [&](id_sink& ids, record_counts& counts) {
-      return encode_giant_record({*line.file, line.path, line.begin, line.end}, giant, tokenizer,
-                                 [&]() -> tokenizer::encoder& { return encoders.local().encoder(); },
-                                 ids, counts);
+      return encode_giant_record(
+          {*line.file, line.path, line.begin, line.end}, giant, tokenizer,
+          [&]() -> tokenizer::encoder& { return encoders.local().encoder(); }, ids, counts);
     });
   };
   const auto commit = [&](work_item* item) {

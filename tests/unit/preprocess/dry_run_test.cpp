@@ -52,9 +52,9 @@ class DryRun : public testing::Test {
         {.path = path, .packing = packing, .size_bytes = bytes.size(), .regular = true});
   }
   dry_run_report run() const {
-    const auto encode = make_sample_encoder(
-        *tokenizer_,
-        {.keys = plain_keys({"text"}), .append_eod = std::nullopt, .dtype = formats::dtype::uint16});
+    const auto encode = make_sample_encoder(*tokenizer_, {.keys = plain_keys({"text"}),
+                                                          .append_eod = std::nullopt,
+                                                          .dtype = formats::dtype::uint16});
     return dry_run({.inputs = inputs_, .workers = 2, .most_seconds = 60, .whole_bytes = 1 << 20},
                    encode);
   }
