@@ -1,50 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder.hpp"
 
-#include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <limits>
 #include <new>
 
+#include <boost/iostreams/filter/zlib.hpp>
+
 namespace millrace::preprocess {
 namespace {
 
-// zlib, for the whole of a member: it checks the header, the checksum and the size itself.
+// zlib by way of Boost, for the whole of a member: it checks the header, the checksum and the size
+// itself. Not Boost's filter of streams, which does not tell where a member ends: the step in it.
 class gzip_decoder final : public decoder {
  public:
-  gzip_decoder() {
-    if (::inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();
-  }
-  gzip_decoder(const gzip_decoder&) = delete;
-  gzip_decoder& operator=(const gzip_decoder&) = delete;
-  ~gzip_decoder() override { (void)::inflateEnd(&stream_); }
-
-  void start() override { (void)::inflateReset(&stream_); }
+  void start() override { inflater_.close(); }
 
   step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool /*last*/) override {
-    constexpr std::size_t most = std::numeric_limits<uInt>::max();
-    const auto in_size = static_cast<uInt>(std::min(in.size(), most));
-    const auto out_size = static_cast<uInt>(std::min(out.size(), most));
-    // zlib's interface is older than const.
-    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(in.data()));  // NOLINT
-    stream_.avail_in = in_size;
-    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
-    stream_.avail_out = out_size;
-    const int result = ::inflate(&stream_, Z_NO_FLUSH);
-    in = in.subspan(in_size - stream_.avail_in);
-    out = out.subspan(out_size - stream_.avail_out);
-    if (result == Z_STREAM_END) return {.ended = true};
-    if (result == Z_OK || result == Z_BUF_ERROR) return {};
-    if (result == Z_MEM_ERROR) throw std::bad_alloc();
-    return {.problem = stream_.msg != nullptr ? stream_.msg : "a member that zlib refuses"};
+    constexpr std::size_t most = std::numeric_limits<int>::max();
+    const auto* from = reinterpret_cast<const char*>(in.data());
+    const char* const from_end = from + std::min(in.size(), most);
+    auto* to = reinterpret_cast<char*>(out.data());
+    char* const to_end = to + std::min(out.size(), most);
+    step done;
+    try {
+      done.ended = !inflater_.filter(from, from_end, to, to_end, false);
+    } catch (const boost::iostreams::zlib_error& e) {
+      namespace zlib = boost::iostreams::zlib;
+      // Without progress zlib speaks of its buffers, which is no fault of the data.
+      if (e.error() != zlib::buf_error) done.problem = "a member that zlib refuses";
+    }
+    in = in.subspan(static_cast<std::size_t>(from - reinterpret_cast<const char*>(in.data())));
+    out = out.subspan(static_cast<std::size_t>(to - reinterpret_cast<char*>(out.data())));
+    return done;
   }
 
   const char* name() const noexcept override { return "gzip"; }
 
  private:
-  ::z_stream stream_{};
+  static constexpr int gzip_window_bits = 15 + 16;  // zlib: the largest window, in gzip's wrapping
+
+  boost::iostreams::detail::zlib_decompressor_impl<> inflater_{gzip_window_bits};
 };
 
 class zstd_decoder final : public decoder {
