@@ -83,7 +83,7 @@ void dataset_writer::append(std::span<const std::byte> ids, std::span<const std:
                             std::span<const std::int64_t> document_ends,
                             std::span<const std::int8_t> modes) {
   assert(modes.size() == (modes_spill_ ? lengths.size() : 0));
-  bin_.append(ids);
+  bin_.append(ids, io::page_cache::pass_through);
   if (checksums_) checksums_->add(ids);
   idx_.append(std::as_bytes(lengths));
   std::array<std::int64_t, 4096> absolute;
@@ -134,6 +134,11 @@ void dataset_writer::go_back(const dataset_state& to) {
   sequences_ = to.sequences;
 }
 
+void dataset_writer::reserve(std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
+  bin_.reserve(bin_bytes);
+  idx_.reserve(idx_bytes);
+}
+
 void dataset_writer::sync() {
   for_each_file([](io::atomic_file& file) {
     fault_point("sync");
@@ -152,6 +157,7 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
                                               static_cast<std::uint64_t>(documents_)),
                  0, idx_.partial_path());
   bin_.truncate(bin_.size_bytes());  // gives back what was reserved behind
+  idx_.truncate(idx_.size_bytes());
   if (provenance_) provenance_->finish(inputs);
   return checksums_ ? checksums_->finish(idx_) : std::string();
 }

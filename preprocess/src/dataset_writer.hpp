@@ -97,6 +97,10 @@ class dataset_writer {
   /// @pre no document, place or bad line was
   void go_back(const dataset_state& to);
 
+  /// Sets so much more aside on the disk for either file.
+  /// @throws io_error  ENOSPC
+  void reserve(std::uint64_t bin_bytes, std::uint64_t idx_bytes);
+
   /// Makes durable what was appended before the call. From another thread too, while appends go on.
   void sync();
 

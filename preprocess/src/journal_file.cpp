@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -72,9 +71,9 @@ std::vector<std::vector<std::byte>> journal_file::read() {
 
 void journal_file::append(std::span<const std::byte> payload) {
   const record_head head{static_cast<std::uint32_t>(payload.size()), formats::crc32c(payload)};
-  std::vector<std::byte> record(head_bytes + payload.size());
-  std::memcpy(record.data(), &head, head_bytes);
-  std::memcpy(record.data() + head_bytes, payload.data(), payload.size());
+  const auto head_part = std::as_bytes(std::span(&head, 1));
+  std::vector<std::byte> record(head_part.begin(), head_part.end());
+  record.insert(record.end(), payload.begin(), payload.end());
   fault_point("journal");
   io::pwrite_all(fd_, record, size_, path_);
   size_ += record.size();

@@ -16,6 +16,7 @@
 #include "output_check.hpp"
 #include "run_identity.hpp"
 #include "run_meta.hpp"
+#include "space_guard.hpp"
 #include "stages.hpp"
 
 namespace millrace::preprocess {
@@ -175,10 +176,14 @@ run_summary run_in_progress::write(journal& journal) {
 
 void run_in_progress::read_all(committer& committer, journal& journal, const read_range& range) {
   checkpointer checkpoints(committer, journal, options_.checkpoint_period);
+  std::uint64_t total_bytes = 0;
+  for (const input_file& file : options_.inputs) total_bytes += file.size_bytes;
+  space_guard space(total_bytes);
   const auto after_commit = [&](const stage_report& report) {
     for (const std::string& note : report.notes) progress_.note(note);
     tell(state_of(committer.state(), report.read_bytes, report.blocks_in_flight));
     checkpoints.update();
+    space.update(committer, report.read_bytes);
   };
   bool ended = false;
   try {

@@ -20,7 +20,7 @@ class pread_source final : public byte_source {
       : path_(path), fd_(std::move(fd)), at_(begin) {}
 
   std::size_t read(std::span<std::byte> out) override {
-    const std::size_t n = io::pread_some(*fd_, out, at_, path_);
+    const std::size_t n = io::pread_some(*fd_, out, at_, path_, io::page_cache::pass_through);
     at_ += n;
     return n;
   }

@@ -145,6 +145,58 @@ TEST_F(AtomicFile, FollowsNoLinkFromThePartialName) {
   EXPECT_EQ(test::read_text(folder_ / "precious"), "keep");
 }
 
+// A run that was stopped goes on with the bytes that it knows to be safe.
+TEST_F(AtomicFile, GoesOnWithWhatWasKept) {
+  {
+    atomic_file file(path());
+    append(file, "abcdef");
+    file.keep();
+  }
+  EXPECT_EQ(test::read_text(partial()), "abcdef");
+  {
+    atomic_file file(path(), atomic_file::start::go_on);
+    EXPECT_EQ(file.size_bytes(), 6U);
+    file.truncate(3);
+    append(file, "XY");
+    file.commit();
+  }
+  EXPECT_EQ(test::read_text(path()), "abcXY");
+  EXPECT_FALSE(fs::exists(partial()));
+}
+
+TEST_F(AtomicFile, RemovesWhatItKeptOnceItIsForgotten) {
+  atomic_file::start how = atomic_file::start::afresh;
+  for (const bool forgotten : {false, true}) {
+    {
+      atomic_file file(path(), how);
+      append(file, "abc");
+      file.keep();
+      if (forgotten) file.forget();
+    }
+    EXPECT_EQ(fs::exists(partial()), !forgotten);
+    how = atomic_file::start::go_on;
+  }
+}
+
+// Neither what is set aside nor what passes through the page cache shows in the file.
+TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
+  {
+    atomic_file file(path());
+    file.reserve(std::uint64_t{1} << 20);
+    file.append(std::as_bytes(std::span(std::string_view("abc"))), page_cache::pass_through);
+    append(file, "def");
+    EXPECT_EQ(file.size_bytes(), 6U);
+    file.truncate(file.size_bytes());
+    file.commit();
+  }
+  EXPECT_EQ(test::read_text(path()), "abcdef");
+  const unique_fd fd = open_read_only(path());
+  std::string back(10, '?');
+  const auto out = std::as_writable_bytes(std::span(back));
+  EXPECT_EQ(pread_some(fd, out, 0, path(), page_cache::pass_through), 6U);
+  EXPECT_EQ(back.substr(0, 6), "abcdef");
+}
+
 TEST_F(AtomicFile, WritesABareNameHere) {
   const fs::path before = fs::current_path();
   fs::current_path(folder_.path());

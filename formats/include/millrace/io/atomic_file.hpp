@@ -54,10 +54,15 @@ class atomic_file {
   std::uint64_t size_bytes() const noexcept { return size_; }
 
   /// @throws io_error  e.g. ENOSPC; what was appended before is unharmed.
-  void append(std::span<const std::byte> bytes) {
-    pwrite_all(fd_, bytes, size_, partial_);
+  void append(std::span<const std::byte> bytes, page_cache pages = page_cache::keep) {
+    pwrite_all(fd_, bytes, size_, partial_, pages);
     size_ += bytes.size();
   }
+
+  /// Sets `bytes` more aside on the disk, behind the end, so that a full one is known now. Does
+  /// nothing on a file system that cannot.
+  /// @throws io_error  ENOSPC above all
+  void reserve(std::uint64_t bytes);
 
   /// Drops what lies behind the first `size` bytes, space reserved there included.
   ///
@@ -142,6 +147,17 @@ inline void atomic_file::truncate(std::uint64_t size) {
     throw io_error(partial_, "ftruncate", errno);
   }
   size_ = size;
+}
+
+inline void atomic_file::reserve(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const int result = uninterrupted([&] {
+    return ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<::off_t>(size_),
+                       static_cast<::off_t>(bytes));
+  });
+  if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) {
+    throw io_error(partial_, "fallocate", errno);
+  }
 }
 
 inline void atomic_file::sync() {
