@@ -56,7 +56,8 @@ class run_in_progress {
 
   run_summary finish() {
     const auto start = clock::now();
-    journal journal(options_.output_prefix);
+    journal journal(options_.output_prefix,
+                    options_.overwrite ? journal::start::afresh : journal::start::go_on);
     run_summary summary;
     try {
       const auto done = earlier_outputs(journal);
@@ -159,6 +160,8 @@ run_summary run_in_progress::write(journal& journal) {
                   .quarantine = options_.on_bad_record == bad_record_policy::quarantine},
       .on_bad_record = options_.on_bad_record,
       .most_bad_records = options_.most_bad_records};
+  // First: else a kill could leave a state in it, and not the files that it is the state of.
+  if (from == nullptr) journal.clear();
   committer committer(options_.inputs, range, commit, from);
   if (from == nullptr) journal.begin(identity_, stamps_of(options_.inputs));
   committer.keep();
