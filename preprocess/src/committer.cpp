@@ -206,10 +206,6 @@ void committer::limit(std::vector<std::string>& notes) {
   }
 }
 
-void committer::end_inputs() {
-  state_.inputs.resize(inputs_.size());
-}
-
 void committer::sync() {
   for (dataset_writer& writer : writers_) writer.sync();
 }

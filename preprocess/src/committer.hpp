@@ -83,9 +83,6 @@ class committer {
   void forget() noexcept;
   std::list<dataset_writer>& writers() noexcept { return writers_; }
 
-  /// Brings state() to the end of the inputs: totals of those without a line as well.
-  void end_inputs();
-
  private:
   void enter(std::size_t input, std::uint64_t begin);
   void refuse(const encoded_block& block) const;

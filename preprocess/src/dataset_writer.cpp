@@ -140,10 +140,13 @@ void dataset_writer::reserve(std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
 }
 
 void dataset_writer::sync() {
+  if (sync_failed_) throw io_error(bin_.partial_path(), "fsync (an earlier one failed)", EIO);
+  sync_failed_ = true;
   for_each_file([](io::atomic_file& file) {
     fault_point("sync");
     file.sync();
   });
+  sync_failed_ = false;
 }
 
 std::string dataset_writer::finish(std::span<const std::string> inputs) {
@@ -196,11 +199,12 @@ void dataset_writer::append_spill(const io::atomic_file& spill) {
 }
 
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
-  const auto folder = io::parent_folder(paths.prefix);
+  const auto path = io::parent_folder(paths.prefix);
+  const auto folder = io::open_folder(path);  // first: later there may be no descriptor to be had
   std::error_code ignored;
   if (std::filesystem::exists(partial_of(paths.idx), ignored)) {
     fault_point("publish");
-    if (io::remove_if_exists(paths.idx)) io::sync_folder(folder);
+    if (io::remove_if_exists(paths.idx)) io::sync_folder(folder, path);
   }
   for (const sidecar which : all_sidecars) {
     fault_point("publish");
@@ -211,13 +215,13 @@ void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
     }
   }
   fault_point("publish");
-  if (publish(paths.bin)) io::sync_folder(folder);
+  if (publish(paths.bin)) io::sync_folder(folder, path);
   fault_point("publish");
   publish(paths.idx);
   for (const char* spill : {".documents", ".modes", ".src-groups", ".bad"}) {
     io::remove_if_exists(partial_of(paths.with(spill)));
   }
-  io::sync_folder(folder);
+  io::sync_folder(folder, path);
 }
 
 }  // namespace millrace::preprocess

@@ -102,6 +102,9 @@ class dataset_writer {
   void reserve(std::uint64_t bin_bytes, std::uint64_t idx_bytes);
 
   /// Makes durable what was appended before the call. From another thread too, while appends go on.
+  /// @throws io_error  the kernel could not, in this call or in an earlier one: what it lost then
+  /// is
+  ///                   lost, whatever a later fsync says.
   void sync();
 
   /// Completes all files but P.meta under their partial names.
@@ -143,6 +146,7 @@ class dataset_writer {
   std::int64_t sequences_ = 0;
   std::int64_t documents_ = 0;
   bool kept_ = false;
+  bool sync_failed_ = false;
 };
 
 /// Gives the finished files of a dataset their names. The old `.idx` goes first and the new one

@@ -104,7 +104,9 @@ std::optional<std::string> difference(const run_identity& was, const run_identit
   return std::nullopt;
 }
 
-journal::journal(const std::filesystem::path& output_prefix) : file_(journal_path(output_prefix)) {
+journal::journal(const std::filesystem::path& output_prefix, start how)
+    : file_(journal_path(output_prefix)) {
+  if (how == start::afresh) return;
   try {
     for (const auto& payload : file_.read()) take(payload);
   } catch (const format_error& e) {
@@ -140,13 +142,16 @@ void journal::take(std::span<const std::byte> payload) {
   }
 }
 
-void journal::begin(const run_identity& identity, const std::vector<input_stamp>& stamps) {
+void journal::clear() {
   file_.clear();
-  identity_ = identity;
-  stamps_ = stamps;
+  identity_.reset();
+  stamps_.clear();
   state_.reset();
   finished_.reset();
   inputs_written_ = 0;
+}
+
+void journal::begin(const run_identity& identity, const std::vector<input_stamp>& stamps) {
   payload_writer writer('i');
   writer.put(journal_version);
   writer.put(identity.size());
@@ -156,6 +161,10 @@ void journal::begin(const run_identity& identity, const std::vector<input_stamp>
   }
   writer.put_all(std::span(stamps));
   file_.append(writer.bytes());
+  // Else a power loss could leave a state in here, and not the files that it is the state of.
+  file_.sync_names();
+  identity_ = identity;
+  stamps_ = stamps;
 }
 
 void journal::write(const run_state& state) {
@@ -173,6 +182,7 @@ void journal::write(const run_state& state) {
 void journal::write_finished(const std::vector<sidecar_set>& sidecars) {
   payload_writer writer('f');
   writer.put_all(std::span(sidecars));
+  file_.sync_names();  // P.meta came last
   file_.append(writer.bytes());
 }
 

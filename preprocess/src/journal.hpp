@@ -54,11 +54,16 @@ std::optional<std::string> difference(const run_identity& was, const run_identit
 /// of the machine that wrote it, for no other will go on with it.
 class journal {
  public:
+  enum class start : std::uint8_t {
+    afresh,  ///< whatever it says; clear() forgets that
+    go_on,   ///< with what it says
+  };
+
   /// Opens or creates it.
   ///
   /// @throws io_error      the folder refuses.
-  /// @throws config_error  another process has it; it was written by another version.
-  explicit journal(const std::filesystem::path& output_prefix);
+  /// @throws config_error  another process has it; to go on: it was written by another version.
+  journal(const std::filesystem::path& output_prefix, start how);
 
   /// What an earlier run left; nothing if that was nothing.
   const std::optional<run_identity>& identity() const noexcept { return identity_; }
@@ -69,7 +74,10 @@ class journal {
   /// All its files were whole, but perhaps not yet under their final names.
   const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
 
-  /// Forgets all that and begins a run.
+  /// Forgets all that, safely. Call it before the files that it speaks of are emptied.
+  void clear();
+  /// Begins a run in a journal that says nothing, when its files are there: their names are safe on
+  /// return.
   void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
   /// Call it when the outputs are safe up to `state`. Safe itself on return.
   void write(const run_state& state);

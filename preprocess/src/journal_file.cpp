@@ -82,10 +82,17 @@ void journal_file::append(std::span<const std::byte> payload) {
 }
 
 void journal_file::clear() {
+  fault_point("journal");
   if (io::uninterrupted([&] { return ::ftruncate(fd_.get(), 0); }) != 0) {
     throw io_error(path_, "ftruncate", errno);
   }
   size_ = 0;
+  sync();
+}
+
+void journal_file::sync_names() {
+  fault_point("journal");
+  io::sync_folder(folder_, io::parent_folder(path_));
 }
 
 void journal_file::sync() {
@@ -96,7 +103,7 @@ void journal_file::sync() {
 
 void journal_file::remove() {
   if (is_named(fd_, path_)) io::remove_if_exists(path_);
-  io::sync_folder(folder_, io::parent_folder(path_));
+  sync_names();
 }
 
 }  // namespace millrace::preprocess

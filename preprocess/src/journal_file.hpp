@@ -23,7 +23,10 @@ class journal_file {
 
   /// Adds a record; safe on return.
   void append(std::span<const std::byte> payload);
+  /// Safe on return, too.
   void clear();
+  /// Makes the names in its folder safe, its own and those of the files beside it.
+  void sync_names();
   /// Removes the file. The lock stays until the end.
   void remove();
 

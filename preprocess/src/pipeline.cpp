@@ -57,7 +57,8 @@ class run_in_progress {
 
   run_summary finish() {
     const auto start = clock::now();
-    journal journal(options_.output_prefix);
+    journal journal(options_.output_prefix,
+                    options_.overwrite ? journal::start::afresh : journal::start::go_on);
     run_summary summary;
     try {
       const auto done = earlier_outputs(journal);
@@ -78,9 +79,11 @@ class run_in_progress {
                           std::int64_t blocks_in_flight) const;
   void tell(const progress_state& state);
   run_summary write(journal& journal);
-  void read_all(committer& committer, journal& journal, const read_range& range);
+  void read_all(committer& committer, journal& journal, checkpointer& checkpoints,
+                const read_range& range);
   void give_up(committer& committer, journal& journal, checkpointer& checkpoints);
-  void complete(committer& committer, journal& journal);
+  void complete(committer& committer, journal& journal, checkpointer& checkpoints);
+  std::vector<sidecar_set> finish_files(committer& committer) const;
   void publish(journal& journal, const std::vector<sidecar_set>& sidecars) const;
   bool goes_on(const journal& journal) const {
     return options_.resume && !options_.overwrite && journal.state().has_value();
@@ -160,13 +163,16 @@ run_summary run_in_progress::write(journal& journal) {
                   .quarantine = options_.on_bad_record == bad_record_policy::quarantine},
       .on_bad_record = options_.on_bad_record,
       .most_bad_records = options_.most_bad_records};
+  // First: else a kill could leave a state in it, and not the files that it is the state of.
+  if (from == nullptr) journal.clear();
   committer committer(options_.inputs, range, commit, from);
   if (from == nullptr) journal.begin(identity_, stamps_of(options_.inputs));
   committer.keep();
-  read_all(committer, journal, range);
+  checkpointer checkpoints(committer, journal, options_.checkpoint_period);
+  read_all(committer, journal, checkpoints, range);
   {
     const auto timed = clock_.time(stage_clock::stage::sync);
-    complete(committer, journal);
+    complete(committer, journal, checkpoints);
   }
   run_summary summary = summary_of(committer.state(), options_, encoding_, prefixes_);
   summary.busy = clock_.busy();
@@ -174,8 +180,8 @@ run_summary run_in_progress::write(journal& journal) {
   return summary;
 }
 
-void run_in_progress::read_all(committer& committer, journal& journal, const read_range& range) {
-  checkpointer checkpoints(committer, journal, options_.checkpoint_period);
+void run_in_progress::read_all(committer& committer, journal& journal, checkpointer& checkpoints,
+                               const read_range& range) {
   std::uint64_t total_bytes = 0;
   for (const input_file& file : options_.inputs) total_bytes += file.size_bytes;
   space_guard space(total_bytes);
@@ -213,26 +219,41 @@ void run_in_progress::give_up(committer& committer, journal& journal, checkpoint
     }
     checkpoints.make_safe();
   } catch (const error&) {
-    // Then the state that was made safe before this is what there is to go on from.
+    progress_.note(
+        "kept what was done up to the last checkpoint: --resume goes on, --overwrite starts again");
+    return;
   }
   progress_.note(fmt::format("kept what was done, {}: --resume goes on, --overwrite starts again",
                              command::counted(committer.state().counts.documents, "document")));
 }
 
-void run_in_progress::complete(committer& committer, journal& journal) {
-  committer.end_inputs();
+void run_in_progress::complete(committer& committer, journal& journal, checkpointer& checkpoints) {
+  std::vector<sidecar_set> sidecars;
+  try {
+    sidecars = finish_files(committer);
+    journal.write_finished(sidecars);
+  } catch (...) {
+    // What finish_files() adds goes behind the state, or to places that it writes again.
+    give_up(committer, journal, checkpoints);
+    throw;
+  }
+  publish(journal, sidecars);
+}
+
+std::vector<sidecar_set> run_in_progress::finish_files(committer& committer) const {
+  run_state state = committer.state();
+  state.inputs.resize(options_.inputs.size());  // totals of those without a line as well
   std::vector<std::string> names;
   for (const input_file& file : options_.inputs) names.push_back(display_path(file).string());
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;
   for (dataset_writer& writer : committer.writers()) {
     const std::string root = writer.finish(names);
-    const auto meta = meta_of(tokenizer_, encoding_, options_, committer.state(), key++, root);
+    const auto meta = meta_of(tokenizer_, encoding_, options_, state, key++, root);
     writer.finish_meta(to_json(meta));
     sidecars.push_back(writer.sidecars());
   }
-  journal.write_finished(sidecars);
-  publish(journal, sidecars);
+  return sidecars;
 }
 
 void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& sidecars) const {

@@ -23,21 +23,31 @@ std::string policy_of(const run_options& options) {
   return options.on_bad_record == bad_record_policy::quarantine ? "quarantine" : "fail or skip";
 }
 
-// Whether the file still begins with the text that was read of it, and, if it was read to its end,
-// still ends there.
+// Whether a line that ended with `last` at the end of a file still ends there now that the byte
+// `next` follows.
+bool ends_line(char last, char next) {
+  return last == '\n' || (last == '\r' && next != '\n');
+}
+
+// Whether the file still begins with the lines that were read of it, and, if it was read to its
+// end, still ends there.
 bool has_text(const input_file& file, const input_total& total, bool to_its_end) {
   const auto source = open_input(file);
   std::vector<std::byte> chunk(chunk_bytes);
   std::uint32_t crc = 0;
+  char last = '\n';
   std::uint64_t left = total.text_bytes;
   while (left > 0) {
     const auto part = std::span(chunk).first(std::min<std::uint64_t>(left, chunk.size()));
     const std::size_t n = source->read(part);
     if (n == 0) return false;
     crc = formats::crc32c(part.first(n), crc);
+    last = static_cast<char>(part[n - 1]);
     left -= n;
   }
-  return crc == total.crc32c && (!to_its_end || source->read(chunk) == 0);
+  if (crc != total.crc32c) return false;
+  const bool ended = source->read(std::span(chunk).first(1)) == 0;
+  return ended || (!to_its_end && ends_line(last, static_cast<char>(chunk.front())));
 }
 
 }  // namespace

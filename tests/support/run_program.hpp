@@ -22,12 +22,13 @@
 namespace millrace::test {
 
 struct program_options {
-  std::optional<::rlim_t> file_size;    ///< RLIMIT_FSIZE, bytes
-  std::optional<::rlim_t> descriptors;  ///< RLIMIT_NOFILE
-  std::string stdout_path;              ///< instead of being kept
-  std::string stderr_path;              ///< instead of being kept
-  bool ordinary_user = false;           ///< see become_ordinary_user; or ends as cannot_become
-  bool closed_streams = false;          ///< stdin, stdout and stderr are closed, as some daemons do
+  std::optional<::rlim_t> file_size;     ///< RLIMIT_FSIZE, bytes
+  std::optional<::rlim_t> descriptors;   ///< RLIMIT_NOFILE
+  std::vector<std::string> environment;  ///< NAME=VALUE, before what this process has
+  std::string stdout_path;               ///< instead of being kept
+  std::string stderr_path;               ///< instead of being kept
+  bool ordinary_user = false;            ///< see become_ordinary_user; or ends as cannot_become
+  bool closed_streams = false;  ///< stdin, stdout and stderr are closed, as some daemons do
 };
 
 /// The status of a program that was to run as an ordinary user, where that cannot be.
@@ -51,6 +52,11 @@ class running_program {
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
+    std::vector<std::string> added = options.environment;
+    std::vector<char*> envp;
+    for (std::string& each : added) envp.push_back(each.data());
+    for (char** each = ::environ; *each != nullptr; ++each) envp.push_back(*each);
+    envp.push_back(nullptr);
     pid_ = ::fork();
     if (pid_ < 0) throw std::runtime_error("fork failed");
     if (pid_ > 0) return;
@@ -64,7 +70,7 @@ class running_program {
       for (const int fd : {0, 1, 2}) (void)::close(fd);
     }
     if (options.ordinary_user && !become_ordinary_user()) ::_exit(cannot_become);
-    if (ready) ::execv(argv[0], argv.data());
+    if (ready) ::execve(argv[0], argv.data(), envp.data());
     ::_exit(126);
   }
   running_program(const running_program&) = delete;
@@ -74,8 +80,9 @@ class running_program {
     if (pid_ > 0) (void)::waitpid(pid_, nullptr, 0);
   }
 
-  void kill() const noexcept {
-    if (pid_ > 0) (void)::kill(pid_, SIGKILL);
+  void kill() const noexcept { send(SIGKILL); }
+  void send(int signal) const noexcept {
+    if (pid_ > 0) (void)::kill(pid_, signal);
   }
   /// Whether it has ended, without waiting. wait() may still be called.
   bool ended() const noexcept {

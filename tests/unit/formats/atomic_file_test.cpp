@@ -197,6 +197,22 @@ TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
   EXPECT_EQ(back.substr(0, 6), "abcdef");
 }
 
+// One that cannot go on, for want of descriptors say, must not take it from one that can.
+TEST_F(AtomicFile, LeavesWhatItGoesOnWith) {
+  test::write_text(partial(), "abc");
+  {
+    atomic_file file(path(), atomic_file::start::go_on);
+    EXPECT_EQ(file.size_bytes(), 3U);
+    append(file, "d");
+  }
+  EXPECT_EQ(test::read_text(partial()), "abcd");
+  {
+    atomic_file file(path(), atomic_file::start::go_on);
+    file.forget();
+  }
+  EXPECT_FALSE(fs::exists(partial()));
+}
+
 TEST_F(AtomicFile, WritesABareNameHere) {
   const fs::path before = fs::current_path();
   fs::current_path(folder_.path());

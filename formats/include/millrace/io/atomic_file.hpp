@@ -32,7 +32,7 @@ class atomic_file {
  public:
   enum class start : std::uint8_t {
     afresh,  ///< empty, whatever an earlier writer left
-    go_on,   ///< with what is there; `size_bytes()` says how much
+    go_on,   ///< with what is there; `size_bytes()` says how much. Kept from the start on
   };
 
   /// What would make `commit()` fail is looked for here, before the work and not after it.
@@ -137,6 +137,7 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
   }
   if (how == start::go_on) {
     size_ = static_cast<std::uint64_t>(mine.st_size);
+    keep_ = true;  // who cannot go on must not take it from who can
   } else {
     truncate(0);
   }

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/resume_fault.hpp"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include <millrace/formats/crc32c.hpp>
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using clock = std::chrono::steady_clock;
+using test::dirty_lines;
+using test::file_set;
+using test::files_of;
+using test::killed;
+using test::small_blocks;
+using test::strings;
+
+using ResumeFault = test::resume_fault;
+
+TEST_F(ResumeFault, AKillAtAnyStepLeavesWhatGoesOn) {
+  add_dirty_inputs(8);
+  const file_set wanted = undisturbed();
+  ASSERT_EQ(wanted.size(), 12U);  // two keys: .bin .idx .meta .sum .src .bad
+  int kills = 0;
+  for (const auto& [name, stride] :
+       std::map<std::string, int>{{"journal", 1}, {"publish", 1}, {"sync", 5}}) {
+    for (int step = 1;; step += stride) {
+      SCOPED_TRACE(name + ":" + std::to_string(step));
+      empty_out();
+      const auto result = run_killed_at(name + ":" + std::to_string(step));
+      if (result.status == 0) break;
+      ASSERT_EQ(result.status, killed) << result.err;
+      ++kills;
+      expect_nothing_half(wanted);
+      expect_resumed(wanted, {"--workers", std::to_string(1 + step % 3)});
+      if (HasFailure()) return;
+    }
+  }
+  std::cout << kills << " kills\n";
+  EXPECT_GT(kills, 80);
+}
+
+// The same run, killed again and again, with other workers and other blocks each time.
+TEST_F(ResumeFault, ARunThatIsKilledManyTimesComesToItsEnd) {
+  add_dirty_inputs(60);
+  const file_set wanted = undisturbed();
+  int kills = 0;
+  for (; kills < 500; ++kills) {
+    strings environment = small_blocks(64 + static_cast<int>(random_() % 300));
+    environment.push_back("MILLRACE_TEST_KILL_AT=" + std::to_string(40 + random_() % 90));
+    const auto result =
+        run({"--resume", "--workers", std::to_string(1 + random_() % 4)}, environment);
+    if (result.status == 0) break;
+    ASSERT_EQ(result.status, killed) << result.err;
+    expect_nothing_half(wanted);
+  }
+  std::cout << kills << " kills\n";
+  EXPECT_GT(kills, 10);
+  expect_files(wanted);
+}
+
+// MILLRACE_KILLS says how many; ctest has a slow test of 200.
+TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
+  const char* given = std::getenv("MILLRACE_KILLS");
+  const int wanted_kills = given != nullptr ? std::atoi(given) : 15;
+  add_dirty_inputs(150);
+  // Frames of a mebibyte, so that it is unpacked in pieces.
+  std::string frames;
+  for (int frame = 0; frame < 3; ++frame) {
+    std::string text;
+    while (text.size() < (std::size_t{5} << 18)) text += dirty_lines(random_, 500);
+    frames += test::zstd(text);
+  }
+  add("f.jsonl.zst", frames);
+  const file_set wanted = undisturbed();
+  const strings environment = {"MILLRACE_TEST_BLOCK_BYTES=512", "MILLRACE_TEST_CHECKPOINT_MS=1"};
+  const auto start = clock::now();
+  ASSERT_EQ(run({}, environment).status, 0);
+  const auto whole_run = clock::now() - start;
+  int kills = 0;
+  for (int round = 0; kills < wanted_kills && round < 5 * wanted_kills; ++round) {
+    SCOPED_TRACE(round);
+    empty_out();
+    test::program_options options;
+    options.environment = environment;
+    for (int times = 1 + static_cast<int>(random_() % 3); times > 0; --times) {
+      test::running_program program(command({"--resume"}), options);
+      std::this_thread::sleep_for(whole_run * static_cast<int>(random_() % 1000) / 1000);
+      program.kill();
+      kills += program.wait().status == killed ? 1 : 0;
+      expect_nothing_half(wanted);
+    }
+    const auto result = run({"--resume"}, {});
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+    if (HasFailure()) return;
+  }
+  std::cout << kills << " kills in runs of "
+            << std::chrono::duration_cast<std::chrono::milliseconds>(whole_run).count() << " ms\n";
+  EXPECT_GE(kills, wanted_kills);
+}
+
+TEST_F(ResumeFault, ASignalKeepsWhatWasDone) {
+  add_dirty_inputs(1500);
+  const file_set wanted = undisturbed();
+  test::program_options options;
+  options.environment = small_blocks(64);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    SCOPED_TRACE(signal);
+    empty_out();
+    test::running_program program(command(), options);
+    ASSERT_TRUE(wait_for_checkpoints(program));
+    program.send(signal);
+    const auto result = program.wait();
+    EXPECT_EQ(result.status, test::stopped) << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("preprocess_data: stopped, with "),
+                                  EndsWith(" documents safe; --resume goes on\n")));
+    EXPECT_TRUE(fs::exists(journal()));
+    const auto again = run({"--resume"}, {});
+    ASSERT_EQ(again.status, 0) << again.err;
+    expect_files(wanted);
+  }
+}
+
+TEST_F(ResumeFault, ASignalBeforeAnythingWasDoneLeavesNothing) {
+  const std::string fifo = (folder_ / "in/fifo").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  inputs_ = {fifo};
+  test::running_program program(command());
+  const std::ofstream writer(fifo);
+  while (!fs::exists(partial("bin")) && !program.ended()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  program.send(SIGTERM);
+  EXPECT_EQ(program.wait().status, test::stopped);
+  EXPECT_TRUE(files_of(out()).empty());
+}
+
+TEST_F(ResumeFault, TellsWhatIsUnfinishedAndWhatIsDone) {
+  add_dirty_inputs();
+  const file_set wanted = undisturbed();
+  leave_unfinished();
+  const file_set left = files_of(out());
+  expect_sentence(run(), journal().string() + " is of a run that did not finish; --resume goes on");
+  EXPECT_TRUE(files_of(out()) == left);
+  expect_resumed(wanted);
+  const auto written = fs::last_write_time(out() / "x_text_document.bin");
+  expect_resumed(wanted);  // done before
+  EXPECT_EQ(fs::last_write_time(out() / "x_text_document.bin"), written);
+  expect_sentence(run(), "exists");
+  expect_files(wanted);
+  empty_out();
+  expect_resumed(wanted);  // nothing begun
+}
+
+TEST_F(ResumeFault, OneThatStillRunsIsNotGoneOnWith) {
+  add_dirty_inputs(1500);
+  const file_set wanted = undisturbed();
+  test::program_options options;
+  options.environment = small_blocks(64);
+  test::running_program first(command(), options);
+  ASSERT_TRUE(wait_for_checkpoints(first));
+  first.send(SIGSTOP);
+  for (const char* flag : {"--resume", "--overwrite"}) {
+    expect_sentence(run({flag}), "another process is writing with this --output-prefix");
+  }
+  first.kill();
+  EXPECT_EQ(first.wait().status, killed);
+  const auto result = run({"--resume"}, {});
+  ASSERT_EQ(result.status, 0) << result.err;
+  expect_files(wanted);
+}
+
+TEST_F(ResumeFault, RefusesToGoOnOtherwiseThanItBegan) {
+  add_dirty_inputs();
+  const file_set wanted = undisturbed();
+  leave_unfinished();
+  const file_set left = files_of(out());
+  const std::vector<std::pair<strings, std::string>> others = {
+      {{"--no-checksums"}, "checksums: on, then off"},
+      {{"--no-provenance"}, "provenance: on, then off"},
+      {{"--json-keys", "text"}, "--json-keys: title, then none"},
+      {{"--json-keys", "title", "text"}, "--json-keys: text, then title"},
+      {{"--on-bad-record", "skip"}, "--on-bad-record: quarantine, then fail or skip"}};
+  const strings usual = flags_;
+  for (const auto& [other, said] : others) {
+    SCOPED_TRACE(said);
+    flags_ = usual;
+    if (other.front() == "--json-keys") flags_ = {"--on-bad-record", "quarantine"};
+    if (other.front() == "--on-bad-record") flags_ = {"--json-keys", "text", "title"};
+    strings more = {"--resume"};
+    more.insert(more.end(), other.begin(), other.end());
+    const auto result = run(more);
+    expect_sentence(result, "the run that was begun was told otherwise");
+    EXPECT_TRUE(files_of(out()) == left);
+  }
+  flags_ = usual;
+  const strings inputs = inputs_;
+  std::swap(inputs_[0], inputs_[1]);
+  expect_sentence(run({"--resume"}), "told otherwise (an input: ");
+  inputs_ = strings(inputs.begin(), inputs.end() - 1);
+  expect_sentence(run({"--resume"}), "told otherwise (number of inputs: 5, then 4)");
+  inputs_ = inputs;
+  expect_resumed(wanted);
+}
+
+// Whoever starts again means it: a kill then must not bring to light a state that is of files that
+// are there no more.
+TEST_F(ResumeFault, AKillWhileStartingAgainLeavesOldNewOrNone) {
+  add_dirty_inputs(8);
+  const file_set wanted = undisturbed();
+  for (const char* before : {"journal:9", "publish:1", "publish:5"}) {
+    for (int step = 1; step < 16; ++step) {
+      SCOPED_TRACE(before + std::string(", then ") + std::to_string(step));
+      leave_unfinished(before);
+      ASSERT_EQ(run_killed_at(std::to_string(step), {"--overwrite"}).status, killed);
+      const auto result = run({"--resume"});
+      if (result.status == 1) {
+        expect_sentence(result, "exists; give --overwrite");
+        ASSERT_EQ(run({"--overwrite"}).status, 0);
+      }
+      expect_files(wanted);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(ResumeFault, StartsAgainWhereAnotherVersionStopped) {
+  add_dirty_inputs();
+  const file_set wanted = undisturbed();
+  const std::string payload = std::string("i\x09\0\0\0", 5) + "something";
+  std::string record = test::little_endian(static_cast<std::uint32_t>(payload.size()), 4);
+  record += test::little_endian(formats::crc32c(std::as_bytes(std::span(payload))), 4) + payload;
+  test::write_text(journal(), record);
+  for (const strings& flags : {strings{}, strings{"--resume"}}) {
+    expect_sentence(run(flags), "another version of this program; --overwrite starts again");
+  }
+  EXPECT_EQ(test::read_text(journal()), record);
+  EXPECT_EQ(run({"--overwrite"}).status, 0);
+  expect_files(wanted);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

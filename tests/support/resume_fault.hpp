@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/packed.hpp"
+#include "support/paths.hpp"
+#include "support/run_program.hpp"
+#include "support/seed.hpp"
+
+/// Runs of preprocess_data that are stopped and gone on with.
+namespace millrace::test {
+
+using strings = std::vector<std::string>;
+
+inline constexpr int killed = 128 + SIGKILL;
+inline constexpr int stopped = 3;
+
+/// Files by name.
+using file_set = std::map<std::string, std::string>;
+
+inline file_set files_of(const std::filesystem::path& folder) {
+  file_set files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files[entry.path().filename().string()] = read_text(entry.path());
+  }
+  return files;
+}
+
+inline strings names_of(const file_set& files) {
+  strings names;
+  for (const auto& [name, bytes] : files) names.push_back(name);
+  return names;
+}
+
+/// Lines of all kinds, good and bad, with line ends of all kinds.
+inline std::string dirty_lines(std::mt19937_64& random, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    switch (random() % 12) {
+      case 0:
+        text += "{broken " + number;
+        break;
+      case 1:
+        text += "{\"text\": 3, \"title\": \"x\"}";
+        break;
+      case 2:
+        text += "  ";
+        break;
+      case 3:
+        text += "{\"text\": \"\", \"title\": \"" + number + "\"}";
+        break;
+      default:
+        text += "{\"text\": \"" + std::string(random() % 90, 'r') + " \xC3\xA9 " + number +
+                "\", \"title\": \"t" + number + "\"}";
+    }
+    text += random() % 3 == 0 ? "\r\n" : random() % 9 == 0 ? "\r" : "\n";
+  }
+  return text;
+}
+
+inline std::string good_lines(int from, int to) {
+  std::string text;
+  for (int i = from; i < to; ++i) {
+    text += "{\"text\": \"line " + std::to_string(i) + "\", \"title\": \"t\"}\n";
+  }
+  return text;
+}
+
+/// How a run of the test is cut up: blocks of a few lines, and a checkpoint after each.
+inline strings small_blocks(int bytes = 150) {
+  return {"MILLRACE_TEST_BLOCK_BYTES=" + std::to_string(bytes), "MILLRACE_TEST_CHECKPOINT_MS=0"};
+}
+
+/// Inputs in in/, outputs in out/x_*, and what is to become of them.
+class resume_fault : public testing::Test {
+ protected:
+  resume_fault() : folder_(quick_folder()), random_(seed(77)) {
+    std::filesystem::create_directory(folder_ / "in");
+    std::filesystem::create_directory(out());
+  }
+
+  std::filesystem::path out() const { return folder_ / "out"; }
+  std::filesystem::path journal() const { return out() / "x.journal"; }
+  std::filesystem::path partial(const std::string& end) const {
+    return out() / ("x_text_document." + end + ".partial");
+  }
+
+  std::string add(const std::string& name, const std::string& contents) {
+    const std::filesystem::path path = folder_ / "in" / name;
+    write_text(path, contents);
+    if (std::find(inputs_.begin(), inputs_.end(), path) == inputs_.end()) {
+      inputs_.push_back(path.string());
+    }
+    return path.string();
+  }
+
+  // A file of each kind, with bad records in them.
+  void add_dirty_inputs(int lines = 12) {
+    add("a.jsonl", dirty_lines(random_, lines));
+    add("b.jsonl.gz", gzip(dirty_lines(random_, lines)));
+    add("c.jsonl", "");
+    add("d.jsonl.zst", zstd(dirty_lines(random_, lines / 2)) + zstd_skippable("note") +
+                           zstd(dirty_lines(random_, lines / 2)));
+    add("e.jsonl", dirty_lines(random_, lines) + "{\"text\": \"no end\", \"title\": \"\"}");
+    flags_ = {"--json-keys", "text", "title", "--on-bad-record", "quarantine"};
+  }
+
+  strings command(const strings& more = {}) const { return command_into(out(), more); }
+  strings command_into(const std::filesystem::path& folder, const strings& more = {}) const {
+    strings all = {program("preprocess_data").string(), "--output-prefix", (folder / "x").string(),
+                   "--input"};
+    all.insert(all.end(), inputs_.begin(), inputs_.end());
+    all.insert(all.end(), flags_.begin(), flags_.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  // What a run makes of the inputs that nobody disturbs, in usual blocks.
+  file_set undisturbed() const {
+    const std::filesystem::path clean = folder_ / "clean";
+    std::filesystem::remove_all(clean);
+    std::filesystem::create_directory(clean);
+    const auto result = run_program(command_into(clean));
+    EXPECT_EQ(result.status, 0) << result.err;
+    return files_of(clean);
+  }
+
+  void empty_out() const {
+    std::filesystem::remove_all(out());
+    std::filesystem::create_directory(out());
+  }
+
+  program_result run(const strings& more = {}, const strings& environment = small_blocks()) {
+    program_options options;
+    options.environment = environment;
+    return run_program(command(more), options);
+  }
+  program_result run_killed_at(const std::string& step, const strings& more = {}) {
+    strings environment = small_blocks();
+    environment.push_back("MILLRACE_TEST_KILL_AT=" + step);
+    return run(more, environment);
+  }
+
+  // Leaves a run that was killed after some checkpoints.
+  void leave_unfinished(const std::string& step = "journal:9") {
+    empty_out();
+    ASSERT_EQ(run_killed_at(step).status, killed);
+    ASSERT_TRUE(std::filesystem::exists(journal()));
+  }
+
+  void expect_resumed(const file_set& wanted, const strings& more = {}) {
+    strings all = {"--resume"};
+    all.insert(all.end(), more.begin(), more.end());
+    const auto result = run(all);
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+  }
+  void expect_files(const file_set& wanted) const {
+    const file_set found = files_of(out());
+    ASSERT_EQ(names_of(found), names_of(wanted));
+    for (const auto& [name, bytes] : wanted) EXPECT_TRUE(found.at(name) == bytes) << name;
+  }
+
+  // One line that names the program, behind what else is noted.
+  static void expect_sentence(const program_result& result, const std::string& part) {
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_EQ(result.out, "");
+    const std::size_t begin = result.err.find("preprocess_data: ");
+    ASSERT_NE(begin, std::string::npos) << result.err;
+    const std::string said = result.err.substr(begin);
+    EXPECT_THAT(said, testing::AllOf(testing::HasSubstr(part), testing::EndsWith("\n")));
+    EXPECT_EQ(said.find('\n'), said.size() - 1) << result.err;
+  }
+
+  // No index without the tokens that belong to it, and none at all unless it is `wanted`.
+  void expect_nothing_half(const file_set& wanted) const {
+    for (const auto& [name, bytes] : files_of(out())) {
+      if (name.ends_with(".partial") || name.ends_with(".journal")) continue;
+      EXPECT_TRUE(wanted.contains(name) && wanted.at(name) == bytes) << name;
+    }
+  }
+
+  // Waits until the run has made some checkpoints.
+  bool wait_for_checkpoints(const running_program& program) const {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    std::error_code none;
+    while (!program.ended() && std::chrono::steady_clock::now() < give_up) {
+      const auto size = std::filesystem::file_size(journal(), none);
+      if (!none && size > 4000) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
+
+  temp_folder folder_;
+  std::mt19937_64 random_;
+  strings inputs_;
+  strings flags_;
+};
+
+}  // namespace millrace::test
