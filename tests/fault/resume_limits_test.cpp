@@ -201,8 +201,9 @@ TEST_F(ResumeInjected, ADiskThatCannotBeReadLosesNothing) {
     for (const int when : {1, 2, 3}) {
       SCOPED_TRACE(inputs_[input] + " " + std::to_string(when));
       empty_out();
-      const auto result = run_injected("pread64,read:error=EIO:when=" + std::to_string(when) + "+",
-                                       inputs_[input], small_blocks());
+      const auto result =
+          run_injected("pread64,preadv2,read:error=EIO:when=" + std::to_string(when) + "+",
+                       inputs_[input], small_blocks());
       expect_sentence(result, std::generic_category().message(EIO));
       expect_nothing_half({});
       expect_resumed(wanted);
