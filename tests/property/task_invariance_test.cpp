@@ -156,6 +156,8 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
     options.append_eod = random() % 2 == 0;
     options.on_bad_record = bad_record_policy::quarantine;
     options.output_prefix = folder / "whole";
+    if (random() % 3 == 0) options.limits.giant_bytes = 20 + random() % 100;
+    options.limits.spool_folder = folder.path();
     run_task(*tokenizer, options, random, false);
 
     for (const std::int64_t of : {1, 2, 3, 7, 16}) {
