@@ -36,6 +36,7 @@ std::string hex(std::string_view bytes) {
 std::string bad_record_line(const bad_record& record) {
   command::json_writer json;
   json.open('{').key("file").value(record.file).key("line").value(record.line);
+  if (record.from_byte != 0) json.key("from_byte").value(record.from_byte);
   json.key("byte").value(record.byte).key("bytes").value(record.size);
   json.key("fault").value(fault_names[static_cast<std::size_t>(record.fault.kind)]);
   json.key("fault_byte").value(record.fault.offset_bytes).key("reason").value(record.fault.what);

@@ -17,6 +17,8 @@ struct bad_record {
   std::uint64_t size = 0;            ///< bytes of the record
   const record_fault& fault;         ///< its offset is in the record
   const std::string* raw = nullptr;  ///< the record, or null: too long to be kept
+  /// Where lines count from, in the decompressed file: not 0 if a task began within.
+  std::uint64_t from_byte = 0;
 };
 
 /// One line of P.bad, as formats/spec/bad.md has it.

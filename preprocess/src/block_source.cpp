@@ -10,12 +10,6 @@
 #include <millrace/formats/crc32c.hpp>
 
 namespace millrace::preprocess {
-namespace {
-
-// A part of an archive is unpacked into memory as a whole.
-constexpr std::size_t largest_part_bytes = std::size_t{8} << 20;
-
-}  // namespace
 
 block_source::block_source(std::span<const input_file> inputs, const read_range& range,
                            const read_limits& limits)
@@ -33,7 +27,7 @@ bool block_source::next(byte_block& block) {
     const bool more = seekable_ ? next_span(block) : sequential_->next(block);
     const std::uint64_t done =
         seekable_ ? seekable_->packed_bytes(offset_) : sequential_->position_bytes();
-    block.read_bytes = finished_bytes_ + done;
+    block.read_bytes = finished_bytes_ + done - skipped_bytes_;
     if (more) return true;
     finished_bytes_ += done;
     seekable_.reset();
@@ -47,8 +41,11 @@ void block_source::open(std::size_t input) {
   const bool first = input == range_.begin.input;
   offset_ = first ? range_.begin.offset_bytes : 0;
   at_line_ = !first || range_.at_line;
-  seekable_ = seekable_input::open(file, std::min(limits_.giant_bytes, largest_part_bytes));
-  if (seekable_) return;
+  seekable_ = seekable_input::open(file, limits_.largest_part_bytes());
+  if (seekable_) {
+    if (!at_line_) skipped_bytes_ = seekable_->packed_bytes(offset_);
+    return;
+  }
   auto source = open_input(file);
   set_reading(source.get());
   pass_over(*source, offset_);

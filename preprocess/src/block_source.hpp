@@ -67,6 +67,7 @@ class block_source {
   std::uint64_t offset_ = 0;          // of the next span
   bool at_line_ = true;               // a line begins there that no span before it owns
   std::uint64_t finished_bytes_ = 0;  // on disk, of inputs before this one
+  std::uint64_t skipped_bytes_ = 0;   // on disk, of the first input, which are another task's
 
   std::mutex mutex_;                // of the next two
   byte_source* reading_ = nullptr;  // what next() may wait for

@@ -9,6 +9,7 @@
 #include <millrace/formats/crc32c.hpp>
 
 #include "bad_record_line.hpp"
+#include "line_count.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -114,8 +115,7 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
 void committer::append_document(std::size_t input, const giant_line& line) {
   const std::int64_t end_of_document = 0;  // no sequence of it is still to come
   const std::uint64_t begin = line.offset_bytes + line.mark_bytes;
-  const formats::source_place place{static_cast<std::uint32_t>(input),
-                                    state_.inputs.back().lines + 1, begin,
+  const formats::source_place place{number_of(input), state_.inputs.back().lines + 1, begin,
                                     begin + (line.end - line.begin)};
   for (dataset_writer& writer : writers_) {
     writer.append({}, {}, std::span(&end_of_document, 1));
@@ -130,7 +130,10 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
     state_.next = {input, 0};
     begun_ = true;
   }
-  if (!std::exchange(begun_, true)) state_.next.offset_bytes = begin;
+  if (!std::exchange(begun_, true)) {
+    state_.next.offset_bytes = begin;
+    state_.inputs.back().begin_bytes = begin;
+  }
   if (begin != state_.next.offset_bytes) {
     throw format_error(display_path(inputs_[input]), state_.next.offset_bytes,
                        fmt::format("a line begins here no more, but at byte {}: the file was "
@@ -140,7 +143,7 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
 }
 
 // Throws what ends the run, before anything of the block is written.
-void committer::refuse(const encoded_block& block) const {
+void committer::refuse(const encoded_block& block) {
   if (block.faults.empty()) return;
   if (options_.on_bad_record == bad_record_policy::fail) {
     throw bad_record_error(describe(block, block.faults.front()));
@@ -159,10 +162,17 @@ void committer::append_places(const encoded_block& block) {
   const std::int64_t line = state_.inputs.back().lines + 1;
   for (const record_place& place : block.places) {
     const std::uint64_t begin = block.text_offset + place.begin;
-    places_.push_back(
-        {static_cast<std::uint32_t>(block.input), line + place.line, begin, begin + place.size});
+    places_.push_back({number_of(block.input), line + place.line, begin, begin + place.size});
   }
   for (dataset_writer& writer : writers_) writer.append_places(places_);
+}
+
+// An input's number in P.src, whose names are those of which the run has a byte or the start.
+std::uint32_t committer::number_of(std::size_t input) const {
+  const std::size_t first = options_.begin.input;
+  const bool first_is_named =
+      options_.begin.offset_bytes == 0 || input == first || state_.inputs[first].text_bytes != 0;
+  return static_cast<std::uint32_t>(input - first - (first_is_named ? 0 : 1));
 }
 
 // Of a giant line, whose bytes are not kept, `giant_bytes` is the size.
@@ -178,7 +188,9 @@ void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes
                          .byte = block.text_offset + fault.place.begin,
                          .size = giant_bytes != 0 ? giant_bytes : fault.place.size,
                          .fault = in_record,
-                         .raw = giant_bytes != 0 ? nullptr : &fault.raw});
+                         .raw = giant_bytes != 0 ? nullptr : &fault.raw,
+
+                         .from_byte = state_.inputs.back().begin_bytes});
     for (dataset_writer& writer : writers_) writer.append_bad(line);
   }
 }
@@ -216,10 +228,24 @@ void committer::forget() noexcept {
   for (dataset_writer& writer : writers_) writer.forget();
 }
 
-std::string committer::describe(const encoded_block& block, const block_fault& fault) const {
-  return fmt::format("{}:{} (byte {}): {}", display_path(inputs_[block.input]).string(),
-                     state_.inputs.back().lines + fault.place.line + 1,
+std::string committer::describe(const encoded_block& block, const block_fault& fault) {
+  const auto line = line_of(block, fault);
+  return fmt::format("{}{} (byte {}): {}", display_path(inputs_[block.input]).string(),
+                     line ? fmt::format(":{}", *line) : "",
                      block.text_offset + fault.fault.offset_bytes, fault.fault.what);
+}
+
+// Nothing where the run began within an archive, so that nobody knows the lines before that.
+std::optional<std::int64_t> committer::line_of(const encoded_block& block,
+                                               const block_fault& fault) {
+  const input_total& total = state_.inputs.back();
+  const std::int64_t line = total.lines + fault.place.line + 1;
+  if (total.begin_bytes == 0) return line;
+  if (!std::exchange(counted_, true)) {
+    lines_before_ = lines_before(inputs_[block.input], total.begin_bytes);
+  }
+  if (!lines_before_) return std::nullopt;
+  return *lines_before_ + line;
 }
 
 }  // namespace millrace::preprocess

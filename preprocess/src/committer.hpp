@@ -37,6 +37,7 @@ struct commit_options {
   dataset_options dataset = {};
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< one more ends the run
+  text_place begin = {};  ///< of what the run was to read, wherever it goes on
 };
 
 /// As encode_giant_record(), of a line that is known.
@@ -85,13 +86,15 @@ class committer {
 
  private:
   void enter(std::size_t input, std::uint64_t begin);
-  void refuse(const encoded_block& block) const;
+  void refuse(const encoded_block& block);
+  std::uint32_t number_of(std::size_t input) const;
   void limit(std::vector<std::string>& notes);
   void append_places(const encoded_block& block);
   void append_bad(const encoded_block& block, std::uint64_t giant_bytes = 0);
   void append_document(std::size_t input, const giant_line& line);
   void advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts);
-  std::string describe(const encoded_block& block, const block_fault& fault) const;
+  std::string describe(const encoded_block& block, const block_fault& fault);
+  std::optional<std::int64_t> line_of(const encoded_block& block, const block_fault& fault);
 
   std::span<const input_file> inputs_;
   commit_options options_;
@@ -101,6 +104,8 @@ class committer {
   bool begun_;             // the first line is known
   std::size_t notes_ = 0;  // given so far, at most most_notes
   bool told_of_more_ = false;
+  bool counted_ = false;                       // the next is known
+  std::optional<std::int64_t> lines_before_;   // of the input that the run begins within
   std::vector<formats::source_place> places_;  // reused
 };
 

@@ -99,6 +99,26 @@ void dataset_writer::append(std::span<const std::byte> ids, std::span<const std:
   documents_ += static_cast<std::int64_t>(document_ends.size());
 }
 
+void dataset_writer::append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
+                                 std::uint64_t offset, std::span<const std::byte> tokens) {
+  append_file(from, from_path, offset, tokens.size());
+  if (checksums_) checksums_->add(tokens);
+}
+
+void dataset_writer::append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
+                                 std::uint64_t offset, std::uint64_t size) {
+  assert(!checksums_);
+  append_file(from, from_path, offset, size);
+}
+
+void dataset_writer::append_file(const io::unique_fd& from, const std::filesystem::path& from_path,
+                                 std::uint64_t offset, std::uint64_t size) {
+  const std::uint64_t n = bin_.append_copy(from, from_path, offset, size);
+  if (n != size) {
+    throw format_error(from_path, offset + n, "the file became shorter while it was read");
+  }
+}
+
 void dataset_writer::append_places(std::span<const formats::source_place> places) {
   if (provenance_) provenance_->append(places);
 }

@@ -80,6 +80,15 @@ class dataset_writer {
   void append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
               std::span<const std::int64_t> document_ends, std::span<const std::int8_t> modes = {});
 
+  /// Appends tokens that lie in another file too, by its bytes [offset, offset + tokens.size()).
+  /// @throws format_error  the file ends before that.
+  void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
+                   std::uint64_t offset, std::span<const std::byte> tokens);
+
+  /// The same where there is no P.sum, so that nobody needs to see them.
+  void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
+                   std::uint64_t offset, std::uint64_t size);
+
   /// Where the next documents come from; nothing if there is no P.src.
   void append_places(std::span<const formats::source_place> places);
 
@@ -128,6 +137,8 @@ class dataset_writer {
  private:
   dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
                  const dataset_state& from, io::atomic_file::start how);
+  void append_file(const io::unique_fd& from, const std::filesystem::path& from_path,
+                   std::uint64_t offset, std::uint64_t size);
   void write_pointers();
   void append_spill(const io::atomic_file& spill);
   template <class Work>

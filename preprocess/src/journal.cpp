@@ -15,7 +15,7 @@ namespace millrace::preprocess {
 namespace {
 
 // Whoever changes what a record holds counts this up.
-constexpr std::uint32_t journal_version = 1;
+constexpr std::uint32_t journal_version = 2;
 
 static_assert(std::is_trivially_copyable_v<record_counts>);
 static_assert(std::is_trivially_copyable_v<input_total>);

@@ -17,7 +17,8 @@ namespace millrace::preprocess {
 
 /// What was read of one input.
 struct input_total {
-  std::uint64_t text_bytes = 0;  ///< decompressed
+  std::uint64_t begin_bytes = 0;  ///< where it begins; 0 but for a task that begins within
+  std::uint64_t text_bytes = 0;   ///< decompressed
   std::int64_t lines = 0;
   std::uint32_t crc32c = 0;  ///< of the text
 };

@@ -2,7 +2,7 @@
 #include "merge.hpp"
 
 #include <algorithm>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,112 +11,22 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
+#include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "dataset_writer.hpp"
+#include "merge_folder.hpp"
+#include "merge_input.hpp"
+#include "merge_sidecars.hpp"
 #include "output_check.hpp"
+#include "sum_check.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
-
-bool is_regular(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
-
-// The prefix of the dataset that a file of the folder belongs to: its .bin, its .idx, or PREFIX and
-// one other suffix.
-std::filesystem::path prefix_of(const std::filesystem::path& file) {
-  // A link to nowhere is a missing shard, not one shard fewer.
-  if (!is_regular(file)) throw io_error(file, "open (not a regular file)", EINVAL);
-  auto prefix = file;
-  prefix.replace_extension();
-  const dataset_paths paths(prefix);
-  for (const auto& path : {paths.bin, paths.idx}) {
-    if (is_regular(path)) continue;
-    throw config_error(
-        file.extension() == ".partial"
-            ? fmt::format("{} is what a stopped run left; remove it", file.string())
-            : fmt::format("{} belongs to no dataset: there is no {}; move it out of the folder, or "
-                          "add that",
-                          file.string(), path.string()));
-  }
-  return prefix;
-}
-
-std::vector<std::filesystem::path> find_prefixes(const std::filesystem::path& folder) {
-  std::set<std::string> prefixes;
-  std::error_code error;
-  std::filesystem::directory_iterator entries(folder, error);
-  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    std::error_code ignored;
-    if (!entries->is_directory(ignored)) prefixes.insert(prefix_of(entries->path()).string());
-  }
-  if (error) throw io_error(folder, "opendir", error.value());
-  if (prefixes.empty()) {
-    throw config_error(
-        fmt::format("--input {}: the folder has no .bin/.idx pair", folder.string()));
-  }
-  return {prefixes.begin(), prefixes.end()};
-}
-
-/// One dataset to merge, its header checked. Only the header's pages of the mapping are touched:
-/// the arrays are read in chunks, so that memory does not grow with them.
-class merge_input {
- public:
-  explicit merge_input(const std::filesystem::path& prefix)
-      : paths_(prefix),
-        mapping_(paths_.idx),
-        idx_(io::open_read_only(paths_.idx)),
-        bin_(io::open_read_only(paths_.bin)) {
-    try {
-      view_ = formats::parse_mmidx(mapping_.bytes());
-    } catch (const format_error& e) {
-      throw e.in(paths_.idx);
-    }
-    // Whoever replaces a dataset removes its .idx first: see formats/spec/mmidx.md.
-    if (io::identity_of(paths_.idx) != mapping_.identity()) {
-      throw io_error(paths_.idx, "open (it is being replaced by another process)", ESTALE);
-    }
-    const std::uint64_t expected = formats::bin_size_bytes(view_);
-    const std::uint64_t size = io::regular_file_size(bin_, paths_.bin);
-    if (size != expected) {
-      throw format_error(
-          paths_.bin, std::min(size, expected),
-          fmt::format("expected {} bytes as its .idx says, found {}", expected, size));
-    }
-  }
-
-  const formats::mmidx_view& view() const noexcept { return view_; }
-  const dataset_paths& paths() const noexcept { return paths_; }
-
-  /// Fills `out` with entries of an array of the .idx that starts at `array`, from `first` on.
-  template <class T>
-  void read_index(std::uint64_t array, std::uint64_t first, std::span<T> out) const {
-    read(idx_, paths_.idx, array + first * sizeof(T), std::as_writable_bytes(out));
-  }
-  void read_tokens(std::uint64_t offset, std::span<std::byte> out) const {
-    read(bin_, paths_.bin, offset, out);
-  }
-
- private:
-  static void read(const io::unique_fd& fd, const std::filesystem::path& path, std::uint64_t offset,
-                   std::span<std::byte> out) {
-    if (io::pread_some(fd, out, offset, path) != out.size()) {
-      throw format_error(path, offset, "the file became shorter while it was read");
-    }
-  }
-
-  dataset_paths paths_;
-  io::file_mapping mapping_;
-  io::unique_fd idx_;
-  io::unique_fd bin_;
-  formats::mmidx_view view_;
-};
 
 /// Calls `work(first, count)` for 0 .. total - 1 in runs of at most `run` entries.
 template <class Work>
@@ -126,12 +36,42 @@ void in_runs(std::uint64_t total, std::size_t run, Work&& work) {
   }
 }
 
-void copy_tokens(const merge_input& input, dataset_writer& writer) {
+// The tokens' bytes go from file to file in the kernel. Whoever wants checksums of them has to see
+// them, too, and finds out then whether the part still is what it was.
+void copy_tokens(const merge_input& input, bool checksums, dataset_writer& writer) {
+  const std::uint64_t size = formats::bin_size_bytes(input.view());
+  const auto& path = input.paths().bin;
+  if (!checksums) return writer.append_copy(input.bin(), path, 0, size);
+  const auto sum_path = input.paths().of(sidecar::sum);
+  const io::file_mapping file(sum_path);
+  formats::sum_view sum;
+  try {
+    sum = formats::parse_sum(file.bytes());
+    if (sum.bin_bytes != size || sum.idx_bytes != input.idx_bytes()) {
+      throw format_error(16,
+                         fmt::format("it is of {} and {} bytes, but the .bin and the .idx have {} "
+                                     "and {}: it is of another dataset",
+                                     sum.bin_bytes, sum.idx_bytes, size, input.idx_bytes()));
+    }
+  } catch (const format_error& e) {
+    throw e.in(sum_path);
+  }
   std::vector<std::byte> chunk(chunk_bytes);
-  in_runs(formats::bin_size_bytes(input.view()), chunk.size(), [&](auto first, auto count) {
-    input.read_tokens(first, std::span(chunk).first(count));
-    writer.append(std::span(chunk).first(count), {}, {});
+  sum_check bin_check(sum.bin_blocks, path);
+  in_runs(size, chunk.size(), [&](auto first, auto count) {
+    const auto part = std::span(chunk).first(count);
+    input.read_tokens(first, part);
+    bin_check.add(part);
+    writer.append_copy(input.bin(), path, first, part);
   });
+  bin_check.finish();
+  sum_check idx_check(sum.idx_blocks, input.paths().idx);
+  in_runs(input.idx_bytes(), chunk.size(), [&](auto first, auto count) {
+    const auto part = std::span(chunk).first(count);
+    input.read_index(0, first, part);
+    idx_check.add(part);
+  });
+  idx_check.finish();
 }
 
 void copy_documents(const merge_input& input, dataset_writer& writer) {
@@ -207,28 +147,46 @@ void check_fits(const merge_input& input, const merge_input& first, bool multimo
 }  // namespace
 
 merge_summary merge(const merge_options& options) {
-  merge_summary summary{.prefixes = find_prefixes(options.input)};
+  merge_summary summary;
+  summary.prefixes = datasets_in(options.input);
   expect_folder(options.output_prefix);
   expect_another_folder(options);
   const merge_input first(summary.prefixes.front());
   summary.type = first.view().type;
+  merged_sidecars sidecars = plan_sidecars(summary.prefixes);
   // All headers are compared before the first byte is copied: hours may lie between the two.
-  for (const auto& prefix : summary.prefixes) {
-    check_fits(merge_input(prefix), first, options.multimodal);
+  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+    const merge_input input(summary.prefixes[i]);
+    check_fits(input, first, options.multimodal);
+    if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
   }
 
-  dataset_writer writer(options.output_prefix,
-                        {.type = summary.type, .multimodal = options.multimodal});
+  dataset_writer writer(options.output_prefix, {.type = summary.type,
+                                                .multimodal = options.multimodal,
+                                                .checksums = sidecars.sum,
+                                                .provenance = sidecars.src,
+                                                .quarantine = sidecars.bad});
   if (!options.overwrite) refuse_existing(options.output_prefix);
-  for (const auto& prefix : summary.prefixes) {
-    const merge_input input(prefix);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+    const merge_input input(summary.prefixes[i]);
     check_fits(input, first, options.multimodal);  // again: it may have been replaced since
-    copy_tokens(input, writer);
+    copy_tokens(input, sidecars.sum, writer);
     copy_documents(input, writer);  // before the sequences: their ends count from here
     copy_sequences(input, options.multimodal, writer);
+    if (sidecars.src) {
+      append_places(input, sidecars.parts[i], sidecars.changes[i].shift, writer, names);
+    }
+    if (sidecars.bad) append_bad_lines(input.paths(), sidecars.changes[i], writer);
   }
-  (void)writer.finish({});
-  writer.sync();
+  const std::string root = writer.finish(names);
+  if (sidecars.meta) {
+    if (!root.empty()) sidecars.meta->sum_root = root;
+    summary.tasks = sidecars.meta->tasks;
+    writer.finish_meta(to_json(*sidecars.meta));
+  } else {
+    writer.sync();
+  }
   publish_dataset(writer.paths(), writer.sidecars());
   summary.sequences = writer.sequence_count();
   summary.documents = writer.document_count();

@@ -24,7 +24,7 @@ po::options_description flags() {
   po::options_description flags("Options");
   auto add = flags.add_options();
   add("input", po::value<std::string>()->value_name("DIR"),
-      "folder of .bin/.idx pairs, and of no other files");
+      "folder of .bin/.idx pairs and what lies beside them, and of no other files");
   add("output-prefix", po::value<std::string>()->value_name("PREFIX"),
       "writes PREFIX.bin and PREFIX.idx, in another folder");
   add("multimodal", "keep the mode of each sequence");
@@ -38,7 +38,8 @@ po::options_description flags() {
 std::string help_text() {
   std::ostringstream text;
   text << usage
-       << "\n\nConcatenates all datasets of a folder, sorted by name, in constant memory.\n\n"
+       << "\n\nConcatenates all datasets of a folder, sorted by name, in constant memory: also\n"
+          "their .meta, .sum, .src and .bad, where all of them have these.\n\n"
           "Example:\n"
           "  merge_datasets --input parts --output-prefix merged/web_text_document\n\n"
        << flags() << "\nExit codes: 0 done, 1 failed, 2 wrong flags.\n";
@@ -100,6 +101,11 @@ int merge_datasets(int argc, const char* const* argv) {
   command::tell(fmt::format("merged {} datasets: {} documents, {} tokens ({})\n",
                             summary.prefixes.size(), summary.documents, summary.tokens,
                             name(summary.type)));
+  if (summary.tasks) {
+    command::tell(
+        fmt::format("these are tasks {} to {} of {}, counted from 0, and not all of them\n",
+                    summary.tasks->first, summary.tasks->last, summary.tasks->of));
+  }
   if (given.count("json") != 0) command::answer(to_json(options, summary));
   return command::exit_done;
 }

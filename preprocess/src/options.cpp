@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <sstream>
 
@@ -13,6 +14,7 @@
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "sentence_splitter.hpp"
+#include "task_flag.hpp"
 #include "text_key.hpp"
 #include "usable_cores.hpp"
 
@@ -65,6 +67,11 @@ po::options_description work_group() {
   add("workers", value<int>("N"),
       "threads for all the work (default: the processors that affinity and control groups leave); "
       "output does not depend on it");
+  add("task", value<std::string>("I/N|slurm"),
+      "do the I-th part of the work, from 0, of N that are begun alike, into "
+      "PREFIX_0000I-of-0000N_...; "
+      "merge_datasets then makes of all parts what one run would have written; slurm: Slurm says I "
+      "and N");
   add("log-interval", value<std::int64_t>("N"),
       "documents between two progress lines, at most one a second (default: 1000)");
   add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
@@ -156,6 +163,18 @@ void take_watching(const po::variables_map& given, command_line& line) {
   }
 }
 
+void take_task(const po::variables_map& given, command_line& line) {
+  std::string text;
+  if (!take<std::string>(given, "task", text)) return;
+  if (line.dry_run) throw usage_error("--dry-run foretells all tasks together: leave out --task");
+  try {
+    line.task = task_of(text, [](const char* name) { return std::getenv(name); });
+  } catch (const config_error& e) {
+    throw usage_error(e.what());
+  }
+  line.run.output_prefix = task_prefix(line.run.output_prefix, *line.task);
+}
+
 void take_run(const po::variables_map& given, run_options& run) {
   run.output_prefix = given["output-prefix"].as<std::string>();
   if (run.output_prefix.filename().empty()) {
@@ -220,6 +239,7 @@ command_line parse_command_line(int argc, const char* const* argv) {
   line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
   take_watching(given, line);
   take_run(given, line.run);
+  take_task(given, line);
   line.run.tokenizer_type = line.tokenizer.type;
   return line;
 }

@@ -25,6 +25,7 @@ struct command_line {
   bool dry_run = false;                              ///< `--dry-run`
   std::optional<std::filesystem::path> metrics;      ///< `--metrics`
   metrics_format metrics_as = metrics_format::json;  ///< `--metrics-format`
+  std::optional<task_id> task;                       ///< `--task`; its share is still to be found
   tokenizer::tokenizer_options tokenizer;
   run_options run;  ///< all but its `inputs`
 };

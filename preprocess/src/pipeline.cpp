@@ -132,7 +132,8 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
                       "--overwrite starts again",
                       journal.path().string()));
     }
-    expect_same_run(journal, identity_, options_.inputs);
+    expect_same_run(journal, identity_, options_.inputs, options_.share(),
+                    options_.limits.largest_part_bytes());
     if (!journal.finished()) return std::nullopt;
     publish(journal, *journal.finished());
     return summary_of(read_metas(prefixes_), options_, prefixes_);
@@ -150,9 +151,11 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
 
 run_summary run_in_progress::write(journal& journal) {
   const run_state* from = goes_on(journal) ? &*journal.state() : nullptr;
-  read_range range{.begin = {}, .end = {options_.inputs.size(), 0}};
+  const task_share share = options_.share();
+  read_range range{.begin = share.begin, .end = share.end, .at_line = share.at_line()};
   if (from != nullptr) {
     range.begin = from->next;
+    range.at_line = true;
     range.crc32c = from->inputs.back().crc32c;
   }
   const commit_options commit{
@@ -162,7 +165,8 @@ run_summary run_in_progress::write(journal& journal) {
                   .provenance = options_.provenance,
                   .quarantine = options_.on_bad_record == bad_record_policy::quarantine},
       .on_bad_record = options_.on_bad_record,
-      .most_bad_records = options_.most_bad_records};
+      .most_bad_records = options_.most_bad_records,
+      .begin = share.begin};
   // First: else a kill could leave a state in it, and not the files that it is the state of.
   if (from == nullptr) journal.clear();
   committer committer(options_.inputs, range, commit, from);
@@ -182,13 +186,12 @@ run_summary run_in_progress::write(journal& journal) {
 
 void run_in_progress::read_all(committer& committer, journal& journal, checkpointer& checkpoints,
                                const read_range& range) {
-  std::uint64_t total_bytes = 0;
-  for (const input_file& file : options_.inputs) total_bytes += file.size_bytes;
-  space_guard space(total_bytes);
+  space_guard space(options_.share().disk_bytes);
   const auto after_commit = [&](const stage_report& report) {
     for (const std::string& note : report.notes) progress_.note(note);
     tell(state_of(committer.state(), report.read_bytes, report.blocks_in_flight));
-    checkpoints.update();
+    // A task that has met no line yet does not know where it begins.
+    if (!committer.is_untouched()) checkpoints.update();
     space.update(committer, report.read_bytes);
   };
   bool ended = false;
@@ -244,7 +247,9 @@ std::vector<sidecar_set> run_in_progress::finish_files(committer& committer) con
   run_state state = committer.state();
   state.inputs.resize(options_.inputs.size());  // totals of those without a line as well
   std::vector<std::string> names;
-  for (const input_file& file : options_.inputs) names.push_back(display_path(file).string());
+  for (const std::size_t input : listed_inputs(options_, state)) {
+    names.push_back(display_path(options_.inputs[input]).string());
+  }
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;
   for (dataset_writer& writer : committer.writers()) {

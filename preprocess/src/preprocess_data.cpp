@@ -71,8 +71,12 @@ int preprocess_data(int argc, const char* const* argv) {
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
   line.run.inputs = preprocess::plan_inputs(line.inputs);
-  std::uint64_t total_bytes = 0;
-  for (const auto& input : line.run.inputs) total_bytes += input.size_bytes;
+  take_test_hooks(line.run);
+  if (line.task) {
+    line.run.task =
+        preprocess::share_of(line.run.inputs, *line.task, line.run.limits.largest_part_bytes());
+  }
+  const std::uint64_t total_bytes = line.run.share().disk_bytes;
 
   preprocess::progress progress(preprocess::progress::style_of_stderr(), line.log_interval,
                                 total_bytes);
@@ -81,7 +85,6 @@ int preprocess_data(int argc, const char* const* argv) {
   std::optional<preprocess::run_metrics> metrics;
   if (line.metrics) metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
   line.run.stop = &preprocess::catch_stop_signals();
-  take_test_hooks(line.run);
   preprocess::run_summary summary;
   try {
     summary = preprocess::run(*tokenizer, line.run, progress, metrics ? &*metrics : nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 
@@ -11,6 +12,11 @@ struct read_limits {
   std::size_t block_bytes = std::size_t{512} << 10;  ///< about what a block has: the unit of work
   std::size_t giant_bytes = std::size_t{16} << 20;   ///< a longer line is not kept in memory
   std::filesystem::path spool_folder = ".";          ///< for giant lines of packed inputs
+
+  /// Of an archive that is read from the middle: a part of it is unpacked into memory as a whole.
+  std::size_t largest_part_bytes() const noexcept {
+    return std::min(giant_bytes, std::size_t{8} << 20);
+  }
 };
 
 }  // namespace millrace::preprocess

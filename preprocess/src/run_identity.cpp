@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <millrace/formats/crc32c.hpp>
 
 #include "byte_source.hpp"
+#include "seekable_input.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -31,8 +33,14 @@ bool ends_line(char last, char next) {
 
 // Whether the file still begins with the lines that were read of it, and, if it was read to its
 // end, still ends there.
-bool has_text(const input_file& file, const input_total& total, bool to_its_end) {
-  const auto source = open_input(file);
+bool has_text(const input_file& file, const input_total& total, bool to_its_end,
+              std::uint64_t largest_part_bytes) {
+  std::shared_ptr<const seekable_input> seekable;
+  if (total.begin_bytes != 0) {
+    seekable = seekable_input::open(file, largest_part_bytes);
+    if (!seekable || seekable->text_bytes() < total.begin_bytes) return false;
+  }
+  const auto source = seekable ? seekable->open_at(total.begin_bytes) : open_input(file);
   std::vector<std::byte> chunk(chunk_bytes);
   std::uint32_t crc = 0;
   char last = '\n';
@@ -69,6 +77,15 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
   add("--on-bad-record", policy_of(options));
   add("checksums", options.checksums ? "on" : "off");
   add("provenance", options.provenance ? "on" : "off");
+  if (options.task) {
+    const auto place = [](const text_place& at) {
+      return fmt::format("byte {} of input {}", at.offset_bytes, at.input);
+    };
+    add("--task", fmt::format("{}/{}", options.task->id.index, options.task->id.of));
+    // Which follows from the sizes of all inputs.
+    add("what the task reads",
+        fmt::format("from {} to {}", place(options.task->begin), place(options.task->end)));
+  }
   add("number of inputs", std::to_string(options.inputs.size()));
   for (const input_file& file : options.inputs) add("an input", file.path.string());
   return identity;
@@ -89,7 +106,8 @@ std::vector<input_stamp> stamps_of(std::span<const input_file> inputs) {
 }
 
 void expect_same_run(const journal& journal, const run_identity& identity,
-                     std::span<const input_file> inputs) {
+                     std::span<const input_file> inputs, const task_share& share,
+                     std::uint64_t largest_part_bytes) {
   if (const auto what = difference(*journal.identity(), identity)) {
     throw config_error(
         fmt::format("--resume: the run that was begun was told otherwise ({}); repeat "
@@ -102,7 +120,8 @@ void expect_same_run(const journal& journal, const run_identity& identity,
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
     // What can be read only once is compared when it is read again, up to where the run was.
     if (!inputs[i].regular || stamps[i] == journal.stamps().at(i)) continue;
-    if (!has_text(inputs[i], state.inputs[i], i < state.next.input)) {
+    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // another task's
+    if (!has_text(inputs[i], state.inputs[i], i < state.next.input, largest_part_bytes)) {
       throw config_error(
           fmt::format("--resume: {} is not what it was when the run read it; give the "
                       "same file, or --overwrite to start again",

@@ -47,20 +47,37 @@ dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_opti
                     .eod = tokenizer.eod()};
   if (options.checksums) meta.sum_version = formats::sum_version;
   if (options.provenance) meta.src_version = formats::src_version;
-  for (const input_file& file : options.inputs) {
-    meta.inputs.push_back({.path = display_path(file).string()});
+  if (options.task && options.task->id.of > 1) {
+    const task_id& id = options.task->id;
+    meta.tasks = task_range{.first = id.index, .last = id.index, .of = id.of};
   }
   return meta;
 }
 
-bool is_same_run(dataset_meta found, const dataset_meta& told, const run_options& options) {
-  if (found.inputs.size() != told.inputs.size()) return false;
-  for (std::size_t i = 0; i < found.inputs.size(); ++i) {
+// Whether the inputs are those of this run, as far as their names and sizes tell.
+bool are_inputs_of(const std::vector<input_extent>& found, const run_options& options) {
+  const task_share share = options.share();
+  std::size_t next = 0;
+  for (std::size_t i = share.begin.input; i < options.inputs.size(); ++i) {
     const input_file& file = options.inputs[i];
-    if (found.inputs[i].path != told.inputs[i].path) return false;
+    const bool named = next < found.size() && found[next].path == display_path(file).string();
+    if (!share.has_start_of(i)) {
+      // A task that begins within a file may have had no line of it.
+      if (i == share.begin.input && named && found[next].begin > share.begin.offset_bytes) ++next;
+      continue;
+    }
+    if (!named || found[next].begin != 0) return false;
     const bool size_known = file.regular && file.packing == compression::none;
-    if (size_known && found.inputs[i].text_bytes != file.size_bytes) return false;
+    if (size_known && share.has_all_of(i) && found[next].text_bytes != file.size_bytes) {
+      return false;
+    }
+    ++next;
   }
+  return next == found.size();
+}
+
+bool is_same_run(dataset_meta found, const dataset_meta& told, const run_options& options) {
+  if (!are_inputs_of(found.inputs, options)) return false;
   found.inputs = told.inputs;
   found.counts = told.counts;
   found.bin_bytes = told.bin_bytes;
@@ -82,11 +99,13 @@ dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_option
                      const run_options& options, const run_state& state, std::size_t key,
                      const std::string& sum_root) {
   dataset_meta meta = told_meta(tokenizer, encoding, options, key);
-  for (std::size_t i = 0; i < meta.inputs.size(); ++i) {
-    const input_total& total = state.inputs.at(i);
-    meta.inputs[i].text_bytes = total.text_bytes;
-    meta.inputs[i].crc32c = total.crc32c;
-    meta.inputs[i].lines = total.lines;
+  for (const std::size_t input : listed_inputs(options, state)) {
+    const input_total& total = state.inputs.at(input);
+    meta.inputs.push_back({.path = display_path(options.inputs[input]).string(),
+                           .begin = total.begin_bytes,
+                           .text_bytes = total.text_bytes,
+                           .crc32c = total.crc32c,
+                           .lines = total.lines});
   }
   const dataset_state& output = state.outputs.at(key);
   const record_counts& found = state.counts;
@@ -107,6 +126,16 @@ dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_option
   meta.bin_bytes = output.bin_bytes;
   if (!sum_root.empty()) meta.sum_root = sum_root;
   return meta;
+}
+
+std::vector<std::size_t> listed_inputs(const run_options& options, const run_state& state) {
+  const task_share share = options.share();
+  std::vector<std::size_t> listed;
+  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
+    const bool read = i < state.inputs.size() && state.inputs[i].text_bytes != 0;
+    if (share.has_start_of(i) || read) listed.push_back(i);
+  }
+  return listed;
 }
 
 std::optional<std::vector<dataset_meta>> finished_outputs(
@@ -163,10 +192,10 @@ run_summary summary_of(const std::vector<dataset_meta>& metas, const run_options
     }
   }
   summary.dtype = std::string(name(metas.front().type));
-  summary.input_files = options.inputs.size();
+  summary.input_files = metas.front().inputs.size();
   summary.workers = options.workers;
   for (const input_extent& input : metas.front().inputs) summary.input_bytes += input.text_bytes;
-  for (const input_file& file : options.inputs) summary.read_bytes += file.size_bytes;
+  summary.read_bytes = options.share().disk_bytes;
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     summary.outputs.push_back({.prefix = prefixes[key].string(),
                                .sequences = metas[key].counts.sequences,
@@ -183,10 +212,10 @@ run_summary summary_of(const run_state& state, const run_options& options,
   run_summary summary;
   summary.counts = state.counts;
   summary.dtype = std::string(name(encoding.dtype));
-  summary.input_files = options.inputs.size();
+  summary.input_files = listed_inputs(options, state).size();
   summary.workers = options.workers;
   for (const input_total& total : state.inputs) summary.input_bytes += total.text_bytes;
-  for (const input_file& file : options.inputs) summary.read_bytes += file.size_bytes;
+  summary.read_bytes = options.share().disk_bytes;
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     const dataset_state& output = state.outputs[key];
     summary.outputs.push_back({.prefix = prefixes[key].string(),

@@ -28,6 +28,10 @@ dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_option
                      const run_options& options, const run_state& state, std::size_t key,
                      const std::string& sum_root);
 
+/// The inputs that P.meta and P.src list, by number: all, or those of which a task read a byte or
+/// has the start.
+std::vector<std::size_t> listed_inputs(const run_options& options, const run_state& state);
+
 /// P.meta of each output, where all of them are there and of a run that was told what this one is:
 /// whose inputs have the same names and, where it is known, the same size. Else nothing.
 std::optional<std::vector<dataset_meta>> finished_outputs(

@@ -13,6 +13,7 @@
 #include "block_encoder.hpp"
 #include "input_plan.hpp"
 #include "read_limits.hpp"
+#include "task_split.hpp"
 #include "text_key.hpp"
 
 namespace millrace::preprocess {
@@ -35,11 +36,18 @@ struct run_options {
 
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
 
+  /// `--task`: what this run reads of the inputs, and others the rest. `output_prefix` then is
+  /// task_prefix().
+  std::optional<task_share> task = std::nullopt;
+
   read_limits limits = {};
   /// Between two moments at which what was done is made safe. Zero: after every block.
   std::chrono::milliseconds checkpoint_period{5000};
   /// Not zero: stop soon, keeping what was done. May be set by a signal; null if by nothing.
   const std::atomic<int>* stop = nullptr;
+
+  /// What this run reads.
+  task_share share() const { return task ? *task : whole_share(inputs); }
 
   /// Blocks in flight at most.
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }

@@ -96,6 +96,13 @@ std::uint64_t seekable_input::span_end(std::uint64_t begin, std::uint64_t least)
       ->text_offset;
 }
 
+std::uint64_t seekable_input::text_before(std::uint64_t packed_bytes) const {
+  if (points_.empty()) return std::min(packed_bytes, text_bytes_);
+  const auto behind =
+      std::ranges::upper_bound(points_, packed_bytes, {}, &restart_point::packed_offset);
+  return (behind - 1)->text_offset;  // the first point is 0
+}
+
 std::uint64_t seekable_input::packed_bytes(std::uint64_t offset) const {
   if (points_.empty()) return std::min(offset, text_bytes_);
   return points_[point_before(offset)].packed_offset;

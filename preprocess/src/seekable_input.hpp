@@ -40,6 +40,9 @@ class seekable_input {
   /// The last place at which reading can start that is not behind `offset`.
   std::uint64_t span_begin(std::uint64_t offset) const;
 
+  /// The last place at which reading can start whose bytes on disk are not behind `packed_bytes`.
+  std::uint64_t text_before(std::uint64_t packed_bytes) const;
+
   /// How far in the file on disk a place of the text is, about.
   std::uint64_t packed_bytes(std::uint64_t offset) const;
 

@@ -371,5 +371,36 @@ TEST_F(PreprocessFault, ReadsAFifo) {
   EXPECT_TRUE(test::read_dataset(prefix()) == wanted);
 }
 
+// Tasks are killed, any number of times, and given again; the merge knows nothing of it.
+TEST_F(PreprocessFault, KilledTasksGoOnAndMergeIntoWhatOneProcessWrites) {
+  const std::string input = add("in.jsonl", records(2000, "word") + "no JSON\n");
+  const std::string policy = "--on-bad-record=quarantine";
+  ASSERT_EQ(test::run_program(command(input, {policy})).status, 0);
+  std::mt19937_64 random(test::seed(53));
+  int killed = 0;
+  fs::create_directory(folder_ / "parts");
+  for (const char* task : {"0/3", "1/3", "2/3"}) {
+    auto arguments = command(input, {policy, "--resume", "--task", task});
+    arguments[4] = path("parts/out");
+    for (int kills = 0; kills < 6; ++kills) {
+      test::running_program program(arguments);
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 40));
+      program.kill();
+      killed += program.wait().status == 128 + SIGKILL ? 1 : 0;
+    }
+    const auto last = test::run_program(arguments);
+    ASSERT_EQ(last.status, 0) << last.err;
+  }
+  EXPECT_GE(killed, 3);
+  const auto merged = test::run_program({test::program("merge_datasets").string(), "--input",
+                                         path("parts"), "--output-prefix", path("merged")});
+  ASSERT_EQ(merged.status, 0) << merged.err;
+  for (const char* suffix : {".bin", ".idx", ".meta", ".sum", ".src", ".bad"}) {
+    EXPECT_TRUE(test::read_text(path("merged") + suffix) ==
+                test::read_text(prefix().string() + suffix))
+        << suffix;
+  }
+}
+
 }  // namespace
 }  // namespace millrace::preprocess

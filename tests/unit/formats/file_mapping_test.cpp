@@ -51,6 +51,21 @@ TEST(FileMapping, KeepsTheFileThatWasReplaced) {
   EXPECT_EQ(text_of(mapping), "old");
 }
 
+TEST(FileMapping, ShowsTheSameBytesAfterItLetGoOfThem) {
+  const test::temp_folder folder;
+  const std::string text(100'000, 'x');
+  test::write_text(folder / "a", text);
+  const file_mapping mapping(folder / "a");
+  const auto shown = [&] {
+    return std::string(reinterpret_cast<const char*>(mapping.bytes().data()),
+                       mapping.bytes().size());
+  };
+  EXPECT_TRUE(shown() == text);
+  mapping.let_go();
+  EXPECT_TRUE(shown() == text);
+  file_mapping().let_go();
+}
+
 TEST(FileMapping, TellsWhichFileItMapped) {
   const test::temp_folder folder;
   test::write_text(folder / "a", "old");

@@ -40,6 +40,49 @@ TEST(FileOps, RefusesOffsetsBeyondTheKernels) {
   EXPECT_THROW((void)pread_some(fd, one, ~std::uint64_t{0}, folder / "a"), io_error);
 }
 
+TEST(FileOps, CopiesARangeUpToTheEnd) {
+  const test::temp_folder folder;
+  std::string text;
+  for (int i = 0; text.size() < 3'000'000; ++i) text += std::to_string(i);
+  test::write_text(folder / "from", text);
+  const unique_fd from = open_read_only(folder / "from");
+  const unique_fd to = create(folder / "to");
+  const auto copy = [&](auto how) {
+    EXPECT_EQ(how(from, 7, folder / "from", to, 3, folder / "to", 2'500'000), 2'500'000);
+    EXPECT_TRUE(test::read_text(folder / "to").substr(3) == text.substr(7, 2'500'000));
+    EXPECT_EQ(how(from, text.size() - 5, folder / "from", to, 0, folder / "to", 9), 5)
+        << "less only at the end";
+    EXPECT_EQ(test::read_text(folder / "to").substr(0, 5), text.substr(text.size() - 5));
+    EXPECT_EQ(how(from, text.size(), folder / "from", to, 0, folder / "to", 9), 0);
+    EXPECT_EQ(how(from, 0, folder / "from", to, 0, folder / "to", 0), 0);
+  };
+  copy(copy_range);
+  copy(detail::copy_by_hand);
+}
+
+// Bytes that the kernel makes as they are read cannot be copied in the kernel.
+TEST(FileOps, CopiesByHandWhatTheKernelCannot) {
+  const test::temp_folder folder;
+  const std::string wanted = test::read_text("/proc/self/cmdline");
+  const unique_fd from = open_read_only("/proc/self/cmdline");
+  const unique_fd to = create(folder / "to");
+  EXPECT_EQ(copy_range(from, 0, "/proc/self/cmdline", to, 0, folder / "to", 1'000'000),
+            wanted.size());
+  EXPECT_EQ(test::read_text(folder / "to"), wanted);
+}
+
+TEST(FileOps, CopyRangeNamesTheFileThatRefuses) {
+  const test::temp_folder folder;
+  test::write_text(folder / "from", "abc");
+  const unique_fd from = open_read_only(folder / "from");
+  try {
+    (void)copy_range(from, 0, folder / "from", from, 0, folder / "to", 3);
+    ADD_FAILURE() << "wrote through a descriptor that may only read";
+  } catch (const io_error& e) {
+    EXPECT_NE(std::string(e.what()).find((folder / "to").string()), std::string::npos);
+  }
+}
+
 TEST(FileOps, UninterruptedRepeatsOnlyOnEintr) {
   int calls = 0;
   const auto third_time = [&] {

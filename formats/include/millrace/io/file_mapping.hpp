@@ -74,6 +74,13 @@ class file_mapping {
     return {static_cast<const std::byte*>(region_.get().address), region_.get().size_bytes};
   }
 
+  /// Lets go of the memory that the bytes take. They are read again when they are touched. For
+  /// whoever goes through a file once, that its memory does not grow with the file.
+  void let_go() const noexcept {
+    const detail::region& r = region_.get();
+    if (r.address != nullptr) (void)::madvise(r.address, r.size_bytes, MADV_DONTNEED);
+  }
+
   /// The file that was mapped, whatever its path names since. An empty file is not held: another
   /// one may have its identity by now.
   file_identity identity() const noexcept { return identity_; }

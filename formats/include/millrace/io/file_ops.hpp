@@ -5,12 +5,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/io/unique_fd.hpp>
@@ -86,6 +88,59 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
     if (n < 0) throw io_error(path, "read", errno);
     if (n == 0) break;
     done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+namespace detail {
+
+/// Whether copy_file_range cannot copy between just these two files, and read and write can.
+inline bool must_pass_through(int code) {
+  return code == EXDEV || code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
+}
+
+inline std::uint64_t copy_by_hand(const unique_fd& from, std::uint64_t from_offset,
+                                  const std::filesystem::path& from_path, const unique_fd& to,
+                                  std::uint64_t to_offset, const std::filesystem::path& to_path,
+                                  std::uint64_t size) {
+  std::vector<std::byte> chunk(std::min<std::uint64_t>(size, std::uint64_t{1} << 20));
+  std::uint64_t done = 0;
+  while (done < size) {
+    const auto part = std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), size - done));
+    const std::size_t n = pread_some(from, part, from_offset + done, from_path);
+    pwrite_all(to, part.first(n), to_offset + done, to_path);
+    done += n;
+    if (n < part.size()) break;
+  }
+  return done;
+}
+
+}  // namespace detail
+
+/// Copies `size` bytes from one file into another: by the kernel, which on some file systems has
+/// the two share them, or else through a buffer of 1 MiB.
+///
+/// @return bytes copied; less than `size` only where `from` ends.
+/// @throws io_error  e.g. ENOSPC, EIO; an unknown part of the bytes may be written.
+inline std::uint64_t copy_range(const unique_fd& from, std::uint64_t from_offset,
+                                const std::filesystem::path& from_path, const unique_fd& to,
+                                std::uint64_t to_offset, const std::filesystem::path& to_path,
+                                std::uint64_t size) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 30;  // at once, so that signals come through
+  std::uint64_t done = 0;
+  while (done < size) {
+    auto in = static_cast<::off_t>(from_offset + done);
+    auto out = static_cast<::off_t>(to_offset + done);
+    const ::ssize_t n = uninterrupted([&] {
+      return ::copy_file_range(from.get(), &in, to.get(), &out, std::min(most, size - done), 0);
+    });
+    if (n < 0 && !detail::must_pass_through(errno)) throw io_error(to_path, "copy", errno);
+    // Some file systems say 0 of files that they do have bytes of: a read tells the end for sure.
+    if (n <= 0) {
+      return done + detail::copy_by_hand(from, from_offset + done, from_path, to, to_offset + done,
+                                         to_path, size - done);
+    }
+    done += static_cast<std::uint64_t>(n);
   }
   return done;
 }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "merge.hpp"
+#include "pipeline.hpp"
+#include "support/packed.hpp"
+#include "support/paths.hpp"
+#include "support/preprocess_files.hpp"
+#include "support/seed.hpp"
+#include "support/tokenizers.hpp"
+
+// The parts of N tasks, merged, are what one process writes: every file, byte for byte.
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using generator = std::mt19937_64;
+
+const std::vector<std::string> keys = {"text", "title"};
+const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum", ".src", ".bad"};
+
+std::string random_line(generator& random, bool large) {
+  const auto text = [&] {
+    std::string letters(random() % (large ? 20'000 : 40), ' ');
+    for (char& c : letters) c = static_cast<char>('a' + random() % 26);
+    return letters;
+  };
+  switch (random() % 12) {
+    case 0:
+      return "";
+    case 1:
+      return " \t";
+    case 2:
+      return "no JSON";
+    case 3:
+      return R"({"text": "\ud800", "title": ["a", "", "b"]})";
+    case 4:
+      return "{\"text\": \"\xFF\"}";
+    case 5:
+      return R"({"text": "", "title": ""})";
+    default:
+      return "{\"text\": \"" + text() + "\", \"title\": \"" + text() + "\"}";
+  }
+}
+
+std::string random_text(generator& random, bool large) {
+  static const std::vector<std::string> ends = {"\n", "\n", "\r\n", "\r"};
+  std::string text = random() % 4 == 0 ? "\xEF\xBB\xBF" : "";
+  for (std::size_t n = random() % (large ? 400 : 50); n > 0; --n) {
+    text += random_line(random, large);
+    if (n > 1 || random() % 2 == 0) text += ends[random() % ends.size()];
+  }
+  return text;
+}
+
+std::string random_array(generator& random) {
+  std::string text = "[";
+  for (std::size_t n = random() % 30; n > 0; --n) {
+    text += "{\"text\": \"" + std::to_string(random()) + "\", \"title\": \"t\"}";
+    if (n > 1) text += random() % 2 == 0 ? "," : " ,\n";
+  }
+  return text + "]\n";
+}
+
+// In members or frames, each but the last large enough for a reader to begin there.
+template <class Pack>
+std::string packed_in_parts(generator& random, std::string_view text, Pack&& pack) {
+  std::string packed;
+  do {
+    const std::size_t size = std::min<std::size_t>(text.size(), (1 << 20) + random() % 400'000);
+    packed += pack(text.substr(0, size));
+    text.remove_prefix(size);
+  } while (!text.empty());
+  return packed;
+}
+
+std::string random_file(generator& random) {
+  switch (random() % 12) {
+    case 0:
+      return "";
+    case 1:
+      return "\xEF\xBB\xBF";
+    case 2:
+      return random_array(random);
+    case 3:
+      return test::gzip(random_text(random, false));
+    case 4:
+      return test::zstd(random_text(random, false));
+    case 5:
+      return test::gzip("");
+    case 6:
+      return packed_in_parts(random, random_text(random, true),
+                             [](std::string_view part) { return test::gzip(part); });
+    case 7:
+      return packed_in_parts(random, random_text(random, true),
+                             [](std::string_view part) { return test::zstd(part); });
+    default:
+      return random_text(random, false);
+  }
+}
+
+/// Runs a task to its end, stopped at random and resumed.
+/// @return how often it was stopped
+int run_task(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
+             bool stops) {
+  preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
+  for (int stopped_times = 0;; ++stopped_times) {
+    options.workers = 1 + static_cast<int>(random() % 3);
+    options.limits.block_bytes = 1 + random() % 3000;
+    std::atomic<int> stop = 0;
+    options.stop = &stop;
+    std::jthread stopper;
+    if (stops && stopped_times < 3) {
+      options.checkpoint_period = std::chrono::milliseconds(random() % 2);
+      stopper = std::jthread([&stop, wait = std::chrono::microseconds(random() % 4000)] {
+        std::this_thread::sleep_for(wait);
+        stop = 1;
+      });
+    }
+    try {
+      (void)run(tokenizer, options, quiet);
+      return stopped_times;
+    } catch (const stopped&) {
+      options.resume = true;
+    }
+  }
+}
+
+TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
+  generator random(test::seed(71));
+  const auto tokenizer = test::byte_tokenizer();
+  int stopped_times = 0;
+  for (int round = 0; round < 8; ++round) {
+    SCOPED_TRACE(round);
+    const test::temp_folder folder;
+    std::vector<std::string> inputs;
+    for (std::size_t n = 1 + random() % 5; n > 0; --n) {
+      inputs.push_back((folder / ("input" + std::to_string(n))).string());
+      test::write_text(inputs.back(), random_file(random));
+    }
+    if (random() % 3 == 0) inputs.push_back(inputs.front());  // a file may be named twice
+
+    run_options options;
+    options.inputs = plan_inputs(inputs);
+    options.keys = plain_keys(keys);
+    options.append_eod = random() % 2 == 0;
+    options.on_bad_record = bad_record_policy::quarantine;
+    options.output_prefix = folder / "whole";
+    if (random() % 3 == 0) options.limits.giant_bytes = 20 + random() % 100;
+    options.limits.spool_folder = folder.path();
+    run_task(*tokenizer, options, random, false);
+
+    for (const std::int64_t of : {1, 2, 3, 7, 16}) {
+      SCOPED_TRACE(of);
+      for (const std::string& key : keys) fs::create_directories(folder / key);
+      for (std::int64_t index = 0; index < of; ++index) {
+        run_options part = options;
+        part.task = share_of(part.inputs, {index, of}, part.limits.largest_part_bytes());
+        part.output_prefix = task_prefix(folder / "part", {index, of});
+        stopped_times += run_task(*tokenizer, part, random, random() % 3 == 0);
+        part.resume = true;  // once more: there is nothing to do
+        preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
+        (void)run(*tokenizer, part, quiet);
+      }
+      for (const auto& entry : fs::directory_iterator(folder.path())) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with("part_")) continue;
+        const std::string& key = name.find("_text_") != name.npos ? keys[0] : keys[1];
+        fs::rename(entry.path(), folder.path() / key / name);
+      }
+      for (const std::string& key : keys) {
+        (void)merge({.input = folder / key, .output_prefix = folder / "merged"});
+        for (const std::string& suffix : suffixes) {
+          const auto wanted = folder / ("whole_" + key + "_document" + suffix);
+          const auto found = folder / ("merged" + suffix);
+          ASSERT_EQ(fs::exists(wanted), fs::exists(found)) << key << suffix;
+          if (!fs::exists(wanted)) continue;
+          ASSERT_TRUE(test::read_text(wanted) == test::read_text(found)) << key << suffix;
+          fs::remove(found);
+        }
+        fs::remove_all(folder / key);
+      }
+    }
+  }
+  std::cout << "stopped and resumed " << stopped_times << " times\n";
+  EXPECT_GT(stopped_times, 5);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
