@@ -46,6 +46,7 @@ class concatenation {
     append_tasks(part, number);
     append_inputs(part, number);
     append_counts(part, number);
+    if (whole_.on_bad_record != part.on_bad_record) whole_.on_bad_record = "mixed";
     whole_.bin_bytes = sum(whole_.bin_bytes, part.bin_bytes, "bytes");
     if (whole_.sum_version != part.sum_version) whole_.sum_version.reset();
     if (whole_.src_version != part.src_version) whole_.src_version.reset();
@@ -89,7 +90,9 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
   equal(whole_.tokenizer.eod.value_or(-1), part.tokenizer.eod.value_or(-1),
         "the end-of-document id (-1: none)");
   equal(whole_.append_eod, part.append_eod, "--append-eod");
-  equal(whole_.on_bad_record, part.on_bad_record, "--on-bad-record");
+  if (whole_.tasks || part.tasks) {
+    equal(whole_.on_bad_record, part.on_bad_record, "--on-bad-record");
+  }
   const auto listed = [](const dataset_meta& meta) {
     std::string text;
     for (const auto& [name, value] : meta.options) {
