@@ -15,6 +15,12 @@ block_source::block_source(std::span<const input_file> inputs, const read_range&
                            const read_limits& limits)
     : inputs_(inputs), range_(range), limits_(limits), input_(range.begin.input) {
   limits_.block_bytes = std::max<std::size_t>(limits_.block_bytes, 1);
+  // What an earlier run read counts as read.
+  const text_place from = range.count_from;
+  for (std::size_t i = from.input; i < input_; ++i) finished_bytes_ += inputs[i].size_bytes;
+  if (from.input < input_ && inputs[from.input].packing == compression::none) {
+    finished_bytes_ -= std::min(finished_bytes_, from.offset_bytes);
+  }
 }
 
 bool block_source::next(byte_block& block) {
@@ -43,7 +49,9 @@ void block_source::open(std::size_t input) {
   at_line_ = !first || range_.at_line;
   seekable_ = seekable_input::open(file, limits_.largest_part_bytes());
   if (seekable_) {
-    if (!at_line_) skipped_bytes_ = seekable_->packed_bytes(offset_);
+    if (input == range_.count_from.input) {
+      skipped_bytes_ = seekable_->packed_bytes(range_.count_from.offset_bytes);
+    }
     return;
   }
   auto source = open_input(file);
@@ -90,7 +98,9 @@ std::uint64_t block_source::end_of(std::size_t input) const {
 
 bool block_source::next_span(byte_block& block) {
   const std::uint64_t end = end_of(input_);
-  if (offset_ >= end) return false;
+  // Who goes on right at the end still has the line that begins there, as the span before it had.
+  const bool line_at_end = at_line_ && offset_ == end && end < seekable_->text_bytes();
+  if (offset_ >= end && !line_at_end) return false;
   const std::uint64_t span_end = std::min(end, seekable_->span_end(offset_, limits_.block_bytes));
   block.unread = unread_span{seekable_, offset_, span_end, at_line_};
   offset_ = span_end;

@@ -26,7 +26,8 @@ struct text_place {
 /// The part of the inputs that a run reads, and where it begins.
 struct read_range {
   text_place begin = {};
-  text_place end = {};  ///< {number of inputs, 0} for all
+  text_place count_from = {};  ///< byte_block::read_bytes counts from here; not behind `begin`
+  text_place end = {};         ///< {number of inputs, 0} for all
   bool at_line =
       true;  ///< a line begins at `begin`; else the first one belongs to whoever is before
   std::uint32_t crc32c = 0;  ///< of the text of begin.input before `begin`, where `at_line`

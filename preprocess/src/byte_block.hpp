@@ -35,7 +35,7 @@ struct giant_line {
 struct unread_span {
   std::shared_ptr<const seekable_input> from;
   std::uint64_t begin = 0;
-  std::uint64_t end = 0;  ///< not `begin`
+  std::uint64_t end = 0;  ///< where it is `begin`, only the line that begins there is owned
   bool at_line = false;   ///< a line begins at `begin`, and is owned as well
 };
 

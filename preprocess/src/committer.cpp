@@ -14,6 +14,9 @@
 namespace millrace::preprocess {
 namespace {
 
+// Bytes of a byte order mark and of the first half of a line end.
+constexpr std::uint64_t most_around_line = 4;
+
 /// The ids of a giant record, as they come, into the dataset of their key.
 class id_writer final : public id_sink {
  public:
@@ -149,7 +152,8 @@ void committer::refuse(const encoded_block& block) {
     throw bad_record_error(describe(block, block.faults.front()));
   }
   if (!options_.most_bad_records) return;
-  const std::int64_t room = *options_.most_bad_records - state_.counts.bad_record_total();
+  const std::int64_t room =
+      std::max<std::int64_t>(0, *options_.most_bad_records - state_.counts.bad_record_total());
   if (std::cmp_less_equal(block.faults.size(), room)) return;
   throw bad_record_error(fmt::format("{}; this is one more than --max-bad-records {}",
                                      describe(block, block.faults[static_cast<std::size_t>(room)]),
@@ -182,14 +186,16 @@ void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes
   for (const block_fault& fault : block.faults) {
     record_fault in_record = fault.fault;
     in_record.offset_bytes -= fault.place.begin;
+    const std::uint64_t size = giant_bytes != 0 ? giant_bytes : fault.place.size;
+    // A line that was taken for a giant one is always too long: a mark and a line end count there.
+    const bool kept = size + most_around_line <= options_.most_raw_bytes;
     const std::string line =
         bad_record_line({.file = file,
                          .line = state_.inputs.back().lines + 1 + fault.place.line,
                          .byte = block.text_offset + fault.place.begin,
-                         .size = giant_bytes != 0 ? giant_bytes : fault.place.size,
+                         .size = size,
                          .fault = in_record,
-                         .raw = giant_bytes != 0 ? nullptr : &fault.raw,
-
+                         .raw = kept ? &fault.raw : nullptr,
                          .from_byte = state_.inputs.back().begin_bytes});
     for (dataset_writer& writer : writers_) writer.append_bad(line);
   }

@@ -37,6 +37,9 @@ struct commit_options {
   dataset_options dataset = {};
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< one more ends the run
+  /// Of a record that P.bad keeps. Asked of its own size, so that it is kept or not wherever blocks
+  /// are cut.
+  std::size_t most_raw_bytes = std::size_t{16} << 20;
   text_place begin = {};  ///< of what the run was to read, wherever it goes on
 };
 

@@ -99,6 +99,9 @@ std::optional<std::string> difference(const run_identity& was, const run_identit
       return at == of.end() ? "none" : at->second;
     };
     const std::string& name = i < is.size() ? is[i].first : was[i].first;
+    if (i < was.size() && i < is.size() && was[i].first == is[i].first) {
+      return fmt::format("{}: {}, then {}", name, was[i].second, is[i].second);
+    }
     return fmt::format("{}: {}, then {}", name, value(was, name), value(is, name));
   }
   return std::nullopt;

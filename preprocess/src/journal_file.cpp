@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -21,6 +22,7 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t head_bytes = 8;
+constexpr std::byte first_kind{'i'};  // of a journal's first record
 constexpr std::uint32_t most_bytes = std::uint32_t{1} << 30;
 
 struct record_head {
@@ -66,6 +68,7 @@ std::vector<std::vector<std::byte>> journal_file::read() {
     size_ += head_bytes + payload.size();
     records.push_back(std::move(payload));
   }
+  if (records.empty()) expect_torn();
   return records;
 }
 
@@ -79,6 +82,18 @@ void journal_file::append(std::span<const std::byte> payload) {
   size_ += record.size();
   fault_point("journal");
   sync();
+}
+
+// What a kill or a loss of power leaves of a first record is its beginning, or zeros.
+void journal_file::expect_torn() const {
+  std::array<std::byte, head_bytes + 1> start{};
+  const std::size_t size = io::pread_some(fd_, start, 0, path_);
+  const bool zeros = std::ranges::all_of(start, [](std::byte b) { return b == std::byte{0}; });
+  if (size < start.size() || zeros || start.back() == first_kind) return;
+  throw config_error(
+      fmt::format("{} is no journal of this program; move it away, or name another "
+                  "--output-prefix",
+                  path_.string()));
 }
 
 void journal_file::clear() {

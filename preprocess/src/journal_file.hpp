@@ -19,6 +19,7 @@ class journal_file {
   explicit journal_file(std::filesystem::path path);
 
   /// The whole records, in order. Whatever follows them is dropped by the next append().
+  /// @throws config_error  the file holds something that is no journal, nor the start of one.
   std::vector<std::vector<std::byte>> read();
 
   /// Adds a record; safe on return.
@@ -33,6 +34,7 @@ class journal_file {
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
+  void expect_torn() const;
   void sync();
 
   std::filesystem::path path_;

@@ -257,6 +257,10 @@ std::string help_text() {
          "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
          "      --tiktoken-pattern cl100k\n"
          "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
+         "  preprocess_data --input web --output-prefix out/web --dry-run\n"
+         "  preprocess_data --input web --output-prefix out/web --resume --metrics web.metrics \\\n"
+         "      --on-bad-record quarantine\n"
+         "  preprocess_data --input web --output-prefix parts/web --task 3/16 --resume\n"
       << all_groups() << '\n'
       << sentence_splitter_words()
       << "\nWithout --tokenizer-type ids are the bytes of the text.\n"

@@ -52,7 +52,8 @@ class run_in_progress {
         encoding_(encoder_options_of(tokenizer, options)),
         identity_(identity_of(tokenizer, encoding_, options)) {
     expect_folder(options.output_prefix);
-    for (const auto& prefix : prefixes_) refuse_partial_inputs(prefix, options.inputs);
+    refuse_inputs_among(files_of_run(options.output_prefix, prefixes_), options.inputs,
+                        "--output-prefix");
   }
 
   run_summary finish() {
@@ -63,6 +64,7 @@ class run_in_progress {
     try {
       const auto done = earlier_outputs(journal);
       summary = done ? *done : write(journal);
+      if (done) tell_done(summary);
     } catch (...) {
       if (!journal.identity()) journal.remove();  // it was only made to have the lock
       throw;
@@ -79,6 +81,8 @@ class run_in_progress {
                           std::int64_t blocks_in_flight) const;
   void tell(const progress_state& state);
   run_summary write(journal& journal);
+  void expect_bad_records_allowed(std::int64_t met) const;
+  void tell_done(const run_summary& summary);
   void read_all(committer& committer, journal& journal, checkpointer& checkpoints,
                 const read_range& range);
   void give_up(committer& committer, journal& journal, checkpointer& checkpoints);
@@ -122,6 +126,19 @@ void run_in_progress::tell(const progress_state& state) {
   if (const auto note = metrics_->take_note()) progress_.note(*note);
 }
 
+// For who looks at the rates, or at the metrics, of a run that had nothing to do.
+void run_in_progress::tell_done(const run_summary& summary) {
+  progress_.note("already complete: nothing was read or written");
+  if (metrics_ == nullptr) return;
+  progress_state state{.documents = summary.counts.documents,
+                       .input_bytes = summary.input_bytes,
+                       .read_bytes = summary.read_bytes,
+                       .tokens = summary.tokens(),
+                       .bad_records = summary.counts.bad_record_total()};
+  for (const output_summary& output : summary.outputs) state.output_bytes += output.bin_bytes;
+  metrics_->finish(state);
+}
+
 // What an earlier run left: its result, if it is the one wanted here; or nothing in the way.
 std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
   if (options_.overwrite) return std::nullopt;
@@ -149,14 +166,28 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
   return std::nullopt;
 }
 
+// A run that goes on may have been told less of bad records than it has met by now.
+void run_in_progress::expect_bad_records_allowed(std::int64_t met) const {
+  const bool fails = options_.on_bad_record == bad_record_policy::fail;
+  const std::int64_t most = fails ? 0 : options_.most_bad_records.value_or(met);
+  if (met <= most) return;
+  throw config_error(fmt::format(
+      "--resume: the run that was begun dropped {}; give {}", command::counted(met, "bad record"),
+      fails ? "its --on-bad-record again" : "a --max-bad-records that allows for them"));
+}
+
 run_summary run_in_progress::write(journal& journal) {
   const run_state* from = goes_on(journal) ? &*journal.state() : nullptr;
   const task_share share = options_.share();
-  read_range range{.begin = share.begin, .end = share.end, .at_line = share.at_line()};
+  read_range range{.begin = share.begin,
+                   .count_from = share.begin,
+                   .end = share.end,
+                   .at_line = share.at_line()};
   if (from != nullptr) {
     range.begin = from->next;
     range.at_line = true;
     range.crc32c = from->inputs.back().crc32c;
+    expect_bad_records_allowed(from->counts.bad_record_total());
   }
   const commit_options commit{
       .prefixes = prefixes_,
@@ -166,6 +197,7 @@ run_summary run_in_progress::write(journal& journal) {
                   .quarantine = options_.on_bad_record == bad_record_policy::quarantine},
       .on_bad_record = options_.on_bad_record,
       .most_bad_records = options_.most_bad_records,
+      .most_raw_bytes = options_.limits.giant_bytes,
       .begin = share.begin};
   // First: else a kill could leave a state in it, and not the files that it is the state of.
   if (from == nullptr) journal.clear();

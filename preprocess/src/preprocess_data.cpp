@@ -3,16 +3,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millrace/command/run_command.hpp>
+#include <millrace/io/file_ops.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "dry_run.hpp"
 #include "input_plan.hpp"
 #include "metrics.hpp"
 #include "options.hpp"
+#include "output_check.hpp"
 #include "packing.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
@@ -26,6 +30,7 @@ namespace command = millrace::command;
 namespace preprocess = millrace::preprocess;
 
 constexpr int exit_stopped = 3;
+constexpr double usual_source_bytes = 3;  // of P.src, a document
 
 // A number that tests give, to meet in a small corpus what else only a large one has.
 void take_test_number(const char* name, std::size_t& to) {
@@ -44,14 +49,15 @@ void take_test_hooks(preprocess::run_options& run) {
 int foretell(const millrace::tokenizer::tokenizer& tokenizer,
              const preprocess::command_line& line) {
   const auto encoding = preprocess::encoder_options_of(tokenizer, line.run);
-  const auto report =
-      preprocess::dry_run({.inputs = line.run.inputs,
-                           .keys = line.run.keys.size(),
-                           .token_bytes = millrace::formats::size_bytes(encoding.dtype),
-                           .workers = line.run.workers,
-                           .block_bytes = line.run.limits.block_bytes,
-                           .blocks_in_flight = line.run.most_blocks()},
-                          preprocess::make_sample_encoder(tokenizer, encoding));
+  const auto report = preprocess::dry_run(
+      {.inputs = line.run.inputs,
+       .keys = line.run.keys.size(),
+       .token_bytes = millrace::formats::size_bytes(encoding.dtype),
+       .workers = line.run.workers,
+       .block_bytes = line.run.limits.block_bytes,
+       .blocks_in_flight = line.run.most_blocks(),
+       .sidecar_bytes_per_document = line.run.provenance ? usual_source_bytes : 0},
+      preprocess::make_sample_encoder(tokenizer, encoding));
   command::answer(line.json ? preprocess::to_json(report) : preprocess::describe(report));
   return command::exit_done;
 }
@@ -83,7 +89,13 @@ int preprocess_data(int argc, const char* const* argv) {
   for (const std::string& note : tokenizer->notes()) progress.note("note: " + note);
   if (line.dry_run) return foretell(*tokenizer, line);
   std::optional<preprocess::run_metrics> metrics;
-  if (line.metrics) metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
+  if (line.metrics) {
+    const auto partial = std::filesystem::path(*line.metrics).concat(".partial");
+    const std::vector<std::filesystem::path> files = {*line.metrics, partial};
+    preprocess::refuse_inputs_among(files, line.run.inputs, "--metrics");
+    metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
+  }
+  line.run.limits.spool_folder = millrace::io::parent_folder(line.run.output_prefix);
   line.run.stop = &preprocess::catch_stop_signals();
   preprocess::run_summary summary;
   try {

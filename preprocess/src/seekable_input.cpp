@@ -84,11 +84,6 @@ std::size_t seekable_input::point_before(std::uint64_t offset) const {
   return static_cast<std::size_t>(behind - points_.begin()) - 1;
 }
 
-std::uint64_t seekable_input::span_begin(std::uint64_t offset) const {
-  if (points_.empty()) return std::min(offset, text_bytes_);
-  return points_[point_before(offset)].text_offset;
-}
-
 std::uint64_t seekable_input::span_end(std::uint64_t begin, std::uint64_t least) const {
   if (text_bytes_ - begin <= least) return text_bytes_;
   if (points_.empty()) return begin + least;

@@ -37,9 +37,6 @@ class seekable_input {
   /// @pre begin < text_bytes()
   std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;
 
-  /// The last place at which reading can start that is not behind `offset`.
-  std::uint64_t span_begin(std::uint64_t offset) const;
-
   /// The last place at which reading can start whose bytes on disk are not behind `packed_bytes`.
   std::uint64_t text_before(std::uint64_t packed_bytes) const;
 

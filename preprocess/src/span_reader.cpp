@@ -86,7 +86,7 @@ void read_span(byte_block& block, const read_limits& limits) {
     if (first == text.view().npos || first > length) return set_text(block, span, 0, 0);
   }
   std::size_t cut = text.view().npos;
-  if (text.view().substr(length - 1, 2) == "\r\n") cut = length + 1;
+  if (length != 0 && text.view().substr(length - 1, 2) == "\r\n") cut = length + 1;
   while (cut == text.view().npos) {
     cut = next_line(text.view(), length, text.ended());
     if (cut != text.view().npos) break;

@@ -113,7 +113,7 @@ std::string describe(const run_summary& s) {
   add(s.counts.lone_surrogates, "lone surrogate", " replaced by U+FFFD");
   add(s.counts.special_tokens, "special token", " in texts became ids");
   for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
-    add(s.counts.bad_records[kind], "bad record", fmt::format(" skipped: {}", fault_names[kind]));
+    add(s.counts.bad_records[kind], "bad record", fmt::format(" dropped: {}", fault_names[kind]));
   }
   for (const output_summary& output : s.outputs) {
     text += fmt::format("wrote {}.bin ({} bytes) and .idx\n", output.prefix, output.bin_bytes);

@@ -151,6 +151,18 @@ TEST_F(BlockSource, GoesOnInTheMiddle) {
   }
 }
 
+// A task that was stopped in front of its last line, which begins where the next task's bytes do.
+TEST_F(BlockSource, GoesOnWithTheLineThatBeginsAtTheEnd) {
+  add("one\ntwo\nthree\n");
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  for (const std::size_t block_bytes : {1U, 4U, 64U}) {
+    const auto mine = read(inputs, {.begin = {0, 4}, .end = {0, 4}}, block_bytes);
+    EXPECT_EQ(joined(mine), "two\n");
+    const auto next = read(inputs, {.begin = {0, 4}, .end = {1, 0}, .at_line = false}, block_bytes);
+    EXPECT_EQ(joined(next), "three\n");
+  }
+}
+
 TEST_F(BlockSource, RefusesToGoOnBehindOtherText) {
   add(test::gzip("one\ntwo\nthree\nfour\n"));
   const std::vector<input_file> inputs = plan_inputs(paths_);

@@ -141,8 +141,8 @@ TEST(SummaryText, TellsOfWhatWasFound) {
   EXPECT_THAT(text, HasSubstr("2 blank lines skipped\n"));
   EXPECT_THAT(text, HasSubstr("1 empty document\n"));
   EXPECT_THAT(text, HasSubstr("4 lone surrogates replaced by U+FFFD\n"));
-  EXPECT_THAT(text, HasSubstr("1 bad record skipped: invalid_utf8\n"));
-  EXPECT_THAT(text, HasSubstr("6 bad records skipped: not_encodable\n"));
+  EXPECT_THAT(text, HasSubstr("1 bad record dropped: invalid_utf8\n"));
+  EXPECT_THAT(text, HasSubstr("6 bad records dropped: not_encodable\n"));
 }
 
 TEST(SummaryText, NamesTheSlowestStage) {
