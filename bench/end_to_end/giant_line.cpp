@@ -25,8 +25,8 @@
 #include <millrace/tokenizer/make_tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
-#include "giant_record.hpp"
-#include "summary.hpp"
+#include "record/giant_record.hpp"
+#include "watch/summary.hpp"
 
 namespace {
 

@@ -23,8 +23,8 @@
 #include <millrace/command/run_command.hpp>
 
 #include "given_ids.hpp"
-#include "input_plan.hpp"
-#include "pipeline.hpp"
+#include "input/input_plan.hpp"
+#include "run/pipeline.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 
-#include "dataset_meta.hpp"
+#include "meta/dataset_meta.hpp"
 
 namespace millrace::inspect {
 

@@ -10,7 +10,7 @@
 #include <millrace/command/json_writer.hpp>
 #include <millrace/command/run_command.hpp>
 
-#include "merge.hpp"
+#include "merge/merge.hpp"
 
 namespace {
 

@@ -12,17 +12,17 @@
 #include <millrace/io/file_ops.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
-#include "dry_run.hpp"
-#include "input_plan.hpp"
-#include "metrics.hpp"
-#include "options.hpp"
-#include "output_check.hpp"
-#include "packing.hpp"
-#include "pipeline.hpp"
-#include "progress.hpp"
-#include "sentence_splitter.hpp"
-#include "stop_signals.hpp"
-#include "summary.hpp"
+#include "input/input_plan.hpp"
+#include "input/packing.hpp"
+#include "output/output_check.hpp"
+#include "record/sentence_splitter.hpp"
+#include "run/options.hpp"
+#include "run/pipeline.hpp"
+#include "run/stop_signals.hpp"
+#include "watch/dry_run.hpp"
+#include "watch/metrics.hpp"
+#include "watch/progress.hpp"
+#include "watch/summary.hpp"
 
 namespace {
 

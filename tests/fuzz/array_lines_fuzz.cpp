@@ -9,7 +9,7 @@
 
 #include <millrace/error.hpp>
 
-#include "array_lines.hpp"
+#include "input/array_lines.hpp"
 #include "support/text_source.hpp"
 
 namespace {

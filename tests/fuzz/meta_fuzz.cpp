@@ -4,7 +4,7 @@
 
 #include <millrace/error.hpp>
 
-#include "dataset_meta.hpp"
+#include "meta/dataset_meta.hpp"
 
 /// However it was put, a meta means the same after our writer has written it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {

@@ -12,7 +12,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "byte_source.hpp"
+#include "input/byte_source.hpp"
 #include "support/read_source.hpp"
 
 namespace {

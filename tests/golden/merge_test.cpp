@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "merge.hpp"
+#include "merge/merge.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline.hpp"
+#include "run/pipeline.hpp"
 
 #include <gtest/gtest.h>
 

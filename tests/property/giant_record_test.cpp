@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "giant_record.hpp"
+#include "record/giant_record.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "block_encoder.hpp"
+#include "record/block_encoder.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
@@ -39,7 +39,8 @@ struct column {
   bool operator==(const column&) const = default;
 };
 
-void PrintTo(const column& which, std::ostream* out) {
+// GoogleTest finds it by this name.
+void PrintTo(const column& which, std::ostream* out) {  // NOLINT(readability-identifier-naming)
   *out << testing::PrintToString(which.ids) << " in " << testing::PrintToString(which.lengths);
 }
 
@@ -67,16 +68,16 @@ struct outcome {
 class file_of_line {
  public:
   explicit file_of_line(std::string_view line) {
-    test::write_text(folder_ / "lines", before + std::string(line) + "\n{\"text\": 1}\n");
+    test::write_text(folder_ / "lines", before_ + std::string(line) + "\n{\"text\": 1}\n");
     fd_ = io::open_read_only(folder_ / "lines");
     size_ = line.size();
   }
   line_range range() const {
-    return {fd_, folder_ / "lines", before.size(), before.size() + size_};
+    return {fd_, folder_ / "lines", before_.size(), before_.size() + size_};
   }
 
  private:
-  const std::string before = "\xFF\"}\n";
+  const std::string before_ = "\xFF\"}\n";
   test::temp_folder folder_;
   io::unique_fd fd_;
   std::size_t size_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline.hpp"
+#include "run/pipeline.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@
 
 #include <millrace/formats/mmidx.hpp>
 
-#include "committer.hpp"
-#include "record_parser.hpp"
+#include "output/committer.hpp"
+#include "record/record_parser.hpp"
 #include "support/naive_lines.hpp"
 #include "support/packed.hpp"
 #include "support/paths.hpp"

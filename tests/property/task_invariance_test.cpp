@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "merge.hpp"
-#include "pipeline.hpp"
+#include "merge/merge.hpp"
+#include "run/pipeline.hpp"
 #include "support/packed.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"

@@ -16,7 +16,7 @@
 
 #include <millrace/error.hpp>
 
-#include "array_lines.hpp"
+#include "input/array_lines.hpp"
 #include "support/read_source.hpp"
 #include "support/text_source.hpp"
 

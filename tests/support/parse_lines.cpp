@@ -30,11 +30,11 @@
 
 #include <millrace/io/file_ops.hpp>
 
-#include "exact_json.hpp"
-#include "giant_scanner.hpp"
-#include "giant_texts.hpp"
-#include "record_parser.hpp"
-#include "text_key.hpp"
+#include "record/exact_json.hpp"
+#include "record/giant_scanner.hpp"
+#include "record/giant_texts.hpp"
+#include "record/record_parser.hpp"
+#include "record/text_key.hpp"
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "input_plan.hpp"
-#include "pipeline.hpp"
-#include "progress.hpp"
+#include "input/input_plan.hpp"
+#include "run/pipeline.hpp"
 #include "support/paths.hpp"
+#include "watch/progress.hpp"
 
 /// Runs of preprocess_data without the program.
 namespace millrace::test {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "byte_source.hpp"
+#include "input/byte_source.hpp"
 
 namespace millrace::test {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "byte_source.hpp"
+#include "input/byte_source.hpp"
 
 namespace millrace::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "array_lines.hpp"
+#include "input/array_lines.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bad_record_line.hpp"
+#include "output/bad_record_line.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bar_text.hpp"
+#include "watch/bar_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

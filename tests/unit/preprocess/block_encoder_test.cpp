@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "block_encoder.hpp"
+#include "record/block_encoder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

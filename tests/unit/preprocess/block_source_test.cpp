@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "block_source.hpp"
+#include "input/block_source.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "record_parser.hpp"
-#include "span_reader.hpp"
+#include "input/span_reader.hpp"
+#include "record/record_parser.hpp"
 #include "support/naive_lines.hpp"
 #include "support/packed.hpp"
 #include "support/paths.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "byte_source.hpp"
+#include "input/byte_source.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "committer.hpp"
+#include "output/committer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataset_meta.hpp"
+#include "meta/dataset_meta.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataset_writer.hpp"
+#include "output/dataset_writer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "estimate.hpp"
+#include "watch/estimate.hpp"
 
 #include <gtest/gtest.h>
 

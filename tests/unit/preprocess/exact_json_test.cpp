@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exact_json.hpp"
+#include "record/exact_json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

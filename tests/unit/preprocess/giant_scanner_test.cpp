@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "giant_scanner.hpp"
+#include "record/giant_scanner.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "exact_json.hpp"
-#include "giant_texts.hpp"
+#include "record/exact_json.hpp"
+#include "record/giant_texts.hpp"
 #include "support/paths.hpp"
 
 // What the scanner says of odd lines is compared with exact_json and with Python, by

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input_plan.hpp"
+#include "input/input_plan.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

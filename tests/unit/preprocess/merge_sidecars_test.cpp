@@ -7,9 +7,9 @@
 
 #include <millrace/error.hpp>
 
-#include "bad_record_line.hpp"
-#include "bad_record_shift.hpp"
-#include "merge.hpp"
+#include "merge/bad_record_shift.hpp"
+#include "merge/merge.hpp"
+#include "output/bad_record_line.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/tokenizers.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "merge.hpp"
+#include "merge/merge.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

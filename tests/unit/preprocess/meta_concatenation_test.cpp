@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta_concatenation.hpp"
+#include "meta/meta_concatenation.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "metrics.hpp"
+#include "watch/metrics.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "metrics_text.hpp"
+#include "watch/metrics_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "read_ahead.hpp"
+#include "input/read_ahead.hpp"
 
 #include <gtest/gtest.h>
 

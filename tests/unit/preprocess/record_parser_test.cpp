@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "record_parser.hpp"
+#include "record/record_parser.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "exact_json.hpp"
+#include "record/exact_json.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "restart_points.hpp"
+#include "input/restart_points.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include <millrace/error.hpp>
 
-#include "byte_source.hpp"
+#include "input/byte_source.hpp"
 #include "support/pack_with.hpp"
 #include "support/packed.hpp"
 #include "support/paths.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sample_places.hpp"
+#include "watch/sample_places.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

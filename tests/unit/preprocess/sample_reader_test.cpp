@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sample_reader.hpp"
+#include "watch/sample_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sentence_splitter.hpp"
+#include "record/sentence_splitter.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

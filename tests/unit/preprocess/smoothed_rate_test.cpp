@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "smoothed_rate.hpp"
+#include "watch/smoothed_rate.hpp"
 
 #include <gtest/gtest.h>
 

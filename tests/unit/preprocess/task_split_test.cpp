@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "task_split.hpp"
+#include "input/task_split.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 
 #include <millrace/error.hpp>
 
+#include "run/task_flag.hpp"
 #include "support/packed.hpp"
 #include "support/paths.hpp"
-#include "task_flag.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text_key.hpp"
+#include "record/text_key.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

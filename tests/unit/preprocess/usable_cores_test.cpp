@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "usable_cores.hpp"
+#include "run/usable_cores.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

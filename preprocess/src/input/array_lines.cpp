@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/array_lines.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <millrace/error.hpp>
+
+#include "record/json_text.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::size_t head_chunk_bytes = 4096;
+
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+// What a byte outside of strings does; all others are of an element, and that is that.
+enum kind : std::uint8_t { plain, space, line_end, quote, comma, opening, closing };
+constexpr std::array<kind, 256> kinds = [] {
+  std::array<kind, 256> all{};
+  all[' '] = all['\t'] = space;
+  all['\n'] = all['\r'] = line_end;
+  all['"'] = quote;
+  all[','] = comma;
+  all['['] = all['{'] = opening;
+  all[']'] = all['}'] = closing;
+  return all;
+}();
+
+// Whether the text is an array, as far as its first bytes tell; `searched` of them are passed.
+std::optional<bool> starts_array(std::string_view head, bool all, std::size_t& searched) {
+  head = head.substr(0, array_lines::most_space_bytes);
+  if (searched == 0 && head.starts_with(byte_order_mark)) searched = byte_order_mark.size();
+  if (searched == 0 && !all && byte_order_mark.starts_with(head)) return std::nullopt;
+  while (searched < head.size() && is_space(head[searched])) ++searched;
+  if (searched < head.size()) return head[searched] == '[';
+  if (all || head.size() == array_lines::most_space_bytes) return false;
+  return std::nullopt;
+}
+
+}  // namespace
+
+array_lines::array_lines(std::unique_ptr<byte_source> inner, std::filesystem::path name)
+    : inner_(std::move(inner)), name_(std::move(name)) {}
+
+bool array_lines::is_array() {
+  std::size_t searched = 0;
+  while (state_ == state::unknown) {
+    const std::size_t used = head_.size();
+    head_.resize(used + head_chunk_bytes);
+    const std::size_t n = inner_->read(std::span(head_).subspan(used));
+    head_.resize(used + n);
+    const std::string_view text(reinterpret_cast<const char*>(head_.data()), head_.size());
+    const auto found = starts_array(text, n == 0, searched);
+    if (found) state_ = *found ? state::before : state::as_it_is;
+  }
+  return state_ != state::as_it_is;
+}
+
+std::size_t array_lines::read_inner(std::span<std::byte> out) {
+  if (head_given_ == head_.size()) return inner_->read(out);
+  const std::size_t n = std::min(out.size(), head_.size() - head_given_);
+  std::memcpy(out.data(), head_.data() + head_given_, n);
+  head_given_ += n;
+  if (head_given_ == head_.size()) {
+    head_ = {};
+    head_given_ = 0;
+  }
+  return n;
+}
+
+std::size_t array_lines::read(std::span<std::byte> out) {
+  if (!is_array()) return read_inner(out);
+  if (problem_ == nullptr) {
+    const std::size_t n = read_inner(out);
+    const std::size_t good = convert(out.first(n));
+    given_ += good;
+    if (good != 0) return good;
+    if (n == 0 && state_ != state::behind) fail("an array of JSON that has no end");
+    if (problem_ == nullptr) return 0;
+  }
+  throw format_error(
+      name_, given_,
+      std::string(problem_) + " (the first byte of the text is a '[', so all of it is one array)");
+}
+
+void array_lines::fail(const char* problem) {
+  problem_ = problem;
+}
+
+// How many of the bytes are good, which is all unless there is a problem_.
+std::size_t array_lines::convert(std::span<std::byte> bytes) {
+  auto* const begin = reinterpret_cast<char*>(bytes.data());
+  char* const end = begin + bytes.size();
+  char* at = begin;
+  while (at != end && problem_ == nullptr) {
+    switch (state_) {
+      case state::before:
+        at = open_array(at, end);
+        break;
+      case state::outside:
+        at = convert_outside(at, end);
+        break;
+      case state::string:
+        at = convert_string(at, end);
+        break;
+      case state::escape:
+        state_ = state::string;  // a line end is none even behind a backslash: left to `string`
+        if (*at != '\n' && *at != '\r') ++at;
+        break;
+      default:
+        at = pass_behind(at, end);
+    }
+  }
+  return static_cast<std::size_t>(at - begin);
+}
+
+// White space and perhaps a byte order mark, as is_array() saw.
+char* array_lines::open_array(char* at, char* end) {
+  for (; at != end; ++at) {
+    if (*at == '\n' || *at == '\r') *at = ' ';
+    if (*at != '[') continue;
+    *at = ' ';
+    depth_ = 1;
+    state_ = state::outside;
+    return at + 1;
+  }
+  return at;
+}
+
+char* array_lines::convert_outside(char* at, char* end) {
+  for (; at != end; ++at) {
+    const kind what = kinds[detail::byte(*at)];
+    if (what == plain) {
+      has_element_ = true;
+    } else if (what == line_end) {
+      *at = ' ';
+    } else if (what != space) {
+      if (!convert_mark(*at)) return at;
+      if (state_ != state::outside) return at + 1;
+    }
+  }
+  return at;
+}
+
+// No: there is a problem, at this byte.
+bool array_lines::convert_mark(char& mark) {
+  switch (mark) {
+    case '"':
+      has_element_ = true;
+      state_ = state::string;
+      return true;
+    case '[':
+    case '{':
+      has_element_ = true;
+      ++depth_;
+      return true;
+    case ',':
+      return depth_ > 1 || separate(mark);
+    default:
+      if (depth_ > 1) {
+        --depth_;
+      } else if (mark == ']') {
+        if (comma_ && !has_element_) {
+          fail("an array of JSON with a comma before its end");
+          return false;
+        }
+        mark = ' ';
+        state_ = state::behind;
+      } else {
+        has_element_ = true;
+      }
+      return true;
+  }
+}
+
+// A comma between two elements.
+bool array_lines::separate(char& mark) {
+  if (!has_element_) {
+    fail("an array of JSON with no element before a comma");
+    return false;
+  }
+  mark = '\n';
+  has_element_ = false;
+  comma_ = true;
+  return true;
+}
+
+char* array_lines::convert_string(char* at, char* end) {
+  char* ignored = nullptr;
+  for (; at != end; ++at) {
+    at += detail::pass_plain<false>(at, end, ignored) - at;
+    if (at == end) break;
+    if (*at == '"' || *at == '\\') {
+      state_ = *at == '"' ? state::outside : state::escape;
+      return at + 1;
+    }
+    if (*at == '\n' || *at == '\r') *at = '\x01';
+  }
+  return at;
+}
+
+char* array_lines::pass_behind(char* at, char* end) {
+  for (; at != end; ++at) {
+    if (!is_space(*at)) {
+      fail("an array of JSON with something behind its end");
+      return at;
+    }
+    if (*at == '\n' || *at == '\r') *at = ' ';
+  }
+  return at;
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/block_source.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/crc32c.hpp>
+
+namespace millrace::preprocess {
+
+block_source::block_source(std::span<const input_file> inputs, const read_range& range,
+                           const read_limits& limits)
+    : inputs_(inputs), range_(range), limits_(limits), input_(range.begin.input) {
+  limits_.block_bytes = std::max<std::size_t>(limits_.block_bytes, 1);
+  // What an earlier run read counts as read.
+  const text_place from = range.count_from;
+  for (std::size_t i = from.input; i < input_; ++i) finished_bytes_ += inputs[i].size_bytes;
+  if (from.input < input_ && inputs[from.input].packing == compression::none) {
+    finished_bytes_ -= std::min(finished_bytes_, from.offset_bytes);
+  }
+}
+
+bool block_source::next(byte_block& block) {
+  for (;; ++input_) {
+    const bool inside =
+        input_ < range_.end.input || (input_ == range_.end.input && range_.end.offset_bytes != 0);
+    if (!inside || input_ >= inputs_.size()) return false;
+    if (!seekable_ && !sequential_) open(input_);
+    block.input = input_;
+    const bool more = seekable_ ? next_span(block) : sequential_->next(block);
+    const std::uint64_t done =
+        seekable_ ? seekable_->packed_bytes(offset_) : sequential_->position_bytes();
+    block.read_bytes = finished_bytes_ + done - skipped_bytes_;
+    if (more) return true;
+    finished_bytes_ += done;
+    seekable_.reset();
+    set_reading(nullptr);
+    sequential_.reset();
+  }
+}
+
+void block_source::open(std::size_t input) {
+  const input_file& file = inputs_[input];
+  const bool first = input == range_.begin.input;
+  offset_ = first ? range_.begin.offset_bytes : 0;
+  at_line_ = !first || range_.at_line;
+  seekable_ = seekable_input::open(file, limits_.largest_part_bytes());
+  if (seekable_) {
+    if (input == range_.count_from.input) {
+      skipped_bytes_ = seekable_->packed_bytes(range_.count_from.offset_bytes);
+    }
+    return;
+  }
+  auto source = open_input(file);
+  set_reading(source.get());
+  pass_over(*source, offset_);
+  sequential_.emplace(file.path, std::move(source), offset_, limits_);
+}
+
+void block_source::set_reading(byte_source* source) {
+  const std::scoped_lock lock(mutex_);
+  reading_ = source;
+  if (source != nullptr && cancelled_) source->cancel();
+}
+
+void block_source::cancel() noexcept {
+  const std::scoped_lock lock(mutex_);
+  cancelled_ = true;
+  if (reading_ != nullptr) reading_->cancel();
+}
+
+// Whoever goes on behind other text would join the halves of two corpora.
+void block_source::pass_over(byte_source& source, std::uint64_t bytes) const {
+  std::vector<std::byte> chunk(std::min<std::uint64_t>(bytes, limits_.block_bytes));
+  std::uint32_t crc = 0;
+  for (std::uint64_t left = bytes; left > 0;) {
+    const auto part = std::span(chunk).first(std::min<std::uint64_t>(left, chunk.size()));
+    const std::size_t n = source.read(part);
+    if (n == 0) break;
+    crc = formats::crc32c(part.first(n), crc);
+    left -= n;
+  }
+  if (bytes != 0 && crc != range_.crc32c) {
+    throw config_error(
+        fmt::format("--resume: the first {} bytes of {} are not those that were read "
+                    "before; give the same input, or --overwrite to start again",
+                    bytes, inputs_[input_].path.string()));
+  }
+}
+
+std::uint64_t block_source::end_of(std::size_t input) const {
+  const std::uint64_t size = seekable_->text_bytes();
+  return input == range_.end.input ? std::min(size, range_.end.offset_bytes) : size;
+}
+
+bool block_source::next_span(byte_block& block) {
+  const std::uint64_t end = end_of(input_);
+  // Who goes on right at the end still has the line that begins there, as the span before it had.
+  const bool line_at_end = at_line_ && offset_ == end && end < seekable_->text_bytes();
+  if (offset_ >= end && !line_at_end) return false;
+  const std::uint64_t span_end = std::min(end, seekable_->span_end(offset_, limits_.block_bytes));
+  block.unread = unread_span{seekable_, offset_, span_end, at_line_};
+  offset_ = span_end;
+  at_line_ = false;
+  return true;
+}
+
+}  // namespace millrace::preprocess

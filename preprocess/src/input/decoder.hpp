@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "input/packing.hpp"
+
+namespace millrace::preprocess {
+
+/// One library's streaming decompressor. It sees one *unit* at a time: a gzip member, a zstd frame
+/// (a skippable one is a unit without text), a bzip2 stream, a whole xz file. For one thread.
+class decoder {
+ public:
+  struct step {
+    bool ended = false;        ///< the unit ended, checksums and all, at the new front of `in`
+    std::string problem = {};  ///< not empty: the data is damaged, behind what was given
+  };
+
+  virtual ~decoder() = default;
+
+  /// Makes ready for a unit that begins with the next bytes.
+  virtual void start() = 0;
+
+  /// Unpacks from the front of `in` to the front of `out` and takes off both what was used. Without
+  /// progress the unit wants more of `in`, or more of `out`.
+  ///
+  /// @param last  `in` is all that is left of the file
+  virtual step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool last) = 0;
+
+  /// "gzip"
+  virtual const char* name() const noexcept = 0;
+};
+
+/// @pre `packing` is not compression::none.
+/// @throws config_error  this build has no library for it.
+std::unique_ptr<decoder> make_decoder(compression packing, const std::string& file_name);
+
+std::unique_ptr<decoder> make_gzip_decoder();
+std::unique_ptr<decoder> make_zstd_decoder();
+/// The next two give null, and their versions are empty, in a build without the library.
+std::unique_ptr<decoder> make_bzip2_decoder();
+std::unique_ptr<decoder> make_xz_decoder();
+std::string bzip2_version();
+std::string lzma_version();
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/file_bytes.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
+
+namespace millrace::preprocess {
+namespace {
+
+io::unique_fd open_fd(const input_file& file) {
+  // Non-blocking, so that a FIFO without a writer is opened, too, and waited for by poll(2).
+  if (!file.is_stdin()) return io::open_read_only(file.path, O_NONBLOCK);
+  io::unique_fd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (!fd) throw io_error(display_path(file), "dup", errno);
+  return fd;
+}
+
+}  // namespace
+
+file_bytes::file_bytes(const input_file& file, std::uint64_t offset)
+    : path_(display_path(file)), fd_(open_fd(file)), position_(offset) {
+  struct ::stat status {};
+  if (::fstat(fd_.get(), &status) != 0) throw io_error(path_, "fstat", errno);
+  // What precedes the place at which stdin stands was for somebody else, so it is no file to us.
+  regular_ = S_ISREG(status.st_mode) && !file.is_stdin();
+  if (regular_) {
+    // Advice only: its failure changes nothing that matters.
+    (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    return;
+  }
+  cancelled_ = io::unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!cancelled_) throw io_error(path_, "eventfd", errno);
+}
+
+void file_bytes::cancel() noexcept {
+  if (cancelled_) (void)::eventfd_write(cancelled_.get(), 1);
+}
+
+// Whether there is something to read, be it the end or an error. No: cancelled.
+bool file_bytes::wait() {
+  std::array<::pollfd, 2> fds = {{{fd_.get(), POLLIN, 0}, {cancelled_.get(), POLLIN, 0}}};
+  if (io::uninterrupted([&] { return ::poll(fds.data(), fds.size(), -1); }) < 0) {
+    throw io_error(path_, "poll", errno);
+  }
+  return fds[1].revents == 0;
+}
+
+std::size_t file_bytes::read_file(std::span<std::byte> out) {
+  for (;;) {
+    if (!regular_ && !wait()) return 0;
+    const ssize_t n = io::uninterrupted([&] {
+      return regular_ ? ::pread(fd_.get(), out.data(), out.size(), static_cast<::off_t>(position_))
+                      : ::read(fd_.get(), out.data(), out.size());
+    });
+    // Somebody else read what poll(2) saw: wait for more.
+    if (n < 0 && !regular_ && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+    if (n < 0) throw io_error(path_, "read", errno);
+    position_ += static_cast<std::size_t>(n);
+    return static_cast<std::size_t>(n);
+  }
+}
+
+std::size_t file_bytes::read(std::span<std::byte> out) {
+  if (head_.empty()) return read_file(out);
+  const std::size_t n = std::min(out.size(), head_.size());
+  std::copy_n(head_.begin(), n, out.begin());
+  head_.erase(head_.begin(), head_.begin() + static_cast<std::ptrdiff_t>(n));
+  return n;
+}
+
+std::span<const std::byte> file_bytes::peek(std::size_t size) {
+  while (head_.size() < size) {
+    const std::size_t used = head_.size();
+    head_.resize(size);
+    const std::size_t n = read_file(std::span(head_).subspan(used));
+    head_.resize(used + n);
+    if (n == 0) break;
+  }
+  return head_;
+}
+
+}  // namespace millrace::preprocess

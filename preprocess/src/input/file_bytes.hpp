@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include <millrace/io/unique_fd.hpp>
+
+#include "input/byte_source.hpp"
+
+namespace millrace::preprocess {
+
+/// The bytes of a file, pipe or device as they are.
+class file_bytes final : public byte_source {
+ public:
+  /// Does not wait for the writer of a FIFO: reading does.
+  ///
+  /// @param offset  where to begin; other than 0 only in a regular file
+  /// @throws io_error  it cannot be opened.
+  explicit file_bytes(const input_file& file, std::uint64_t offset = 0);
+
+  std::size_t read(std::span<std::byte> out) override;
+  std::uint64_t position_bytes() const noexcept override { return position_ - head_.size(); }
+  void cancel() noexcept override;
+
+  /// The next bytes, which read() gives again: `size` of them, or all up to the end.
+  ///
+  /// @throws io_error  as read().
+  std::span<const std::byte> peek(std::size_t size);
+
+  bool is_regular() const noexcept { return regular_; }
+  /// As messages call it.
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::size_t read_file(std::span<std::byte> out);
+  bool wait();
+
+  std::filesystem::path path_;
+  io::unique_fd fd_;
+  io::unique_fd cancelled_;  // an eventfd, readable once cancel() was called; none for a file
+  bool regular_ = false;
+  std::uint64_t position_ = 0;   // behind head_
+  std::vector<std::byte> head_;  // peeked at, not yet given
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <millrace/io/unique_fd.hpp>
+
+#include "input/byte_block.hpp"
+#include "input/byte_source.hpp"
+#include "input/read_limits.hpp"
+
+namespace millrace::preprocess {
+
+/// Where a giant line begins.
+struct line_place {
+  std::filesystem::path input;
+  std::uint64_t offset_bytes = 0;  ///< in the decompressed input
+  /// The input, if its bytes on disk are the text. Else the line is copied to a file without a
+  /// name.
+  std::shared_ptr<const io::unique_fd> plain = nullptr;
+};
+
+/// A giant line, and what was read behind it.
+struct followed_line {
+  giant_line line;
+  std::vector<std::byte> rest;
+  bool ended = false;  ///< the input ends with the line
+};
+
+/// Reads `source` on to the end of a line.
+///
+/// @param head  its bytes so far: without a line end, but perhaps a `\r` at the end
+/// @throws io_error, format_error  as byte_source::read; the copy cannot be written.
+followed_line follow_giant_line(byte_source& source, std::span<const std::byte> head,
+                                const line_place& place, const read_limits& limits);
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/gzip_members.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include <millrace/io/file_ops.hpp>
+
+#include "input/decoder.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::size_t least_member_bytes = 10 + 2 + 8;
+constexpr std::size_t trailer_size_bytes = 4;  // ISIZE: the last field
+constexpr std::size_t search_bytes = std::size_t{1} << 20;
+constexpr std::size_t header_window_bytes = 64;
+constexpr std::string_view magic = "\x1F\x8B\x08";
+
+std::uint64_t little_endian(std::span<const std::byte> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) {
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  }
+  return value;
+}
+
+bool begins_member(std::span<const std::byte> at) {
+  return at.size() > 3 && std::memcmp(at.data(), magic.data(), magic.size()) == 0 &&
+         (std::to_integer<unsigned>(at[3]) & 0xE0U) == 0;  // reserved flags
+}
+
+}  // namespace
+
+// At least `least` bytes, or all up to the end of the file; if they must be read, `most` are.
+std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t least,
+                                                std::size_t most) {
+  const std::uint64_t left = file_size_ - offset;
+  const std::uint64_t buffer_end = buffer_offset_ + buffer_.size();
+  if (offset < buffer_offset_ || offset + std::min<std::uint64_t>(least, left) > buffer_end) {
+    buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, left)));
+    buffer_.resize(io::pread_some(fd_, buffer_, offset, path_));
+    buffer_offset_ = offset;
+  }
+  const auto from = std::span(buffer_).subspan(static_cast<std::size_t>(offset - buffer_offset_));
+  return from.first(std::min(from.size(), most));
+}
+
+std::optional<unit_size> gzip_members::size_at(std::uint64_t offset) {
+  if (!begins_member(window(offset, header_window_bytes))) return std::nullopt;
+  const auto end = told_end(offset);
+  if (!end) return search_end(offset);
+  if (*end > file_size_) return std::nullopt;
+  const std::uint64_t text = text_bytes_before(*end);
+  const bool padding = *end != file_size_ && window(*end, header_window_bytes)[0] == std::byte{0};
+  if (padding && !padding_from(*end)) return std::nullopt;
+  return unit_size{(padding ? file_size_ : *end) - offset, text};
+}
+
+// BGZF, as bgzip and samtools write: the extra field BC holds the size of the member, less one.
+std::optional<std::uint64_t> gzip_members::told_end(std::uint64_t offset) {
+  const auto head = window(offset, header_window_bytes);
+  if (head.size() < 12 || (std::to_integer<unsigned>(head[3]) & 4U) == 0) return std::nullopt;
+  const std::size_t extra_end = 12 + little_endian(head.subspan(10, 2));
+  for (std::size_t at = 12; at + 4 <= std::min(extra_end, head.size());) {
+    const std::size_t size = little_endian(head.subspan(at + 2, 2));
+    const bool bc = head[at] == std::byte{'B'} && head[at + 1] == std::byte{'C'};
+    at += 4;
+    if (bc && size == 2 && at + 2 <= head.size()) {
+      const std::uint64_t member = little_endian(head.subspan(at, 2)) + 1;
+      if (member < least_member_bytes) return std::nullopt;
+      return offset + member;
+    }
+    at += size;
+  }
+  return std::nullopt;
+}
+
+std::optional<unit_size> gzip_members::search_end(std::uint64_t offset) {
+  const std::uint64_t limit = offset + std::min(most_packed_bytes, file_size_ - offset);
+  for (std::uint64_t at = offset + least_member_bytes; at + magic.size() < limit;) {
+    const auto bytes = window(at, header_window_bytes, search_bytes);
+    const void* const found = ::memmem(bytes.data(), bytes.size(), magic.data(), magic.size());
+    if (found == nullptr) {
+      if (bytes.size() <= magic.size()) break;
+      at += bytes.size() - magic.size();
+      continue;
+    }
+    at += static_cast<std::uint64_t>(static_cast<const std::byte*>(found) - bytes.data());
+    if (at < limit && begins_member(window(at, 4)) && may_reach(offset, at) &&
+        unpack(at, proof_bytes).sound) {
+      return unit_size{at - offset, text_bytes_before(at)};
+    }
+    ++at;
+  }
+  if (limit != file_size_) return std::nullopt;
+  return last_member(offset);
+}
+
+// No other one is behind it. Zeros at the end may be its size, or padding.
+std::optional<unit_size> gzip_members::last_member(std::uint64_t offset) {
+  if (window(file_size_ - 1, 1)[0] != std::byte{0}) {
+    if (!may_reach(offset, file_size_)) return std::nullopt;
+    return unit_size{file_size_ - offset, text_bytes_before(file_size_)};
+  }
+  // Without padding its text has less than 2^24 bytes.
+  const trial whole = unpack(offset, std::uint64_t{1} << 24);
+  if (!whole.ended || !padding_from(offset + whole.size.packed_bytes)) return std::nullopt;
+  return unit_size{file_size_ - offset, whole.size.text_bytes};
+}
+
+bool gzip_members::padding_from(std::uint64_t offset) {
+  while (offset != file_size_) {
+    const auto bytes = window(offset, search_bytes);
+    if (bytes.empty()) return false;  // the file shrank
+    if (!std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{0}; })) {
+      return false;
+    }
+    offset += bytes.size();
+  }
+  return true;
+}
+
+std::uint64_t gzip_members::text_bytes_before(std::uint64_t end) {
+  std::array<std::byte, trailer_size_bytes> size{};
+  (void)io::pread_some(fd_, size, end - size.size(), path_);
+  return little_endian(size);
+}
+
+// Whether the size before `end` can be that of the text. Deflate makes of a byte 1032 at most; that
+// a text grows to its double is possible, too, but not worth another search.
+bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
+  const std::uint64_t packed = end - offset;
+  const std::uint64_t text = text_bytes_before(end);
+  return text <= 1032 * packed && packed <= 2 * text + (std::uint64_t{64} << 10);
+}
+
+gzip_members::trial gzip_members::unpack(std::uint64_t offset, std::uint64_t most_text_bytes) {
+  constexpr std::size_t chunk_bytes = std::size_t{4} << 10;
+  std::vector<std::byte> packed(chunk_bytes);
+  std::vector<std::byte> text(chunk_bytes);
+  const auto decoder = make_gzip_decoder();
+  decoder->start();
+  trial result{.sound = true};
+  while (result.size.text_bytes <= most_text_bytes) {
+    const std::size_t n = io::pread_some(fd_, packed, offset + result.size.packed_bytes, path_);
+    std::span<const std::byte> in(packed.data(), n);
+    std::span<std::byte> out = text;
+    const decoder::step step = decoder->decode(in, out, n == 0);
+    result.size.packed_bytes += n - in.size();
+    result.size.text_bytes += text.size() - out.size();
+    result.ended = step.ended;
+    result.sound = step.problem.empty();
+    const bool stuck = in.size() == n && out.size() == text.size();
+    if (step.ended || !result.sound || stuck) break;
+  }
+  return result;
+}
+
+}  // namespace millrace::preprocess

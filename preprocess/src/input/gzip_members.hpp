@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <millrace/io/unique_fd.hpp>
+
+#include "input/zstd_frames.hpp"
+
+namespace millrace::preprocess {
+
+/// Sizes of gzip members (RFC 1952): told by the header in BGZF, else found by searching for what
+/// begins like another member, can be unpacked like one, and comes behind a size that fits.
+class gzip_members {
+ public:
+  /// How far the end of a member is searched for, and how much text a candidate has to prove itself
+  /// by: chance gets through a few codes of deflate's at most.
+  static constexpr std::uint64_t most_packed_bytes = std::uint64_t{64} << 20;
+  static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
+
+  /// The first and the last outlive this.
+  gzip_members(const io::unique_fd& fd, std::uint64_t file_size, const std::filesystem::path& path)
+      : fd_(fd), file_size_(file_size), path_(path) {}
+
+  /// Of the member at this byte, with the zeros behind it if the file ends in them. Nothing if
+  /// there is none, or its end is not found.
+  ///
+  /// @throws io_error  the file cannot be read.
+  std::optional<unit_size> size_at(std::uint64_t offset);
+
+ private:
+  struct trial {
+    bool sound = false;  ///< no damage was met
+    bool ended = false;  ///< and so was the end; then `size` is the member's
+    unit_size size = {};
+  };
+
+  std::span<const std::byte> window(std::uint64_t offset, std::size_t least, std::size_t most);
+  std::span<const std::byte> window(std::uint64_t offset, std::size_t size) {
+    return window(offset, size, size);
+  }
+  std::optional<std::uint64_t> told_end(std::uint64_t offset);
+  std::optional<unit_size> search_end(std::uint64_t offset);
+  std::optional<unit_size> last_member(std::uint64_t offset);
+  bool padding_from(std::uint64_t offset);
+  std::uint64_t text_bytes_before(std::uint64_t end);
+  bool may_reach(std::uint64_t offset, std::uint64_t end);
+  trial unpack(std::uint64_t offset, std::uint64_t most_text_bytes);
+
+  const io::unique_fd& fd_;
+  std::uint64_t file_size_;
+  const std::filesystem::path& path_;
+  std::vector<std::byte> buffer_;  // of the file, from buffer_offset_ on
+  std::uint64_t buffer_offset_ = 0;
+};
+
+}  // namespace millrace::preprocess

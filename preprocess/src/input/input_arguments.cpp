@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/input_arguments.hpp"
+
+#include <fnmatch.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
+
+namespace millrace::preprocess {
+namespace {
+
+bool is_absent(int code) {
+  return code == ENOENT || code == ENOTDIR;
+}
+
+// The paths in `folder` whose last part matches.
+void list_matches(const std::string& folder, const std::string& pattern,
+                  std::vector<std::string>& paths) {
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder.empty() ? "." : folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0) paths.push_back(folder + name);
+  }
+  if (error && !is_absent(error.value())) throw io_error(folder, "readdir", error.value());
+}
+
+enum class entry_kind : std::uint8_t { file, folder, other };
+
+// What a name in a folder stands for. Pipes and devices are no regular files, so not meant.
+entry_kind kind_of(const std::filesystem::directory_entry& entry) {
+  std::error_code error;
+  const auto status = entry.status(error);  // of what a link leads to
+  if (error) throw io_error(entry.path(), "stat", error.value());
+  switch (status.type()) {
+    case std::filesystem::file_type::regular:
+      return entry_kind::file;
+    case std::filesystem::file_type::not_found:
+      throw io_error(entry.path(), "stat", ENOENT);
+    case std::filesystem::file_type::directory:
+      if (!entry.is_symlink(error)) return entry_kind::folder;
+      throw config_error(fmt::format(
+          "--input: {} is a link to a folder, which is not followed inside of a folder, as links "
+          "may lead round in circles; name the folder itself",
+          entry.path().string()));
+    default:
+      return entry_kind::other;
+  }
+}
+
+void list_files(const std::string& folder, std::vector<std::string>& files) {
+  std::vector<std::string> folders = {folder};
+  while (!folders.empty()) {
+    const std::string at = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    std::filesystem::directory_iterator entries(at, error);
+    for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+      std::string path = entries->path().string();
+      if (entries->path().filename().string().starts_with('.')) continue;
+      const entry_kind kind = kind_of(*entries);
+      if (kind == entry_kind::file) files.push_back(std::move(path));
+      if (kind == entry_kind::folder) folders.push_back(std::move(path));
+    }
+    if (error) throw io_error(at, "readdir", error.value());
+  }
+}
+
+std::string read_list(const std::string& path) {
+  const io::unique_fd fd = io::open_read_only(path);
+  std::string text;
+  constexpr std::size_t step_bytes = std::size_t{64} << 10;
+  for (std::size_t used = 0;;) {
+    text.resize(used + step_bytes);
+    const ssize_t n =
+        io::uninterrupted([&] { return ::read(fd.get(), text.data() + used, step_bytes); });
+    if (n < 0) throw io_error(path, "read", errno);
+    used += static_cast<std::size_t>(n);
+    text.resize(used);
+    if (n == 0) return text;
+  }
+}
+
+}  // namespace
+
+bool exists(const std::string& path) {
+  struct ::stat ignored {};
+  if (::lstat(path.c_str(), &ignored) == 0) return true;
+  if (!is_absent(errno)) throw io_error(path, "stat", errno);
+  return false;
+}
+
+// Not glob(3): it takes a folder or a name that it may not look at for one that is not there, which
+// would be so many documents fewer, without a word.
+std::vector<std::string> expand_pattern(const std::string& pattern) {
+  std::vector<std::string> paths = {pattern.starts_with('/') ? "/" : ""};
+  for (std::size_t begin = 0; begin < pattern.size();) {
+    const std::size_t end = std::min(pattern.find('/', begin), pattern.size());
+    const std::string part = pattern.substr(begin, end - begin);
+    begin = end + 1;
+    if (part.empty()) continue;
+    std::vector<std::string> longer;
+    for (const std::string& path : paths) {
+      if (part.find_first_of("*?[\\") != part.npos) {
+        list_matches(path, part, longer);
+      } else if (exists(path + part)) {
+        longer.push_back(path + part);
+      }
+    }
+    if (end != pattern.size()) {
+      for (std::string& path : longer) path += '/';
+    }
+    paths = std::move(longer);
+  }
+  std::sort(paths.begin(), paths.end());  // by byte value: the same order under every locale
+  // `-` alone would be stdin.
+  if (const auto dash = std::ranges::find(paths, "-"); dash != paths.end()) *dash = "./-";
+  return paths;
+}
+
+std::vector<std::string> expand_folder(const std::string& folder) {
+  std::vector<std::string> files;
+  list_files(folder, files);
+  if (files.empty()) {
+    throw config_error(fmt::format(
+        "--input {}: no file is in this folder or below it (names that begin with '.' do not "
+        "count)",
+        folder));
+  }
+  std::sort(files.begin(), files.end());  // by byte value, not part by part
+  return files;
+}
+
+std::vector<std::string> expand_list(const std::string& path) {
+  const std::string text = read_list(path);
+  std::vector<std::string> arguments;
+  std::string_view left = text;
+  for (std::size_t number = 1; !left.empty(); ++number) {
+    const std::size_t end = std::min(left.find('\n'), left.size());
+    std::string_view line = left.substr(0, end);
+    left.remove_prefix(std::min(end + 1, left.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == line.npos) continue;
+    if (line.starts_with('@')) {
+      throw config_error(fmt::format(
+          "--input @{}: line {} names a list, {}; a list in a list is not read (a file of that "
+          "name is ./{})",
+          path, number, line, line));
+    }
+    arguments.emplace_back(line);
+  }
+  if (arguments.empty()) {
+    throw config_error(fmt::format("--input @{}: no line of this list names a file", path));
+  }
+  return arguments;
+}
+
+}  // namespace millrace::preprocess

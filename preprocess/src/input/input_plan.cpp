@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/input_plan.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "input/input_arguments.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+void check_name(const input_file& file) {
+  const std::string suffix = file.path.extension().string();
+  const compression expected = packing_of_suffix(suffix);
+  if (expected == compression::none || expected == file.packing || file.size_bytes == 0) return;
+  throw config_error(
+      fmt::format("{}: named {}, but its first bytes are not those of such a file; expected {}, or "
+                  "another name",
+                  file.path.string(), suffix, first_bytes_of(expected)));
+}
+
+// A redirected file shows its size, for progress: what is left of it.
+input_file look_at_stdin() {
+  input_file file{.path = "-"};
+  struct ::stat status {};
+  if (::fstat(STDIN_FILENO, &status) != 0) throw io_error("stdin", "fstat", errno);
+  if (S_ISDIR(status.st_mode)) throw io_error("stdin", "read", EISDIR);
+  if (!S_ISREG(status.st_mode)) return file;
+  const ::off_t at = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
+  if (at >= 0 && at < status.st_size) {
+    file.size_bytes = static_cast<std::uint64_t>(status.st_size - at);
+  }
+  return file;
+}
+
+input_file look_at_file(const std::string& name, const struct ::stat& status) {
+  input_file file{.path = name};
+  // A pipe is not even opened: closed again, it would take its writer down, with all that it wrote.
+  if (!S_ISREG(status.st_mode)) return file;
+  const io::unique_fd fd = io::open_read_only(file.path);
+  file.regular = true;
+  file.size_bytes = static_cast<std::uint64_t>(status.st_size);
+  std::array<std::byte, packing_head_bytes> head{};
+  const std::size_t size = io::pread_some(fd, head, 0, file.path);
+  file.packing = packing_of(std::span(head).first(size));
+  check_name(file);
+  expect_library_for(file.packing, name);
+  return file;
+}
+
+/// The files of some arguments, one by one appended.
+class planner {
+ public:
+  void add(const std::string& argument) {
+    if (argument.size() > 1 && argument.front() == '@' && !exists(argument)) {
+      for (const std::string& each : expand_list(argument.substr(1))) add_files(each);
+    } else {
+      add_files(argument);
+    }
+  }
+
+  std::vector<input_file> files;
+
+ private:
+  void add_files(const std::string& argument) {
+    if (argument == "-") return add_stdin();
+    struct ::stat status {};
+    if (::stat(argument.c_str(), &status) == 0) {
+      if (!S_ISDIR(status.st_mode)) return files.push_back(look_at_file(argument, status));
+      for (const std::string& path : expand_folder(argument)) add_file(path);
+      return;
+    }
+    if (argument.find_first_of("*?[") == argument.npos || exists(argument)) {
+      return add_file(argument);  // which says what is wrong
+    }
+    const auto paths = expand_pattern(argument);
+    if (paths.empty()) {
+      throw config_error(fmt::format("--input {}: no file matches this pattern", argument));
+    }
+    for (const std::string& path : paths) add_file(path);
+  }
+
+  void add_file(const std::string& path) {
+    struct ::stat status {};
+    if (::stat(path.c_str(), &status) != 0) throw io_error(path, "open", errno);
+    if (S_ISDIR(status.st_mode)) throw io_error(path, "open", EISDIR);
+    files.push_back(look_at_file(path, status));
+  }
+
+  void add_stdin() {
+    if (has_stdin_)
+      throw config_error("--input -: stdin is named twice, but can be read only once");
+    has_stdin_ = true;
+    files.push_back(look_at_stdin());
+  }
+
+  bool has_stdin_ = false;
+};
+
+}  // namespace
+
+std::filesystem::path display_path(const input_file& file) {
+  return file.is_stdin() ? std::filesystem::path("stdin") : file.path;
+}
+
+std::vector<input_file> plan_inputs(std::span<const std::string> arguments) {
+  planner plan;
+  for (const std::string& argument : arguments) plan.add(argument);
+  return std::move(plan.files);
+}
+
+}  // namespace millrace::preprocess

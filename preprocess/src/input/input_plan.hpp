@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "input/packing.hpp"
+
+namespace millrace::preprocess {
+
+struct input_file {
+  std::filesystem::path path;  ///< "-" is stdin; a file of that name is "./-"
+  /// As its first bytes tell, of a regular file; none for others (a pipe, stdin), whose packing is
+  /// told when they are read.
+  compression packing = compression::none;
+  std::uint64_t size_bytes = 0;  ///< on disk; 0 where it cannot be known (a pipe)
+  bool regular = false;          ///< may be read from any byte, more than once
+
+  bool is_stdin() const { return path == "-"; }
+};
+
+/// How messages call it: its path, or "stdin".
+std::filesystem::path display_path(const input_file& file);
+
+/// Turns the arguments of `--input` into the files to read, in the order to read them: arguments as
+/// given, and for each
+///
+/// - that names an existing file: this file, whatever characters the name has;
+/// - that names a folder: all regular files in it and in the folders below it, sorted by byte value
+///   of the whole path, but for files and folders whose name begins with '.'. Links to files are
+///   followed, links to folders are refused: in a loop there would be no end;
+/// - `-`: stdin, at most once;
+/// - `@FILE`: the arguments in FILE, one a line (blank lines are passed over, `\r\n` ends one,
+/// too),
+///   names being relative to the current folder; `@` in FILE is part of a name;
+/// - with `*`, `?` or `[...]`: the files that match the pattern, sorted by byte value.
+///
+/// @throws config_error  a pattern matches nothing, a folder or list is empty, stdin is named
+/// twice,
+///                       a list is named in a list, or a name ends in .gz, .zst, .bz2 or .xz and
+///                       the bytes are something else, or this build has no library for them.
+/// @throws io_error      a file is missing or unreadable, or is a folder that a pattern matches.
+std::vector<input_file> plan_inputs(std::span<const std::string> arguments);
+
+}  // namespace millrace::preprocess

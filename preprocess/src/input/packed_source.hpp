@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "input/byte_source.hpp"
+#include "input/decoder.hpp"
+
+namespace millrace::preprocess {
+
+/// What a decoder makes of packed bytes: any number of members, frames or streams, one after
+/// another, to the end of the file.
+class packed_source final : public byte_source {
+ public:
+  /// @param packed  the packed bytes, from those of `from` on
+  /// @param name    of the file, for errors
+  /// @param later   as open_input_at's
+  packed_source(std::unique_ptr<byte_source> packed, compression packing,
+                std::filesystem::path name, restart_point from = {},
+                std::span<const restart_point> later = {});
+
+  std::size_t read(std::span<std::byte> out) override;
+  std::uint64_t position_bytes() const noexcept override { return packed_->position_bytes(); }
+  void cancel() noexcept override { packed_->cancel(); }
+
+ private:
+  bool refill();
+  bool next_unit();
+  bool pass_padding();
+  void unpack(std::span<std::byte>& out);
+  void reach_point();
+  void check_points();
+  [[noreturn]] void fail(const std::string& problem) const;
+
+  std::unique_ptr<byte_source> packed_;
+  compression packing_;
+  std::filesystem::path name_;
+  std::unique_ptr<decoder> decoder_;
+  std::vector<std::byte> buffer_;
+  std::span<const std::byte> in_;  // of buffer_, not yet unpacked
+  bool inside_ = false;            // a unit
+  bool was_full_ = false;          // the decoder may hold text for which there was no room
+  bool ended_ = false;             // packed_ gave its last byte
+  std::string problem_;            // to be thrown once what precedes it is given
+  std::uint64_t text_ = 0;         // given so far, from the front of the file
+  std::span<const restart_point> later_;
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/packing.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+
+#include "input/decoder.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+struct kind {
+  compression packing;
+  std::string_view suffix;
+  std::string_view first_bytes;
+};
+constexpr std::array<kind, 4> kinds = {{{compression::gzip, ".gz", "1f 8b"},
+                                        {compression::zstd, ".zst", "28 b5 2f fd"},
+                                        {compression::bzip2, ".bz2", "42 5a 68 (BZh)"},
+                                        {compression::xz, ".xz", "fd 37 7a 58 5a 00"}}};
+
+const kind* find(compression packing) {
+  const auto* const found = std::ranges::find(kinds, packing, &kind::packing);
+  return found == kinds.end() ? nullptr : found;
+}
+
+}  // namespace
+
+compression packing_of(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  if (text.starts_with("\x1F\x8B")) return compression::gzip;
+  if (text.starts_with("\x28\xB5\x2F\xFD")) return compression::zstd;
+  if (text.size() >= 4 && (text[0] & 0xF0) == 0x50 && text.substr(1, 3) == "\x2A\x4D\x18") {
+    return compression::zstd;  // a skippable frame
+  }
+  if (text.starts_with(std::string_view("\xFD"
+                                        "7zXZ\0",
+                                        6))) {
+    return compression::xz;
+  }
+  // "BZh" alone may begin a text. Behind the level stands a block, or the end of an empty stream.
+  if (text.size() >= 10 && text.starts_with("BZh") && text[3] >= '1' && text[3] <= '9' &&
+      (text.substr(4, 6) == "\x31\x41\x59\x26\x53\x59" ||
+       text.substr(4, 6) == "\x17\x72\x45\x38\x50\x90")) {
+    return compression::bzip2;
+  }
+  return compression::none;
+}
+
+compression packing_of_suffix(std::string_view suffix) {
+  const auto* const found = std::ranges::find(kinds, suffix, &kind::suffix);
+  return found == kinds.end() ? compression::none : found->packing;
+}
+
+std::string_view first_bytes_of(compression packing) {
+  const kind* found = find(packing);
+  return found == nullptr ? "" : found->first_bytes;
+}
+
+void expect_library_for(compression packing, std::string_view name) {
+  const auto refuse = [&](const char* library, const char* program) {
+    throw config_error(
+        fmt::format("{}: {} data, which this build of millrace cannot read, as {} was not there "
+                    "when it was built; unpack it with {}, or build with {}",
+                    name, program, library, program, library));
+  };
+  if (packing == compression::bzip2 && bzip2_version().empty()) refuse("libbz2", "bzip2");
+  if (packing == compression::xz && lzma_version().empty()) refuse("liblzma", "xz");
+}
+
+std::string optional_input_parts() {
+  const auto part = [](const char* name, const std::string& version) {
+    return version.empty() ? fmt::format("without {}", name) : fmt::format("{} {}", name, version);
+  };
+  return part("bzip2", bzip2_version()) + ", " + part("liblzma", lzma_version());
+}
+
+}  // namespace millrace::preprocess

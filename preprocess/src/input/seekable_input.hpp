@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <millrace/io/unique_fd.hpp>
+
+#include "input/byte_source.hpp"
+#include "input/input_plan.hpp"
+#include "input/restart_points.hpp"
+
+namespace millrace::preprocess {
+
+/// An input that can be read from the middle: a plain file, or an archive of parts that were packed
+/// one by one. For any number of threads.
+class seekable_input {
+ public:
+  /// @return null for an input that can only be read from its front: a pipe, a JSON array, an
+  ///         archive that is one part or has parts of more than `largest_part_bytes`.
+  /// @throws io_error  the file cannot be opened.
+  static std::shared_ptr<const seekable_input> open(const input_file& file,
+                                                    std::uint64_t largest_part_bytes);
+
+  const input_file& file() const noexcept { return file_; }
+  /// Of a plain file; empty for an archive.
+  const std::shared_ptr<const io::unique_fd>& fd() const noexcept { return fd_; }
+
+  /// Decompressed bytes.
+  std::uint64_t text_bytes() const noexcept { return text_bytes_; }
+
+  /// The first place at which reading can start that is `least` bytes or more behind `begin`; or
+  /// the end.
+  ///
+  /// @pre begin < text_bytes()
+  std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;
+
+  /// The last place at which reading can start whose bytes on disk are not behind `packed_bytes`.
+  std::uint64_t text_before(std::uint64_t packed_bytes) const;
+
+  /// How far in the file on disk a place of the text is, about.
+  std::uint64_t packed_bytes(std::uint64_t offset) const;
+
+  /// The text from `begin` on, any place of it.
+  std::unique_ptr<byte_source> open_at(std::uint64_t begin) const;
+
+ private:
+  explicit seekable_input(const input_file& file) : file_(file) {}
+  std::size_t point_before(std::uint64_t offset) const;
+
+  input_file file_;
+  std::shared_ptr<const io::unique_fd> fd_;
+  std::vector<restart_point> points_;  // of an archive; the last is its end
+  std::uint64_t text_bytes_ = 0;
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "input/byte_block.hpp"
+#include "input/byte_source.hpp"
+#include "input/read_limits.hpp"
+
+namespace millrace::preprocess {
+
+/// Cuts one input, from its front to its back, into blocks at line ends. For one thread.
+class sequential_reader {
+ public:
+  /// @param path    for messages
+  /// @param offset  of the first byte that `source` gives, in the decompressed input; a line begins
+  ///                there
+  sequential_reader(std::filesystem::path path, std::unique_ptr<byte_source> source,
+                    std::uint64_t offset, const read_limits& limits);
+
+  /// Reads the next block into `block`, whose buffer is reused.
+  ///
+  /// @return false at the end of the input.
+  /// @throws io_error, format_error  as byte_source::read, after the whole lines before that.
+  bool next(byte_block& block);
+
+  /// Bytes on disk read so far.
+  std::uint64_t position_bytes() const noexcept { return source_->position_bytes(); }
+
+ private:
+  std::size_t append(byte_block& block, std::size_t used, std::size_t target);
+  void finish(byte_block& block, std::size_t used, std::size_t cut);
+  void follow_giant(byte_block& block, std::size_t used);
+
+  std::filesystem::path path_;
+  std::unique_ptr<byte_source> source_;
+  read_limits limits_;
+  std::exception_ptr failure_;   // of source_, thrown once the lines before it are given
+  bool ended_ = false;           // source_ gave its last byte
+  std::uint64_t offset_;         // of the first byte of rest_
+  std::vector<std::byte> rest_;  // read, but behind the last cut
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/span_reader.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <millrace/error.hpp>
+
+#include "input/byte_order_mark.hpp"
+#include "input/giant_line_reader.hpp"
+#include "input/line_ends.hpp"
+#include "record/record_parser.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+// The line that ends behind a span is mostly shorter.
+constexpr std::size_t tail_guess = std::size_t{8} << 10;
+
+/// The bytes from the start of the span on, as many as were wanted so far.
+class growing_text {
+ public:
+  growing_text(byte_buffer& buffer, byte_source& source) : buffer_(buffer), source_(source) {}
+
+  /// Reads until there are `size` bytes or the input ends.
+  void extend(std::size_t size) {
+    buffer_.reserve(size + record_parser::padding_bytes, size_);
+    while (size_ < size && !ended_) {
+      const std::size_t n = source_.read({buffer_.data() + size_, size - size_});
+      ended_ = n == 0;
+      size_ += n;
+    }
+  }
+
+  std::string_view view() const noexcept {
+    return {reinterpret_cast<const char*>(buffer_.data()), size_};
+  }
+  bool ended() const noexcept { return ended_; }
+
+ private:
+  byte_buffer& buffer_;
+  byte_source& source_;
+  std::size_t size_ = 0;
+  bool ended_ = false;
+};
+
+void expect_size(const unread_span& span, const growing_text& text) {
+  const std::uint64_t expected = span.from->text_bytes();
+  const std::uint64_t read = span.begin + text.view().size();
+  const char* problem = nullptr;
+  if (text.ended() && read < expected) problem = "the file became shorter while it was read";
+  if (read > expected) problem = "the file became longer while it was read";
+  if (problem != nullptr) {
+    throw format_error(span.from->file().path, std::min(read, expected), problem);
+  }
+}
+
+// The lines from `first` on up to `cut`; nothing where they are equal.
+void set_text(byte_block& block, const unread_span& span, std::size_t first, std::size_t cut) {
+  block.begin_bytes = span.begin + first;
+  block.end_bytes = span.begin + cut;
+  block.text_at = first;
+  block.text_bytes = cut - first;
+  block.mark_bytes = block.begin_bytes == 0 ? mark_bytes_of(block.text()) : 0;
+}
+
+}  // namespace
+
+void read_span(byte_block& block, const read_limits& limits) {
+  if (!block.unread) return;
+  const unread_span span = *std::exchange(block.unread, std::nullopt);
+  const auto length = static_cast<std::size_t>(span.end - span.begin);
+  const auto source = span.from->open_at(span.begin);
+  growing_text text(block.buffer, *source);
+  text.extend(length + tail_guess);
+  expect_size(span, text);
+
+  block.giant.reset();
+  block.mark_bytes = 0;
+  std::size_t first = 0;
+  if (!span.at_line) {
+    // A line that begins right at the end is still this span's: the next one passes over it,
+    // since it cannot see what precedes it.
+    first = next_line(text.view().substr(0, length + 1), 0, true);
+    if (first == text.view().npos || first > length) return set_text(block, span, 0, 0);
+  }
+  std::size_t cut = text.view().npos;
+  if (length != 0 && text.view().substr(length - 1, 2) == "\r\n") cut = length + 1;
+  while (cut == text.view().npos) {
+    cut = next_line(text.view(), length, text.ended());
+    if (cut != text.view().npos) break;
+    if (text.ended()) {
+      cut = text.view().size();
+      break;
+    }
+    const std::size_t begin = std::max(first, last_line(text.view().substr(0, length), true));
+    if (text.view().size() - begin > limits.giant_bytes) {
+      set_text(block, span, first, begin);
+      const auto head = std::as_bytes(std::span(text.view().substr(begin)));
+      const line_place place{span.from->file().path, span.begin + begin, span.from->fd()};
+      block.giant = follow_giant_line(*source, head, place, limits).line;
+      block.end_bytes += block.giant->size_bytes;
+      return;
+    }
+    text.extend(2 * text.view().size());
+    expect_size(span, text);
+  }
+  set_text(block, span, first, cut);
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge/merge_folder.hpp"
+
+#include <cerrno>
+#include <set>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+
+#include "output/dataset_paths.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+bool is_regular(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+// The prefix of the dataset that a file of the folder belongs to: its .bin, its .idx, or PREFIX and
+// one other suffix.
+std::filesystem::path prefix_of(const std::filesystem::path& file) {
+  // A link to nowhere is a missing shard, not one shard fewer.
+  if (!is_regular(file)) throw io_error(file, "open (not a regular file)", EINVAL);
+  auto prefix = file;
+  prefix.replace_extension();
+  const dataset_paths paths(prefix);
+  for (const auto& path : {paths.bin, paths.idx}) {
+    if (is_regular(path)) continue;
+    if (file.extension() == ".partial" || file.extension() == ".journal") {
+      throw config_error(fmt::format(
+          "{} is of a run that did not finish; repeat that run with --resume, or remove "
+          "what it left",
+          file.string()));
+    }
+    throw config_error(
+        fmt::format("{} belongs to no dataset: there is no {}; move it out of the folder, or add "
+                    "that",
+                    file.string(), path.string()));
+  }
+  return prefix;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> datasets_in(const std::filesystem::path& folder) {
+  std::set<std::string> prefixes;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    std::error_code ignored;
+    if (!entries->is_directory(ignored)) prefixes.insert(prefix_of(entries->path()).string());
+  }
+  if (error) throw io_error(folder, "opendir", error.value());
+  if (prefixes.empty()) {
+    throw config_error(
+        fmt::format("--input {}: the folder has no .bin/.idx pair", folder.string()));
+  }
+  return {prefixes.begin(), prefixes.end()};
+}
+
+}  // namespace millrace::preprocess

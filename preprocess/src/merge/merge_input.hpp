@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/mmidx.hpp>
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "output/dataset_paths.hpp"
+
+namespace millrace::preprocess {
+
+/// One dataset to merge, its header checked. Only the header's pages of the mapping are touched:
+/// the arrays are read in chunks, so that memory does not grow with them.
+class merge_input {
+ public:
+  explicit merge_input(const std::filesystem::path& prefix)
+      : paths_(prefix),
+        mapping_(paths_.idx),
+        idx_(io::open_read_only(paths_.idx)),
+        bin_(io::open_read_only(paths_.bin)) {
+    try {
+      view_ = formats::parse_mmidx(mapping_.bytes());
+    } catch (const format_error& e) {
+      throw e.in(paths_.idx);
+    }
+    // Whoever replaces a dataset removes its .idx first: see formats/spec/mmidx.md.
+    if (io::identity_of(paths_.idx) != mapping_.identity()) {
+      throw io_error(paths_.idx, "open (it is being replaced by another process)", ESTALE);
+    }
+    const std::uint64_t expected = formats::bin_size_bytes(view_);
+    const std::uint64_t size = io::regular_file_size(bin_, paths_.bin);
+    if (size != expected) {
+      throw format_error(
+          paths_.bin, std::min(size, expected),
+          fmt::format("expected {} bytes as its .idx says, found {}", expected, size));
+    }
+  }
+
+  const formats::mmidx_view& view() const noexcept { return view_; }
+  const dataset_paths& paths() const noexcept { return paths_; }
+
+  /// Fills `out` with entries of an array of the .idx that starts at `array`, from `first` on.
+  template <class T>
+  void read_index(std::uint64_t array, std::uint64_t first, std::span<T> out) const {
+    read(idx_, paths_.idx, array + first * sizeof(T), std::as_writable_bytes(out));
+  }
+  void read_tokens(std::uint64_t offset, std::span<std::byte> out) const {
+    read(bin_, paths_.bin, offset, out);
+  }
+  const io::unique_fd& bin() const noexcept { return bin_; }
+  std::uint64_t idx_bytes() const noexcept { return mapping_.bytes().size(); }
+
+ private:
+  static void read(const io::unique_fd& fd, const std::filesystem::path& path, std::uint64_t offset,
+                   std::span<std::byte> out) {
+    if (io::pread_some(fd, out, offset, path) != out.size()) {
+      throw format_error(path, offset, "the file became shorter while it was read");
+    }
+  }
+
+  dataset_paths paths_;
+  io::file_mapping mapping_;
+  io::unique_fd idx_;
+  io::unique_fd bin_;
+  formats::mmidx_view view_;
+};
+
+}  // namespace millrace::preprocess

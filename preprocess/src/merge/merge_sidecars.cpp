@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge/merge_sidecars.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/src.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+#include "merge/bad_record_shift.hpp"
+#include "run/run_meta.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::size_t groups_between = std::size_t{1} << 14;  // a few MiB of P.src
+constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+// Says which part it is that does not go with those before it.
+[[noreturn]] void refuse(std::span<const std::filesystem::path> prefixes,
+                         std::span<const dataset_meta> metas, const char* problem) {
+  const auto fits = [&](std::size_t count) {
+    try {
+      (void)concatenate(metas.first(count));
+      return true;
+    } catch (const config_error&) {
+      return false;
+    }
+  };
+  std::size_t good = 1;  // so many do, and so many and one more may not
+  for (std::size_t bad = metas.size(); bad - good > 1;) {
+    const std::size_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  throw config_error(fmt::format(
+      "{}: {}; parts are counted from 1 in the order of their names, and merged without "
+      "question where there are no .meta files",
+      dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
+}
+
+std::vector<part_change> changes_of(const dataset_meta& whole,
+                                    std::span<const dataset_meta> parts) {
+  std::vector<part_change> changes;
+  for (const part_shift& shift : part_shifts(parts)) {
+    const bool named = shift.inputs_before < whole.inputs.size();
+    changes.push_back({shift, named ? whole.inputs[shift.inputs_before].begin : 0});
+  }
+  return changes;
+}
+
+// A P.bad is there only if there was something to put into it.
+bool has_its_bad(const std::filesystem::path& prefix, const dataset_meta& meta) {
+  const auto none = [](const auto& kind) { return kind.second == 0; };
+  return meta.on_bad_record == "quarantine" &&
+         (std::ranges::all_of(meta.counts.bad_records, none) ||
+          is_there(dataset_paths(prefix).of(sidecar::bad)));
+}
+
+}  // namespace
+
+merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
+  const auto all_have = [&](sidecar which) {
+    return std::ranges::all_of(
+        prefixes, [&](const auto& prefix) { return is_there(dataset_paths(prefix).of(which)); });
+  };
+  merged_sidecars plan;
+  plan.sum = all_have(sidecar::sum);
+  if (!all_have(sidecar::meta)) return plan;
+  plan.parts = read_metas(prefixes);
+  try {
+    plan.meta = concatenate(plan.parts);
+  } catch (const config_error& e) {
+    refuse(prefixes, plan.parts, e.what());
+  }
+  plan.changes = changes_of(*plan.meta, plan.parts);
+  plan.sum = plan.sum && plan.meta->sum_version;
+  plan.src = all_have(sidecar::src) && plan.meta->src_version;
+  plan.bad = true;
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    plan.bad = plan.bad && has_its_bad(prefixes[i], plan.parts[i]);
+  }
+  if (!plan.sum) plan.meta->sum_version.reset();
+  if (!plan.src) plan.meta->src_version.reset();
+  return plan;
+}
+
+void expect_meta_of(const merge_input& input, const dataset_meta& meta) {
+  const formats::mmidx_view& idx = input.view();
+  const auto expect = [&](const char* what, std::uint64_t said, std::uint64_t found) {
+    if (said == found) return;
+    throw format_error(
+        input.paths().of(sidecar::meta), 0,
+        fmt::format("it says {} {}, but its .idx has {}: they are not of one dataset", said, what,
+                    found));
+  };
+  expect("sequences", static_cast<std::uint64_t>(meta.counts.sequences), idx.lengths.size());
+  expect("documents", static_cast<std::uint64_t>(meta.counts.documents),
+         idx.document_index.size() - 1);
+  expect("bytes of tokens", meta.bin_bytes, formats::bin_size_bytes(idx));
+}
+
+void append_places(const merge_input& input, const dataset_meta& meta, const part_shift& shift,
+                   dataset_writer& writer, std::vector<std::string>& names) {
+  const auto path = input.paths().of(sidecar::src);
+  const io::file_mapping file(path);
+  try {
+    const formats::src_view view = formats::parse_src(file.bytes());
+    if (view.document_count() != input.view().document_index.size() - 1 ||
+        view.input_count() != meta.inputs.size()) {
+      throw format_error(
+          16, fmt::format("it is of {} documents and {} inputs, but there are {} and {}: it is of "
+                          "another dataset",
+                          view.document_count(), view.input_count(),
+                          input.view().document_index.size() - 1, meta.inputs.size()));
+    }
+    names.resize(shift.inputs_before);  // without the one that this part goes on with
+    for (std::size_t i = 0; i < view.input_count(); ++i) names.emplace_back(view.input_name(i));
+    formats::src_cursor cursor(view);
+    std::array<formats::source_place, formats::src_group_documents> moved;
+    std::size_t groups = 0;
+    for (auto places = cursor.next(); !places.empty(); places = cursor.next()) {
+      std::ranges::transform(places, moved.begin(),
+                             [&](const auto& place) { return shift.apply(place); });
+      writer.append_places(std::span(moved).first(places.size()));
+      if (++groups % groups_between == 0) file.let_go();
+    }
+  } catch (const format_error& e) {
+    throw e.in(path);
+  }
+}
+
+void append_bad_lines(const dataset_paths& part, const part_change& change,
+                      dataset_writer& writer) {
+  const auto path = part.of(sidecar::bad);
+  if (!is_there(path)) return;
+  const io::unique_fd fd = io::open_read_only(path);
+  std::string text;
+  bool shifting = true;  // only records of the first input can count from within a file
+  for (std::uint64_t offset = 0;;) {
+    const std::size_t kept = text.size();
+    text.resize(kept + bad_chunk_bytes);
+    const std::size_t n =
+        io::pread_some(fd, std::as_writable_bytes(std::span(text).subspan(kept)), offset, path);
+    text.resize(kept + n);
+    offset += n;
+    std::size_t done = 0;
+    while (shifting) {
+      const std::size_t end = text.find('\n', done);
+      if (end == text.npos) break;
+      const std::string_view line = std::string_view(text).substr(done, end + 1 - done);
+      const auto moved = shifted_bad_line(line, change.shift.lines_before, change.begin);
+      shifting = moved.has_value();
+      if (!shifting) break;
+      writer.append_bad(*moved);
+      done = end + 1;
+    }
+    if (!shifting || n < bad_chunk_bytes) {
+      writer.append_bad(std::string_view(text).substr(done));
+      done = text.size();
+    }
+    text.erase(0, done);
+    if (n < bad_chunk_bytes) return;
+  }
+}
+
+}  // namespace millrace::preprocess

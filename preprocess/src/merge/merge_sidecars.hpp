@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "merge/merge_input.hpp"
+#include "meta/dataset_meta.hpp"
+#include "meta/meta_concatenation.hpp"
+#include "output/dataset_writer.hpp"
+
+/// What lies beside the parts of a merge, and beside the whole.
+namespace millrace::preprocess {
+
+/// How the places of one part become those of the whole.
+struct part_change {
+  part_shift shift;
+  std::uint64_t begin = 0;  ///< of the input, in the whole, that the part's first one belongs to
+};
+
+/// What the whole gets: a sidecar that all parts have.
+struct merged_sidecars {
+  std::optional<dataset_meta> meta;  ///< without the root of P.sum
+  std::vector<dataset_meta> parts;   ///< one each, if there is a meta
+  std::vector<part_change> changes;  ///< one each, if there is a meta
+  bool sum = false;
+  bool src = false;  ///< only with a meta, which says what to add to lines and inputs
+  bool bad = false;  ///< likewise
+};
+
+/// Looks at the metas of all parts.
+///
+/// @throws config_error            the parts do not go together: see concatenate().
+/// @throws io_error, format_error  a meta cannot be read.
+merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
+
+/// @throws format_error  `meta`, which lies beside `input`, is of another dataset.
+void expect_meta_of(const merge_input& input, const dataset_meta& meta);
+
+/// Appends the places of a part's documents.
+///
+/// @param names  of the inputs so far; gets those of this part
+/// @throws io_error, format_error  P.src cannot be read, or is of another dataset.
+void append_places(const merge_input& input, const dataset_meta& meta, const part_shift& shift,
+                   dataset_writer& writer, std::vector<std::string>& names);
+
+/// Appends the bad records of a part, if it has any.
+/// @throws io_error  P.bad cannot be read.
+void append_bad_lines(const dataset_paths& part, const part_change& change, dataset_writer& writer);
+
+}  // namespace millrace::preprocess

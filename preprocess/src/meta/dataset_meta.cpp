@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meta/dataset_meta.hpp"
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+
+#include "meta/meta_fields.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+template <class T>
+void put(command::json_writer& json, const char* key, const std::optional<T>& value) {
+  json.key(key);
+  if (value) {
+    json.value(*value);
+  } else {
+    json.null();
+  }
+}
+
+void put(command::json_writer& json, const input_extent& input) {
+  json.open('{').key("path").value(input.path);
+  if (input.begin != 0) json.key("begin").value(input.begin);
+  json.key("text_bytes").value(input.text_bytes);
+  json.key("crc32c").value(fmt::format("{:08x}", input.crc32c));
+  json.key("lines").value(input.lines).close('}');
+}
+
+void put(command::json_writer& json, const meta_counts& counts) {
+  json.open('{');
+  for (const auto& [name, count] : count_fields) json.key(name).value(counts.*count);
+  json.key("bad_records").open('{');
+  for (const auto& [kind, count] : counts.bad_records) json.key(kind).value(count);
+  json.close('}').close('}');
+}
+
+}  // namespace
+
+std::string to_json(const dataset_meta& meta) {
+  command::json_writer json;
+  json.open('{').key("millrace_meta").value(meta_version);
+  json.key("level").value(meta.level).key("key").value(meta.key).key("path").value(meta.path);
+  json.key("dtype").value(formats::name(meta.type)).key("append_eod").value(meta.append_eod);
+  json.key("on_bad_record").value(meta.on_bad_record).key("options").open('{');
+  for (const auto& [name, value] : meta.options) json.key(name).value(value);
+  json.close('}').key("tokenizer").open('{').key("type").value(meta.tokenizer.type);
+  json.key("fingerprint").value(meta.tokenizer.fingerprint);
+  json.key("vocab_size").value(meta.tokenizer.vocab_size);
+  put(json, "eod", meta.tokenizer.eod);
+  json.close('}');
+  put(json, "sum", meta.sum_version);
+  put(json, "src", meta.src_version);
+  json.key("tasks");
+  if (meta.tasks) {
+    json.open('{').key("first").value(meta.tasks->first).key("last").value(meta.tasks->last);
+    json.key("of").value(meta.tasks->of).close('}');
+  } else {
+    json.null();
+  }
+  json.key("inputs").open('[');
+  for (const input_extent& input : meta.inputs) put(json, input);
+  json.close(']').key("counts");
+  put(json, meta.counts);
+  json.key("bin_bytes").value(meta.bin_bytes);
+  put(json, "sum_root", meta.sum_root);
+  return json.close('}').text() + '\n';
+}
+
+}  // namespace millrace::preprocess

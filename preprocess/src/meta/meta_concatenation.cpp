@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meta/meta_concatenation.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/command/text.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/crc32c.hpp>
+
+#include "meta/meta_fields.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+/// @pre both are 0 or more
+std::int64_t sum(std::int64_t a, std::int64_t b, const char* name) {
+  if (a > most - b) {
+    throw config_error(fmt::format("the parts' {} together exceed 2^63 - 1", name));
+  }
+  return a + b;
+}
+
+std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
+  return static_cast<std::uint64_t>(
+      sum(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b), name));
+}
+
+/// Puts part after part behind a whole that grows.
+class concatenation {
+ public:
+  explicit concatenation(const dataset_meta& first) : whole_(first) {
+    whole_.sum_root.reset();
+    shifts_.emplace_back();
+  }
+
+  /// @param number  of the part, from 1
+  void append(const dataset_meta& part, std::size_t number) {
+    check_equal(part, number);
+    append_tasks(part, number);
+    append_inputs(part, number);
+    append_counts(part, number);
+    if (whole_.on_bad_record != part.on_bad_record) whole_.on_bad_record = "mixed";
+    whole_.bin_bytes = sum(whole_.bin_bytes, part.bin_bytes, "bytes");
+    if (whole_.sum_version != part.sum_version) whole_.sum_version.reset();
+    if (whole_.src_version != part.src_version) whole_.src_version.reset();
+  }
+
+  /// To be called once.
+  dataset_meta meta() {
+    const auto& tasks = whole_.tasks;
+    if (tasks && tasks->first == 0 && tasks->last == tasks->of - 1) whole_.tasks.reset();
+    return std::move(whole_);
+  }
+  std::vector<part_shift> shifts() { return std::move(shifts_); }
+
+ private:
+  void check_equal(const dataset_meta& part, std::size_t number) const;
+  void append_tasks(const dataset_meta& part, std::size_t number);
+  void append_inputs(const dataset_meta& part, std::size_t number);
+  void join(const input_extent& next, std::size_t number);
+  void append_counts(const dataset_meta& part, std::size_t number);
+
+  dataset_meta whole_;
+  std::vector<part_shift> shifts_;
+};
+
+void concatenation::check_equal(const dataset_meta& part, std::size_t number) const {
+  const auto equal = [&](const auto& mine, const auto& theirs, const char* what) {
+    if (mine == theirs) return;
+    const auto shown = [](const auto& value) {
+      return command::one_line(fmt::format("{}", value));
+    };
+    throw config_error(fmt::format("{} of part {} is {}, but {} in the parts before it", what,
+                                   number, shown(theirs), shown(mine)));
+  };
+  equal(whole_.level, part.level, "the level");
+  equal(whole_.key, part.key, "the key");
+  equal(whole_.path, part.path, "the path of the key");
+  equal(formats::name(whole_.type), formats::name(part.type), "the dtype");
+  equal(whole_.tokenizer.type, part.tokenizer.type, "the type of tokenizer");
+  equal(whole_.tokenizer.fingerprint, part.tokenizer.fingerprint, "the tokenizer's fingerprint");
+  equal(whole_.tokenizer.vocab_size, part.tokenizer.vocab_size, "the vocabulary's size");
+  equal(whole_.tokenizer.eod.value_or(-1), part.tokenizer.eod.value_or(-1),
+        "the end-of-document id (-1: none)");
+  equal(whole_.append_eod, part.append_eod, "--append-eod");
+  if (whole_.tasks || part.tasks) {
+    equal(whole_.on_bad_record, part.on_bad_record, "--on-bad-record");
+  }
+  const auto listed = [](const dataset_meta& meta) {
+    std::string text;
+    for (const auto& [name, value] : meta.options) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+    }
+    return fmt::format("\"{}\"", text);
+  };
+  if (whole_.options != part.options) {
+    throw config_error(command::one_line(
+        fmt::format("the options of part {} are {}, but {} in the parts before it", number,
+                    listed(part), listed(whole_))));
+  }
+}
+
+void concatenation::append_tasks(const dataset_meta& part, std::size_t number) {
+  if (whole_.tasks.has_value() != part.tasks.has_value()) {
+    throw config_error(fmt::format("part {} is {}, but the parts before it are {}", number,
+                                   part.tasks ? "of a task" : "a whole dataset",
+                                   part.tasks ? "whole datasets" : "of tasks"));
+  }
+  if (!part.tasks) return;
+  const task_range& next = *part.tasks;
+  task_range& before = *whole_.tasks;
+  if (next.of != before.of) {
+    throw config_error(
+        fmt::format("part {} is of a run of {} tasks, the parts before it of one of {}", number,
+                    next.of, before.of));
+  }
+  if (next.first != before.last + 1) {
+    throw config_error(fmt::format(
+        "part {} begins with task {} of {}, counted from 0, expected task {}: {}, or the parts are "
+        "out of order",
+        number, next.first, next.of, before.last + 1,
+        next.first <= before.last ? "a task is there twice" : "tasks are missing"));
+  }
+  before.last = next.last;
+}
+
+void concatenation::append_inputs(const dataset_meta& part, std::size_t number) {
+  // Where the tasks so far had no input, and others were before them, nobody here has what it
+  // meets.
+  const bool may_begin_within = whole_.inputs.empty() && whole_.tasks && whole_.tasks->first != 0;
+  const bool joins = !part.inputs.empty() && part.inputs.front().begin != 0 && !may_begin_within;
+  part_shift shift;
+  if (joins) {
+    const std::int64_t lines_before = whole_.inputs.empty() ? 0 : whole_.inputs.back().lines;
+    join(part.inputs.front(), number);
+    shift.lines_before = lines_before;
+  }
+  const std::size_t before = whole_.inputs.size() - (joins ? 1 : 0);
+  if (part.inputs.size() > std::numeric_limits<std::uint32_t>::max() - before) {
+    throw config_error("the parts together have 2^32 inputs or more");
+  }
+  shift.inputs_before = static_cast<std::uint32_t>(before);
+  shifts_.push_back(shift);
+  whole_.inputs.insert(whole_.inputs.end(), part.inputs.begin() + (joins ? 1 : 0),
+                       part.inputs.end());
+}
+
+void concatenation::join(const input_extent& next, std::size_t number) {
+  const std::string where = fmt::format("part {} begins at byte {} of {}", number, next.begin,
+                                        command::one_line(next.path));
+  if (whole_.inputs.empty()) {
+    throw config_error(where + ", but no input is before it");
+  }
+  input_extent& last = whole_.inputs.back();
+  if (last.path != next.path || last.begin + last.text_bytes != next.begin) {
+    throw config_error(fmt::format("{}, but the parts before it end at byte {} of {}", where,
+                                   last.begin + last.text_bytes, command::one_line(last.path)));
+  }
+  last.crc32c = formats::crc32c_combine(last.crc32c, next.crc32c, next.text_bytes);
+  last.text_bytes = sum(last.text_bytes, next.text_bytes, "bytes of an input");
+  last.lines = sum(last.lines, next.lines, "lines of an input");
+}
+
+void concatenation::append_counts(const dataset_meta& part, std::size_t number) {
+  for (const auto& [name, count] : count_fields) {
+    whole_.counts.*count = sum(whole_.counts.*count, part.counts.*count, name);
+  }
+  auto& kinds = whole_.counts.bad_records;
+  const auto& more = part.counts.bad_records;
+  for (std::size_t i = 0; i < std::max(kinds.size(), more.size()); ++i) {
+    if (i >= kinds.size() || i >= more.size() || kinds[i].first != more[i].first) {
+      throw config_error(fmt::format(
+          "part {} counts other kinds of bad records than the parts before it: was it written by "
+          "another version?",
+          number));
+    }
+    kinds[i].second = sum(kinds[i].second, more[i].second, "bad records");
+  }
+}
+
+concatenation concatenated(std::span<const dataset_meta> parts) {
+  if (parts.empty()) throw config_error("there are no parts to put together");
+  concatenation whole(parts.front());
+  for (std::size_t i = 1; i < parts.size(); ++i) whole.append(parts[i], i + 1);
+  return whole;
+}
+
+}  // namespace
+
+dataset_meta concatenate(std::span<const dataset_meta> parts) {
+  return concatenated(parts).meta();
+}
+
+std::vector<part_shift> part_shifts(std::span<const dataset_meta> parts) {
+  return concatenated(parts).shifts();
+}
+
+formats::source_place part_shift::apply(formats::source_place place) const {
+  if (place.input == 0) place.line = sum(place.line, lines_before, "lines of an input");
+  place.input += inputs_before;
+  return place;
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "meta/dataset_meta.hpp"
+
+namespace millrace::preprocess {
+
+/// The counts but bad_records, in the order of the file, for all who write, read or add them.
+inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_fields[] = {
+    {"documents", &meta_counts::documents},
+    {"empty_documents", &meta_counts::empty_documents},
+    {"sequences", &meta_counts::sequences},
+    {"tokens", &meta_counts::tokens},
+    {"lines", &meta_counts::lines},
+    {"blank_lines", &meta_counts::blank_lines},
+    {"lone_surrogates", &meta_counts::lone_surrogates},
+    {"special_tokens", &meta_counts::special_tokens},
+    {"text_bytes", &meta_counts::text_bytes},
+};
+
+}  // namespace millrace::preprocess

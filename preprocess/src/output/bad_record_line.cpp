@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/bad_record_line.hpp"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/formats/utf8.hpp>
+
+#include "record/fault_names.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = formats::utf8_sequence_bytes(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    fmt::format_to(std::back_inserter(out), "{:02x}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string bad_record_line(const bad_record& record) {
+  command::json_writer json;
+  json.open('{').key("file").value(record.file).key("line").value(record.line);
+  if (record.from_byte != 0) json.key("from_byte").value(record.from_byte);
+  json.key("byte").value(record.byte).key("bytes").value(record.size);
+  json.key("fault").value(fault_names[static_cast<std::size_t>(record.fault.kind)]);
+  json.key("fault_byte").value(record.fault.offset_bytes).key("reason").value(record.fault.what);
+  if (record.raw == nullptr) {
+    json.key("raw").null();
+  } else if (is_utf8(*record.raw)) {
+    json.key("raw").value(*record.raw);
+  } else {
+    json.key("raw_hex").value(hex(*record.raw));
+  }
+  json.close('}');
+  return json.text() + "\n";
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/committer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/formats/crc32c.hpp>
+
+#include "input/line_count.hpp"
+#include "output/bad_record_line.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+// Bytes of a byte order mark and of the first half of a line end.
+constexpr std::uint64_t most_around_line = 4;
+
+/// The ids of a giant record, as they come, into the dataset of their key.
+class id_writer final : public id_sink {
+ public:
+  id_writer(std::list<dataset_writer>& writers, formats::dtype type) : type_(type) {
+    for (dataset_writer& writer : writers) writers_.push_back(&writer);
+  }
+
+  void append(std::size_t key, std::span<const std::int32_t> ids) override {
+    if (type_ == formats::dtype::int32) return writers_[key]->append(std::as_bytes(ids), {}, {});
+    narrow_.assign(ids.begin(), ids.end());
+    writers_[key]->append(std::as_bytes(std::span(narrow_)), {}, {});
+  }
+  void end_sequence(std::size_t key, std::int32_t length) override {
+    writers_[key]->append({}, std::span(&length, 1), {});
+  }
+
+ private:
+  formats::dtype type_;
+  std::vector<dataset_writer*> writers_;
+  std::vector<std::uint16_t> narrow_;  // reused
+};
+
+}  // namespace
+
+committer::committer(std::span<const input_file> inputs, const read_range& range,
+                     const commit_options& options, const run_state* from)
+    : inputs_(inputs), options_(options), begun_(from != nullptr || range.at_line) {
+  for (std::size_t i = 0; i < options_.prefixes.size(); ++i) {
+    if (from == nullptr) {
+      writers_.emplace_back(options_.prefixes[i], options_.dataset);
+    } else {
+      writers_.emplace_back(options_.prefixes[i], options_.dataset, from->outputs.at(i));
+    }
+  }
+  if (from != nullptr) {
+    state_ = *from;
+    untouched_ = false;
+  } else {
+    state_.next = range.begin;
+    state_.inputs.resize(range.begin.input + 1);
+  }
+  state_.outputs.clear();
+  for (dataset_writer& writer : writers_) state_.outputs.push_back(writer.state());
+}
+
+std::vector<std::string> committer::commit(const encoded_block& block) {
+  if (block.begin_bytes == block.end_bytes) return {};
+  enter(block.input, block.begin_bytes);
+  refuse(block);
+  std::vector<std::string> notes;
+  for (const block_fault& fault : block.faults) {
+    if (notes_ + notes.size() == most_notes) break;
+    notes.push_back(describe(block, fault));
+  }
+  append_places(block);
+  append_bad(block);
+  std::size_t key = 0;
+  for (dataset_writer& writer : writers_) {
+    const encoded_column& column = block.columns[key++];
+    writer.append({column.ids.data(), column.ids_bytes}, column.lengths, column.document_ends);
+  }
+  advance(block.end_bytes, block.crc32c, block.counts);
+  limit(notes);
+  return notes;
+}
+
+std::vector<std::string> committer::commit(std::size_t input, const giant_line& line,
+                                           const giant_encoder& encode) {
+  enter(input, line.offset_bytes);
+  // To the rest of this class a giant line that is bad is a block with one bad record.
+  encoded_block block;
+  block.input = input;
+  block.text_offset = line.offset_bytes + line.mark_bytes;
+  record_counts counts;
+  if (line.is_blank) {
+    counts.blank_lines = 1;
+  } else {
+    id_writer ids(writers_, options_.dataset.type);
+    if (auto fault = encode(ids, counts)) {
+      std::size_t key = 0;
+      for (dataset_writer& writer : writers_) writer.go_back(state_.outputs[key++]);
+      block.faults.push_back({*std::move(fault), {}});
+    } else {
+      append_document(input, line);
+    }
+  }
+  counts.lines = 1;
+  refuse(block);
+  std::vector<std::string> notes;
+  if (!block.faults.empty() && notes_ < most_notes) {
+    notes.push_back(describe(block, block.faults.front()));
+  }
+  append_bad(block, line.end - line.begin);
+  advance(line.offset_bytes + line.size_bytes, line.crc32c, counts);
+  limit(notes);
+  return notes;
+}
+
+void committer::append_document(std::size_t input, const giant_line& line) {
+  const std::int64_t end_of_document = 0;  // no sequence of it is still to come
+  const std::uint64_t begin = line.offset_bytes + line.mark_bytes;
+  const formats::source_place place{number_of(input), state_.inputs.back().lines + 1, begin,
+                                    begin + (line.end - line.begin)};
+  for (dataset_writer& writer : writers_) {
+    writer.append({}, {}, std::span(&end_of_document, 1));
+    writer.append_places(std::span(&place, 1));
+  }
+}
+
+// Goes to the input of the next piece, which must begin where the last one ended.
+void committer::enter(std::size_t input, std::uint64_t begin) {
+  if (input != state_.next.input) {
+    state_.inputs.resize(input + 1);
+    state_.next = {input, 0};
+    begun_ = true;
+  }
+  if (!std::exchange(begun_, true)) {
+    state_.next.offset_bytes = begin;
+    state_.inputs.back().begin_bytes = begin;
+  }
+  if (begin != state_.next.offset_bytes) {
+    throw format_error(display_path(inputs_[input]), state_.next.offset_bytes,
+                       fmt::format("a line begins here no more, but at byte {}: the file was "
+                                   "changed while it was read",
+                                   begin));
+  }
+}
+
+// Throws what ends the run, before anything of the block is written.
+void committer::refuse(const encoded_block& block) {
+  if (block.faults.empty()) return;
+  if (options_.on_bad_record == bad_record_policy::fail) {
+    throw bad_record_error(describe(block, block.faults.front()));
+  }
+  if (!options_.most_bad_records) return;
+  const std::int64_t room =
+      std::max<std::int64_t>(0, *options_.most_bad_records - state_.counts.bad_record_total());
+  if (std::cmp_less_equal(block.faults.size(), room)) return;
+  throw bad_record_error(fmt::format("{}; this is one more than --max-bad-records {}",
+                                     describe(block, block.faults[static_cast<std::size_t>(room)]),
+                                     *options_.most_bad_records));
+}
+
+void committer::append_places(const encoded_block& block) {
+  if (!options_.dataset.provenance) return;
+  places_.clear();
+  const std::int64_t line = state_.inputs.back().lines + 1;
+  for (const record_place& place : block.places) {
+    const std::uint64_t begin = block.text_offset + place.begin;
+    places_.push_back({number_of(block.input), line + place.line, begin, begin + place.size});
+  }
+  for (dataset_writer& writer : writers_) writer.append_places(places_);
+}
+
+// An input's number in P.src, whose names are those of which the run has a byte or the start.
+std::uint32_t committer::number_of(std::size_t input) const {
+  const std::size_t first = options_.begin.input;
+  const bool first_is_named =
+      options_.begin.offset_bytes == 0 || input == first || state_.inputs[first].text_bytes != 0;
+  return static_cast<std::uint32_t>(input - first - (first_is_named ? 0 : 1));
+}
+
+// Of a giant line, whose bytes are not kept, `giant_bytes` is the size.
+void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes) {
+  if (!options_.dataset.quarantine) return;
+  const std::string file = display_path(inputs_[block.input]).string();
+  for (const block_fault& fault : block.faults) {
+    record_fault in_record = fault.fault;
+    in_record.offset_bytes -= fault.place.begin;
+    const std::uint64_t size = giant_bytes != 0 ? giant_bytes : fault.place.size;
+    // A line that was taken for a giant one is always too long: a mark and a line end count there.
+    const bool kept = size + most_around_line <= options_.most_raw_bytes;
+    const std::string line =
+        bad_record_line({.file = file,
+                         .line = state_.inputs.back().lines + 1 + fault.place.line,
+                         .byte = block.text_offset + fault.place.begin,
+                         .size = size,
+                         .fault = in_record,
+                         .raw = kept ? &fault.raw : nullptr,
+                         .from_byte = state_.inputs.back().begin_bytes});
+    for (dataset_writer& writer : writers_) writer.append_bad(line);
+  }
+}
+
+void committer::advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts) {
+  input_total& total = state_.inputs.back();
+  const std::uint64_t bytes = end - state_.next.offset_bytes;
+  total.crc32c = formats::crc32c_combine(total.crc32c, crc32c, bytes);
+  total.text_bytes += bytes;
+  total.lines += counts.lines;
+  state_.counts += counts;
+  state_.next.offset_bytes = end;
+  std::size_t key = 0;
+  for (dataset_writer& writer : writers_) state_.outputs[key++] = writer.state();
+  untouched_ = false;
+}
+
+// The first notes of the run stay, and one line says that there would be more. What is told does
+// not depend on where blocks end.
+void committer::limit(std::vector<std::string>& notes) {
+  notes_ += notes.size();
+  if (!told_of_more_ && state_.counts.bad_record_total() > std::int64_t{most_notes}) {
+    notes.emplace_back("further bad records are only counted");
+    told_of_more_ = true;
+  }
+}
+
+void committer::sync() {
+  for (dataset_writer& writer : writers_) writer.sync();
+}
+void committer::keep() noexcept {
+  for (dataset_writer& writer : writers_) writer.keep();
+}
+void committer::forget() noexcept {
+  for (dataset_writer& writer : writers_) writer.forget();
+}
+
+std::string committer::describe(const encoded_block& block, const block_fault& fault) {
+  const auto line = line_of(block, fault);
+  return fmt::format("{}{} (byte {}): {}", display_path(inputs_[block.input]).string(),
+                     line ? fmt::format(":{}", *line) : "",
+                     block.text_offset + fault.fault.offset_bytes, fault.fault.what);
+}
+
+// Nothing where the run began within an archive, so that nobody knows the lines before that.
+std::optional<std::int64_t> committer::line_of(const encoded_block& block,
+                                               const block_fault& fault) {
+  const input_total& total = state_.inputs.back();
+  const std::int64_t line = total.lines + fault.place.line + 1;
+  if (total.begin_bytes == 0) return line;
+  if (!std::exchange(counted_, true)) {
+    lines_before_ = lines_before(inputs_[block.input], total.begin_bytes);
+  }
+  if (!lines_before_) return std::nullopt;
+  return *lines_before_ + line;
+}
+
+}  // namespace millrace::preprocess

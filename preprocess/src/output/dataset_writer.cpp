@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/dataset_writer.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+#include <vector>
+
+#include <millrace/formats/mmidx.hpp>
+
+#include "input/read_back.hpp"
+#include "run/fault_point.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+std::optional<io::atomic_file> file_if(bool wanted, const std::filesystem::path& path,
+                                       io::atomic_file::start how) {
+  if (!wanted) return std::nullopt;
+  return io::atomic_file(path, how);
+}
+
+std::filesystem::path partial_of(std::filesystem::path path) {
+  path += ".partial";
+  return path;
+}
+
+// Renames PATH.partial to PATH, if that was not done before.
+bool publish(const std::filesystem::path& path) {
+  if (std::rename(partial_of(path).c_str(), path.c_str()) == 0) return true;
+  if (errno != ENOENT) throw io_error(path, "rename", errno);
+  return false;
+}
+
+}  // namespace
+
+dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options)
+    : dataset_writer(prefix, options, {}, io::atomic_file::start::afresh) {
+  // The counts are not known yet; finish() writes this header again.
+  idx_.append(formats::encode_mmidx_header(options.type, 0, 0));
+}
+
+dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
+                               const dataset_state& from)
+    : dataset_writer(prefix, options, from, io::atomic_file::start::go_on) {
+  cut_back(bin_, from.bin_bytes);
+  cut_back(idx_, formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(from.sequences));
+  cut_back(*documents_spill_, 8 * static_cast<std::uint64_t>(from.documents));
+  if (bad_) cut_back(*bad_, from.bad_bytes);
+  sequences_ = from.sequences;
+  documents_ = from.documents;
+  keep();
+}
+
+dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
+                               const dataset_state& from, io::atomic_file::start how)
+    : options_(options),
+      paths_(prefix),
+      bin_(paths_.bin, how),
+      idx_(paths_.idx, how),
+      documents_spill_(std::in_place, paths_.with(".documents"), how),
+      modes_spill_(file_if(options.multimodal, paths_.with(".modes"), how)),
+      bad_(file_if(options.quarantine, paths_.of(sidecar::bad), how)) {
+  if (options.checksums) checksums_.emplace(paths_.of(sidecar::sum), how, from.checksums);
+  if (options.provenance) provenance_.emplace(paths_.of(sidecar::src), how, from.provenance);
+}
+
+template <class Work>
+void dataset_writer::for_each_file(Work&& work) {
+  work(bin_);
+  work(idx_);
+  for (auto* file : {&documents_spill_, &modes_spill_, &bad_, &meta_}) {
+    if (*file) work(**file);
+  }
+  if (checksums_) work(checksums_->file());
+  if (provenance_) {
+    work(provenance_->file());
+    work(provenance_->directory());
+  }
+}
+
+void dataset_writer::append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
+                            std::span<const std::int64_t> document_ends,
+                            std::span<const std::int8_t> modes) {
+  assert(modes.size() == (modes_spill_ ? lengths.size() : 0));
+  bin_.append(ids, io::page_cache::pass_through);
+  if (checksums_) checksums_->add(ids);
+  idx_.append(std::as_bytes(lengths));
+  std::array<std::int64_t, 4096> absolute;
+  for (std::size_t done = 0; done < document_ends.size();) {
+    const auto part =
+        document_ends.subspan(done, std::min(absolute.size(), document_ends.size() - done));
+    for (std::size_t i = 0; i < part.size(); ++i) absolute[i] = sequences_ + part[i];
+    documents_spill_->append(std::as_bytes(std::span(absolute).first(part.size())));
+    done += part.size();
+  }
+  if (modes_spill_) modes_spill_->append(std::as_bytes(modes));
+  sequences_ += static_cast<std::int64_t>(lengths.size());
+  documents_ += static_cast<std::int64_t>(document_ends.size());
+}
+
+void dataset_writer::append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
+                                 std::uint64_t offset, std::span<const std::byte> tokens) {
+  append_file(from, from_path, offset, tokens.size());
+  if (checksums_) checksums_->add(tokens);
+}
+
+void dataset_writer::append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
+                                 std::uint64_t offset, std::uint64_t size) {
+  assert(!checksums_);
+  append_file(from, from_path, offset, size);
+}
+
+void dataset_writer::append_file(const io::unique_fd& from, const std::filesystem::path& from_path,
+                                 std::uint64_t offset, std::uint64_t size) {
+  const std::uint64_t n = bin_.append_copy(from, from_path, offset, size);
+  if (n != size) {
+    throw format_error(from_path, offset + n, "the file became shorter while it was read");
+  }
+}
+
+void dataset_writer::append_places(std::span<const formats::source_place> places) {
+  if (provenance_) provenance_->append(places);
+}
+
+void dataset_writer::append_bad(std::string_view line) {
+  if (bad_) bad_->append(std::as_bytes(std::span(line)));
+}
+
+void dataset_writer::keep() noexcept {
+  kept_ = true;
+  for_each_file([](io::atomic_file& file) { file.keep(); });
+}
+void dataset_writer::forget() noexcept {
+  kept_ = false;
+  for_each_file([](io::atomic_file& file) { file.forget(); });
+}
+
+dataset_state dataset_writer::state() const noexcept {
+  dataset_state now;
+  now.bin_bytes = bin_.size_bytes();
+  now.bad_bytes = bad_ ? bad_->size_bytes() : 0;
+  now.sequences = sequences_;
+  now.documents = documents_;
+  if (checksums_) now.checksums = checksums_->save();
+  if (provenance_) now.provenance = provenance_->save();
+  return now;
+}
+
+void dataset_writer::go_back(const dataset_state& to) {
+  bin_.truncate(to.bin_bytes);
+  idx_.truncate(formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(to.sequences));
+  if (checksums_) checksums_->go_back(to.checksums);
+  sequences_ = to.sequences;
+}
+
+void dataset_writer::reserve(std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
+  bin_.reserve(bin_bytes);
+  idx_.reserve(idx_bytes);
+}
+
+void dataset_writer::sync() {
+  if (sync_failed_) throw io_error(bin_.partial_path(), "fsync (an earlier one failed)", EIO);
+  sync_failed_ = true;
+  for_each_file([](io::atomic_file& file) {
+    fault_point("sync");
+    file.sync();
+  });
+  sync_failed_ = false;
+}
+
+std::string dataset_writer::finish(std::span<const std::string> inputs) {
+  write_pointers();
+  const std::int64_t first_document = 0;
+  idx_.append(std::as_bytes(std::span(&first_document, 1)));
+  append_spill(*documents_spill_);
+  if (modes_spill_) append_spill(*modes_spill_);
+  io::pwrite_all(idx_.fd(),
+                 formats::encode_mmidx_header(options_.type, static_cast<std::uint64_t>(sequences_),
+                                              static_cast<std::uint64_t>(documents_)),
+                 0, idx_.partial_path());
+  bin_.truncate(bin_.size_bytes());  // gives back what was reserved behind
+  idx_.truncate(idx_.size_bytes());
+  if (provenance_) provenance_->finish(inputs);
+  return checksums_ ? checksums_->finish(idx_) : std::string();
+}
+
+void dataset_writer::finish_meta(std::string_view json) {
+  meta_.emplace(paths_.of(sidecar::meta));
+  if (kept_) meta_->keep();
+  meta_->append(std::as_bytes(std::span(json)));
+  sync();
+}
+
+sidecar_set dataset_writer::sidecars() const noexcept {
+  return {meta_.has_value(), checksums_.has_value(), provenance_.has_value(),
+          bad_ && bad_->size_bytes() != 0};
+}
+
+// Reads the lengths back, a chunk at a time, and appends the prefix sums of their bytes.
+void dataset_writer::write_pointers() {
+  std::vector<std::int64_t> pointers;
+  const auto item = static_cast<std::int64_t>(formats::size_bytes(options_.type));
+  std::int64_t pointer = 0;
+  const std::uint64_t begin = formats::mmidx_header_bytes;
+  read_back(idx_, begin, begin + 4 * static_cast<std::uint64_t>(sequences_), [&](auto bytes) {
+    pointers.clear();
+    const formats::unaligned_span<std::int32_t> lengths(bytes);
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      pointers.push_back(pointer);
+      pointer += lengths[i] * item;
+    }
+    idx_.append(std::as_bytes(std::span(pointers)));
+  });
+}
+
+void dataset_writer::append_spill(const io::atomic_file& spill) {
+  read_back(spill, 0, spill.size_bytes(), [&](auto bytes) { idx_.append(bytes); });
+}
+
+void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
+  const auto path = io::parent_folder(paths.prefix);
+  const auto folder = io::open_folder(path);  // first: later there may be no descriptor to be had
+  std::error_code ignored;
+  if (std::filesystem::exists(partial_of(paths.idx), ignored)) {
+    fault_point("publish");
+    if (io::remove_if_exists(paths.idx)) io::sync_folder(folder, path);
+  }
+  for (const sidecar which : all_sidecars) {
+    fault_point("publish");
+    if (sidecars[static_cast<std::size_t>(which)]) {
+      publish(paths.of(which));
+    } else {
+      io::remove_if_exists(paths.of(which));
+    }
+  }
+  fault_point("publish");
+  if (publish(paths.bin)) io::sync_folder(folder, path);
+  fault_point("publish");
+  publish(paths.idx);
+  for (const char* spill : {".documents", ".modes", ".src-groups", ".bad"}) {
+    io::remove_if_exists(partial_of(paths.with(spill)));
+  }
+  io::sync_folder(folder, path);
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/output_check.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "output/dataset_paths.hpp"
+
+namespace millrace::preprocess {
+
+void expect_folder(const std::filesystem::path& prefix) {
+  const auto folder = io::parent_folder(prefix);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    throw config_error(fmt::format("--output-prefix {}: there is no folder {}; make it first",
+                                   prefix.string(), folder.string()));
+  }
+}
+
+void refuse_existing(const std::filesystem::path& prefix) {
+  const dataset_paths paths(prefix);
+  std::vector<std::filesystem::path> names = {paths.bin, paths.idx};
+  for (const sidecar which : all_sidecars) names.push_back(paths.of(which));
+  for (const auto& path : names) {
+    std::error_code ignored;
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
+      throw config_error(fmt::format(
+          "{} exists; give --overwrite to replace it, or another --output-prefix", path.string()));
+    }
+  }
+}
+
+std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& output_prefix,
+                                                std::span<const std::filesystem::path> prefixes) {
+  std::vector<std::filesystem::path> files;
+  files.push_back(dataset_paths(output_prefix).with(".journal"));
+  for (const auto& prefix : prefixes) {
+    const dataset_paths paths(prefix);
+    for (const char* suffix : {".bin", ".idx", ".meta", ".sum", ".src", ".bad"}) {
+      files.push_back(paths.with(suffix));
+    }
+    for (const char* suffix :
+         {".bin", ".idx", ".meta", ".sum", ".src", ".bad", ".documents", ".src-groups"}) {
+      files.push_back(paths.with(std::string(suffix) + ".partial"));
+    }
+  }
+  return files;
+}
+
+void refuse_inputs_among(std::span<const std::filesystem::path> files,
+                         std::span<const input_file> inputs, std::string_view option) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, const std::filesystem::path*> there;
+  for (const auto& file : files) {
+    if (const auto identity = io::identity_of(file)) {
+      there.emplace(std::pair(identity->device, identity->inode), &file);
+    }
+  }
+  if (there.empty()) return;
+  for (const input_file& input : inputs) {
+    if (input.is_stdin()) continue;
+    const auto identity = io::identity_of(input.path);
+    if (!identity) continue;
+    const auto found = there.find({identity->device, identity->inode});
+    if (found == there.end()) continue;
+    throw config_error(fmt::format("--input {}: this run would write it, as {}; name another {}",
+                                   input.path.string(), found->second->string(), option));
+  }
+}
+
+}  // namespace millrace::preprocess

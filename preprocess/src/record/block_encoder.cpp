@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/block_encoder.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+#include <millrace/formats/crc32c.hpp>
+
+#include "input/line_splitter.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+// Ids of one huge text are not kept for the ordinary ones that follow it.
+constexpr std::size_t kept_ids = std::size_t{1} << 20;
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t") == line.npos;
+}
+
+template <class Id>
+Id* ids_end(encoded_column& column) {
+  return reinterpret_cast<Id*>(column.ids.data() + column.ids_bytes);
+}
+
+}  // namespace
+
+block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options)
+    : options_(options), parser_(options.keys), encoder_(tokenizer.make_encoder()) {
+  assert(options.dtype == formats::dtype::uint16 || options.dtype == formats::dtype::int32);
+  if (options.sentences) {
+    splitter_.emplace(options.sentences->language, options.sentences->keep_newlines);
+  }
+}
+
+void block_encoder::encode(const byte_block& block, encoded_block& out) {
+  out.input = block.input;
+  out.begin_bytes = block.begin_bytes;
+  out.end_bytes = block.begin_bytes + block.text_bytes;
+  out.text_offset = block.text_offset();
+  out.crc32c = formats::crc32c({block.buffer.data() + block.text_at, block.text_bytes});
+  out.read_bytes = block.read_bytes;
+  out.counts = {};
+  out.places.clear();
+  out.faults.clear();
+  out.columns.resize(options_.keys.size());
+  for (encoded_column& column : out.columns) {
+    column.ids_bytes = 0;
+    column.lengths.clear();
+    column.document_ends.clear();
+  }
+  if (options_.dtype == formats::dtype::uint16) {
+    encode_lines<std::uint16_t>(block.text(), out);
+  } else {
+    encode_lines<std::int32_t>(block.text(), out);
+  }
+  ids_.clear();
+  ids_.shrink_to(kept_ids);
+}
+
+template <class Id>
+void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
+  line_splitter lines(text);
+  for (std::string_view line; lines.next(line); ++out.counts.lines) {
+    if (is_blank(line)) {
+      ++out.counts.blank_lines;
+      continue;
+    }
+    const auto begin = static_cast<std::size_t>(line.data() - text.data());
+    const record_place place{static_cast<std::uint32_t>(out.counts.lines),
+                             static_cast<std::uint32_t>(begin),
+                             static_cast<std::uint32_t>(line.size())};
+    auto fault = encode_record<Id>(line, out);
+    if (!fault) {
+      out.places.push_back(place);
+      continue;
+    }
+    ++out.counts.bad_records[static_cast<std::size_t>(fault->kind)];
+    fault->offset_bytes += begin;
+    out.faults.push_back({std::move(*fault), place});
+    if (options_.on_bad_record == bad_record_policy::quarantine) out.faults.back().raw = line;
+    if (options_.on_bad_record == bad_record_policy::fail) return;
+  }
+}
+
+template <class Id>
+std::optional<record_fault> block_encoder::encode_record(std::string_view line,
+                                                         encoded_block& out) {
+  if (auto fault = parser_.parse(line)) return fault;
+  const record_counts before = out.counts;
+  const std::int64_t special_tokens_before = encoder_->special_tokens_found();
+  bool empty = false;
+  for (std::size_t key = 0; key < out.columns.size(); ++key) {
+    encoded_column& column = out.columns[key];
+    const std::size_t bytes = column.ids_bytes;
+    if (auto fault = encode_document<Id>(key, column, out.counts)) {
+      out.counts = before;
+      drop_record(out);
+      return fault;
+    }
+    empty |= column.ids_bytes == bytes;
+  }
+  ++out.counts.documents;
+  out.counts.empty_documents += empty ? 1 : 0;
+  out.counts.lone_surrogates += parser_.lone_surrogates();
+  out.counts.special_tokens += encoder_->special_tokens_found() - special_tokens_before;
+  return std::nullopt;
+}
+
+// The text, or its sentences. Valid until the next call, and as long as `text`.
+std::span<const std::string_view> block_encoder::sequences_of(const std::string_view& text) {
+  if (!splitter_) return {&text, 1};
+  splitter_->split(text, sentences_);
+  return sentences_;
+}
+
+// One sequence for each text or sentence that has tokens; the document's end comes last, so that a
+// document cut short by a fault is told by its missing end.
+template <class Id>
+std::optional<record_fault> block_encoder::encode_document(std::size_t key, encoded_column& column,
+                                                           record_counts& counts) {
+  const std::size_t bytes_before = column.ids_bytes;
+  for (const std::string_view& text : parser_.texts(key)) {
+    counts.text_bytes += static_cast<std::int64_t>(text.size());
+    for (const std::string_view sequence : sequences_of(text)) {
+      if (auto fault = encode_sequence<Id>(key, text, sequence, column)) return fault;
+    }
+  }
+  if (options_.append_eod && column.ids_bytes != bytes_before) {
+    *ids_end<Id>(column) = static_cast<Id>(*options_.append_eod);
+    column.ids_bytes += sizeof(Id);
+    ++column.lengths.back();
+  }
+  column.document_ends.push_back(static_cast<std::int64_t>(column.lengths.size()));
+  return std::nullopt;
+}
+
+template <class Id>
+std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std::string_view text,
+                                                           std::string_view sequence,
+                                                           encoded_column& column) {
+  ids_.clear();
+  if (auto fault = encoder_->encode(sequence, ids_)) {
+    fault->offset_bytes += static_cast<std::size_t>(sequence.data() - text.data());
+    return record_fault{fault_kind::not_encodable, 0,
+                        "text of key \"" + options_.keys[key].name +
+                            "\" cannot be encoded: " + fault->what + " (at byte " +
+                            std::to_string(fault->offset_bytes) + " of the text)"};
+  }
+  const std::size_t count = ids_.size();
+  if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    return record_fault{fault_kind::not_encodable, 0,
+                        "text of key \"" + options_.keys[key].name + "\" has " +
+                            std::to_string(count) +
+                            " tokens, more than the 2,147,483,646 that a sequence can hold"};
+  }
+  if (count == 0) return std::nullopt;
+  const std::size_t room = (count + 1) * sizeof(Id);  // + 1 for the eod
+  column.ids.reserve(column.ids_bytes + room, column.ids_bytes);
+  std::ranges::transform(ids_.ids(), ids_end<Id>(column),
+                         [](std::int32_t id) { return static_cast<Id>(id); });
+  column.ids_bytes += count * sizeof(Id);
+  column.lengths.push_back(static_cast<std::int32_t>(count));
+  return std::nullopt;
+}
+
+// Takes back what the last record left: every column keeps the documents that all columns have.
+void block_encoder::drop_record(encoded_block& out) const {
+  const std::size_t item = formats::size_bytes(options_.dtype);
+  const auto documents = static_cast<std::size_t>(out.counts.documents);
+  for (encoded_column& column : out.columns) {
+    column.document_ends.resize(documents);
+    const std::int64_t sequences = documents == 0 ? 0 : column.document_ends.back();
+    while (static_cast<std::int64_t>(column.lengths.size()) > sequences) {
+      column.ids_bytes -= static_cast<std::size_t>(column.lengths.back()) * item;
+      column.lengths.pop_back();
+    }
+  }
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/formats/dtype.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "input/byte_block.hpp"
+#include "record/encoded_block.hpp"
+#include "record/record_parser.hpp"
+#include "record/sentence_splitter.hpp"
+#include "record/text_key.hpp"
+
+namespace millrace::preprocess {
+
+/// What a run does with a bad record.
+enum class bad_record_policy : std::uint8_t {
+  fail,        ///< the first one, in input order, ends the run
+  skip,        ///< dropped under all keys, and counted
+  quarantine,  ///< as `skip`, and kept for whoever wants to look at it
+};
+
+/// How texts are split into sentences, each a sequence.
+struct sentence_options {
+  std::string language = "english";  ///< `--lang`
+  bool keep_newlines = false;        ///< `--keep-newlines`
+};
+
+struct encoder_options {
+  std::vector<text_key> keys;              ///< `--json-keys` and `--text-key`
+  std::optional<std::int32_t> append_eod;  ///< the id to append to each document, or nothing
+  formats::dtype dtype{};                  ///< uint16 or int32
+  bad_record_policy on_bad_record = bad_record_policy::fail;
+  std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
+};
+
+/// Turns blocks of lines into documents: one a thread.
+///
+/// A pure function of the block, the options and the tokenizer, so that which thread does which
+/// block changes nothing.
+class block_encoder {
+ public:
+  /// @param tokenizer  outlives this
+  block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options);
+
+  /// Overwrites `out`, whose buffers are reused. Under bad_record_policy::fail it stops at the
+  /// first bad record.
+  void encode(const byte_block& block, encoded_block& out);
+
+  /// Of this thread, for lines that are in no block.
+  tokenizer::encoder& encoder() noexcept { return *encoder_; }
+
+ private:
+  template <class Id>
+  void encode_lines(std::string_view text, encoded_block& out);
+  template <class Id>
+  std::optional<record_fault> encode_record(std::string_view line, encoded_block& out);
+  template <class Id>
+  std::optional<record_fault> encode_document(std::size_t key, encoded_column& column,
+                                              record_counts& counts);
+  template <class Id>
+  std::optional<record_fault> encode_sequence(std::size_t key, std::string_view text,
+                                              std::string_view sequence, encoded_column& column);
+  std::span<const std::string_view> sequences_of(const std::string_view& text);
+  void drop_record(encoded_block& out) const;
+
+  const encoder_options options_;
+  record_parser parser_;
+  std::unique_ptr<tokenizer::encoder> encoder_;
+  tokenizer::id_buffer ids_;  // of one sequence
+  std::optional<sentence_splitter> splitter_;
+  std::vector<std::string_view> sentences_;  // of one text
+};
+
+}  // namespace millrace::preprocess

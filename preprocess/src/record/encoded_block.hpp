@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "input/byte_buffer.hpp"
+#include "record/record_parser.hpp"
+
+namespace millrace::preprocess {
+
+/// What was met in a part of the input. Counts of parts add up to those of the whole.
+struct record_counts {
+  std::int64_t lines = 0;            ///< line ends, and a last line without one
+  std::int64_t blank_lines = 0;      ///< only white space: skipped
+  std::int64_t documents = 0;        ///< records that became a document
+  std::int64_t empty_documents = 0;  ///< of those, documents without a token, under any key
+  std::int64_t lone_surrogates = 0;  ///< replaced by U+FFFD
+  std::int64_t special_tokens = 0;   ///< that texts spelled out, and that became ids
+  std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
+  std::array<std::int64_t, fault_kinds> bad_records{};  ///< by fault_kind
+
+  std::int64_t bad_record_total() const noexcept {
+    return std::accumulate(bad_records.begin(), bad_records.end(), std::int64_t{0});
+  }
+  record_counts& operator+=(const record_counts& other) noexcept {
+    lines += other.lines;
+    blank_lines += other.blank_lines;
+    documents += other.documents;
+    empty_documents += other.empty_documents;
+    lone_surrogates += other.lone_surrogates;
+    special_tokens += other.special_tokens;
+    text_bytes += other.text_bytes;
+    for (std::size_t i = 0; i < bad_records.size(); ++i) bad_records[i] += other.bad_records[i];
+    return *this;
+  }
+};
+
+/// Where a record is, relative to the block's text.
+struct record_place {
+  std::uint32_t line = 0;   ///< lines before it in the block
+  std::uint32_t begin = 0;  ///< byte
+  std::uint32_t size = 0;   ///< bytes, without the line end
+};
+
+/// A fault and its record.
+struct block_fault {
+  record_fault fault;  ///< its offset is relative to the block's text
+  record_place place;
+  std::string raw = {};  ///< the record, under bad_record_policy::quarantine
+};
+
+/// The documents of one block under one key.
+struct encoded_column {
+  byte_buffer ids;                          ///< in the dataset's dtype, sequence after sequence
+  std::size_t ids_bytes = 0;                ///< of `ids`
+  std::vector<std::int32_t> lengths;        ///< a sequence each, in tokens
+  std::vector<std::int64_t> document_ends;  ///< sequences of this block up to each document's end
+};
+
+/// A block, tokenized: what the committer needs to give it its place.
+struct encoded_block {
+  std::size_t input = 0;          ///< index of the file in the plan
+  std::uint64_t begin_bytes = 0;  ///< of the block, in the decompressed input
+  std::uint64_t end_bytes = 0;    ///< without a giant line behind it
+  std::uint64_t text_offset = 0;  ///< as byte_block::text_offset
+  std::uint32_t crc32c = 0;       ///< of the bytes from `begin_bytes` to `end_bytes`
+  std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes
+  record_counts counts;
+  std::vector<encoded_column> columns;  ///< one a key
+  std::vector<record_place> places;     ///< one a document
+  std::vector<block_fault> faults;      ///< one a bad record
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/exact_json.hpp"
+
+#include <simdjson.h>
+
+#include <bit>
+#include <utility>
+
+#include "record/json_text.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+// Room for texts is taken by powers of two, but given back after a line that needed more than this.
+constexpr std::size_t kept_room_bytes = std::size_t{4} << 20;
+
+/// A line that is all there.
+struct whole_line {
+  explicit whole_line(std::string_view line)
+      : at(line.data()), end(line.data() + line.size()), begin(line.data()) {}
+  static constexpr bool refill() { return false; }
+  std::size_t offset(const char* place) const { return static_cast<std::size_t>(place - begin); }
+
+  const char* at;
+  const char* end;
+  const char* begin;
+};
+
+/// Texts one behind the other, in room that is there.
+struct kept_text {
+  static constexpr bool is_kept = true;
+  const char* plain(const char* at, const char* line_end) {
+    return detail::pass_plain<true>(at, line_end, end);
+  }
+  void put(char c) { *end++ = c; }
+  void put_code_point(int c) { end = detail::put_utf8(end, c); }
+
+  char* end;
+};
+
+}  // namespace
+
+// What becomes of a line: the texts of wanted keys.
+class exact_json::reading {
+ public:
+  static constexpr bool keeps_texts = true;
+
+  explicit reading(exact_json& json) : text{json.room_.get()}, json_(json) {}
+
+  wanted_texts& wanted() { return json_.wanted_; }
+  void begin_text() { start_ = text.end; }
+  std::string_view taken_text() const {
+    return {start_, static_cast<std::size_t>(text.end - start_)};
+  }
+  std::optional<std::string_view> take_key() {
+    const std::string_view key = taken_text();
+    text.end = start_;
+    return key;
+  }
+
+  kept_text text;
+
+ private:
+  exact_json& json_;
+  char* start_ = nullptr;
+};
+
+exact_json::exact_json(std::vector<std::string> keys) : wanted_(plain_keys(std::move(keys))) {}
+exact_json::exact_json(std::span<const text_key> keys) : wanted_({keys.begin(), keys.end()}) {}
+
+// Decoding never makes a string longer, so a line's texts have room in its own size.
+void exact_json::make_room(std::size_t line_bytes) {
+  const std::size_t needed = line_bytes + detail::block_bytes;
+  if (needed <= room_bytes_ && (room_bytes_ <= kept_room_bytes || needed > kept_room_bytes)) return;
+  room_.reset();
+  room_bytes_ = needed > kept_room_bytes ? needed + needed / 8 : std::bit_ceil(needed);
+  room_ = std::make_unique_for_overwrite<char[]>(room_bytes_);
+}
+
+std::optional<record_fault> exact_json::parse(std::string_view line) {
+  wanted_.start();
+  if (!simdjson::validate_utf8(line.data(), line.size())) {
+    return record_fault{fault_kind::invalid_utf8, detail::first_invalid_utf8(line), "not UTF-8"};
+  }
+  make_room(line.size());
+  detail::json_scanner scan(whole_line(line), reading(*this));
+  if (!scan.document()) return scan.fault(line.size());
+  if (auto fault = scan.fault_of_root()) return fault;
+  return wanted_.fault(scan.closing_brace());
+}
+
+}  // namespace millrace::preprocess

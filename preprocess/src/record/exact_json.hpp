@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/json_scanner.hpp"
+#include "record/record_parser.hpp"
+#include "record/text_key.hpp"
+#include "record/wanted_texts.hpp"
+
+namespace millrace::preprocess {
+
+/// What `record_parser` does, for every line and by the letter: Python 3.11's `json.loads(line)`
+/// of a line decoded strictly as UTF-8, then for every key `[path[0]][path[1]]...`, where what is
+/// no object has no keys.
+///
+/// One pass, without recursion, and no memory but one buffer for the decoded texts. Of several
+/// faults it names the first of: invalid_utf8, invalid_json, not_an_object, then missing_key or
+/// wrong_type in the order of the keys. For one thread.
+class exact_json {
+ public:
+  /// @param keys  at least one; distinct; UTF-8 (so none matches a key with a lone surrogate)
+  explicit exact_json(std::span<const text_key> keys);
+  /// The same of keys that are no paths.
+  explicit exact_json(std::vector<std::string> keys);
+
+  /// Parses a line, given without its line end. Reads nothing behind it.
+  ///
+  /// @return nothing, or what is wrong; then texts() says nothing.
+  std::optional<record_fault> parse(std::string_view line);
+
+  /// As record_parser's. Valid until the next parse().
+  std::span<const std::string_view> texts(std::size_t key) const { return wanted_.texts(key); }
+  std::int64_t lone_surrogates() const noexcept { return wanted_.lone_surrogates(); }
+
+  std::span<const text_key> keys() const noexcept { return wanted_.keys(); }
+
+ private:
+  class reading;
+
+  void make_room(std::size_t line_bytes);
+
+  wanted_texts wanted_;
+  std::unique_ptr<char[]> room_;  // decoded texts
+  std::size_t room_bytes_ = 0;
+};
+
+}  // namespace millrace::preprocess

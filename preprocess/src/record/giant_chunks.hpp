@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "record/giant_texts.hpp"
+
+namespace millrace::preprocess {
+
+/// Some parts of texts, one behind the other, and what becomes of them.
+struct giant_chunk {
+  struct part {
+    std::size_t begin = 0;  ///< in `text`
+    std::size_t end = 0;
+    bool is_first = true;            ///< its text begins with it
+    bool is_last = true;             ///< its text ends with it
+    std::uint64_t offset_bytes = 0;  ///< of the part, in its text
+  };
+
+  text_bytes text;
+  std::vector<part> parts;
+
+  // Filled by encode().
+  tokenizer::id_buffer ids;
+  std::vector<std::size_t> id_ends;              ///< of each part that was encoded, in `ids`
+  std::optional<tokenizer::encode_fault> fault;  ///< of the part after those, in its text
+  std::int64_t special_tokens = 0;
+
+  /// Encodes the parts, up to the first that has a fault.
+  void encode(tokenizer::encoder& encoder);
+
+  std::string_view text_of(const part& which) const noexcept {
+    return {text.data() + which.begin, which.end - which.begin};
+  }
+};
+
+/// Cuts the texts of a value into chunks of about `chunk_bytes`, at places that change no ids. A
+/// text of a tokenizer that knows no such place there makes a longer chunk. For one thread.
+class giant_chunk_reader {
+ public:
+  /// @param tokenizer  outlives this
+  giant_chunk_reader(const tokenizer::tokenizer& tokenizer, giant_texts texts,
+                     std::size_t chunk_bytes);
+
+  /// Fills text and parts of `chunk`, whose buffers are reused; false if there is nothing left.
+  /// @throws io_error  as line_window
+  bool next(giant_chunk& chunk);
+
+  std::int64_t lone_surrogates() const noexcept { return texts_.lone_surrogates(); }
+
+ private:
+  static constexpr std::size_t most_parts = std::size_t{1} << 16;
+
+  bool cut(giant_chunk& chunk, std::size_t begin);
+  void keep_rest(giant_chunk& chunk, std::size_t begin);
+
+  const tokenizer::tokenizer& tokenizer_;
+  giant_texts texts_;
+  std::size_t chunk_bytes_;
+  text_bytes rest_;          // of the text at hand, not yet in a chunk
+  bool open_ = false;        // there is a text at hand
+  std::uint64_t given_ = 0;  // bytes of it in chunks
+};
+
+}  // namespace millrace::preprocess

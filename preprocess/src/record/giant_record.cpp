@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/giant_record.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <tbb/parallel_pipeline.h>
+
+#include "record/giant_chunks.hpp"
+#include "record/giant_scanner.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+/// The documents' share of a key: counts what comes and finds out what is too much.
+class key_writer {
+ public:
+  key_writer(std::size_t key, const giant_options& options, id_sink& sink, record_counts& counts)
+      : key_(key), options_(options), sink_(sink), counts_(counts) {}
+
+  /// @return false: there is a fault
+  bool write(const giant_chunk& chunk) {
+    counts_.special_tokens += chunk.special_tokens;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < chunk.id_ends.size(); ++i) {
+      const giant_chunk::part& part = chunk.parts[i];
+      counts_.text_bytes += static_cast<std::int64_t>(part.end - part.begin);
+      append(chunk.ids.ids().subspan(begin, chunk.id_ends[i] - begin));
+      begin = chunk.id_ends[i];
+      if (part.is_last && !end_text()) return false;
+    }
+    if (!chunk.fault) return true;
+    fault_ = not_encodable(" cannot be encoded: " + chunk.fault->what + " (at byte " +
+                           std::to_string(chunk.fault->offset_bytes) + " of the text)");
+    return false;
+  }
+
+  /// Behind the last text.
+  void end_document() {
+    counts_.empty_documents = counts_.empty_documents != 0 || ended_length_ == 0 ? 1 : 0;
+    if (ended_length_ == 0) return;
+    if (options_.append_eod) {
+      sink_.append(key_, {&*options_.append_eod, 1});
+      ++ended_length_;
+    }
+    end_sequence();
+  }
+
+  std::optional<record_fault> take_fault() { return std::move(fault_); }
+
+ private:
+  // Which sequence is the document's last, and gets its end, shows only when another one comes.
+  void append(std::span<const std::int32_t> ids) {
+    if (ids.empty()) return;
+    if (length_ == 0 && ended_length_ != 0) end_sequence();
+    length_ += static_cast<std::int64_t>(ids.size());
+    if (length_ <= options_.most_tokens) sink_.append(key_, ids);
+  }
+
+  bool end_text() {
+    if (length_ > options_.most_tokens) {
+      fault_ = not_encodable(" has " + std::to_string(length_) +
+                             " tokens, more than the 2,147,483,646 that a sequence can hold");
+      return false;
+    }
+    if (length_ != 0) ended_length_ = std::exchange(length_, 0);
+    return true;
+  }
+
+  void end_sequence() {
+    sink_.end_sequence(key_, static_cast<std::int32_t>(std::exchange(ended_length_, 0)));
+  }
+
+  record_fault not_encodable(const std::string& what) const {
+    return {fault_kind::not_encodable, 0, "text of key \"" + options_.keys[key_].name + '"' + what};
+  }
+
+  std::size_t key_;
+  const giant_options& options_;
+  id_sink& sink_;
+  record_counts& counts_;
+  std::int64_t length_ = 0;        // of the sequence at hand
+  std::int64_t ended_length_ = 0;  // of the one before it, which has not been ended yet
+  std::optional<record_fault> fault_;
+};
+
+/// The chunks of one value, reused. Any thread.
+class chunk_pool {
+ public:
+  giant_chunk* take() {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) return all_.emplace_back(std::make_unique<giant_chunk>()).get();
+    giant_chunk* const chunk = free_.back();
+    free_.pop_back();
+    return chunk;
+  }
+  void give_back(giant_chunk* chunk) {
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(chunk);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<giant_chunk>> all_;
+  std::vector<giant_chunk*> free_;
+};
+
+// Where parts have to be encoded one after another, that is by one encoder which nobody else uses:
+// threads that wait here may be given other work meanwhile.
+struct encoding {
+  encoding(const tokenizer::tokenizer& tokenizer, const encoder_of_thread& of_thread)
+      : own(tokenizer.parts_in_order() ? tokenizer.make_encoder() : nullptr), shared(of_thread) {}
+
+  tokenizer::encoder& here() const { return own ? *own : shared(); }
+
+  std::unique_ptr<tokenizer::encoder> own;
+  const encoder_of_thread& shared;
+};
+
+void run_chunks(giant_chunk_reader& chunks, const giant_options& options, const encoding& encoders,
+                key_writer& writer) {
+  chunk_pool pool;
+  std::atomic<bool> stopped = false;
+  const auto read = [&](tbb::flow_control& flow) -> giant_chunk* {
+    giant_chunk* const chunk = pool.take();
+    if (!stopped && chunks.next(*chunk)) return chunk;
+    flow.stop();
+    return nullptr;
+  };
+  const auto encode = [&](giant_chunk* chunk) {
+    if (!stopped) chunk->encode(encoders.here());
+    return chunk;
+  };
+  const auto write = [&](giant_chunk* chunk) {
+    if (!stopped && !writer.write(*chunk)) stopped = true;
+    pool.give_back(chunk);
+  };
+  const auto in_order = tbb::filter_mode::serial_in_order;
+  tbb::parallel_pipeline(static_cast<std::size_t>(options.workers) + 2,
+                         tbb::make_filter<void, giant_chunk*>(in_order, read) &
+                             tbb::make_filter<giant_chunk*, giant_chunk*>(
+                                 encoders.own ? in_order : tbb::filter_mode::parallel, encode) &
+                             tbb::make_filter<giant_chunk*, void>(in_order, write));
+}
+
+std::optional<record_fault> encode_values(const line_range& line, const giant_options& options,
+                                          const tokenizer::tokenizer& tokenizer,
+                                          const encoder_of_thread& encoder, id_sink& sink,
+                                          record_counts& counts) {
+  std::vector<giant_value> values;
+  if (auto fault = scan_giant_line(line, options.keys, options.window_bytes, values)) return fault;
+  const encoding encoders(tokenizer, encoder);
+  for (std::size_t key = 0; key < values.size(); ++key) {
+    giant_chunk_reader chunks(tokenizer, giant_texts(line, values[key], options.window_bytes),
+                              options.chunk_bytes);
+    key_writer writer(key, options, sink, counts);
+    run_chunks(chunks, options, encoders, writer);
+    if (auto fault = writer.take_fault()) return fault;
+    writer.end_document();
+    counts.lone_surrogates += chunks.lone_surrogates();
+  }
+  counts.documents = 1;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<record_fault> encode_giant_record(const line_range& line,
+                                                const giant_options& options,
+                                                const tokenizer::tokenizer& tokenizer,
+                                                const encoder_of_thread& encoder, id_sink& sink,
+                                                record_counts& counts) {
+  counts = {};
+  auto fault = encode_values(line, options, tokenizer, encoder, sink, counts);
+  if (fault) {
+    counts = {};
+    counts.bad_records[static_cast<std::size_t>(fault->kind)] = 1;
+  }
+  return fault;
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "record/line_window.hpp"
+#include "record/record_parser.hpp"
+#include "record/text_key.hpp"
+
+namespace millrace::preprocess {
+
+/// Where in a line the value under a key begins: a string, or a list of strings.
+struct giant_value {
+  std::uint64_t offset_bytes = 0;
+};
+
+/// What `exact_json` says of a line, of one that is too long for memory: by the same scanner, so
+/// the same faults with the same offsets and words. Takes memory for the window and the keys.
+///
+/// @param window_bytes  at least line_window::least_bytes
+/// @param[out] values  one a key, if nothing is returned
+/// @throws io_error  as line_window
+std::optional<record_fault> scan_giant_line(const line_range& line, std::span<const text_key> keys,
+                                            std::size_t window_bytes,
+                                            std::vector<giant_value>& values);
+
+}  // namespace millrace::preprocess

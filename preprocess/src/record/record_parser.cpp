@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/record_parser.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include "record/exact_json.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+// Longer lines go the exact way: simdjson takes up to 14 bytes of memory for each byte of a line,
+// and keeps them.
+constexpr std::size_t longest_for_simdjson = std::size_t{1} << 20;
+constexpr std::size_t least_capacity = std::size_t{1} << 14;
+
+// A list or object without contents is no level to simdjson. One level less than ours leaves to
+// the exact way whatever is near the limit.
+constexpr std::size_t simdjson_nesting = max_nesting - 1;
+
+static_assert(record_parser::padding_bytes >= simdjson::SIMDJSON_PADDING);
+
+}  // namespace
+
+struct record_parser::state {
+  struct field {
+    bool found = false;
+    simdjson::dom::element value;
+    std::vector<std::string_view> texts;
+  };
+
+  explicit state(std::span<const text_key> keys) : exact(keys) { fields.resize(keys.size()); }
+
+  bool parse_with_simdjson(std::string_view line);
+  void make_room(std::size_t line_bytes);
+  bool find_fields(const simdjson::dom::object& object);
+  static bool follow(const text_key& key, field& to);
+  static bool take_texts(field& from);
+
+  exact_json exact;
+  simdjson::dom::parser parser;
+  simdjson::dom::document document;  // not the parser's own, whose capacity grows line by line
+  std::size_t capacity_bytes = 0;
+  std::vector<field> fields;
+  bool exactly = false;  // the last line went the exact way
+};
+
+void record_parser::state::make_room(std::size_t line_bytes) {
+  if (line_bytes <= capacity_bytes) return;
+  const std::size_t wanted = std::bit_ceil(std::max(line_bytes, least_capacity));
+  if (parser.allocate(wanted, simdjson_nesting) != simdjson::SUCCESS ||
+      document.allocate(wanted) != simdjson::SUCCESS) {
+    throw std::bad_alloc();
+  }
+  capacity_bytes = wanted;
+}
+
+// Leaves the last of the fields that have a key's name, as Python does.
+bool record_parser::state::find_fields(const simdjson::dom::object& object) {
+  const std::span<const text_key> keys = exact.keys();
+  for (field& each : fields) each.found = false;
+  for (const simdjson::dom::key_value_pair member : object) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (member.key != keys[i].path.front()) continue;
+      fields[i].found = true;
+      fields[i].value = member.value;
+    }
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!follow(keys[i], fields[i])) return false;
+  }
+  return true;
+}
+
+// From the value of a path's first key to that of its last.
+bool record_parser::state::follow(const text_key& key, field& to) {
+  for (std::size_t level = 1; to.found && level < key.path.size(); ++level) {
+    simdjson::dom::object object;
+    if (to.value.get(object) != simdjson::SUCCESS) return false;
+    to.found = false;
+    for (const simdjson::dom::key_value_pair member : object) {
+      if (member.key != key.path[level]) continue;
+      to.found = true;
+      to.value = member.value;
+    }
+  }
+  return to.found;
+}
+
+bool record_parser::state::take_texts(field& from) {
+  from.texts.clear();
+  std::string_view text;
+  if (from.value.get(text) == simdjson::SUCCESS) {
+    from.texts.push_back(text);
+    return true;
+  }
+  simdjson::dom::array list;
+  if (from.value.get(list) != simdjson::SUCCESS) return false;
+  for (const simdjson::dom::element element : list) {
+    if (element.get(text) != simdjson::SUCCESS) return false;
+    from.texts.push_back(text);
+  }
+  return true;
+}
+
+// Says no to every line that it is not sure of: whatever simdjson refuses, for Python may accept
+// it; and every bad record, so that what is said of it never depends on simdjson.
+bool record_parser::state::parse_with_simdjson(std::string_view line) {
+  // Later versions of simdjson pass a byte order mark, so look at the first byte ourselves. An
+  // element of an array that was printed for people stands behind spaces.
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == line.npos || line[begin] != '{' || line.size() > longest_for_simdjson) return false;
+  make_room(line.size());
+  simdjson::dom::object object;
+  if (parser.parse_into_document(document, line.data(), line.size(), false).get(object) !=
+      simdjson::SUCCESS) {
+    return false;
+  }
+  return find_fields(object) && std::ranges::all_of(fields, take_texts);
+}
+
+record_parser::record_parser(std::span<const text_key> keys)
+    : state_(std::make_unique<state>(keys)) {}
+record_parser::record_parser(std::vector<std::string> keys)
+    : state_(std::make_unique<state>(plain_keys(std::move(keys)))) {}
+record_parser::record_parser(record_parser&&) noexcept = default;
+record_parser::~record_parser() = default;
+
+std::optional<record_fault> record_parser::parse(std::string_view line) {
+  state_->exactly = !state_->parse_with_simdjson(line);
+  if (!state_->exactly) return std::nullopt;
+  return state_->exact.parse(line);
+}
+
+std::span<const std::string_view> record_parser::texts(std::size_t key) const {
+  if (state_->exactly) return state_->exact.texts(key);
+  return state_->fields[key].texts;
+}
+
+// simdjson refuses every escape of a surrogate that is not half of a pair.
+std::int64_t record_parser::lone_surrogates() const noexcept {
+  return state_->exactly ? state_->exact.lone_surrogates() : 0;
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/journal.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+
+#include "run/fault_point.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+// Whoever changes what a record holds counts this up.
+constexpr std::uint32_t journal_version = 2;
+
+static_assert(std::is_trivially_copyable_v<record_counts>);
+static_assert(std::is_trivially_copyable_v<input_total>);
+static_assert(std::is_trivially_copyable_v<text_place>);
+
+/// Fields into a payload.
+class payload_writer {
+ public:
+  explicit payload_writer(char kind) { put(kind); }
+
+  template <class T>
+  void put(const T& value) requires std::is_trivially_copyable_v<T> {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  void put(const std::string& text) {
+    put(text.size());
+    const auto bytes = std::as_bytes(std::span(text));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  template <class T>
+  void put_all(std::span<T> values) {
+    put(values.size());
+    for (const auto& value : values) put(value);
+  }
+
+  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// And out of it again. The record's checksum holds, so it is as some version wrote it.
+class payload_reader {
+ public:
+  explicit payload_reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <class T>
+  T take() requires std::is_trivially_copyable_v<T> {
+    T value;
+    std::memcpy(&value, next(sizeof(T)).data(), sizeof(T));
+    return value;
+  }
+  std::string take_text() {
+    const auto text = next(take<std::size_t>());
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
+  }
+  template <class T>
+  std::vector<T> take_all() {
+    const auto count = take<std::size_t>();
+    if (count > bytes_.size() / sizeof(T)) fail();
+    std::vector<T> values(count);
+    for (T& value : values) value = take<T>();
+    return values;
+  }
+
+ private:
+  std::span<const std::byte> next(std::size_t size) {
+    if (size > bytes_.size()) fail();
+    const auto part = bytes_.first(size);
+    bytes_ = bytes_.subspan(size);
+    return part;
+  }
+  [[noreturn]] static void fail() { throw format_error(0, "a record is too short"); }
+
+  std::span<const std::byte> bytes_;
+};
+
+std::filesystem::path journal_path(std::filesystem::path prefix) {
+  prefix += ".journal";
+  return prefix;
+}
+
+}  // namespace
+
+std::optional<std::string> difference(const run_identity& was, const run_identity& is) {
+  for (std::size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
+    if (i < was.size() && i < is.size() && was[i] == is[i]) continue;
+    const auto value = [&](const run_identity& of, const std::string& name) -> std::string {
+      const auto at = std::ranges::find(of, name, &run_identity::value_type::first);
+      return at == of.end() ? "none" : at->second;
+    };
+    const std::string& name = i < is.size() ? is[i].first : was[i].first;
+    if (i < was.size() && i < is.size() && was[i].first == is[i].first) {
+      return fmt::format("{}: {}, then {}", name, was[i].second, is[i].second);
+    }
+    return fmt::format("{}: {}, then {}", name, value(was, name), value(is, name));
+  }
+  return std::nullopt;
+}
+
+journal::journal(const std::filesystem::path& output_prefix, start how)
+    : file_(journal_path(output_prefix)) {
+  if (how == start::afresh) return;
+  try {
+    for (const auto& payload : file_.read()) take(payload);
+  } catch (const format_error& e) {
+    throw config_error(
+        fmt::format("{} was written by another version of this program; --overwrite starts again",
+                    path().string()));
+  }
+}
+
+void journal::take(std::span<const std::byte> payload) {
+  payload_reader reader(payload);
+  const char kind = reader.take<char>();
+  if (kind == 'i') {
+    if (reader.take<std::uint32_t>() != journal_version) throw format_error(0, "another version");
+    identity_.emplace();
+    for (auto count = reader.take<std::size_t>(); count > 0; --count) {
+      auto name = reader.take_text();
+      identity_->emplace_back(std::move(name), reader.take_text());
+    }
+    stamps_ = reader.take_all<input_stamp>();
+  } else if (kind == 's') {
+    if (!state_) state_.emplace();
+    state_->next = reader.take<text_place>();
+    state_->inputs.resize(reader.take<std::size_t>());  // those before it are known
+    for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
+    inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
+    state_->counts = reader.take<record_counts>();
+    state_->outputs = reader.take_all<dataset_state>();
+  } else if (kind == 'f') {
+    finished_ = reader.take_all<sidecar_set>();
+  } else {
+    throw format_error(0, "an unknown kind of record");
+  }
+}
+
+void journal::clear() {
+  file_.clear();
+  identity_.reset();
+  stamps_.clear();
+  state_.reset();
+  finished_.reset();
+  inputs_written_ = 0;
+}
+
+void journal::begin(const run_identity& identity, const std::vector<input_stamp>& stamps) {
+  payload_writer writer('i');
+  writer.put(journal_version);
+  writer.put(identity.size());
+  for (const auto& [name, value] : identity) {
+    writer.put(name);
+    writer.put(value);
+  }
+  writer.put_all(std::span(stamps));
+  file_.append(writer.bytes());
+  // Else a power loss could leave a state in here, and not the files that it is the state of.
+  file_.sync_names();
+  identity_ = identity;
+  stamps_ = stamps;
+}
+
+void journal::write(const run_state& state) {
+  payload_writer writer('s');
+  writer.put(state.next);
+  // Totals of inputs that were left behind do not change, and were written before.
+  writer.put(inputs_written_);
+  writer.put_all(std::span(state.inputs).subspan(inputs_written_));
+  writer.put(state.counts);
+  writer.put_all(std::span(state.outputs));
+  file_.append(writer.bytes());
+  inputs_written_ = std::max<std::size_t>(state.inputs.size(), 1) - 1;
+}
+
+void journal::write_finished(const std::vector<sidecar_set>& sidecars) {
+  payload_writer writer('f');
+  writer.put_all(std::span(sidecars));
+  file_.sync_names();  // P.meta came last
+  file_.append(writer.bytes());
+}
+
+void journal::remove() {
+  fault_point("journal");
+  file_.remove();
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "input/block_source.hpp"
+#include "output/dataset_writer.hpp"
+#include "record/encoded_block.hpp"
+#include "run/journal_file.hpp"
+
+namespace millrace::preprocess {
+
+/// What was read of one input.
+struct input_total {
+  std::uint64_t begin_bytes = 0;  ///< where it begins; 0 but for a task that begins within
+  std::uint64_t text_bytes = 0;   ///< decompressed
+  std::int64_t lines = 0;
+  std::uint32_t crc32c = 0;  ///< of the text
+};
+
+/// How far a run is: what to read next, what was found, how far its outputs are.
+struct run_state {
+  text_place next;                  ///< a line begins there
+  std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
+  record_counts counts;
+  std::vector<dataset_state> outputs;  ///< one a key
+};
+
+/// Everything that a run was told and that shows in its output, as names and values: a run may only
+/// go on with one that was told the same.
+using run_identity = std::vector<std::pair<std::string, std::string>>;
+
+/// By which an input is known to be unchanged, without reading it.
+struct input_stamp {
+  std::uint64_t size_bytes = 0;  ///< on disk
+  std::int64_t modified_nanoseconds = 0;
+  bool operator==(const input_stamp&) const = default;
+};
+
+/// The first entry in which two differ, as `name: first, then second`; nothing if they are equal.
+std::optional<std::string> difference(const run_identity& was, const run_identity& is);
+
+/// PREFIX.journal: what a stopped run has made safe. One process has it at a time, by a lock that
+/// ends with the process.
+///
+///   record   u32 bytes of the payload, u32 CRC-32C of the payload, payload
+///   payload  one letter: i identity, s state, f finished; then its fields
+///
+/// A record counts when all of it is there: what a kill cut off is passed over. Numbers are those
+/// of the machine that wrote it, for no other will go on with it.
+class journal {
+ public:
+  enum class start : std::uint8_t {
+    afresh,  ///< whatever it says; clear() forgets that
+    go_on,   ///< with what it says
+  };
+
+  /// Opens or creates it.
+  ///
+  /// @throws io_error      the folder refuses.
+  /// @throws config_error  another process has it; to go on: it was written by another version.
+  journal(const std::filesystem::path& output_prefix, start how);
+
+  /// What an earlier run left; nothing if that was nothing.
+  const std::optional<run_identity>& identity() const noexcept { return identity_; }
+  /// Of its inputs, when it began.
+  const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
+  /// Its last safe state; nothing if it had none.
+  const std::optional<run_state>& state() const noexcept { return state_; }
+  /// All its files were whole, but perhaps not yet under their final names.
+  const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
+
+  /// Forgets all that, safely. Call it before the files that it speaks of are emptied.
+  void clear();
+  /// Begins a run in a journal that says nothing, when its files are there: their names are safe on
+  /// return.
+  void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
+  /// Call it when the outputs are safe up to `state`. Safe itself on return.
+  void write(const run_state& state);
+  /// Call it when all files are whole and safe under their partial names.
+  void write_finished(const std::vector<sidecar_set>& sidecars);
+  /// The run is over, or nothing of it is worth keeping.
+  void remove();
+
+  const std::filesystem::path& path() const noexcept { return file_.path(); }
+
+ private:
+  void take(std::span<const std::byte> payload);
+
+  journal_file file_;
+  std::optional<run_identity> identity_;
+  std::vector<input_stamp> stamps_;
+  std::optional<run_state> state_;
+  std::optional<std::vector<sidecar_set>> finished_;
+  std::size_t inputs_written_ = 0;  // of run_state::inputs: those that will not change any more
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/options.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <boost/program_options.hpp>
+
+#include <millrace/command/flags.hpp>
+#include <millrace/command/run_command.hpp>
+#include <millrace/tokenizer/tokenizer_flags.hpp>
+
+#include "record/sentence_splitter.hpp"
+#include "record/text_key.hpp"
+#include "run/task_flag.hpp"
+#include "run/usable_cores.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+namespace po = boost::program_options;
+using command::usage_error;
+
+constexpr int most_workers = 1024;
+
+template <class T>
+po::typed_value<T>* value(const char* name) {
+  return po::value<T>()->value_name(name);
+}
+
+po::options_description files_group() {
+  po::options_description group("Files");
+  auto add = group.add_options();
+  add("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
+      "JSON lines, or one JSON array; plain, gzip, zstd, bzip2 or xz: names, patterns such as "
+      "'data/*.jsonl', folders, @FILE for a list of these, - for stdin; in this order, the files "
+      "of a "
+      "pattern or folder sorted");
+  add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
+      "keys whose text to tokenize, each into a dataset of its own (default: text)");
+  add("text-key", value<std::vector<std::string>>("PATH ...")->multitoken(),
+      "the same of texts within objects: meta.text is the text under the key text of meta");
+  add("output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx");
+  add("overwrite", "replace these files if they exist, and start an unfinished run again");
+  add("resume", "go on with an unfinished run; the result is that of one that was never stopped");
+  add("no-provenance", "write no PREFIX_KEY_document.src (where each document comes from)");
+  add("no-checksums", "write no PREFIX_KEY_document.sum (to verify the files by)");
+  return group;
+}
+
+po::options_description work_group() {
+  po::options_description group("Work");
+  auto add = group.add_options();
+  add("split-sentences",
+      "each sentence a sequence of its document, into PREFIX_KEY_sentence.bin and .idx; see below");
+  add("keep-newlines", "with --split-sentences: keep the white space behind sentences");
+  add("lang", value<std::string>("NAME"),
+      "with --split-sentences: the language, e.g. german (default: english)");
+  add("append-eod", "end each document that is not empty with the tokenizer's end-of-document id");
+  add("on-bad-record", value<std::string>("fail|skip|quarantine"),
+      "a line that is no JSON object with text under every key ends the run (default), is dropped "
+      "and counted, or is dropped and kept in PREFIX_KEY_document.bad");
+  add("max-bad-records", value<std::int64_t>("N"), "one more ends the run");
+  add("workers", value<int>("N"),
+      "threads for all the work (default: the processors that affinity and control groups leave); "
+      "output does not depend on it");
+  add("task", value<std::string>("I/N|slurm"),
+      "do the I-th part of the work, from 0, of N that are begun alike, into "
+      "PREFIX_0000I-of-0000N_...; "
+      "merge_datasets then makes of all parts what one run would have written; slurm: Slurm says I "
+      "and N");
+  add("log-interval", value<std::int64_t>("N"),
+      "documents between two progress lines, at most one a second (default: 1000)");
+  add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
+  add("metrics-format", value<std::string>("json|prometheus"),
+      "a JSON line more each time (default), or Prometheus's text, replaced each time");
+  add("dry-run",
+      "sample the input and print documents, tokens, bytes on disk, time and memory; write "
+      "nothing");
+  add("json", "print the summary as JSON on stdout");
+  return group;
+}
+
+po::options_description all_groups() {
+  po::options_description all;
+  all.add(files_group()).add(work_group()).add(tokenizer::tokenizer_flags());
+  auto add = all.add_options();
+  add("help,h", "this text");
+  add("version", "the version");
+  return all;
+}
+
+po::variables_map parse(int argc, const char* const* argv) {
+  po::variables_map given;
+  try {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(argc, argv)
+                  .options(all_groups())
+                  .positional(po::positional_options_description())
+                  .style(style)
+                  .run(),
+              given);
+    po::notify(given);
+  } catch (const po::error& e) {
+    throw usage_error(e.what());
+  }
+  command::refuse_flags_as_values(given);
+  return given;
+}
+
+template <class T, class To>
+bool take(const po::variables_map& given, const char* name, To& to) {
+  if (given.count(name) == 0) return false;
+  to = given[name].as<T>();
+  return true;
+}
+
+void take_keys(const po::variables_map& given, run_options& run) {
+  std::vector<std::string> names;
+  const bool plain = take<std::vector<std::string>>(given, "json-keys", names);
+  if (plain) run.keys = plain_keys(names);
+  if (take<std::vector<std::string>>(given, "text-key", names)) {
+    if (!plain) run.keys.clear();
+    for (const std::string& name : names) run.keys.push_back(key_of_path(name));
+  }
+  std::set<std::string> seen;
+  for (const text_key& key : run.keys) {
+    if (seen.insert(key.name).second) continue;
+    throw usage_error(fmt::format(
+        "--json-keys, --text-key: {} is given twice, but each has one output", key.name));
+  }
+}
+
+void take_sentences(const po::variables_map& given, run_options& run) {
+  if (given.count("split-sentences") == 0) {
+    for (const char* flag : {"keep-newlines", "lang"}) {
+      if (given.count(flag) != 0) {
+        throw usage_error(fmt::format("--{} goes with --split-sentences", flag));
+      }
+    }
+    return;
+  }
+  run.sentences.emplace();
+  run.sentences->keep_newlines = given.count("keep-newlines") != 0;
+  take<std::string>(given, "lang", run.sentences->language);
+  // Refuses the language, or a build without ICU, before any work.
+  (void)sentence_splitter(run.sentences->language, run.sentences->keep_newlines);
+}
+
+void take_watching(const po::variables_map& given, command_line& line) {
+  line.dry_run = given.count("dry-run") != 0;
+  std::string text;
+  if (take<std::string>(given, "metrics", text)) line.metrics = text;
+  if (!take<std::string>(given, "metrics-format", text)) return;
+  if (!line.metrics) throw usage_error("--metrics-format goes with --metrics");
+  try {
+    line.metrics_as = metrics_format_of(text);
+  } catch (const config_error& e) {
+    throw usage_error(e.what());
+  }
+}
+
+void take_task(const po::variables_map& given, command_line& line) {
+  std::string text;
+  if (!take<std::string>(given, "task", text)) return;
+  if (line.dry_run) throw usage_error("--dry-run foretells all tasks together: leave out --task");
+  try {
+    line.task = task_of(text, [](const char* name) { return std::getenv(name); });
+  } catch (const config_error& e) {
+    throw usage_error(e.what());
+  }
+  line.run.output_prefix = task_prefix(line.run.output_prefix, *line.task);
+}
+
+void take_run(const po::variables_map& given, run_options& run) {
+  run.output_prefix = given["output-prefix"].as<std::string>();
+  if (run.output_prefix.filename().empty()) {
+    throw usage_error(
+        fmt::format("--output-prefix '{}': expected a folder and the start of a "
+                    "file name, e.g. out/web",
+                    run.output_prefix.string()));
+  }
+  take_keys(given, run);
+  take_sentences(given, run);
+  run.append_eod = given.count("append-eod") != 0;
+  run.overwrite = given.count("overwrite") != 0;
+  run.resume = given.count("resume") != 0;
+  if (run.overwrite && run.resume) {
+    throw usage_error("--resume and --overwrite: one goes on, the other starts again; give one");
+  }
+  run.provenance = given.count("no-provenance") == 0;
+  run.checksums = given.count("no-checksums") == 0;
+  run.workers = std::min(usable_cores(), most_workers);
+  take<int>(given, "workers", run.workers);
+  if (run.workers < 1 || run.workers > most_workers) {
+    throw usage_error(fmt::format("--workers {}: expected 1 to {}", run.workers, most_workers));
+  }
+  std::string policy = "fail";
+  take<std::string>(given, "on-bad-record", policy);
+  if (policy == "skip") {
+    run.on_bad_record = bad_record_policy::skip;
+  } else if (policy == "quarantine") {
+    run.on_bad_record = bad_record_policy::quarantine;
+  } else if (policy != "fail") {
+    throw usage_error(fmt::format("--on-bad-record {}: expected fail, skip or quarantine", policy));
+  }
+  std::int64_t most = 0;
+  if (take<std::int64_t>(given, "max-bad-records", most)) {
+    if (most < 0) throw usage_error(fmt::format("--max-bad-records {}: expected 0 or more", most));
+    if (policy == "fail") {
+      throw usage_error(
+          "--max-bad-records: say with --on-bad-record what becomes of them: skip or "
+          "quarantine");
+    }
+    run.most_bad_records = most;
+  }
+}
+
+}  // namespace
+
+command_line parse_command_line(int argc, const char* const* argv) {
+  const po::variables_map given = parse(argc, argv);
+  command_line line;
+  line.help = given.count("help") != 0;
+  line.version = given.count("version") != 0;
+  if (line.help || line.version) return line;
+  for (const char* flag : {"input", "output-prefix"}) {
+    if (given.count(flag) == 0) throw usage_error(fmt::format("--{} is required", flag));
+  }
+  line.inputs = given["input"].as<std::vector<std::string>>();
+  line.json = given.count("json") != 0;
+  take<std::int64_t>(given, "log-interval", line.log_interval);
+  if (line.log_interval < 1) {
+    throw usage_error(fmt::format("--log-interval {}: expected 1 or more", line.log_interval));
+  }
+  line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
+  take_watching(given, line);
+  take_run(given, line.run);
+  take_task(given, line);
+  line.run.tokenizer_type = line.tokenizer.type;
+  return line;
+}
+
+std::string help_text() {
+  std::ostringstream text;
+  text
+      << usage
+      << "\n\nTokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
+         "Examples:\n"
+         "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+         "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
+         "merges.txt\n"
+         "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+         "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
+         "      --tiktoken-pattern cl100k\n"
+         "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
+         "  preprocess_data --input web --output-prefix out/web --dry-run\n"
+         "  preprocess_data --input web --output-prefix out/web --resume --metrics web.metrics \\\n"
+         "      --on-bad-record quarantine\n"
+         "  preprocess_data --input web --output-prefix parts/web --task 3/16 --resume\n"
+      << all_groups() << '\n'
+      << sentence_splitter_words()
+      << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
+         "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes on).\n";
+  return text.str();
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/pipeline.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/command/text.hpp>
+
+#include "output/committer.hpp"
+#include "output/output_check.hpp"
+#include "output/space_guard.hpp"
+#include "run/checkpointer.hpp"
+#include "run/journal.hpp"
+#include "run/run_identity.hpp"
+#include "run/run_meta.hpp"
+#include "run/stages.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
+  std::vector<std::filesystem::path> prefixes;
+  for (const text_key& key : options.keys) {
+    if (key.name.find('/') != key.name.npos || key.name.find('\0') != key.name.npos) {
+      throw config_error(fmt::format(
+          "--json-keys {}: a key with '/' cannot be part of the name of its output file",
+          key.name));
+    }
+    auto prefix = options.output_prefix;
+    prefix += fmt::format("_{}_{}", key.name, options.sentences ? "sentence" : "document");
+    prefixes.push_back(std::move(prefix));
+  }
+  return prefixes;
+}
+
+/// One run, from the look at what earlier ones left to the last rename.
+class run_in_progress {
+ public:
+  run_in_progress(const tokenizer::tokenizer& tokenizer, const run_options& options,
+                  progress& progress, run_metrics* metrics)
+      : tokenizer_(tokenizer),
+        options_(options),
+        progress_(progress),
+        metrics_(metrics),
+        prefixes_(output_prefixes(options)),
+        encoding_(encoder_options_of(tokenizer, options)),
+        identity_(identity_of(tokenizer, encoding_, options)) {
+    expect_folder(options.output_prefix);
+    refuse_inputs_among(files_of_run(options.output_prefix, prefixes_), options.inputs,
+                        "--output-prefix");
+  }
+
+  run_summary finish() {
+    const auto start = clock::now();
+    journal journal(options_.output_prefix,
+                    options_.overwrite ? journal::start::afresh : journal::start::go_on);
+    run_summary summary;
+    try {
+      const auto done = earlier_outputs(journal);
+      summary = done ? *done : write(journal);
+      if (done) tell_done(summary);
+    } catch (...) {
+      if (!journal.identity()) journal.remove();  // it was only made to have the lock
+      throw;
+    }
+    progress_.close();
+    summary.seconds = std::chrono::duration<double>(clock::now() - start).count();
+    measure_process(summary);
+    return summary;
+  }
+
+ private:
+  std::optional<run_summary> earlier_outputs(journal& journal);
+  progress_state state_of(const run_state& state, std::uint64_t read_bytes,
+                          std::int64_t blocks_in_flight) const;
+  void tell(const progress_state& state);
+  run_summary write(journal& journal);
+  void expect_bad_records_allowed(std::int64_t met) const;
+  void tell_done(const run_summary& summary);
+  void read_all(committer& committer, journal& journal, checkpointer& checkpoints,
+                const read_range& range);
+  void give_up(committer& committer, journal& journal, checkpointer& checkpoints);
+  void complete(committer& committer, journal& journal, checkpointer& checkpoints);
+  std::vector<sidecar_set> finish_files(committer& committer) const;
+  void publish(journal& journal, const std::vector<sidecar_set>& sidecars) const;
+  bool goes_on(const journal& journal) const {
+    return options_.resume && !options_.overwrite && journal.state().has_value();
+  }
+
+  const tokenizer::tokenizer& tokenizer_;
+  const run_options& options_;
+  progress& progress_;
+  run_metrics* metrics_;  // null if nobody wants them
+  stage_clock clock_;
+  std::vector<std::filesystem::path> prefixes_;
+  encoder_options encoding_;
+  run_identity identity_;
+};
+
+progress_state run_in_progress::state_of(const run_state& state, std::uint64_t read_bytes,
+                                         std::int64_t blocks_in_flight) const {
+  progress_state now{.documents = state.counts.documents,
+                     .read_bytes = read_bytes,
+                     .bad_records = state.counts.bad_record_total(),
+                     .blocks_in_flight = blocks_in_flight,
+                     .busy = clock_.busy()};
+  for (const input_total& total : state.inputs) now.input_bytes += total.text_bytes;
+  for (const dataset_state& output : state.outputs) {
+    now.tokens +=
+        static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding_.dtype));
+    now.output_bytes += output.output_bytes();
+  }
+  return now;
+}
+
+void run_in_progress::tell(const progress_state& state) {
+  progress_.update(state);
+  if (metrics_ == nullptr) return;
+  metrics_->update(state);
+  if (const auto note = metrics_->take_note()) progress_.note(*note);
+}
+
+// For who looks at the rates, or at the metrics, of a run that had nothing to do.
+void run_in_progress::tell_done(const run_summary& summary) {
+  progress_.note("already complete: nothing was read or written");
+  if (metrics_ == nullptr) return;
+  progress_state state{.documents = summary.counts.documents,
+                       .input_bytes = summary.input_bytes,
+                       .read_bytes = summary.read_bytes,
+                       .tokens = summary.tokens(),
+                       .bad_records = summary.counts.bad_record_total()};
+  for (const output_summary& output : summary.outputs) state.output_bytes += output.bin_bytes;
+  metrics_->finish(state);
+}
+
+// What an earlier run left: its result, if it is the one wanted here; or nothing in the way.
+std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
+  if (options_.overwrite) return std::nullopt;
+  if (journal.identity()) {
+    if (!options_.resume) {
+      throw config_error(
+          fmt::format("{} is of a run that did not finish; --resume goes on with it, "
+                      "--overwrite starts again",
+                      journal.path().string()));
+    }
+    expect_same_run(journal, identity_, options_.inputs, options_.share(),
+                    options_.limits.largest_part_bytes());
+    if (!journal.finished()) return std::nullopt;
+    publish(journal, *journal.finished());
+    return summary_of(read_metas(prefixes_), options_, prefixes_);
+  }
+  if (options_.resume) {
+    const auto metas = finished_outputs(prefixes_, tokenizer_, encoding_, options_);
+    if (metas) {
+      journal.remove();
+      return summary_of(*metas, options_, prefixes_);
+    }
+  }
+  for (const auto& prefix : prefixes_) refuse_existing(prefix);
+  return std::nullopt;
+}
+
+// A run that goes on may have been told less of bad records than it has met by now.
+void run_in_progress::expect_bad_records_allowed(std::int64_t met) const {
+  const bool fails = options_.on_bad_record == bad_record_policy::fail;
+  const std::int64_t most = fails ? 0 : options_.most_bad_records.value_or(met);
+  if (met <= most) return;
+  throw config_error(fmt::format(
+      "--resume: the run that was begun dropped {}; give {}", command::counted(met, "bad record"),
+      fails ? "its --on-bad-record again" : "a --max-bad-records that allows for them"));
+}
+
+run_summary run_in_progress::write(journal& journal) {
+  const run_state* from = goes_on(journal) ? &*journal.state() : nullptr;
+  const task_share share = options_.share();
+  read_range range{.begin = share.begin,
+                   .count_from = share.begin,
+                   .end = share.end,
+                   .at_line = share.at_line()};
+  if (from != nullptr) {
+    range.begin = from->next;
+    range.at_line = true;
+    range.crc32c = from->inputs.back().crc32c;
+    expect_bad_records_allowed(from->counts.bad_record_total());
+  }
+  const commit_options commit{
+      .prefixes = prefixes_,
+      .dataset = {.type = encoding_.dtype,
+                  .checksums = options_.checksums,
+                  .provenance = options_.provenance,
+                  .quarantine = options_.on_bad_record == bad_record_policy::quarantine},
+      .on_bad_record = options_.on_bad_record,
+      .most_bad_records = options_.most_bad_records,
+      .most_raw_bytes = options_.limits.giant_bytes,
+      .begin = share.begin};
+  // First: else a kill could leave a state in it, and not the files that it is the state of.
+  if (from == nullptr) journal.clear();
+  committer committer(options_.inputs, range, commit, from);
+  if (from == nullptr) journal.begin(identity_, stamps_of(options_.inputs));
+  committer.keep();
+  checkpointer checkpoints(committer, journal, options_.checkpoint_period);
+  read_all(committer, journal, checkpoints, range);
+  {
+    const auto timed = clock_.time(stage_clock::stage::sync);
+    complete(committer, journal, checkpoints);
+  }
+  run_summary summary = summary_of(committer.state(), options_, encoding_, prefixes_);
+  summary.busy = clock_.busy();
+  if (metrics_ != nullptr) metrics_->finish(state_of(committer.state(), summary.read_bytes, 0));
+  return summary;
+}
+
+void run_in_progress::read_all(committer& committer, journal& journal, checkpointer& checkpoints,
+                               const read_range& range) {
+  space_guard space(options_.share().disk_bytes);
+  const auto after_commit = [&](const stage_report& report) {
+    for (const std::string& note : report.notes) progress_.note(note);
+    tell(state_of(committer.state(), report.read_bytes, report.blocks_in_flight));
+    // A task that has met no line yet does not know where it begins.
+    if (!committer.is_untouched()) checkpoints.update();
+    space.update(committer, report.read_bytes);
+  };
+  bool ended = false;
+  try {
+    ended = run_stages(tokenizer_, encoding_, options_, range, committer, clock_, after_commit);
+    checkpoints.collect();
+  } catch (...) {
+    give_up(committer, journal, checkpoints);
+    throw;
+  }
+  if (ended) return;
+  if (committer.is_untouched()) {
+    give_up(committer, journal, checkpoints);
+    throw stopped("stopped before there was anything to keep");
+  }
+  checkpoints.make_safe();
+  throw stopped(fmt::format("stopped, with {} safe; --resume goes on",
+                            command::counted(committer.state().counts.documents, "document")));
+}
+
+// Keeps what was done, or leaves no trace if that was nothing.
+void run_in_progress::give_up(committer& committer, journal& journal, checkpointer& checkpoints) {
+  try {
+    if (committer.is_untouched()) {
+      committer.forget();
+      journal.remove();
+      return;
+    }
+    checkpoints.make_safe();
+  } catch (const error&) {
+    progress_.note(
+        "kept what was done up to the last checkpoint: --resume goes on, --overwrite starts again");
+    return;
+  }
+  progress_.note(fmt::format("kept what was done, {}: --resume goes on, --overwrite starts again",
+                             command::counted(committer.state().counts.documents, "document")));
+}
+
+void run_in_progress::complete(committer& committer, journal& journal, checkpointer& checkpoints) {
+  std::vector<sidecar_set> sidecars;
+  try {
+    sidecars = finish_files(committer);
+    journal.write_finished(sidecars);
+  } catch (...) {
+    // What finish_files() adds goes behind the state, or to places that it writes again.
+    give_up(committer, journal, checkpoints);
+    throw;
+  }
+  publish(journal, sidecars);
+}
+
+std::vector<sidecar_set> run_in_progress::finish_files(committer& committer) const {
+  run_state state = committer.state();
+  state.inputs.resize(options_.inputs.size());  // totals of those without a line as well
+  std::vector<std::string> names;
+  for (const std::size_t input : listed_inputs(options_, state)) {
+    names.push_back(display_path(options_.inputs[input]).string());
+  }
+  std::vector<sidecar_set> sidecars;
+  std::size_t key = 0;
+  for (dataset_writer& writer : committer.writers()) {
+    const std::string root = writer.finish(names);
+    const auto meta = meta_of(tokenizer_, encoding_, options_, state, key++, root);
+    writer.finish_meta(to_json(meta));
+    sidecars.push_back(writer.sidecars());
+  }
+  return sidecars;
+}
+
+void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& sidecars) const {
+  for (std::size_t key = 0; key < prefixes_.size(); ++key) {
+    publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
+  }
+  journal.remove();
+}
+
+}  // namespace
+
+encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
+                                   const run_options& options) {
+  encoder_options out{.keys = options.keys,
+                      .append_eod = std::nullopt,
+                      .dtype = formats::dtype_for_vocabulary(tokenizer.vocab_size()),
+                      .on_bad_record = options.on_bad_record,
+                      .sentences = options.sentences};
+  if (options.append_eod) {
+    out.append_eod = tokenizer.eod();
+    if (!out.append_eod) {
+      throw config_error(
+          "--append-eod: the tokenizer's files name no token that ends a document; --eod-token "
+          "names one");
+    }
+  }
+  return out;
+}
+
+run_summary run(const tokenizer::tokenizer& tokenizer, const run_options& options,
+                progress& progress, run_metrics* metrics) {
+  return run_in_progress(tokenizer, options, progress, metrics).finish();
+}
+
+}  // namespace millrace::preprocess

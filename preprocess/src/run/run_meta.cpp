@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_meta.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/src.hpp>
+#include <millrace/formats/sum.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+#include "record/fault_names.hpp"
+#include "record/sentence_splitter.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+const char* name_of(bad_record_policy policy) {
+  switch (policy) {
+    case bad_record_policy::skip:
+      return "skip";
+    case bad_record_policy::quarantine:
+      return "quarantine";
+    case bad_record_policy::fail:
+      break;
+  }
+  return "fail";
+}
+
+// What a run is told, without what it finds.
+dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
+                       const run_options& options, std::size_t key) {
+  dataset_meta meta;
+  meta.level = options.sentences ? "sentence" : "document";
+  meta.key = meta.path = options.keys[key].name;
+  meta.type = encoding.dtype;
+  meta.append_eod = options.append_eod;
+  meta.on_bad_record = name_of(options.on_bad_record);
+  if (options.sentences) {
+    meta.options.emplace_back("--lang", options.sentences->language);
+    meta.options.emplace_back("--keep-newlines", options.sentences->keep_newlines ? "on" : "off");
+    meta.options.emplace_back("ICU", icu_version());
+  }
+  meta.tokenizer = {.type = options.tokenizer_type,
+                    .fingerprint = tokenizer.fingerprint(),
+                    .vocab_size = tokenizer.vocab_size(),
+                    .eod = tokenizer.eod()};
+  if (options.checksums) meta.sum_version = formats::sum_version;
+  if (options.provenance) meta.src_version = formats::src_version;
+  if (options.task && options.task->id.of > 1) {
+    const task_id& id = options.task->id;
+    meta.tasks = task_range{.first = id.index, .last = id.index, .of = id.of};
+  }
+  return meta;
+}
+
+// Whether the inputs are those of this run, as far as their names and sizes tell.
+bool are_inputs_of(const std::vector<input_extent>& found, const run_options& options) {
+  const task_share share = options.share();
+  std::size_t next = 0;
+  for (std::size_t i = share.begin.input; i < options.inputs.size(); ++i) {
+    const input_file& file = options.inputs[i];
+    const bool named = next < found.size() && found[next].path == display_path(file).string();
+    if (!share.has_start_of(i)) {
+      // A task that begins within a file may have had no line of it.
+      if (i == share.begin.input && named && found[next].begin > share.begin.offset_bytes) ++next;
+      continue;
+    }
+    if (!named || found[next].begin != 0) return false;
+    const bool size_known = file.regular && file.packing == compression::none;
+    if (size_known && share.has_all_of(i) && found[next].text_bytes != file.size_bytes) {
+      return false;
+    }
+    ++next;
+  }
+  return next == found.size();
+}
+
+bool is_same_run(dataset_meta found, const dataset_meta& told, const run_options& options) {
+  if (!are_inputs_of(found.inputs, options)) return false;
+  found.inputs = told.inputs;
+  found.counts = told.counts;
+  found.bin_bytes = told.bin_bytes;
+  found.sum_root = told.sum_root;
+  return found == told;
+}
+
+bool is_there(const std::filesystem::path& prefix) {
+  const dataset_paths paths(prefix);
+  std::error_code ignored;
+  return std::ranges::all_of(
+      std::array{paths.bin, paths.idx, paths.of(sidecar::meta)},
+      [&](const auto& path) { return std::filesystem::is_regular_file(path, ignored); });
+}
+
+}  // namespace
+
+dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
+                     const run_options& options, const run_state& state, std::size_t key,
+                     const std::string& sum_root) {
+  dataset_meta meta = told_meta(tokenizer, encoding, options, key);
+  for (const std::size_t input : listed_inputs(options, state)) {
+    const input_total& total = state.inputs.at(input);
+    meta.inputs.push_back({.path = display_path(options.inputs[input]).string(),
+                           .begin = total.begin_bytes,
+                           .text_bytes = total.text_bytes,
+                           .crc32c = total.crc32c,
+                           .lines = total.lines});
+  }
+  const dataset_state& output = state.outputs.at(key);
+  const record_counts& found = state.counts;
+  meta.counts = {
+      .documents = found.documents,
+      .empty_documents = found.empty_documents,
+      .sequences = output.sequences,
+      .tokens = static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding.dtype)),
+      .lines = found.lines,
+      .blank_lines = found.blank_lines,
+      .lone_surrogates = found.lone_surrogates,
+      .special_tokens = found.special_tokens,
+      .text_bytes = found.text_bytes,
+      .bad_records = {}};
+  for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
+    meta.counts.bad_records.emplace_back(fault_names[kind], found.bad_records[kind]);
+  }
+  meta.bin_bytes = output.bin_bytes;
+  if (!sum_root.empty()) meta.sum_root = sum_root;
+  return meta;
+}
+
+std::vector<std::size_t> listed_inputs(const run_options& options, const run_state& state) {
+  const task_share share = options.share();
+  std::vector<std::size_t> listed;
+  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
+    const bool read = i < state.inputs.size() && state.inputs[i].text_bytes != 0;
+    if (share.has_start_of(i) || read) listed.push_back(i);
+  }
+  return listed;
+}
+
+std::optional<std::vector<dataset_meta>> finished_outputs(
+    std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
+    const encoder_options& encoding, const run_options& options) {
+  if (!std::ranges::all_of(prefixes, is_there)) return std::nullopt;
+  std::vector<dataset_meta> metas;
+  try {
+    metas = read_metas(prefixes);
+  } catch (const format_error&) {
+    return std::nullopt;  // then the caller says that the output exists
+  }
+  for (std::size_t key = 0; key < metas.size(); ++key) {
+    std::error_code ignored;
+    const auto told = told_meta(tokenizer, encoding, options, key);
+    const auto bin_bytes = std::filesystem::file_size(dataset_paths(prefixes[key]).bin, ignored);
+    if (!is_same_run(metas[key], told, options) || bin_bytes != metas[key].bin_bytes) {
+      return std::nullopt;
+    }
+  }
+  return metas;
+}
+
+std::vector<dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes) {
+  std::vector<dataset_meta> metas;
+  for (const auto& prefix : prefixes) {
+    const auto path = dataset_paths(prefix).of(sidecar::meta);
+    const io::file_mapping file(path);
+    const auto bytes = file.bytes();
+    try {
+      metas.push_back(parse_meta({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+    } catch (const format_error& e) {
+      throw e.in(path);
+    }
+  }
+  return metas;
+}
+
+run_summary summary_of(const std::vector<dataset_meta>& metas, const run_options& options,
+                       std::span<const std::filesystem::path> prefixes) {
+  run_summary summary;
+  const meta_counts& found = metas.front().counts;
+  summary.counts.lines = found.lines;
+  summary.counts.blank_lines = found.blank_lines;
+  summary.counts.documents = found.documents;
+  summary.counts.empty_documents = found.empty_documents;
+  summary.counts.lone_surrogates = found.lone_surrogates;
+  summary.counts.special_tokens = found.special_tokens;
+  summary.counts.text_bytes = found.text_bytes;
+  for (const auto& [kind, count] : found.bad_records) {
+    const auto at = std::ranges::find(fault_names, kind);
+    if (at != fault_names.end()) {
+      summary.counts.bad_records[static_cast<std::size_t>(at - fault_names.begin())] = count;
+    }
+  }
+  summary.dtype = std::string(name(metas.front().type));
+  summary.input_files = metas.front().inputs.size();
+  summary.workers = options.workers;
+  for (const input_extent& input : metas.front().inputs) summary.input_bytes += input.text_bytes;
+  summary.read_bytes = options.share().disk_bytes;
+  for (std::size_t key = 0; key < prefixes.size(); ++key) {
+    summary.outputs.push_back({.prefix = prefixes[key].string(),
+                               .sequences = metas[key].counts.sequences,
+                               .documents = metas[key].counts.documents,
+                               .tokens = metas[key].counts.tokens,
+                               .bin_bytes = metas[key].bin_bytes});
+  }
+  return summary;
+}
+
+run_summary summary_of(const run_state& state, const run_options& options,
+                       const encoder_options& encoding,
+                       std::span<const std::filesystem::path> prefixes) {
+  run_summary summary;
+  summary.counts = state.counts;
+  summary.dtype = std::string(name(encoding.dtype));
+  summary.input_files = listed_inputs(options, state).size();
+  summary.workers = options.workers;
+  for (const input_total& total : state.inputs) summary.input_bytes += total.text_bytes;
+  summary.read_bytes = options.share().disk_bytes;
+  for (std::size_t key = 0; key < prefixes.size(); ++key) {
+    const dataset_state& output = state.outputs[key];
+    summary.outputs.push_back({.prefix = prefixes[key].string(),
+                               .sequences = output.sequences,
+                               .documents = output.documents,
+                               .tokens = static_cast<std::int64_t>(
+                                   output.bin_bytes / formats::size_bytes(encoding.dtype)),
+                               .bin_bytes = output.bin_bytes});
+  }
+  return summary;
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "meta/dataset_meta.hpp"
+#include "output/dataset_writer.hpp"
+#include "record/block_encoder.hpp"
+#include "run/journal.hpp"
+#include "run/run_options.hpp"
+#include "watch/summary.hpp"
+
+/// What a run says of its outputs, beside them and to its user.
+namespace millrace::preprocess {
+
+/// P.meta of one output.
+///
+/// @param key       index of the output's key
+/// @param sum_root  of P.sum in hexadecimal; empty without one
+dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
+                     const run_options& options, const run_state& state, std::size_t key,
+                     const std::string& sum_root);
+
+/// The inputs that P.meta and P.src list, by number: all, or those of which a task read a byte or
+/// has the start.
+std::vector<std::size_t> listed_inputs(const run_options& options, const run_state& state);
+
+/// P.meta of each output, where all of them are there and of a run that was told what this one is:
+/// whose inputs have the same names and, where it is known, the same size. Else nothing.
+std::optional<std::vector<dataset_meta>> finished_outputs(
+    std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
+    const encoder_options& encoding, const run_options& options);
+
+/// P.meta of each output.
+/// @throws io_error, format_error  one is not there, or is none.
+std::vector<dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes);
+
+/// The summary of a run that was done before.
+run_summary summary_of(const std::vector<dataset_meta>& metas, const run_options& options,
+                       std::span<const std::filesystem::path> prefixes);
+
+/// The summary of a run that has come to its end.
+run_summary summary_of(const run_state& state, const run_options& options,
+                       const encoder_options& encoding,
+                       std::span<const std::filesystem::path> prefixes);
+
+}  // namespace millrace::preprocess

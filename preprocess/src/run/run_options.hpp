@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "input/input_plan.hpp"
+#include "input/read_limits.hpp"
+#include "input/task_split.hpp"
+#include "record/block_encoder.hpp"
+#include "record/text_key.hpp"
+
+namespace millrace::preprocess {
+
+/// One run of preprocess_data.
+struct run_options {
+  std::vector<input_file> inputs = {};
+  std::filesystem::path output_prefix = {};  ///< `--output-prefix`
+  /// `--json-keys` and `--text-key`
+  std::vector<text_key> keys = {plain_key("text")};
+  std::string tokenizer_type = {};  ///< `--tokenizer-type`, for P.meta
+  bool append_eod = false;          ///< `--append-eod`
+  int workers = 1;                  ///< `--workers`: threads, all stages together
+  bool overwrite = false;           ///< `--overwrite`
+  bool resume = false;              ///< `--resume`
+  bad_record_policy on_bad_record = bad_record_policy::fail;
+  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< `--max-bad-records`
+  bool checksums = true;                                        ///< not `--no-checksums`
+  bool provenance = true;                                       ///< not `--no-provenance`
+
+  std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
+
+  /// `--task`: what this run reads of the inputs, and others the rest. `output_prefix` then is
+  /// task_prefix().
+  std::optional<task_share> task = std::nullopt;
+
+  read_limits limits = {};
+  /// Between two moments at which what was done is made safe. Zero: after every block.
+  std::chrono::milliseconds checkpoint_period{5000};
+  /// Not zero: stop soon, keeping what was done. May be set by a signal; null if by nothing.
+  const std::atomic<int>* stop = nullptr;
+
+  /// What this run reads.
+  task_share share() const { return task ? *task : whole_share(inputs); }
+
+  /// Blocks in flight at most.
+  std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }
+};
+
+}  // namespace millrace::preprocess

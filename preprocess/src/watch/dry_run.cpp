@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/dry_run.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+
+#include "input/byte_source.hpp"
+#include "watch/sample_places.hpp"
+#include "watch/sample_reader.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::uint64_t most_unpacked = 4;  // bytes per byte on disk, of what is taken whole
+constexpr std::size_t places = 256;
+constexpr std::size_t packed_files = 64;
+constexpr std::size_t place_bytes = std::size_t{128} << 10;
+constexpr std::uint64_t all_packed_text = std::uint64_t{24} << 20;
+constexpr std::uint64_t least_packed_text = std::uint64_t{1} << 20;
+constexpr double idx_header_bytes = 34;
+
+double cpu_seconds(::clockid_t whose) {
+  ::timespec now{};
+  ::clock_gettime(whose, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+double thread_seconds() {
+  return cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+double resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kibibytes = 0;
+    if (word == "VmRSS:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
+struct piece {
+  double bytes = 0;
+  sampled_counts found = {};
+  std::pair<std::size_t, std::uint64_t> place = {};  // file and byte in it, where it matters
+
+  void add(const piece& other) {
+    bytes += other.bytes;
+    found.counts += other.found.counts;
+    found.tokens += other.found.tokens;
+    found.sequences += other.found.sequences;
+  }
+};
+
+// Pieces that stand for `bytes` of decompressed input.
+struct stratum {
+  std::vector<piece> pieces;
+  estimate bytes;
+};
+
+template <class Amount>
+estimate scaled(const stratum& part, Amount amount_of) {
+  std::vector<sampled_amount> amounts;
+  for (const piece& each : part.pieces) {
+    amounts.push_back({each.bytes, static_cast<double>(amount_of(each.found))});
+  }
+  return scaled_up(amounts, part.bytes);
+}
+
+class sampler {
+ public:
+  sampler(const dry_run_options& options, const sample_encoder& encode)
+      : options_(options), encode_(encode), resident_before_(resident_bytes()) {}
+
+  dry_run_report run() {
+    for (const input_file& input : options_.inputs) expect_regular(input);
+    if (!take_all()) {
+      for (const input_file& input : options_.inputs) {
+        from_start_.push_back(input.packing != compression::none || is_array(input));
+      }
+      take_plain();
+      take_packed();
+    }
+    return report();
+  }
+
+ private:
+  static void expect_regular(const input_file& input) {
+    if (input.regular) return;
+    throw config_error(
+        fmt::format("--dry-run: {} is no regular file, and what a dry run reads of it would be "
+                    "gone for the run",
+                    display_path(input).string()));
+  }
+
+  using clock = std::chrono::steady_clock;
+  static double seconds_since(clock::time_point then) {
+    return std::chrono::duration<double>(clock::now() - then).count();
+  }
+  bool in_time() const { return seconds_since(begun_) < options_.most_seconds; }
+
+  piece take(std::string_view lines) {
+    piece out{.bytes = static_cast<double>(lines.size())};
+    if (lines.empty()) return out;
+    const double before = thread_seconds();
+    out.found = encode_(lines);
+    timings_.push_back({out.bytes, thread_seconds() - before});
+    met_ += out.found.counts;
+    return out;
+  }
+
+  // What is small is taken as it is: exact, and sooner done than spread out.
+  bool take_all() {
+    std::uint64_t bytes = 0;
+    for (const input_file& input : options_.inputs) bytes += input.size_bytes;
+    if (bytes > options_.whole_bytes) return false;
+    stratum all;
+    std::uint64_t text = 0;
+    for (const input_file& input : options_.inputs) {
+      const std::uint64_t room = most_unpacked * options_.whole_bytes - text;
+      const auto encode = [&](std::string_view lines) {
+        if (in_time()) all.pieces.push_back(take(lines));
+      };
+      const packed_sample read = read_start(input, place_bytes, room, encode);
+      text += read.text_bytes;
+      if (!read.whole || read.text_bytes > room || !in_time()) {
+        met_ = {};
+        begun_ = clock::now();
+        return false;
+      }
+    }
+    all.bytes = {static_cast<double>(text), 0};
+    strata_.push_back(std::move(all));
+    exact_ = true;
+    return true;
+  }
+
+  std::vector<std::uint64_t> sizes(bool from_start) const {
+    std::vector<std::uint64_t> out;
+    for (std::size_t i = 0; i < from_start_.size(); ++i) {
+      out.push_back(from_start_[i] == from_start ? options_.inputs[i].size_bytes : 0);
+    }
+    return out;
+  }
+
+  void take_plain() {
+    const std::vector<std::uint64_t> plain = sizes(false);
+    stratum part;
+    for (const std::uint64_t size : plain) part.bytes.value += static_cast<double>(size);
+    range_reader reader;
+    bool too_long = false;
+    for (const sample_place& place : sample_places(plain, places, place_bytes)) {
+      if (!in_time() && part.pieces.size() >= 2) break;
+      piece whole;
+      whole.place = {place.front().file, place.front().begin};
+      for (const file_range& range : place) {
+        too_long |= !reader.read(options_.inputs[range.file], range,
+                                 [&](std::string_view lines) { whole.add(take(lines)); });
+      }
+      part.pieces.push_back(whole);
+    }
+    std::ranges::sort(part.pieces, {}, &piece::place);
+    if (too_long) notes_.emplace_back("Lines of more than 64 MiB were left out of the sample.");
+    if (!part.pieces.empty()) strata_.push_back(std::move(part));
+  }
+
+  void take_packed() {
+    const std::vector<std::uint64_t> packed = sizes(true);
+    const auto files = static_cast<std::size_t>(
+        std::ranges::count_if(packed, [](std::uint64_t size) { return size > 0; }));
+    if (files == 0) return;
+    notes_.emplace_back(
+        "Packed files and JSON arrays were sampled at their starts: what comes later may differ.");
+    if (files <= packed_files) {
+      for (std::size_t file = 0; file < packed.size(); ++file) {
+        if (packed[file] > 0) take_packed_file(file, files);
+      }
+    } else {
+      take_some_packed(packed);
+    }
+  }
+
+  // Few: each stands for itself.
+  void take_packed_file(std::size_t file, std::size_t files) {
+    stratum part;
+    const packed_sample read =
+        read_packed(file, std::max(least_packed_text, all_packed_text / files),
+                    options_.most_seconds / static_cast<double>(files), part.pieces);
+    const double text = static_cast<double>(read.text_bytes);
+    const double all = static_cast<double>(options_.inputs[file].size_bytes) * read.pack_ratio;
+    part.bytes = {read.whole ? text : std::max(text, all), 0};
+    if (!part.pieces.empty()) strata_.push_back(std::move(part));
+  }
+
+  // Many: some stand for all, each a piece. A file that is hit twice counts twice.
+  void take_some_packed(const std::vector<std::uint64_t>& packed) {
+    stratum part;
+    double on_disk = 0;
+    for (const std::uint64_t size : packed) on_disk += static_cast<double>(size);
+    std::vector<double> ratios;
+    std::map<std::size_t, std::pair<piece, double>> taken;
+    for (const std::size_t file : sample_files(packed, packed_files)) {
+      if (!taken.contains(file)) {
+        if (!in_time() && ratios.size() >= 2) break;
+        std::vector<piece> pieces;
+        const packed_sample read =
+            read_packed(file, least_packed_text, options_.most_seconds / packed_files, pieces);
+        piece sum;
+        sum.place.first = file;
+        for (const piece& each : pieces) sum.add(each);
+        taken[file] = {sum, read.pack_ratio};
+      }
+      part.pieces.push_back(taken[file].first);
+      ratios.push_back(taken[file].second);
+    }
+    std::ranges::sort(part.pieces, {}, &piece::place);
+    const estimate ratio = mean_of(ratios);
+    part.bytes = {ratio.value * on_disk, ratio.error * on_disk};
+    if (!part.pieces.empty()) strata_.push_back(std::move(part));
+  }
+
+  // At least one piece is encoded, and more of them for as long as the file's share of the time.
+  packed_sample read_packed(std::size_t file, std::uint64_t text_bytes, double share_seconds,
+                            std::vector<piece>& pieces) {
+    const auto began = clock::now();
+    // Of the whole process, for what unpacks may be a thread of its own.
+    const double before = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    double encoding = 0;
+    const auto encode = [&](std::string_view lines) {
+      if (!pieces.empty() && seconds_since(began) > share_seconds) return;
+      const double start = thread_seconds();
+      pieces.push_back(take(lines));
+      encoding += thread_seconds() - start;
+    };
+    const packed_sample read = read_start(options_.inputs[file], place_bytes, text_bytes, encode);
+    unpack_.bytes += static_cast<double>(read.text_bytes);
+    unpack_.amount += cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - before - encoding;
+    return read;
+  }
+
+  // Of one worker, once the first half of the sample has warmed its caches.
+  double encode_seconds_per_byte() const {
+    sampled_amount sum;
+    for (std::size_t i = timings_.size() / 2; i < timings_.size(); ++i) {
+      sum.bytes += timings_[i].bytes;
+      sum.amount += timings_[i].amount;
+    }
+    return sum.bytes > 0 ? sum.amount / sum.bytes : 0;
+  }
+
+  dry_run_report report() const {
+    dry_run_report out;
+    out.exact = exact_;
+    out.sampled = met_;
+    out.notes = notes_;
+    out.input_files = options_.inputs.size();
+    for (const input_file& input : options_.inputs) out.read_bytes += input.size_bytes;
+    for (const stratum& part : strata_) {
+      out.input_bytes += part.bytes;
+      out.documents += scaled(part, [](const sampled_counts& c) { return c.counts.documents; });
+      out.tokens += scaled(part, [](const sampled_counts& c) { return c.tokens; });
+      out.sequences += scaled(part, [](const sampled_counts& c) { return c.sequences; });
+      out.sampled_places += part.pieces.size();
+      for (const piece& each : part.pieces) out.sampled_bytes += each.bytes;
+    }
+    const auto keys = static_cast<double>(options_.keys);
+    out.bin_bytes = out.tokens.value * static_cast<double>(options_.token_bytes);
+    out.idx_bytes =
+        keys * (idx_header_bytes + 8 * (out.documents.value + 1)) + 12 * out.sequences.value;
+    out.sidecar_bytes = options_.sidecar_bytes_per_document * keys * out.documents.value;
+    add_costs(out);
+    return out;
+  }
+
+  void add_costs(dry_run_report& out) const {
+    out.workers = options_.workers;
+    out.sampling_seconds = seconds_since(start_);
+    const double encode = encode_seconds_per_byte();
+    const double unpack = unpack_.bytes > 0 ? unpack_.amount / unpack_.bytes : 0;
+    out.encode_rate = encode > 0 ? 1 / encode : 0;
+    // One thread unpacks, while all of them share all the work.
+    out.seconds = out.input_bytes.value * std::max(unpack, (unpack + encode) / options_.workers);
+    const double input = out.input_bytes.value;
+    const double ids_per_byte = input > 0 ? out.bin_bytes / input : 0;
+    const double encoder = std::max(0.0, resident_bytes() - resident_before_);
+    out.memory_bytes = resident_before_ + encoder * options_.workers +
+                       static_cast<double>(options_.blocks_in_flight) *
+                           static_cast<double>(options_.block_bytes) * (1 + ids_per_byte);
+  }
+
+  const dry_run_options& options_;
+  const sample_encoder& encode_;
+  const double resident_before_;
+  const clock::time_point start_ = clock::now();
+  clock::time_point begun_ = start_;  // this way of sampling
+  std::vector<bool> from_start_;      // files that cannot be read from the middle
+  std::vector<stratum> strata_;
+  std::vector<sampled_amount> timings_;  // seconds of encoding, one a call
+  sampled_amount unpack_;                // seconds of reading packed files
+  record_counts met_;
+  bool exact_ = false;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+dry_run_report dry_run(const dry_run_options& options, const sample_encoder& encode) {
+  return sampler(options, encode).run();
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/metrics.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
+
+namespace millrace::preprocess {
+namespace {
+
+// Not blocking, so that a FIFO that nobody reads cannot hold up the run.
+constexpr int open_flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+
+io::unique_fd open_to_write(const std::filesystem::path& path, int flags) {
+  io::unique_fd fd(
+      io::uninterrupted([&] { return ::open(path.c_str(), open_flags | flags, 0666); }));
+  if (!fd) throw io_error(path, "open", errno);
+  return fd;
+}
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+metrics_format metrics_format_of(std::string_view name) {
+  if (name == "json") return metrics_format::json;
+  if (name == "prometheus") return metrics_format::prometheus;
+  throw config_error(fmt::format("--metrics-format {}: expected json or prometheus", name));
+}
+
+run_metrics::run_metrics(std::filesystem::path path, metrics_format format,
+                         std::uint64_t total_bytes, std::chrono::milliseconds period)
+    : path_(std::move(path)),
+      format_(format),
+      total_bytes_(total_bytes),
+      thread_([this, period] { run(period); }) {}
+
+run_metrics::~run_metrics() {
+  end(false);
+}
+
+void run_metrics::update(const progress_state& state) {
+  const std::scoped_lock lock(mutex_);
+  state_ = state;
+}
+
+void run_metrics::finish(const progress_state& state) {
+  update(state);
+  end(true);
+}
+
+std::optional<std::string> run_metrics::take_note() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(note_, std::nullopt);
+}
+
+void run_metrics::run(std::chrono::milliseconds period) {
+  std::unique_lock lock(mutex_);
+  for (auto next = start_ + period; !wake_.wait_until(lock, next, [&] { return ended_; });) {
+    const progress_state state = state_;
+    lock.unlock();
+    write_sample(state, false);
+    // After a stall there is one sample, not all those that were missed.
+    next = std::max(next + period, clock::now());
+    lock.lock();
+  }
+}
+
+void run_metrics::end(bool finished) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (std::exchange(ended_, true)) return;
+  }
+  wake_.notify_all();
+  thread_.join();
+  write_sample(state_, finished);
+}
+
+void run_metrics::write_sample(const progress_state& state, bool finished) {
+  const metrics_sample now{.state = state,
+                           .unix_seconds = unix_now(),
+                           .seconds = std::chrono::duration<double>(clock::now() - start_).count(),
+                           .total_bytes = total_bytes_,
+                           .finished = finished};
+  try {
+    if (format_ == metrics_format::json) {
+      write_line(metrics_json(now, before_));
+    } else {
+      replace(metrics_prometheus(now));
+    }
+  } catch (const std::exception& e) {
+    fail(e.what());
+  }
+  before_ = now;
+}
+
+// One write a line: whoever reads along sees whole lines.
+void run_metrics::write_line(std::string_view line) {
+  if (!file_) file_ = open_to_write(path_, O_TRUNC | O_APPEND);
+  const std::string text = (torn_ ? "\n" : "") + std::string(line);
+  const ::ssize_t written =
+      io::uninterrupted([&] { return ::write(file_.get(), text.data(), text.size()); });
+  if (written < 0) throw io_error(path_, "write", errno);
+  torn_ = static_cast<std::size_t>(written) != text.size();
+  if (torn_) throw io_error(path_, "write", ENOSPC);
+}
+
+void run_metrics::replace(std::string_view text) {
+  struct ::stat there {};
+  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    throw io_error(path_, "rename (not a regular file)", EINVAL);
+  }
+  std::filesystem::path partial = path_;
+  partial += ".partial";
+  const io::unique_fd file = open_to_write(partial, O_TRUNC | O_NOFOLLOW);
+  io::pwrite_all(file, std::as_bytes(std::span(text)), 0, partial);
+  if (::rename(partial.c_str(), path_.c_str()) != 0) throw io_error(path_, "rename", errno);
+}
+
+void run_metrics::fail(const std::string& why) {
+  const std::scoped_lock lock(mutex_);
+  if (std::exchange(failed_, true)) return;
+  note_ = fmt::format("note: --metrics: {}; the run goes on without what cannot be written", why);
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/sample_reader.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include <millrace/io/file_ops.hpp>
+#include <millrace/io/unique_fd.hpp>
+
+#include "input/byte_source.hpp"
+#include "record/record_parser.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::size_t padding = record_parser::padding_bytes;
+constexpr int least_jumps = 3;
+
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with(byte_order_mark) ? text.substr(byte_order_mark.size()) : text;
+}
+
+// The first place at or behind `from` (at least 1) where a line starts, with `\n`, `\r\n` and `\r`
+// as line ends. Behind a last `\r` that cannot be said, so the end of `text` is none.
+std::size_t line_start(std::string_view text, std::size_t from) {
+  for (std::size_t at = from; at < text.size(); ++at) {
+    const char before = text[at - 1];
+    if (before == '\n' || (before == '\r' && text[at] != '\n')) return at;
+  }
+  return text.npos;
+}
+
+std::span<std::byte> bytes_of(std::vector<char>& buffer, std::size_t begin, std::size_t end) {
+  return std::as_writable_bytes(std::span(buffer).subspan(begin, end - begin));
+}
+
+}  // namespace
+
+bool range_reader::read(const input_file& file, const file_range& range, const take_lines& take) {
+  const io::unique_fd fd = io::open_read_only(file.path);
+  // The byte before the range tells whether a line starts with it.
+  const std::uint64_t origin = range.begin == 0 ? 0 : range.begin - 1;
+  const auto behind = static_cast<std::size_t>(range.end - origin);
+  std::size_t size = 0;
+  std::size_t wanted = behind + 4096;
+  while (true) {
+    buffer_.resize(wanted + padding);
+    size += io::pread_some(fd, bytes_of(buffer_, size, wanted), origin + size, file.path);
+    const std::string_view text(buffer_.data(), size);
+    const bool at_end = size < wanted;
+    const std::size_t first = range.begin == 0 ? 0 : line_start(text, 1);
+    if (first >= behind) return true;  // or there is none
+    const std::size_t last = line_start(text, std::max<std::size_t>(behind, 1));
+    if (last != text.npos || at_end) {
+      const std::string_view lines = text.substr(first, std::min(last, size) - first);
+      take(range.begin == 0 ? without_mark(lines) : lines);
+      return true;
+    }
+    if (size > behind + longest_sampled_line) return false;
+    wanted = size + std::max<std::size_t>(size - behind, 4096);
+  }
+}
+
+packed_sample read_start(const input_file& file, std::size_t piece_bytes,
+                         std::uint64_t enough_bytes, const take_lines& take) {
+  const auto source = open_input(file);
+  packed_sample sample;
+  std::vector<char> buffer(piece_bytes + padding);
+  std::size_t held = 0;
+  std::uint64_t produced = 0;
+  int jumps = 0;
+  bool at_start = true;
+  const auto give = [&](std::size_t size) {
+    const std::string_view lines(buffer.data(), size);
+    take(at_start ? without_mark(lines) : lines);
+    at_start = false;
+    sample.text_bytes += size;
+    std::copy(buffer.begin() + static_cast<std::ptrdiff_t>(size),
+              buffer.begin() + static_cast<std::ptrdiff_t>(held), buffer.begin());
+    held -= size;
+  };
+  while (true) {
+    const std::uint64_t position = source->position_bytes();
+    const std::size_t got = source->read(bytes_of(buffer, held, buffer.size() - padding));
+    // The file may be read in steps. Where one begins, all before it had been decompressed: only
+    // there do the two counts belong together.
+    if (source->position_bytes() != position && position != 0) {
+      sample.pack_ratio = static_cast<double>(produced) / static_cast<double>(position);
+      ++jumps;
+    }
+    held += got;
+    produced += got;
+    if (got == 0) {
+      if (held > 0) give(held);
+      sample.whole = true;
+      const std::uint64_t all = source->position_bytes();
+      if (all > 0) sample.pack_ratio = static_cast<double>(produced) / static_cast<double>(all);
+      return sample;
+    }
+    if (held + padding < buffer.size()) continue;
+    // At the last line start that is certain; a line that fills the buffer makes it grow.
+    const std::string_view text(buffer.data(), held);
+    const std::size_t feed = text.find_last_of("\r\n", held - 2);
+    const bool pair = feed != text.npos && text[feed] == '\r' && text[feed + 1] == '\n';
+    if (feed != text.npos) {
+      give(feed + (pair ? 2 : 1));
+    } else if (held > longest_sampled_line) {
+      return sample;
+    } else {
+      buffer.resize(2 * buffer.size());
+    }
+    if (sample.text_bytes >= enough_bytes &&
+        (jumps >= least_jumps || sample.text_bytes >= 8 * enough_bytes)) {
+      return sample;
+    }
+  }
+}
+
+}  // namespace millrace::preprocess

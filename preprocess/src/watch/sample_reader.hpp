@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "input/input_plan.hpp"
+#include "watch/sample_places.hpp"
+
+namespace millrace::preprocess {
+
+/// Whole lines of one input, valid during the call. `record_parser::padding_bytes` can be read
+/// behind them.
+using take_lines = std::function<void(std::string_view lines)>;
+
+/// Longer lines are not sampled.
+inline constexpr std::size_t longest_sampled_line = std::size_t{64} << 20;
+
+/// The lines that start within a range of a plain file, to their ends, which may lie behind it.
+/// Ranges that meet share no line and miss none. A byte order mark is left out.
+class range_reader {
+ public:
+  /// Gives no lines where none starts in the range.
+  ///
+  /// @return false if a line is longer than longest_sampled_line; then nothing is given.
+  /// @throws io_error  the file cannot be read.
+  bool read(const input_file& file, const file_range& range, const take_lines& take);
+
+ private:
+  std::vector<char> buffer_;
+};
+
+/// How far a packed file was read.
+struct packed_sample {
+  std::uint64_t text_bytes = 0;  ///< decompressed, given
+  /// Decompressed bytes per byte on disk; 0 where too little was read to tell.
+  double pack_ratio = 0;
+  bool whole = false;  ///< to its end
+};
+
+/// Reads a file of any packing from its start through its byte_source, in pieces of about
+/// `piece_bytes`, until `enough_bytes` or its end.
+///
+/// @throws io_error, format_error  as byte_source::read.
+packed_sample read_start(const input_file& file, std::size_t piece_bytes,
+                         std::uint64_t enough_bytes, const take_lines& take);
+
+}  // namespace millrace::preprocess
