@@ -8,7 +8,10 @@ endif()
 
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${MILLRACE_CCACHE}" CACHE STRING "")
+  # What it asks for before it keeps what was compiled with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${MILLRACE_CCACHE}"
+      CACHE STRING "")
 endif()
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON CACHE BOOL "")
