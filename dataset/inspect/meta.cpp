@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include <millrace/command/text.hpp>
+#include <millrace/dataset/document_sources.hpp>
 #include <millrace/dataset/sidecar_paths.hpp>
+#include <millrace/dataset/verify_sources.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::inspect {
@@ -16,9 +18,11 @@ namespace millrace::inspect {
 namespace {
 
 using command::counted;
+using command::json_string;
 using command::one_line;
 using preprocess::dataset_meta;
 using preprocess::input_extent;
+using preprocess::meta_counts;
 
 /// Inputs named in a line; of more, how many.
 constexpr std::size_t most_names = 3;
@@ -95,6 +99,67 @@ void check_root(const dataset::indexed_dataset& data, const dataset_meta& meta,
   throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0,
                      fmt::format("the checksums have the root {}, but {}", *meta.sum_root,
                                  root ? "those in the .sum have " + *root : "there is no .sum"));
+}
+
+void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& meta) {
+  std::int64_t empty = 0;
+  for (std::int64_t d = 0; d < data.document_count(); ++d)
+    empty += data.document(d).empty() ? 1 : 0;
+  const meta_counts& counts = meta.counts;
+  std::uint64_t lines_read = 0;  // sums may wrap for a hostile file, and differ then
+  for (const input_extent& input : meta.inputs) {
+    lines_read += static_cast<std::uint64_t>(input.lines);
+  }
+  auto lines_used = static_cast<std::uint64_t>(counts.documents);
+  lines_used += static_cast<std::uint64_t>(counts.blank_lines);
+  for (const auto& [kind, count] : counts.bad_records) {
+    lines_used += static_cast<std::uint64_t>(count);
+  }
+  const auto fail = [&](const std::string& what) {
+    throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0, what);
+  };
+  if (counts.empty_documents != empty) {
+    fail(
+        fmt::format("the meta is of another dataset: its empty documents are {}, but the .idx has "
+                    "{}",
+                    counts.empty_documents, empty));
+  }
+  const auto lines = static_cast<std::uint64_t>(counts.lines);
+  if (lines_read != lines) {
+    fail(fmt::format("the lines are {}, but those of the inputs add up to {}", lines, lines_read));
+  }
+  if (lines_used != lines) {
+    fail(fmt::format("the lines are {}, but documents, blank lines and bad records add up to {}",
+                     lines, lines_used));
+  }
+}
+
+std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
+                                          const std::optional<dataset_meta>& meta) {
+  const auto sources = dataset::document_sources::find(data);
+  const auto meta_path = dataset::sidecar_paths(data.prefix()).meta;
+  if (!sources) {
+    if (!meta || !meta->src_version) return std::nullopt;
+    throw format_error(meta_path, 0, "it tells of a .src, but there is none");
+  }
+  if (!meta || !meta->src_version) {  // a .src may be made later, and without the inputs' order
+    dataset::verify_sources(*sources);
+    return static_cast<std::int64_t>(sources->input_count());
+  }
+  std::vector<dataset::source_extent> extents;
+  for (const input_extent& input : meta->inputs) {
+    extents.push_back({input.begin, input.begin + input.text_bytes, input.lines});
+  }
+  dataset::verify_sources(*sources, extents);
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    // The names in the .src are exact; in JSON, U+FFFD stands for what is no UTF-8.
+    const std::string name = json_string(sources->input_name(static_cast<std::uint32_t>(i)));
+    const std::string told = json_string(meta->inputs[i].path);
+    if (name == told) continue;
+    throw format_error(meta_path, 0,
+                       fmt::format("input {} is {} in it, but {} in the .src", i, told, name));
+  }
+  return static_cast<std::int64_t>(extents.size());
 }
 
 std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& meta) {

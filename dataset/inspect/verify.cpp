@@ -23,29 +23,48 @@ namespace {
 
 constexpr const char* help = R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
 
-Checks every entry of PREFIX.idx, that PREFIX.bin is as long as it says, that both are what their
-checksums in PREFIX.sum say, and that PREFIX.meta is theirs, where there is one. Prints "PREFIX: ok"
-and what it holds, or the first fault with its file and byte; exits with 1 then.
+Checks every entry of PREFIX.idx, that PREFIX.bin is as long as it says, and what lies beside them:
+that both are what their checksums in PREFIX.sum say, that PREFIX.meta counts what they hold, and
+that PREFIX.src has a place for every document, within what PREFIX.meta says was read and in its
+order. Prints "PREFIX: ok" and what it holds, or the first fault with its file and byte; exits with
+1 then.
 
   PREFIX           path of the dataset, without .bin and .idx
   --vocab-size V   also read all of PREFIX.bin: every token must be an id from 0 to V - 1
   --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens, sum_root
-                   (null without PREFIX.sum), or fault with file, offset_bytes, what
+                   (null without PREFIX.sum), src_inputs (how many PREFIX.src names; null without),
+                   meta_fits (true; null without PREFIX.meta), or fault with file, offset_bytes,
+                   what
 
   inspect_dataset verify data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257
 )";
 
-/// @param root  of the checksums, if there are any
+/// What was found beside a dataset, all of it sound.
+struct sidecars_found {
+  std::optional<std::string> root;         ///< of the checksums
+  std::optional<std::int64_t> src_inputs;  ///< that the places of documents are in
+  bool meta = false;
+};
+
+std::string describe(const sidecars_found& beside) {
+  return (beside.root ? "checksums match, root " + *beside.root
+                      : "no checksums: there is no .sum") +
+         (beside.src_inputs
+              ? "; every document has its place in " + counted(*beside.src_inputs, "input")
+              : "; no places: there is no .src") +
+         (beside.meta ? "; the .meta fits" : "; there is no .meta");
+}
+
 std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64_t> vocab_size,
-                  const std::optional<std::string>& root, bool as_json) {
+                  const sidecars_found& beside, bool as_json) {
   if (!as_json) {
     return fmt::format(
         "{}: ok, {}, {}, {} of {}{}; {}\n", data.prefix().native(),
         counted(data.document_count(), "document"), counted(data.sequence_count(), "sequence"),
         counted(data.token_count(), "token"), formats::name(data.type()),
         vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string(),
-        root ? "checksums match, root " + *root : "no checksums: there is no .sum");
+        describe(beside));
   }
   command::json_writer json;
   json.open('{').key("prefix").value(data.prefix().native()).key("ok").value(true);
@@ -55,11 +74,11 @@ std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64
   json.key("tokens").value(data.token_count());
   if (vocab_size) json.key("vocab_size").value(*vocab_size);
   json.key("sum_root");
-  if (root) {
-    json.value(*root);
-  } else {
-    json.null();
-  }
+  beside.root ? json.value(*beside.root) : json.null();
+  json.key("src_inputs");
+  beside.src_inputs ? json.value(*beside.src_inputs) : json.null();
+  json.key("meta_fits");
+  beside.meta ? json.value(true) : json.null();
   return json.close('}').text() + '\n';
 }
 
@@ -86,10 +105,15 @@ int verify(const arguments& args) {
   int code = command::exit_done;
   try {
     const dataset::indexed_dataset data(line->prefix, {.check = dataset::check_level::full});
-    const auto root = dataset::verify_sums(line->prefix);
-    if (const auto meta = find_meta(data)) check_root(data, *meta, root);
+    sidecars_found beside;
+    beside.root = dataset::verify_sums(line->prefix);
+    const auto meta = find_meta(data);
+    beside.meta = meta.has_value();
+    if (meta) check_root(data, *meta, beside.root);
+    if (meta) check_all_counts(data, *meta);
+    beside.src_inputs = check_sources(data, meta);
     if (vocab_size) dataset::verify_tokens(data, *vocab_size);
-    answer = sound(data, vocab_size, root, line->json);
+    answer = sound(data, vocab_size, beside, line->json);
   } catch (const format_error& fault) {  // the answer to what was asked, so it goes to stdout
     answer = broken(line->prefix, fault, line->json);
     code = command::exit_failed;

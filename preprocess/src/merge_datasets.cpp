@@ -39,7 +39,8 @@ std::string help_text() {
   std::ostringstream text;
   text << usage
        << "\n\nConcatenates all datasets of a folder, sorted by name, in constant memory: also\n"
-          "their .meta, .sum, .src and .bad, where all of them have these.\n\n"
+          "their .meta, .sum, .src and .bad, each where all of them have it (.src and .bad\n"
+          "only with the .meta of all). What is left out is told, and why.\n\n"
           "Example:\n"
           "  merge_datasets --input parts --output-prefix merged/web_text_document\n\n"
        << flags() << "\nExit codes: 0 done, 1 failed, 2 wrong flags.\n";
@@ -71,6 +72,10 @@ std::string to_json(const preprocess::merge_options& options,
   json.key("documents").value(summary.documents).key("tokens").value(summary.tokens);
   json.key("inputs").open('[');
   for (const auto& prefix : summary.prefixes) json.value(prefix.string());
+  json.close(']').key("dropped").open('[');
+  for (const auto& [which, why] : summary.dropped) {
+    json.open('{').key("sidecar").value(suffix_of(which)).key("why").value(why).close('}');
+  }
   json.close(']').close('}');
   return json.text() + "\n";
 }
@@ -101,6 +106,9 @@ int merge_datasets(int argc, const char* const* argv) {
   command::tell(fmt::format("merged {} datasets: {} documents, {} tokens ({})\n",
                             summary.prefixes.size(), summary.documents, summary.tokens,
                             name(summary.type)));
+  for (const auto& [which, why] : summary.dropped) {
+    command::tell(fmt::format("no {} was written: {}\n", suffix_of(which), why));
+  }
   if (summary.tasks) {
     command::tell(
         fmt::format("these are tasks {} to {} of {}, counted from 0, and not all of them\n",

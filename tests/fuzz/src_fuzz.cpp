@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <millrace/formats/src_encoder.hpp>
+#include <millrace/formats/src.hpp>
+
+#include "support/encode_sidecars.hpp"
 
 /// Whatever is sound in all its groups must be what our writer makes of it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
@@ -19,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     places.insert(places.end(), group.begin(), group.end());
     if (!(view.at(places.size() - 1) == places.back())) std::abort();
   }
-  if (!std::ranges::equal(encode_src(places, names), file)) std::abort();
+  if (!std::ranges::equal(millrace::test::encode_src(places, names), file)) std::abort();
   return 0;
 } catch (const millrace::format_error& e) {
   if (e.offset() > size) std::abort();

@@ -5,6 +5,8 @@
 
 #include <millrace/formats/sum.hpp>
 
+#include "support/encode_sidecars.hpp"
+
 /// Whatever is sound must be what our writer makes of it. As no mutation hits on the right root,
 /// the bytes are tried once more with that in its place.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -12,8 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto try_one = [](std::span<const std::byte> file) {
     try {
       const sum_view sum = parse_sum(file);
-      const auto again = encode_sum(sum.bin_bytes, sum.bin_blocks.to_vector(), sum.idx_bytes,
-                                    sum.idx_blocks.to_vector());
+      const auto again = millrace::test::encode_sum(sum.bin_bytes, sum.bin_blocks.to_vector(),
+                                                    sum.idx_bytes, sum.idx_blocks.to_vector());
       if (!std::ranges::equal(again, file)) std::abort();
     } catch (const millrace::format_error& e) {
       if (e.offset() > file.size()) std::abort();

@@ -9,6 +9,8 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/crc32c.hpp>
 
+#include "input/line_ends.hpp"
+
 namespace millrace::preprocess {
 
 block_source::block_source(std::span<const input_file> inputs, const read_range& range,
@@ -56,8 +58,8 @@ void block_source::open(std::size_t input) {
   }
   auto source = open_input(file);
   set_reading(source.get());
-  pass_over(*source, offset_);
-  sequential_.emplace(file.path, std::move(source), offset_, limits_);
+  auto begun = pass_over(*source, offset_);
+  sequential_.emplace(file.path, std::move(source), offset_, limits_, std::move(begun));
 }
 
 void block_source::set_reading(byte_source* source) {
@@ -72,23 +74,36 @@ void block_source::cancel() noexcept {
   if (reading_ != nullptr) reading_->cancel();
 }
 
-// Whoever goes on behind other text would join the halves of two corpora.
-void block_source::pass_over(byte_source& source, std::uint64_t bytes) const {
+// Whoever goes on behind other text would join the halves of two corpora. Gives back what was read
+// behind it.
+std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_t bytes) const {
   std::vector<std::byte> chunk(std::min<std::uint64_t>(bytes, limits_.block_bytes));
   std::uint32_t crc = 0;
+  char last = '\n';
   for (std::uint64_t left = bytes; left > 0;) {
     const auto part = std::span(chunk).first(std::min<std::uint64_t>(left, chunk.size()));
     const std::size_t n = source.read(part);
     if (n == 0) break;
     crc = formats::crc32c(part.first(n), crc);
+    last = static_cast<char>(part[n - 1]);
     left -= n;
   }
   if (bytes != 0 && crc != range_.crc32c) {
     throw config_error(
         fmt::format("--resume: the first {} bytes of {} are not those that were read "
                     "before; give the same input, or --overwrite to start again",
-                    bytes, inputs_[input_].path.string()));
+                    bytes, display_path(inputs_[input_]).string()));
   }
+  // Only where the input ended did the earlier run go on to the end of no line.
+  std::vector<std::byte> behind(last == '\n' ? 0 : 1);
+  if (!behind.empty()) behind.resize(source.read(behind));
+  if (!behind.empty() && !ends_line(last, static_cast<char>(behind.front()))) {
+    throw config_error(fmt::format(
+        "--resume: {} ended within a line before, at byte {}, and that line goes on now; "
+        "--overwrite starts again",
+        display_path(inputs_[input_]).string(), bytes));
+  }
+  return behind;
 }
 
 std::uint64_t block_source::end_of(std::size_t input) const {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
@@ -55,7 +56,7 @@ class block_source {
  private:
   void open(std::size_t input);
   void set_reading(byte_source* source);
-  void pass_over(byte_source& source, std::uint64_t bytes) const;
+  std::vector<std::byte> pass_over(byte_source& source, std::uint64_t bytes) const;
   bool next_span(byte_block& block);
   std::uint64_t end_of(std::size_t input) const;
 

@@ -32,6 +32,12 @@ inline std::size_t last_line(std::string_view text, bool complete) {
   return back == text.npos ? behind : behind + back + 1;
 }
 
+/// Whether a text whose last byte was `last`, when it ended, still ends a line there now that the
+/// byte `next` follows.
+inline bool ends_line(char last, char next) {
+  return last == '\n' || (last == '\r' && next != '\n');
+}
+
 /// Bytes of the line end that `line` has at its end.
 inline std::size_t line_end_bytes(std::string_view line) {
   if (line.ends_with("\r\n")) return 2;

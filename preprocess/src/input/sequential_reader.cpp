@@ -16,8 +16,12 @@ namespace millrace::preprocess {
 
 sequential_reader::sequential_reader(std::filesystem::path path,
                                      std::unique_ptr<byte_source> source, std::uint64_t offset,
-                                     const read_limits& limits)
-    : path_(std::move(path)), source_(std::move(source)), limits_(limits), offset_(offset) {}
+                                     const read_limits& limits, std::vector<std::byte> begun)
+    : path_(std::move(path)),
+      source_(std::move(source)),
+      limits_(limits),
+      offset_(offset),
+      rest_(std::move(begun)) {}
 
 // Appends to a block that has `used` bytes until it has `target`, or the input ends or fails.
 std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::size_t target) {

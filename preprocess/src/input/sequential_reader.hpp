@@ -20,8 +20,10 @@ class sequential_reader {
   /// @param path    for messages
   /// @param offset  of the first byte that `source` gives, in the decompressed input; a line begins
   ///                there
+  /// @param begun   bytes that were read of `source` already, from there on
   sequential_reader(std::filesystem::path path, std::unique_ptr<byte_source> source,
-                    std::uint64_t offset, const read_limits& limits);
+                    std::uint64_t offset, const read_limits& limits,
+                    std::vector<std::byte> begun = {});
 
   /// Reads the next block into `block`, whose buffer is reused.
   ///

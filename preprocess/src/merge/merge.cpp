@@ -154,6 +154,7 @@ merge_summary merge(const merge_options& options) {
   const merge_input first(summary.prefixes.front());
   summary.type = first.view().type;
   merged_sidecars sidecars = plan_sidecars(summary.prefixes);
+  summary.dropped = sidecars.dropped;
   // All headers are compared before the first byte is copied: hours may lie between the two.
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input(summary.prefixes[i]);

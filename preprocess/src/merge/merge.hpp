@@ -8,6 +8,7 @@
 
 #include <millrace/formats/dtype.hpp>
 
+#include "merge/merge_sidecars.hpp"
 #include "meta/dataset_meta.hpp"
 
 namespace millrace::preprocess {
@@ -26,7 +27,8 @@ struct merge_summary {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   formats::dtype type{};
-  std::optional<task_range> tasks;  ///< if those are not all of the run
+  std::optional<task_range> tasks;       ///< if those are not all of the run
+  std::vector<dropped_sidecar> dropped;  ///< what some of the inputs have, and the output has not
 };
 
 /// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory
@@ -34,7 +36,8 @@ struct merge_summary {
 /// to one, hidden files too; folders in it are passed over. Empty datasets may be among them, the
 /// first too.
 ///
-/// What lies beside the datasets is merged where all of them have it, so that the tasks of a run
+/// What lies beside the datasets is merged where all of them have it (a .src or .bad also needs the
+/// .meta of all), and what is not is told in the summary; so that the tasks of a run
 /// together give each file of one process, byte for byte. Where there are checksums, the parts are
 /// held against them.
 ///

@@ -15,21 +15,16 @@
 namespace millrace::preprocess {
 namespace {
 
-bool is_regular(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
-
 // The prefix of the dataset that a file of the folder belongs to: its .bin, its .idx, or PREFIX and
 // one other suffix.
 std::filesystem::path prefix_of(const std::filesystem::path& file) {
   // A link to nowhere is a missing shard, not one shard fewer.
-  if (!is_regular(file)) throw io_error(file, "open (not a regular file)", EINVAL);
+  if (!is_file(file)) throw io_error(file, "open (not a regular file)", EINVAL);
   auto prefix = file;
   prefix.replace_extension();
   const dataset_paths paths(prefix);
   for (const auto& path : {paths.bin, paths.idx}) {
-    if (is_regular(path)) continue;
+    if (is_file(path)) continue;
     if (file.extension() == ".partial" || file.extension() == ".journal") {
       throw config_error(fmt::format(
           "{} is of a run that did not finish; repeat that run with --resume, or remove "

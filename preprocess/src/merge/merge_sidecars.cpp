@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,11 +20,6 @@ namespace {
 
 constexpr std::size_t groups_between = std::size_t{1} << 14;  // a few MiB of P.src
 constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
-
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
 
 // Says which part it is that does not go with those before it.
 [[noreturn]] void refuse(std::span<const std::filesystem::path> prefixes,
@@ -57,39 +53,90 @@ std::vector<part_change> changes_of(const dataset_meta& whole,
   return changes;
 }
 
-// A P.bad is there only if there was something to put into it.
-bool has_its_bad(const std::filesystem::path& prefix, const dataset_meta& meta) {
-  const auto none = [](const auto& kind) { return kind.second == 0; };
-  return meta.on_bad_record == "quarantine" &&
-         (std::ranges::all_of(meta.counts.bad_records, none) ||
-          is_there(dataset_paths(prefix).of(sidecar::bad)));
-}
+/// Looks at which parts lack what.
+class part_review {
+ public:
+  /// @param metas  one a prefix, or none
+  part_review(std::span<const std::filesystem::path> prefixes, std::span<const dataset_meta> metas)
+      : prefixes_(prefixes), metas_(metas) {}
+
+  bool any_has(sidecar which) const {
+    return std::ranges::any_of(prefixes_, [&](const auto& prefix) { return has(prefix, which); });
+  }
+
+  /// Why the whole cannot have it; nothing if it can.
+  std::optional<std::string> lack(sidecar which) const {
+    const bool needs_meta = which == sidecar::src || which == sidecar::bad;
+    if (needs_meta && metas_.empty()) {
+      return "it cannot be merged without the .meta of every part";
+    }
+    for (std::size_t i = 0; i < prefixes_.size(); ++i) {
+      const dataset_paths paths(prefixes_[i]);
+      const auto meta = metas_.empty() ? nullptr : &metas_[i];
+      if (which == sidecar::bad) {
+        if (auto why = lack_of_bad(paths, *meta)) return why;
+        continue;
+      }
+      if (!has(prefixes_[i], which)) return there_is_no(paths.of(which));
+      if (meta == nullptr || which == sidecar::meta) continue;
+      if (!(which == sidecar::sum ? meta->sum_version : meta->src_version)) {
+        return fmt::format("{} does not tell of {}", paths.of(sidecar::meta).string(),
+                           paths.of(which).string());
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static bool has(const std::filesystem::path& prefix, sidecar which) {
+    return is_file(dataset_paths(prefix).of(which));
+  }
+  static std::string there_is_no(const std::filesystem::path& path) {
+    return fmt::format("there is no {}", path.string());
+  }
+  // A P.bad is there only if there was something to put into it.
+  static std::optional<std::string> lack_of_bad(const dataset_paths& paths,
+                                                const dataset_meta& meta) {
+    if (meta.on_bad_record != "quarantine") {
+      return fmt::format("{} is of a run without --on-bad-record quarantine",
+                         paths.prefix.string());
+    }
+    const auto none = [](const auto& kind) { return kind.second == 0; };
+    const auto bad = paths.of(sidecar::bad);
+    if (is_file(bad) || std::ranges::all_of(meta.counts.bad_records, none)) return std::nullopt;
+    return there_is_no(bad);
+  }
+
+  std::span<const std::filesystem::path> prefixes_;
+  std::span<const dataset_meta> metas_;
+};
 
 }  // namespace
 
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
-  const auto all_have = [&](sidecar which) {
-    return std::ranges::all_of(
-        prefixes, [&](const auto& prefix) { return is_there(dataset_paths(prefix).of(which)); });
-  };
   merged_sidecars plan;
-  plan.sum = all_have(sidecar::sum);
-  if (!all_have(sidecar::meta)) return plan;
-  plan.parts = read_metas(prefixes);
-  try {
-    plan.meta = concatenate(plan.parts);
-  } catch (const config_error& e) {
-    refuse(prefixes, plan.parts, e.what());
+  const bool have_metas = !part_review(prefixes, {}).lack(sidecar::meta);
+  if (have_metas) {
+    plan.parts = read_metas(prefixes);
+    try {
+      plan.meta = concatenate(plan.parts);
+    } catch (const config_error& e) {
+      refuse(prefixes, plan.parts, e.what());
+    }
+    plan.changes = changes_of(*plan.meta, plan.parts);
   }
-  plan.changes = changes_of(*plan.meta, plan.parts);
-  plan.sum = plan.sum && plan.meta->sum_version;
-  plan.src = all_have(sidecar::src) && plan.meta->src_version;
-  plan.bad = true;
-  for (std::size_t i = 0; i < prefixes.size(); ++i) {
-    plan.bad = plan.bad && has_its_bad(prefixes[i], plan.parts[i]);
-  }
-  if (!plan.sum) plan.meta->sum_version.reset();
-  if (!plan.src) plan.meta->src_version.reset();
+  const part_review review(prefixes, plan.parts);
+  const auto is_kept = [&](sidecar which) {
+    auto why = review.lack(which);
+    if (why && review.any_has(which)) plan.dropped.push_back({which, *std::move(why)});
+    return !why;
+  };
+  (void)is_kept(sidecar::meta);
+  plan.sum = is_kept(sidecar::sum);
+  plan.src = is_kept(sidecar::src);
+  plan.bad = is_kept(sidecar::bad);
+  if (plan.meta && !plan.sum) plan.meta->sum_version.reset();
+  if (plan.meta && !plan.src) plan.meta->src_version.reset();
   return plan;
 }
 
@@ -141,7 +188,7 @@ void append_places(const merge_input& input, const dataset_meta& meta, const par
 void append_bad_lines(const dataset_paths& part, const part_change& change,
                       dataset_writer& writer) {
   const auto path = part.of(sidecar::bad);
-  if (!is_there(path)) return;
+  if (!is_file(path)) return;
   const io::unique_fd fd = io::open_read_only(path);
   std::string text;
   bool shifting = true;  // only records of the first input can count from within a file
@@ -154,7 +201,8 @@ void append_bad_lines(const dataset_paths& part, const part_change& change,
     offset += n;
     std::size_t done = 0;
     while (shifting) {
-      const std::size_t end = text.find('\n', done);
+      // What was kept is the beginning of one line: a long one would be searched again and again.
+      const std::size_t end = text.find('\n', std::max(done, kept));
       if (end == text.npos) break;
       const std::string_view line = std::string_view(text).substr(done, end + 1 - done);
       const auto moved = shifted_bad_line(line, change.shift.lines_before, change.begin);

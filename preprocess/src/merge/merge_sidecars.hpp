@@ -21,6 +21,12 @@ struct part_change {
   std::uint64_t begin = 0;  ///< of the input, in the whole, that the part's first one belongs to
 };
 
+/// A sidecar that some part has and the whole will not have.
+struct dropped_sidecar {
+  sidecar which;
+  std::string why;  ///< a clause that names the part which lacks it
+};
+
 /// What the whole gets: a sidecar that all parts have.
 struct merged_sidecars {
   std::optional<dataset_meta> meta;  ///< without the root of P.sum
@@ -29,6 +35,7 @@ struct merged_sidecars {
   bool sum = false;
   bool src = false;  ///< only with a meta, which says what to add to lines and inputs
   bool bad = false;  ///< likewise
+  std::vector<dropped_sidecar> dropped;  ///< in the order of all_sidecars
 };
 
 /// Looks at the metas of all parts.

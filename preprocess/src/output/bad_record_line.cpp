@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/bad_record_line.hpp"
 
-#include <iterator>
-
-#include <fmt/format.h>
+#include <span>
 
 #include <millrace/command/json_writer.hpp>
+#include <millrace/formats/hex.hpp>
 #include <millrace/formats/utf8.hpp>
 
 #include "record/fault_names.hpp"
@@ -22,15 +21,6 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string hex(std::string_view bytes) {
-  std::string out;
-  out.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    fmt::format_to(std::back_inserter(out), "{:02x}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string bad_record_line(const bad_record& record) {
@@ -45,7 +35,7 @@ std::string bad_record_line(const bad_record& record) {
   } else if (is_utf8(*record.raw)) {
     json.key("raw").value(*record.raw);
   } else {
-    json.key("raw_hex").value(hex(*record.raw));
+    json.key("raw_hex").value(formats::hex(std::as_bytes(std::span(*record.raw))));
   }
   json.close('}');
   return json.text() + "\n";

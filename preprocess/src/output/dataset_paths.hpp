@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
+
+#include <millrace/formats/sidecar.hpp>
 
 namespace millrace::preprocess {
 
-/// What lies beside PREFIX.bin and PREFIX.idx: the prefix and one suffix each, which is all that
-/// Megatron's merge_datasets passes over.
-enum class sidecar { meta, sum, src, bad };
-inline constexpr std::array<sidecar, 4> all_sidecars = {sidecar::meta, sidecar::sum, sidecar::src,
-                                                        sidecar::bad};
+using formats::all_sidecars;
+using formats::sidecar;
+using formats::suffix_of;
 
-constexpr std::string_view suffix_of(sidecar which) {
-  constexpr std::array<std::string_view, 4> suffixes = {".meta", ".sum", ".src", ".bad"};
-  return suffixes[static_cast<std::size_t>(which)];
+/// Whether it names a regular file, be it through links. No error: what cannot be asked is none.
+inline bool is_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
 }
 
 /// The paths of a dataset.

@@ -45,12 +45,14 @@ std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& out
   files.push_back(dataset_paths(output_prefix).with(".journal"));
   for (const auto& prefix : prefixes) {
     const dataset_paths paths(prefix);
-    for (const char* suffix : {".bin", ".idx", ".meta", ".sum", ".src", ".bad"}) {
-      files.push_back(paths.with(suffix));
+    std::vector<std::filesystem::path> finished = {paths.bin, paths.idx};
+    for (const sidecar which : all_sidecars) finished.push_back(paths.of(which));
+    for (const auto& path : finished) {
+      files.push_back(path);
+      files.emplace_back(path) += ".partial";
     }
-    for (const char* suffix :
-         {".bin", ".idx", ".meta", ".sum", ".src", ".bad", ".documents", ".src-groups"}) {
-      files.push_back(paths.with(std::string(suffix) + ".partial"));
+    for (const char* spill : {".documents.partial", ".src-groups.partial"}) {
+      files.push_back(paths.with(spill));
     }
   }
   return files;

@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What completion in a shell types.
 cp "$CASE_DIR"/../../golden/megatron/idx_int32.{bin,idx} .
-inspect_dataset info idx_int32.bin
+touch idx_int32.{meta,sum,src,bad}
+for suffix in bin idx meta sum src bad; do
+  inspect_dataset info idx_int32.$suffix || echo "exit $?"
+done
+inspect_dataset verify idx_int32.src || echo "exit $?"

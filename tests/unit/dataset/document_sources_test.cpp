@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/formats/src_encoder.hpp>
-
+#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
@@ -25,7 +24,7 @@ class DocumentSources : public testing::Test {
   }
 
   void write(const std::vector<formats::source_place>& places) const {
-    test::write_bytes(src_path_, formats::encode_src(places, std::vector<std::string>{"a", "b"}));
+    test::write_bytes(src_path_, test::encode_src(places, std::vector<std::string>{"a", "b"}));
   }
 
   std::string fault_of(std::int64_t document) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
@@ -33,7 +34,7 @@ class VerifySums : public testing::Test {
     test::write_dataset<std::uint16_t>(prefix_, documents);
     const auto bin = test::read_bytes(bin_path_);
     const auto idx = test::read_bytes(idx_path_);
-    sum_ = formats::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx));
+    sum_ = test::encode_sum(bin.size(), blocks_of(bin), idx.size(), blocks_of(idx));
     test::write_bytes(sum_path_, sum_);
   }
 

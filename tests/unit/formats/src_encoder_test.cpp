@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "unit/formats/src_files.hpp"
@@ -47,7 +48,7 @@ TEST(SrcEncoder, GoesOnFromWhatWasSaved) {
 TEST(EncodeSrc, MakesTheGoldenFiles) {
   for (const char* name : test::src_cases) {
     const auto [names, places] = test::read_src_answer(name);
-    EXPECT_EQ(encode_src(places, names), test::golden_src(name)) << name;
+    EXPECT_EQ(test::encode_src(places, names), test::golden_src(name)) << name;
   }
 }
 
@@ -59,7 +60,7 @@ TEST(EncodeSrc, MakesOneOfPartsThatIsThatOfOneRun) {
     std::vector<std::byte> payload;
     std::vector<std::byte> directory;
     for (const auto part : {std::span(places).first(cut), std::span(places).subspan(cut)}) {
-      const auto file = encode_src(part, names);
+      const auto file = test::encode_src(part, names);
       const src_view view = parse_src(file);
       src_cursor cursor(view);
       for (auto group = cursor.next(); !group.empty(); group = cursor.next()) {
@@ -84,7 +85,8 @@ TEST(EncodeSrc, TakesFewBytesADocument) {
     ++place.line;
     place.begin = place.end + 2;  // lines end in \r\n
   }
-  const double size = static_cast<double>(encode_src(places, std::vector<std::string>{"a"}).size());
+  const double size =
+      static_cast<double>(test::encode_src(places, std::vector<std::string>{"a"}).size());
   EXPECT_LT(size / 64000, 2.5);
 }
 

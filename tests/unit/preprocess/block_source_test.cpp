@@ -169,6 +169,26 @@ TEST_F(BlockSource, RefusesToGoOnBehindOtherText) {
   EXPECT_THROW(read(inputs, {.begin = {0, 8}, .end = {1, 0}, .crc32c = 17}, 4), config_error);
 }
 
+// Only where the text ended did a run go on to a place where no line ends.
+TEST_F(BlockSource, RefusesToGoOnWithinALine) {
+  const auto goes_on = [&](const std::string& read_before, const std::string& text) {
+    paths_.clear();
+    add(test::gzip(text));
+    const auto before = std::as_bytes(std::span(read_before));
+    const std::vector<input_file> inputs = plan_inputs(paths_);
+    return joined(
+        read(inputs,
+             {.begin = {0, before.size()}, .end = {1, 0}, .crc32c = formats::crc32c(before)}, 4));
+  };
+  EXPECT_EQ(goes_on("one\ntwo", "one\ntwo"), "");
+  EXPECT_EQ(goes_on("one\ntwo\r", "one\ntwo\r"), "");
+  EXPECT_EQ(goes_on("one\ntwo\r", "one\ntwo\rthree\n"), "three\n");
+  EXPECT_EQ(goes_on("one\ntwo\r\n", "one\ntwo\r\n\nthree"), "\nthree");
+  EXPECT_THROW(goes_on("one\ntwo", "one\ntwofold\n"), config_error);
+  EXPECT_THROW(goes_on("one\ntwo", "one\ntwo\n"), config_error);
+  EXPECT_THROW(goes_on("one\ntwo\r", "one\ntwo\r\n"), config_error);
+}
+
 // The offsets are what an error message points a person to.
 TEST_F(BlockSource, AnyBlockSizeGivesTheSameBytesAtTheSameOffsets) {
   std::mt19937_64 random(test::seed(11));

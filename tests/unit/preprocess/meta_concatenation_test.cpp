@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/src_encoder.hpp>
 
+#include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {
@@ -188,8 +188,7 @@ TEST(PartShifts, MakeOfAllPlacesThoseOfOneProcess) {
     }
     std::vector<std::string> names;
     for (const input_extent& input : concatenate(parts).inputs) names.push_back(input.path);
-    EXPECT_EQ(formats::encode_src(places, names),
-              test::read_bytes(test::golden("sidecars/twice.src")))
+    EXPECT_EQ(test::encode_src(places, names), test::read_bytes(test::golden("sidecars/twice.src")))
         << of << " tasks";
   }
 }

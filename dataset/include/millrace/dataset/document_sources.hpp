@@ -30,9 +30,27 @@ class document_sources {
   /// @throws format_error  the `.src` contradicts itself, with its path and byte.
   formats::source_place at(std::int64_t document) const;
 
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+  std::uint64_t input_count() const noexcept { return view_.input_count(); }
+
   /// The input's name, as it was given to the program that read it: any bytes.
   std::string_view input_name(std::uint32_t input) const noexcept {
     return view_.input_name(input);
+  }
+
+  /// Calls `look(document, place)` for each document in order, one pass in constant memory. A
+  /// format_error that `look` throws without a path gets that of the `.src`.
+  ///
+  /// @throws format_error  an entry contradicts itself, with its path and byte.
+  template <class Look>
+  void for_each(Look&& look) const;
+
+  /// Where the file tells a document: its group's entry in the directory, for messages.
+  /// @pre 0 <= document < document_count() of the dataset
+  std::uint64_t offset_of(std::int64_t document) const noexcept {
+    return view_.directory_offset(static_cast<std::uint64_t>(document) /
+                                  formats::src_group_documents);
   }
 
  private:
@@ -69,6 +87,23 @@ inline formats::source_place document_sources::at(std::int64_t document) const {
     return view_.at(static_cast<std::uint64_t>(document));
   } catch (const format_error& e) {
     throw e.in(path_);
+  }
+}
+
+template <class Look>
+void document_sources::for_each(Look&& look) const {
+  constexpr std::int64_t documents_between = std::int64_t{1} << 20;  // a few MiB of the file
+  try {
+    formats::src_cursor cursor(view_);
+    std::int64_t document = 0;
+    for (auto places = cursor.next(); !places.empty(); places = cursor.next()) {
+      for (const formats::source_place& place : places) {
+        look(document, place);
+        if (++document % documents_between == 0) file_.let_go();
+      }
+    }
+  } catch (const format_error& e) {
+    throw e.path().empty() ? e.in(path_) : e;
   }
 }
 

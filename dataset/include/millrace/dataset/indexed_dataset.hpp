@@ -17,6 +17,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/mmidx_verify.hpp>
+#include <millrace/formats/sidecar.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 namespace millrace::dataset {
@@ -148,6 +149,14 @@ class indexed_dataset {
 
 namespace detail {
 
+/// Whether the name ends as that of a file of a dataset, or of one beside it.
+inline bool is_file_of_dataset(const std::filesystem::path& path) {
+  const auto extension = path.extension();
+  return extension == ".bin" || extension == ".idx" ||
+         std::ranges::any_of(formats::all_sidecars,
+                             [&](formats::sidecar which) { return extension == suffix_of(which); });
+}
+
 /// Maps the index at `path`, then calls `map_bin`; both anew for as long as the index is another
 /// one afterwards. The mapping holds the index, so that no other file has its identity.
 ///
@@ -173,10 +182,9 @@ io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& 
 
 inline indexed_dataset::indexed_dataset(std::filesystem::path prefix, open_options options)
     : prefix_(std::move(prefix)) {
-  const auto extension = prefix_.extension();
-  if ((extension == ".bin" || extension == ".idx") && !std::filesystem::exists(idx_path())) {
+  if (detail::is_file_of_dataset(prefix_) && !std::filesystem::exists(idx_path())) {
     throw config_error(prefix_.string() + ": give the prefix of a dataset without its " +
-                       extension.string() + ": " +
+                       prefix_.extension().string() + ": " +
                        std::filesystem::path(prefix_).replace_extension().string());
   }
   idx_file_ =

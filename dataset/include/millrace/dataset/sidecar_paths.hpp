@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include <millrace/formats/sidecar.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 namespace millrace::dataset {
@@ -12,9 +13,9 @@ namespace millrace::dataset {
 struct sidecar_paths {
   explicit sidecar_paths(const std::filesystem::path& prefix)
       : meta(prefix), sum(prefix), src(prefix) {
-    meta += ".meta";
-    sum += ".sum";
-    src += ".src";
+    meta += suffix_of(formats::sidecar::meta);
+    sum += suffix_of(formats::sidecar::sum);
+    src += suffix_of(formats::sidecar::src);
   }
   std::filesystem::path meta;
   std::filesystem::path sum;

@@ -8,11 +8,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <millrace/dataset/sidecar_paths.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/hex.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_ops.hpp>
 
@@ -30,13 +30,6 @@ std::optional<std::string> verify_sums(const std::filesystem::path& prefix);
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
-
-inline std::string crc_hex(std::uint32_t crc) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 28; shift >= 0; shift -= 4) text += digits[crc >> shift & 15];
-  return text;
-}
 
 /// @param size    bytes that the file had
 /// @param blocks  their checksums
@@ -61,8 +54,8 @@ inline void verify_blocks(const std::filesystem::path& path, std::uint64_t size,
     throw format_error(path, begin,
                        "the " + std::to_string(block.size()) + " bytes up to byte " +
                            std::to_string(begin + block.size()) +
-                           " are not those that were written: their checksum is " + crc_hex(crc) +
-                           ", expected " + crc_hex(blocks[i]));
+                           " are not those that were written: their checksum is " +
+                           formats::hex(crc) + ", expected " + formats::hex(blocks[i]));
   }
 }
 

@@ -11,7 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "millrace/formats/sha256_instructions.hpp"
+#include <millrace/formats/hex.hpp>
+#include <millrace/formats/sha256_instructions.hpp>
 
 namespace millrace::formats {
 
@@ -94,13 +95,8 @@ inline sha256::digest sha256::finish() const noexcept {
 }
 
 inline std::string sha256::hex() const {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : finish()) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
+  const digest result = finish();
+  return formats::hex(std::as_bytes(std::span(result)));
 }
 
 inline void sha256::compress(const std::byte* blocks, std::size_t count) noexcept {

@@ -94,6 +94,12 @@ class src_view {
     return names_[input];
   }
 
+  /// Where the directory's entry of a group is in the file, for messages.
+  /// @pre group < src_group_count(document_count())
+  std::uint64_t directory_offset(std::uint64_t group) const noexcept {
+    return src_header_bytes + payload_.size() + group * src_group_bytes;
+  }
+
   /// Where a document comes from, in constant time: at most 64 are decoded. Its `input` is below
   /// input_count().
   ///
@@ -235,7 +241,7 @@ inline src_group src_view::group(std::uint64_t index) const {
   src_group entry;
   byte_reader reader(directory_.subspan(index * src_group_bytes, src_group_bytes));
   fields(reader, entry);
-  const std::uint64_t at = src_header_bytes + payload_.size() + index * src_group_bytes;
+  const std::uint64_t at = directory_offset(index);
   if (entry.input >= names_.size()) {
     throw format_error(at, "a group is of input " + std::to_string(entry.input) + ", but " +
                                std::to_string(names_.size()) + " are named");
@@ -257,7 +263,7 @@ inline varint_reader src_view::open(std::uint64_t index, src_code& code) const {
   const std::uint64_t end = last ? payload_.size() : group(index + 1).payload_offset;
   if (end < entry.payload_offset) {
     throw format_error(
-        src_header_bytes + payload_.size() + (index + 1) * src_group_bytes + 20,
+        directory_offset(index + 1) + 20,
         "a group begins at byte " + std::to_string(end) + " of the payload, before the one before");
   }
   varint_reader from(payload_.subspan(entry.payload_offset, end - entry.payload_offset),

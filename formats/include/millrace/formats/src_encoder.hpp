@@ -62,11 +62,6 @@ std::vector<std::byte> encode_src_header(const src_encoder::state& written,
 /// @pre no name has 2^32 bytes or more
 std::vector<std::byte> encode_src_names(std::span<const std::string> names);
 
-/// A whole `.src`.
-/// @pre as src_encoder::append; each place's input is one of `names`
-std::vector<std::byte> encode_src(std::span<const source_place> places,
-                                  std::span<const std::string> names);
-
 // ---------------------------------------------------------------------------------------------
 
 inline void src_encoder::append(const source_place& place, std::vector<std::byte>& payload,
@@ -106,21 +101,6 @@ inline std::vector<std::byte> encode_src_names(std::span<const std::string> name
     writer("the length of a name", static_cast<std::uint32_t>(name.size()));
     writer.put(std::as_bytes(std::span(name)));
   }
-  return writer.take();
-}
-
-inline std::vector<std::byte> encode_src(std::span<const source_place> places,
-                                         std::span<const std::string> names) {
-  src_encoder encoder;
-  std::vector<std::byte> payload;
-  std::vector<std::byte> directory;
-  for (const source_place& place : places) encoder.append(place, payload, directory);
-  const auto names_part = encode_src_names(names);
-  byte_writer writer;
-  writer.put(encode_src_header(encoder.save(), names.size(), names_part.size()));
-  writer.put(payload);
-  writer.put(directory);
-  writer.put(names_part);
   return writer.take();
 }
 

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include <millrace/formats/byte_reader.hpp>
 #include <millrace/formats/byte_writer.hpp>
 #include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/hex.hpp>
 #include <millrace/formats/sha256.hpp>
 #include <millrace/formats/unaligned_span.hpp>
 
@@ -80,13 +79,6 @@ std::string root_hex(const sum_view& sum);
 /// The first `sum_header_bytes` of a `.sum`. Its size never changes, so that a writer may put one
 /// in front for now and the right one at the end.
 std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes);
-
-/// A whole `.sum`.
-/// @pre the blocks are as many as the sizes ask for.
-std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
-                                  std::span<const std::uint32_t> bin_blocks,
-                                  std::uint64_t idx_bytes,
-                                  std::span<const std::uint32_t> idx_blocks);
 
 /// The checksums of a file's blocks, out of its bytes in pieces of any size, front to back.
 ///
@@ -159,13 +151,7 @@ inline sum_view parse_sum(std::span<const std::byte> file) {
 }
 
 inline std::string root_hex(const sum_view& sum) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : sum.root) {
-    text += digits[std::to_integer<std::size_t>(byte >> 4)];
-    text += digits[std::to_integer<std::size_t>(byte & std::byte{15})];
-  }
-  return text;
+  return hex(sum.root);
 }
 
 inline std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
@@ -173,21 +159,6 @@ inline std::vector<std::byte> encode_sum_header(std::uint64_t bin_bytes, std::ui
   writer.put(std::as_bytes(std::span(sum_magic)));
   const sum_header header{sum_version, sum_block_bytes, bin_bytes, idx_bytes};
   fields(writer, header);
-  return writer.take();
-}
-
-inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
-                                         std::span<const std::uint32_t> bin_blocks,
-                                         std::uint64_t idx_bytes,
-                                         std::span<const std::uint32_t> idx_blocks) {
-  assert(bin_blocks.size() == sum_block_count(bin_bytes));
-  assert(idx_blocks.size() == sum_block_count(idx_bytes));
-  byte_writer writer;
-  writer.put(encode_sum_header(bin_bytes, idx_bytes));
-  writer.put(std::as_bytes(bin_blocks));
-  writer.put(std::as_bytes(idx_blocks));
-  const auto root = sha256().update(writer.bytes()).finish();
-  writer.put(std::as_bytes(std::span(root)));
   return writer.take();
 }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <millrace/dataset/document_sources.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+/// What was read of one input, as PREFIX.meta says: all that documents can come from.
+struct source_extent {
+  std::uint64_t begin = 0;      ///< first byte, in the decompressed text
+  std::uint64_t end = 0;        ///< behind the last one
+  std::int64_t line_count = 0;  ///< counted from `begin`, as the lines of its documents are
+};
+
+/// Every entry is sound by itself: the list "for each group" of formats/spec/src.md.
+///
+/// One pass over the `.src`, in constant memory.
+///
+/// @throws format_error  the first one that is not, with the path and the byte.
+void verify_sources(const document_sources& sources);
+
+/// Also that the inputs are as many, that each document comes from within what was read of its one,
+/// and that documents lie in the order of inputs and lines, none within another: what a PREFIX.meta
+/// promises (formats/spec/meta.md).
+///
+/// @param inputs  of the dataset's PREFIX.meta, in its order
+/// @throws format_error  the first document that does not, with the path, and the byte where the
+///                       `.src` tells its group.
+void verify_sources(const document_sources& sources, std::span<const source_extent> inputs);
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Holds places, as they come, against what was read.
+class place_check {
+ public:
+  place_check(const document_sources& sources, std::span<const source_extent> inputs)
+      : sources_(sources), inputs_(inputs) {}
+
+  void operator()(std::int64_t document, const formats::source_place& place) {
+    const source_extent& input = inputs_[place.input];
+    if (place.begin < input.begin || place.end > input.end) {
+      fail(document, "of " + bytes_of(place) + ", but the .meta says that bytes " +
+                         std::to_string(input.begin) + " to " + std::to_string(input.end) +
+                         " were read");
+    }
+    if (place.line > input.line_count) {
+      fail(document, "at line " + std::to_string(place.line) + ", but the .meta says that " +
+                         std::to_string(input.line_count) + " lines were read");
+    }
+    if (document != 0 && place.input < last_.input) {
+      fail(document, "of input " + std::to_string(place.input) + ", behind a document of input " +
+                         std::to_string(last_.input) + ", but inputs were read in order");
+    }
+    if (document != 0 && place.input == last_.input &&
+        (place.line <= last_.line || place.begin < last_.end)) {
+      fail(document, "line " + std::to_string(place.line) + ", " + bytes_of(place) +
+                         ", but the document before it line " + std::to_string(last_.line) + ", " +
+                         bytes_of(last_) + ", and lines were read in order");
+    }
+    last_ = place;
+  }
+
+ private:
+  static std::string bytes_of(const formats::source_place& place) {
+    return "bytes " + std::to_string(place.begin) + " to " + std::to_string(place.end);
+  }
+  [[noreturn]] void fail(std::int64_t document, const std::string& what) const {
+    throw format_error(sources_.offset_of(document),
+                       "document " + std::to_string(document) + " is told to be " + what);
+  }
+
+  const document_sources& sources_;
+  std::span<const source_extent> inputs_;
+  formats::source_place last_;
+};
+
+}  // namespace detail
+
+inline void verify_sources(const document_sources& sources) {
+  sources.for_each([](std::int64_t, const formats::source_place&) {});
+}
+
+inline void verify_sources(const document_sources& sources, std::span<const source_extent> inputs) {
+  if (sources.input_count() != inputs.size()) {
+    throw format_error(sources.path(), 32,
+                       "the names of " + std::to_string(sources.input_count()) +
+                           " inputs, but the .meta has " + std::to_string(inputs.size()));
+  }
+  detail::place_check check(sources, inputs);
+  sources.for_each(check);
+}
+
+}  // namespace millrace::dataset

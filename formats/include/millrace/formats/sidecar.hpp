@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace millrace::formats {
+
+/// What may lie beside PREFIX.bin and PREFIX.idx: the prefix and one suffix each, which is all that
+/// Megatron's merge_datasets passes over. A page in formats/spec tells each.
+enum class sidecar : std::uint8_t { meta, sum, src, bad };
+
+inline constexpr std::array<sidecar, 4> all_sidecars = {sidecar::meta, sidecar::sum, sidecar::src,
+                                                        sidecar::bad};
+
+constexpr std::string_view suffix_of(sidecar which) noexcept {
+  constexpr std::array<std::string_view, 4> suffixes = {".meta", ".sum", ".src", ".bad"};
+  return suffixes[static_cast<std::size_t>(which)];
+}
+
+}  // namespace millrace::formats

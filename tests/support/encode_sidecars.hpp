@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/formats/byte_writer.hpp>
+#include <millrace/formats/src_encoder.hpp>
+#include <millrace/formats/sum.hpp>
+
+/// Whole sidecars in memory, where programs stream them.
+namespace millrace::test {
+
+/// A whole `.sum`.
+/// @pre the blocks are as many as the sizes ask for.
+inline std::vector<std::byte> encode_sum(std::uint64_t bin_bytes,
+                                         std::span<const std::uint32_t> bin_blocks,
+                                         std::uint64_t idx_bytes,
+                                         std::span<const std::uint32_t> idx_blocks) {
+  assert(bin_blocks.size() == formats::sum_block_count(bin_bytes));
+  assert(idx_blocks.size() == formats::sum_block_count(idx_bytes));
+  formats::byte_writer writer;
+  writer.put(formats::encode_sum_header(bin_bytes, idx_bytes));
+  writer.put(std::as_bytes(bin_blocks));
+  writer.put(std::as_bytes(idx_blocks));
+  const auto root = formats::sha256().update(writer.bytes()).finish();
+  writer.put(std::as_bytes(std::span(root)));
+  return writer.take();
+}
+
+/// A whole `.src`.
+/// @pre as src_encoder::append; for a sound one, each place's input is one of `names`
+inline std::vector<std::byte> encode_src(std::span<const formats::source_place> places,
+                                         std::span<const std::string> names) {
+  formats::src_encoder encoder;
+  std::vector<std::byte> payload;
+  std::vector<std::byte> directory;
+  for (const auto& place : places) encoder.append(place, payload, directory);
+  const auto names_part = formats::encode_src_names(names);
+  formats::byte_writer writer;
+  writer.put(formats::encode_src_header(encoder.save(), names.size(), names_part.size()));
+  writer.put(payload);
+  writer.put(directory);
+  writer.put(names_part);
+  return writer.take();
+}
+
+}  // namespace millrace::test
