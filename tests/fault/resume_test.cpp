@@ -49,6 +49,48 @@ TEST_F(ResumeFault, AKillAtAnyStepLeavesWhatGoesOn) {
   EXPECT_GT(kills, 80);
 }
 
+// Each partition is a file of its own until the end, which can be stopped as all before it can.
+TEST_F(ResumeFault, AKillAtAnyStepOfPartitionsLeavesWhatGoesOn) {
+  add_dirty_inputs(8);
+  flags_.insert(flags_.end(), {"--partitions", "3"});
+  const file_set wanted = undisturbed();
+  ASSERT_EQ(wanted.size(), 12U);  // no partition is left
+  int kills = 0;
+  for (const auto& [name, stride] :
+       std::map<std::string, int>{{"journal", 7}, {"publish", 1}, {"sync", 97}}) {
+    for (int step = 1;; step += stride) {
+      SCOPED_TRACE(name + ":" + std::to_string(step));
+      empty_out();
+      const auto result = run_killed_at(name + ":" + std::to_string(step));
+      if (result.status == 0) break;
+      ASSERT_EQ(result.status, killed) << result.err;
+      ++kills;
+      expect_nothing_half(wanted);
+      expect_resumed(wanted, {"--workers", std::to_string(1 + step % 3)});
+      if (HasFailure()) return;
+    }
+  }
+  std::cout << kills << " kills\n";
+  EXPECT_GT(kills, 60);
+}
+
+// Whoever starts again may want fewer of them, or none.
+TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
+  add_dirty_inputs(8);
+  const strings usual = flags_;
+  for (const char* partitions : {"1", "2"}) {
+    flags_ = usual;
+    flags_.insert(flags_.end(), {"--partitions", "5"});
+    leave_unfinished();
+    ASSERT_TRUE(fs::exists(out() / "x_title_document.part-00004.bin.partial"));
+    flags_.back() = partitions;
+    const file_set wanted = undisturbed();
+    expect_sentence(run({"--resume"}), "told otherwise (--partitions: 5, then ");
+    ASSERT_EQ(run({"--overwrite"}).status, 0);
+    expect_files(wanted);
+  }
+}
+
 // The same run, killed again and again, with other workers and other blocks each time.
 TEST_F(ResumeFault, ARunThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);

@@ -8,7 +8,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/sha256.hpp>
 
 #include "support/paths.hpp"
@@ -96,6 +98,29 @@ TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
     });
   }
   EXPECT_EQ(runs, 4);
+}
+
+// What `--partitions 2` of Megatron's program makes of five lines, one of which holds three texts:
+// lines 0, 2, 4, 1, 3.
+TEST(PreprocessGolden, GivesMegatronsOrderOfPartitions) {
+  const test::temp_folder folder;
+  const std::string path = (folder / "in.jsonl").string();
+  test::write_text(path,
+                   "{\"text\": \"1 2 3\"}\n{\"text\": [\"4 5\", \"6\", \"8 9 10\"]}\n"
+                   "{\"text\": \"11\"}\n{\"text\": \"12 13 14 15\"}\n{\"text\": \"16 17\"}\n");
+  const auto tokenizer = test::null_tokenizer(1000);
+  const std::vector<std::uint16_t> ids = {1, 2, 3, 999, 11,  999, 16, 17, 999, 4,  5,
+                                          6, 8, 9, 10,  999, 12,  13, 14, 15,  999};
+  const std::vector<std::int32_t> lengths = {4, 2, 3, 2, 1, 4, 5};
+  const std::vector<std::int64_t> documents = {0, 1, 2, 3, 6, 7};
+  const auto idx = formats::encode_mmidx(formats::dtype::uint16, lengths, documents);
+  for_each_way(true, [&](run_options options, const auto& prefix) {
+    options.partitions = 2;
+    (void)test::preprocess_files(*tokenizer, {path}, options);
+    const auto found = test::read_dataset(prefix);
+    EXPECT_TRUE(found.bin == std::string(reinterpret_cast<const char*>(ids.data()), 42));
+    EXPECT_TRUE(found.idx == std::string(reinterpret_cast<const char*>(idx.data()), idx.size()));
+  });
 }
 
 }  // namespace

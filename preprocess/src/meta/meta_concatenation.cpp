@@ -32,6 +32,18 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
       sum(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b), name));
 }
 
+using option = std::pair<std::string, std::string>;
+
+// The one that says nothing of what documents hold, only of their order.
+bool is_order(const option& given) {
+  return given.first == "--partitions";
+}
+
+std::vector<option> without_order(std::vector<option> options) {
+  std::erase_if(options, is_order);
+  return options;
+}
+
 /// Puts part after part behind a whole that grows.
 class concatenation {
  public:
@@ -47,6 +59,7 @@ class concatenation {
     append_inputs(part, number);
     append_counts(part, number);
     if (whole_.on_bad_record != part.on_bad_record) whole_.on_bad_record = "mixed";
+    append_order(part);
     whole_.bin_bytes = sum(whole_.bin_bytes, part.bin_bytes, "bytes");
     if (whole_.sum_version != part.sum_version) whole_.sum_version.reset();
     if (whole_.src_version != part.src_version) whole_.src_version.reset();
@@ -66,6 +79,7 @@ class concatenation {
   void append_inputs(const dataset_meta& part, std::size_t number);
   void join(const input_extent& next, std::size_t number);
   void append_counts(const dataset_meta& part, std::size_t number);
+  void append_order(const dataset_meta& part);
 
   dataset_meta whole_;
   std::vector<part_shift> shifts_;
@@ -100,7 +114,7 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
     }
     return fmt::format("\"{}\"", text);
   };
-  if (whole_.options != part.options) {
+  if (without_order(whole_.options) != without_order(part.options)) {
     throw config_error(command::one_line(
         fmt::format("the options of part {} are {}, but {} in the parts before it", number,
                     listed(part), listed(whole_))));
@@ -183,6 +197,16 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
     }
     kinds[i].second = sum(kinds[i].second, more[i].second, "bad records");
   }
+}
+
+// Each part keeps its order, and one behind the other they have no order that partitions give.
+void concatenation::append_order(const dataset_meta& part) {
+  if (std::ranges::none_of(whole_.options, is_order) &&
+      std::ranges::none_of(part.options, is_order)) {
+    return;
+  }
+  whole_.options = without_order(std::move(whole_.options));
+  whole_.options.emplace_back("--partitions", "mixed");
 }
 
 concatenation concatenated(std::span<const dataset_meta> parts) {

@@ -20,9 +20,9 @@ constexpr std::uint64_t most_around_line = 4;
 /// The ids of a giant record, as they come, into the dataset of their key.
 class id_writer final : public id_sink {
  public:
-  id_writer(std::list<dataset_writer>& writers, formats::dtype type) : type_(type) {
-    for (dataset_writer& writer : writers) writers_.push_back(&writer);
-  }
+  /// @param writers  one a key
+  id_writer(std::vector<dataset_writer*> writers, formats::dtype type)
+      : type_(type), writers_(std::move(writers)) {}
 
   void append(std::size_t key, std::span<const std::int32_t> ids) override {
     if (type_ == formats::dtype::int32) return writers_[key]->append(std::as_bytes(ids), {}, {});
@@ -43,14 +43,11 @@ class id_writer final : public id_sink {
 
 committer::committer(std::span<const input_file> inputs, const read_range& range,
                      const commit_options& options, const run_state* from)
-    : inputs_(inputs), options_(options), begun_(from != nullptr || range.at_line) {
-  for (std::size_t i = 0; i < options_.prefixes.size(); ++i) {
-    if (from == nullptr) {
-      writers_.emplace_back(options_.prefixes[i], options_.dataset);
-    } else {
-      writers_.emplace_back(options_.prefixes[i], options_.dataset, from->outputs.at(i));
-    }
-  }
+    : inputs_(inputs),
+      options_(options),
+      outputs_(options_.prefixes, options_.dataset, options_.partitions,
+               from != nullptr ? &from->outputs : nullptr),
+      begun_(from != nullptr || range.at_line) {
   if (from != nullptr) {
     state_ = *from;
     untouched_ = false;
@@ -58,8 +55,7 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
     state_.next = range.begin;
     state_.inputs.resize(range.begin.input + 1);
   }
-  state_.outputs.clear();
-  for (dataset_writer& writer : writers_) state_.outputs.push_back(writer.state());
+  outputs_.save(state_.outputs);
 }
 
 std::vector<std::string> committer::commit(const encoded_block& block) {
@@ -73,11 +69,7 @@ std::vector<std::string> committer::commit(const encoded_block& block) {
   }
   append_places(block);
   append_bad(block);
-  std::size_t key = 0;
-  for (dataset_writer& writer : writers_) {
-    const encoded_column& column = block.columns[key++];
-    writer.append({column.ids.data(), column.ids_bytes}, column.lengths, column.document_ends);
-  }
+  outputs_.append(block, state_.counts.lines);
   advance(block.end_bytes, block.crc32c, block.counts);
   limit(notes);
   return notes;
@@ -94,10 +86,10 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
   if (line.is_blank) {
     counts.blank_lines = 1;
   } else {
-    id_writer ids(writers_, options_.dataset.type);
+    const std::int64_t number = state_.counts.lines;
+    id_writer ids(outputs_.writers_of_line(number), options_.dataset.type);
     if (auto fault = encode(ids, counts)) {
-      std::size_t key = 0;
-      for (dataset_writer& writer : writers_) writer.go_back(state_.outputs[key++]);
+      outputs_.go_back_line(number, state_.outputs);
       block.faults.push_back({*std::move(fault), {}});
     } else {
       append_document(input, line);
@@ -120,9 +112,9 @@ void committer::append_document(std::size_t input, const giant_line& line) {
   const std::uint64_t begin = line.offset_bytes + line.mark_bytes;
   const formats::source_place place{number_of(input), state_.inputs.back().lines + 1, begin,
                                     begin + (line.end - line.begin)};
-  for (dataset_writer& writer : writers_) {
-    writer.append({}, {}, std::span(&end_of_document, 1));
-    writer.append_places(std::span(&place, 1));
+  for (dataset_writer* writer : outputs_.writers_of_line(state_.counts.lines)) {
+    writer->append({}, {}, std::span(&end_of_document, 1));
+    writer->append_places(std::span(&place, 1));
   }
 }
 
@@ -168,7 +160,7 @@ void committer::append_places(const encoded_block& block) {
     const std::uint64_t begin = block.text_offset + place.begin;
     places_.push_back({number_of(block.input), line + place.line, begin, begin + place.size});
   }
-  for (dataset_writer& writer : writers_) writer.append_places(places_);
+  outputs_.append_places(block, state_.counts.lines, places_);
 }
 
 // An input's number in P.src, whose names are those of which the run has a byte or the start.
@@ -197,7 +189,7 @@ void committer::append_bad(const encoded_block& block, std::uint64_t giant_bytes
                          .fault = in_record,
                          .raw = kept ? &fault.raw : nullptr,
                          .from_byte = state_.inputs.back().begin_bytes});
-    for (dataset_writer& writer : writers_) writer.append_bad(line);
+    outputs_.append_bad(line);
   }
 }
 
@@ -209,8 +201,7 @@ void committer::advance(std::uint64_t end, std::uint32_t crc32c, const record_co
   total.lines += counts.lines;
   state_.counts += counts;
   state_.next.offset_bytes = end;
-  std::size_t key = 0;
-  for (dataset_writer& writer : writers_) state_.outputs[key++] = writer.state();
+  outputs_.save(state_.outputs);
   untouched_ = false;
 }
 
@@ -224,14 +215,22 @@ void committer::limit(std::vector<std::string>& notes) {
   }
 }
 
+bool committer::join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
+                                const std::function<bool()>& go_on) {
+  return outputs_.join(inputs, chunk_bytes, [&] {
+    outputs_.save(state_.outputs);
+    return go_on();
+  });
+}
+
 void committer::sync() {
-  for (dataset_writer& writer : writers_) writer.sync();
+  outputs_.sync();
 }
 void committer::keep() noexcept {
-  for (dataset_writer& writer : writers_) writer.keep();
+  outputs_.keep();
 }
 void committer::forget() noexcept {
-  for (dataset_writer& writer : writers_) writer.forget();
+  outputs_.forget();
 }
 
 std::string committer::describe(const encoded_block& block, const block_fault& fault) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <list>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,7 +15,7 @@
 
 #include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
-#include "output/dataset_writer.hpp"
+#include "output/dataset_outputs.hpp"
 #include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "record/giant_record.hpp"
@@ -35,6 +34,7 @@ class bad_record_error : public error {
 struct commit_options {
   std::vector<std::filesystem::path> prefixes = {};  ///< of the output datasets, one a key
   dataset_options dataset = {};
+  std::size_t partitions = 1;  ///< as dataset_outputs has them
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< one more ends the run
   /// Of a record that P.bad keeps. Asked of its own size, so that it is kept or not wherever blocks
@@ -85,7 +85,13 @@ class committer {
   /// See dataset_writer.
   void keep() noexcept;
   void forget() noexcept;
-  std::list<dataset_writer>& writers() noexcept { return writers_; }
+  std::list<dataset_writer>& writers() noexcept { return outputs_.wholes(); }
+  dataset_outputs& outputs() noexcept { return outputs_; }
+
+  /// When all is committed: as dataset_outputs::join, with a state to go on from whenever it calls
+  /// `go_on`.
+  bool join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
+                       const std::function<bool()>& go_on);
 
  private:
   void enter(std::size_t input, std::uint64_t begin);
@@ -101,7 +107,7 @@ class committer {
 
   std::span<const input_file> inputs_;
   commit_options options_;
-  std::list<dataset_writer> writers_;  // a list, since a writer does not move
+  dataset_outputs outputs_;
   run_state state_;
   bool untouched_ = true;
   bool begun_;             // the first line is known

@@ -169,6 +169,12 @@ void dataset_writer::sync() {
   sync_failed_ = false;
 }
 
+const std::filesystem::path& dataset_writer::finish_places(std::span<const std::string> inputs) {
+  assert(provenance_);
+  provenance_->finish(inputs);
+  return provenance_->file().partial_path();
+}
+
 std::string dataset_writer::finish(std::span<const std::string> inputs) {
   write_pointers();
   const std::int64_t first_document = 0;

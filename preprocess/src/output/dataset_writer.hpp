@@ -116,6 +116,11 @@ class dataset_writer {
   ///                   lost, whatever a later fsync says.
   void sync();
 
+  /// Completes P.src alone, for who reads it back. What is saved of it stays as it is.
+  /// @pre there is one, and neither this nor finish() was called before
+  /// @return where it is
+  const std::filesystem::path& finish_places(std::span<const std::string> inputs);
+
   /// Completes all files but P.meta under their partial names.
   /// @param inputs  names for P.src
   /// @return the root of P.sum in hexadecimal; empty without one
@@ -128,6 +133,11 @@ class dataset_writer {
   sidecar_set sidecars() const noexcept;
 
   const dataset_paths& paths() const noexcept { return paths_; }
+  /// As they are before finish(): the tokens; the lengths, behind room for a header; and for each
+  /// document the int64 of the sequences up to its end.
+  const io::atomic_file& bin() const noexcept { return bin_; }
+  const io::atomic_file& idx() const noexcept { return idx_; }
+  const io::atomic_file& document_ends() const noexcept { return *documents_spill_; }
   std::int64_t sequence_count() const noexcept { return sequences_; }
   std::int64_t document_count() const noexcept { return documents_; }
   std::int64_t token_count() const noexcept {

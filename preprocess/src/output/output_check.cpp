@@ -14,6 +14,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "output/dataset_paths.hpp"
+#include "output/partition_files.hpp"
 
 namespace millrace::preprocess {
 
@@ -40,7 +41,8 @@ void refuse_existing(const std::filesystem::path& prefix) {
 }
 
 std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& output_prefix,
-                                                std::span<const std::filesystem::path> prefixes) {
+                                                std::span<const std::filesystem::path> prefixes,
+                                                std::size_t partitions) {
   std::vector<std::filesystem::path> files;
   files.push_back(dataset_paths(output_prefix).with(".journal"));
   for (const auto& prefix : prefixes) {
@@ -53,6 +55,12 @@ std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& out
     }
     for (const char* spill : {".documents.partial", ".src-groups.partial"}) {
       files.push_back(paths.with(spill));
+    }
+    for (std::size_t i = 0; partitions > 1 && i < partitions; ++i) {
+      const dataset_paths part(part_prefix(prefix, i));
+      for (const char* suffix : {".bin", ".idx", ".src", ".documents", ".src-groups"}) {
+        files.push_back(part.with(std::string(suffix) + ".partial"));
+      }
     }
   }
   return files;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -23,9 +24,11 @@ void refuse_existing(const std::filesystem::path& prefix);
 
 /// Every file that a run writes, for a time or for good.
 ///
-/// @param prefixes  of the datasets
+/// @param prefixes    of the datasets
+/// @param partitions  of each
 std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& output_prefix,
-                                                std::span<const std::filesystem::path> prefixes);
+                                                std::span<const std::filesystem::path> prefixes,
+                                                std::size_t partitions = 1);
 
 /// Call it before any of `files` is opened for writing.
 ///

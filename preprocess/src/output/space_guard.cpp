@@ -26,19 +26,39 @@ void space_guard::update(committer& committer, std::uint64_t read_bytes) {
   const auto expected = [&](std::uint64_t so_far) {
     return static_cast<std::uint64_t>(more * static_cast<double>(so_far));
   };
-  std::size_t key = 0;
-  for (dataset_writer& writer : committer.writers()) {
-    const dataset_state& output = committer.state().outputs[key++];
-    const std::uint64_t idx_bytes = output.output_bytes() - output.bin_bytes;
+  const auto reserve = [](dataset_writer& writer, std::uint64_t bin_bytes,
+                          std::uint64_t idx_bytes) {
     try {
-      writer.reserve(expected(output.bin_bytes), expected(idx_bytes));
+      writer.reserve(bin_bytes, idx_bytes);
     } catch (const io_error& e) {
       if (e.code() != ENOSPC) throw;
-      throw error(fmt::format(
-          "{}: the disk has no room for what is still to come, about {} bytes; make "
-          "room, then --resume",
-          writer.paths().bin.string(), expected(output.bin_bytes) + expected(idx_bytes)));
+      throw error(
+          fmt::format("{}: the disk has no room for what is still to come, about {} bytes; make "
+                      "room, then --resume",
+                      writer.paths().bin.string(), bin_bytes + idx_bytes));
     }
+  };
+  dataset_outputs& outputs = committer.outputs();
+  const std::size_t partitions = outputs.parts().size() / outputs.wholes().size();
+  auto part = outputs.parts().begin();
+  for (dataset_writer& whole : outputs.wholes()) {
+    if (partitions == 0) {
+      const dataset_state output = whole.state();
+      reserve(whole, expected(output.bin_bytes),
+              expected(output.output_bytes() - output.bin_bytes));
+      continue;
+    }
+    // All that is in the partitions, and what will be, is to lie in the whole as well.
+    std::uint64_t bin_bytes = 0;
+    std::uint64_t idx_bytes = 0;
+    for (std::size_t i = 0; i < partitions; ++i, ++part) {
+      const dataset_state output = part->state();
+      const std::uint64_t of_idx = output.output_bytes() - output.bin_bytes;
+      reserve(*part, expected(output.bin_bytes), expected(of_idx));
+      bin_bytes += output.bin_bytes + expected(output.bin_bytes);
+      idx_bytes += of_idx + expected(of_idx);
+    }
+    reserve(whole, bin_bytes, idx_bytes);
   }
 }
 

@@ -15,7 +15,7 @@ namespace millrace::preprocess {
 namespace {
 
 // Whoever changes what a record holds counts this up.
-constexpr std::uint32_t journal_version = 2;
+constexpr std::uint32_t journal_version = 3;
 
 static_assert(std::is_trivially_copyable_v<record_counts>);
 static_assert(std::is_trivially_copyable_v<input_total>);
@@ -94,11 +94,12 @@ std::filesystem::path journal_path(std::filesystem::path prefix) {
 std::optional<std::string> difference(const run_identity& was, const run_identity& is) {
   for (std::size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
     if (i < was.size() && i < is.size() && was[i] == is[i]) continue;
-    const auto value = [&](const run_identity& of, const std::string& name) -> std::string {
+    const auto value = [](const run_identity& of, const std::string& name) -> std::string {
       const auto at = std::ranges::find(of, name, &run_identity::value_type::first);
       return at == of.end() ? "none" : at->second;
     };
-    const std::string& name = i < is.size() ? is[i].first : was[i].first;
+    const bool gone = i < was.size() && value(is, was[i].first) == "none";
+    const std::string& name = i < is.size() && !gone ? is[i].first : was[i].first;
     if (i < was.size() && i < is.size() && was[i].first == is[i].first) {
       return fmt::format("{}: {}, then {}", name, was[i].second, is[i].second);
     }
@@ -137,7 +138,8 @@ void journal::take(std::span<const std::byte> payload) {
     for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
-    state_->outputs = reader.take_all<dataset_state>();
+    state_->outputs.wholes = reader.take_all<dataset_state>();
+    state_->outputs.parts = reader.take_all<dataset_state>();
   } else if (kind == 'f') {
     finished_ = reader.take_all<sidecar_set>();
   } else {
@@ -177,7 +179,8 @@ void journal::write(const run_state& state) {
   writer.put(inputs_written_);
   writer.put_all(std::span(state.inputs).subspan(inputs_written_));
   writer.put(state.counts);
-  writer.put_all(std::span(state.outputs));
+  writer.put_all(std::span(state.outputs.wholes));
+  writer.put_all(std::span(state.outputs.parts));
   file_.append(writer.bytes());
   inputs_written_ = std::max<std::size_t>(state.inputs.size(), 1) - 1;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "input/block_source.hpp"
-#include "output/dataset_writer.hpp"
+#include "output/dataset_outputs.hpp"
 #include "record/encoded_block.hpp"
 #include "run/journal_file.hpp"
 
@@ -28,7 +28,7 @@ struct run_state {
   text_place next;                  ///< a line begins there
   std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
   record_counts counts;
-  std::vector<dataset_state> outputs;  ///< one a key
+  output_states outputs;
 };
 
 /// Everything that a run was told and that shows in its output, as names and values: a run may only

@@ -13,6 +13,7 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
+#include "output/partition_files.hpp"
 #include "record/sentence_splitter.hpp"
 #include "record/text_key.hpp"
 #include "run/task_flag.hpp"
@@ -67,6 +68,12 @@ po::options_description work_group() {
   add("workers", value<int>("N"),
       "threads for all the work (default: the processors that affinity and control groups leave); "
       "output does not depend on it");
+  add("partitions", value<int>("P"),
+      "the order that Megatron gives with this flag: lines are counted from 0 through all files, "
+      "blank and bad ones too; first those whose number is 0 modulo P, then those with 1, ...; "
+      "while it runs, the tokens lie on the disk twice; any --workers will do");
+  add("keep-sequential-samples",
+      "with --partitions: the order of the input, as Megatron's partitions of lines in a row give");
   add("task", value<std::string>("I/N|slurm"),
       "do the I-th part of the work, from 0, of N that are begun alike, into "
       "PREFIX_0000I-of-0000N_...; "
@@ -175,6 +182,21 @@ void take_task(const po::variables_map& given, command_line& line) {
   line.run.output_prefix = task_prefix(line.run.output_prefix, *line.task);
 }
 
+void take_partitions(const po::variables_map& given, run_options& run) {
+  if (take<int>(given, "partitions", run.partitions) &&
+      (run.partitions < 1 || run.partitions > most_partitions)) {
+    throw usage_error(
+        fmt::format("--partitions {}: expected 1 to {}", run.partitions, most_partitions));
+  }
+  if (given.count("keep-sequential-samples") != 0) run.partitions = 1;
+  if (run.partitions > 1 && given.count("task") != 0) {
+    throw usage_error(
+        "--partitions goes by the numbers of lines, and a task does not know how many lines are "
+        "before its own: leave out --task, or keep the order of the input with "
+        "--keep-sequential-samples");
+  }
+}
+
 void take_run(const po::variables_map& given, run_options& run) {
   run.output_prefix = given["output-prefix"].as<std::string>();
   if (run.output_prefix.filename().empty()) {
@@ -185,6 +207,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
   take_keys(given, run);
   take_sentences(given, run);
+  take_partitions(given, run);
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
   run.resume = given.count("resume") != 0;

@@ -12,6 +12,7 @@
 
 #include "output/committer.hpp"
 #include "output/output_check.hpp"
+#include "output/partition_files.hpp"
 #include "output/space_guard.hpp"
 #include "run/checkpointer.hpp"
 #include "run/journal.hpp"
@@ -52,8 +53,9 @@ class run_in_progress {
         encoding_(encoder_options_of(tokenizer, options)),
         identity_(identity_of(tokenizer, encoding_, options)) {
     expect_folder(options.output_prefix);
-    refuse_inputs_among(files_of_run(options.output_prefix, prefixes_), options.inputs,
-                        "--output-prefix");
+    refuse_inputs_among(files_of_run(options.output_prefix, prefixes_,
+                                     static_cast<std::size_t>(options.partitions)),
+                        options.inputs, "--output-prefix");
   }
 
   run_summary finish() {
@@ -86,7 +88,9 @@ class run_in_progress {
   void read_all(committer& committer, journal& journal, checkpointer& checkpoints,
                 const read_range& range);
   void give_up(committer& committer, journal& journal, checkpointer& checkpoints);
+  void join_partitions(committer& committer, journal& journal, checkpointer& checkpoints);
   void complete(committer& committer, journal& journal, checkpointer& checkpoints);
+  std::vector<std::string> names_of_inputs(const run_state& state) const;
   std::vector<sidecar_set> finish_files(committer& committer) const;
   void publish(journal& journal, const std::vector<sidecar_set>& sidecars) const;
   bool goes_on(const journal& journal) const {
@@ -111,7 +115,8 @@ progress_state run_in_progress::state_of(const run_state& state, std::uint64_t r
                      .blocks_in_flight = blocks_in_flight,
                      .busy = clock_.busy()};
   for (const input_total& total : state.inputs) now.input_bytes += total.text_bytes;
-  for (const dataset_state& output : state.outputs) {
+  const auto& [wholes, parts] = state.outputs;
+  for (const dataset_state& output : parts.empty() ? wholes : parts) {
     now.tokens +=
         static_cast<std::int64_t>(output.bin_bytes / formats::size_bytes(encoding_.dtype));
     now.output_bytes += output.output_bytes();
@@ -195,10 +200,12 @@ run_summary run_in_progress::write(journal& journal) {
                   .checksums = options_.checksums,
                   .provenance = options_.provenance,
                   .quarantine = options_.on_bad_record == bad_record_policy::quarantine},
+      .partitions = static_cast<std::size_t>(options_.partitions),
       .on_bad_record = options_.on_bad_record,
       .most_bad_records = options_.most_bad_records,
       .most_raw_bytes = options_.limits.giant_bytes,
       .begin = share.begin};
+  if (options_.partitions > 1) expect_room_for_partitions(prefixes_.size(), commit.partitions);
   // First: else a kill could leave a state in it, and not the files that it is the state of.
   if (from == nullptr) journal.clear();
   committer committer(options_.inputs, range, commit, from);
@@ -206,6 +213,7 @@ run_summary run_in_progress::write(journal& journal) {
   committer.keep();
   checkpointer checkpoints(committer, journal, options_.checkpoint_period);
   read_all(committer, journal, checkpoints, range);
+  if (options_.partitions > 1) join_partitions(committer, journal, checkpoints);
   {
     const auto timed = clock_.time(stage_clock::stage::sync);
     complete(committer, journal, checkpoints);
@@ -262,6 +270,29 @@ void run_in_progress::give_up(committer& committer, journal& journal, checkpoint
                              command::counted(committer.state().counts.documents, "document")));
 }
 
+// As reading does, it may be stopped and gone on with.
+void run_in_progress::join_partitions(committer& committer, journal& journal,
+                                      checkpointer& checkpoints) {
+  progress_.note(fmt::format("putting {} partitions one behind the other", options_.partitions));
+  run_state state = committer.state();
+  state.inputs.resize(options_.inputs.size());
+  bool joined = false;
+  try {
+    const auto timed = clock_.time(stage_clock::stage::write);
+    joined = committer.join_partitions(names_of_inputs(state), options_.limits.block_bytes, [&] {
+      checkpoints.update();
+      return options_.stop == nullptr || options_.stop->load() == 0;
+    });
+    checkpoints.collect();
+  } catch (...) {
+    give_up(committer, journal, checkpoints);
+    throw;
+  }
+  if (joined) return;
+  checkpoints.make_safe();
+  throw stopped("stopped while partitions were put one behind the other; --resume goes on");
+}
+
 void run_in_progress::complete(committer& committer, journal& journal, checkpointer& checkpoints) {
   std::vector<sidecar_set> sidecars;
   try {
@@ -275,13 +306,19 @@ void run_in_progress::complete(committer& committer, journal& journal, checkpoin
   publish(journal, sidecars);
 }
 
-std::vector<sidecar_set> run_in_progress::finish_files(committer& committer) const {
-  run_state state = committer.state();
-  state.inputs.resize(options_.inputs.size());  // totals of those without a line as well
+// For P.src.
+std::vector<std::string> run_in_progress::names_of_inputs(const run_state& state) const {
   std::vector<std::string> names;
   for (const std::size_t input : listed_inputs(options_, state)) {
     names.push_back(display_path(options_.inputs[input]).string());
   }
+  return names;
+}
+
+std::vector<sidecar_set> run_in_progress::finish_files(committer& committer) const {
+  run_state state = committer.state();
+  state.inputs.resize(options_.inputs.size());  // totals of those without a line as well
+  const std::vector<std::string> names = names_of_inputs(state);
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;
   for (dataset_writer& writer : committer.writers()) {
@@ -296,6 +333,7 @@ std::vector<sidecar_set> run_in_progress::finish_files(committer& committer) con
 void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& sidecars) const {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
+    remove_part_files(prefixes_[key]);
   }
   journal.remove();
 }

@@ -77,6 +77,7 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
   add("--on-bad-record", policy_of(options));
   add("checksums", options.checksums ? "on" : "off");
   add("provenance", options.provenance ? "on" : "off");
+  if (options.partitions > 1) add("--partitions", std::to_string(options.partitions));
   if (options.task) {
     const auto place = [](const text_place& at) {
       return fmt::format("byte {} of input {}", at.offset_bytes, at.input);

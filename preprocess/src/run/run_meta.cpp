@@ -41,6 +41,9 @@ dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_opti
     meta.options.emplace_back("--keep-newlines", options.sentences->keep_newlines ? "on" : "off");
     meta.options.emplace_back("ICU", icu_version());
   }
+  if (options.partitions > 1) {
+    meta.options.emplace_back("--partitions", std::to_string(options.partitions));
+  }
   meta.tokenizer = {.type = options.tokenizer_type,
                     .fingerprint = tokenizer.fingerprint(),
                     .vocab_size = tokenizer.vocab_size(),
@@ -107,7 +110,7 @@ dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_option
                            .crc32c = total.crc32c,
                            .lines = total.lines});
   }
-  const dataset_state& output = state.outputs.at(key);
+  const dataset_state& output = state.outputs.wholes.at(key);
   const record_counts& found = state.counts;
   meta.counts = {
       .documents = found.documents,
@@ -217,7 +220,7 @@ run_summary summary_of(const run_state& state, const run_options& options,
   for (const input_total& total : state.inputs) summary.input_bytes += total.text_bytes;
   summary.read_bytes = options.share().disk_bytes;
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
-    const dataset_state& output = state.outputs[key];
+    const dataset_state& output = state.outputs.wholes[key];
     summary.outputs.push_back({.prefix = prefixes[key].string(),
                                .sequences = output.sequences,
                                .documents = output.documents,

@@ -40,6 +40,10 @@ struct run_options {
   /// task_prefix().
   std::optional<task_share> task = std::nullopt;
 
+  /// `--partitions`, or 1 under `--keep-sequential-samples`. Not for a task, which does not know
+  /// how many lines precede its own.
+  int partitions = 1;
+
   read_limits limits = {};
   /// Between two moments at which what was done is made safe. Zero: after every block.
   std::chrono::milliseconds checkpoint_period{5000};

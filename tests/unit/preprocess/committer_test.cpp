@@ -238,7 +238,7 @@ TEST_F(Committer, GoesOnFromAState) {
   b.places.push_back({});
   (void)c.commit(b);
   EXPECT_EQ(c.state().counts.lines, 6);
-  EXPECT_EQ(c.state().outputs[0].bin_bytes, 4U);
+  EXPECT_EQ(c.state().outputs.wholes[0].bin_bytes, 4U);
   EXPECT_EQ(c.state().inputs[1].lines, 6);
 }
 

@@ -76,6 +76,22 @@ TEST(Concatenate, MakesOfUnrelatedRunsThatOverAllTheirInputs) {
   EXPECT_EQ(with_root(concatenate(std::vector{once}), once), once);
 }
 
+// Of which the result must not say that it has the order of one run.
+TEST(Concatenate, CallsPartitionsMixed) {
+  const dataset_meta plain = golden_meta("preprocess_lines");
+  dataset_meta dealt = plain;
+  dealt.options.emplace_back("--partitions", "2");
+  dataset_meta wanted = golden_meta("twice");
+  wanted.sum_root.reset();
+  wanted.options.emplace_back("--partitions", "mixed");
+  EXPECT_EQ(concatenate(std::vector{dealt, dealt}), wanted);
+  EXPECT_EQ(concatenate(std::vector{plain, dealt}), wanted);
+  EXPECT_EQ(concatenate(std::vector{dealt, plain}), wanted);
+  EXPECT_EQ(concatenate(std::vector{dealt}).options, dealt.options);
+  dealt.options.front().second = "otherwise";
+  refused({plain, dealt}, "the options of part 2 are");
+}
+
 TEST(Concatenate, KeepsASidecarThatAllPartsHave) {
   std::vector<dataset_meta> parts(2, golden_meta("preprocess_lines"));
   parts[1].src_version.reset();
