@@ -181,7 +181,7 @@ TEST_F(DatasetWriter, ReplacesTheOldPair) {
   test::write_text(bin(), std::string(10'000, 'x'));
   test::write_text(idx(), std::string(10'000, 'x'));
   std::mt19937_64 random(23);
-  const contents made = random_contents(random, dtype::int32, 10, false);
+  const contents made = random_contents(random, dtype::int32, 10);
   write(made, dtype::int32);
   expect_files(made, dtype::int32);
 }
@@ -192,7 +192,7 @@ TEST_F(DatasetWriter, StartsLeftPartialFilesAfresh) {
     test::write_text(folder_ / left, std::string(100'000, 'x'));
   }
   std::mt19937_64 random(24);
-  const contents made = random_contents(random, dtype::uint16, 10, false);
+  const contents made = random_contents(random, dtype::uint16, 10);
   write(made, dtype::uint16);
   expect_files(made, dtype::uint16);
 }
