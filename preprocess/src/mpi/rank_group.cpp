@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <map>
 #include <new>
 #include <thread>
 #include <utility>
@@ -121,20 +120,23 @@ void rank_group::settle(int severity, const std::string& reason) {
     const auto bytes = gather_bytes(std::as_bytes(std::span(mine)));
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }();
-  std::map<std::string_view, std::vector<int>> ranks_of;
-  std::size_t at = 0;
-  for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
-    const auto words = std::string_view(all).substr(at, lengths[rank]);
-    if (!words.empty()) ranks_of[words].push_back(static_cast<int>(rank));
-    at += lengths[rank];
-  }
-  for (const auto& [words, ranks] : ranks_of) {
-    const bool everywhere = ranks.front() == 0 || ranks.size() == lengths.size();
-    command::tell(fmt::format("{}: {}{}\n", program_,
-                              everywhere ? "" : fmt::format("rank {}: ", ranks.front()), words));
-    if (worst == was_stopped) break;
-  }
+  if (is_first()) tell_first(lengths, all);
   throw job_ended(exit_code_of(worst));
+}
+
+// The reason of the first rank that has one, which may be that of many: a file that is not there.
+void rank_group::tell_first(std::span<const std::uint64_t> lengths,
+                            std::string_view reasons) const {
+  const auto first = std::ranges::find_if(lengths, [](auto length) { return length != 0; });
+  if (first == lengths.end()) return;
+  const auto others = std::count_if(first + 1, lengths.end(), [](auto n) { return n != 0; });
+  std::string words;
+  if (first != lengths.begin()) words += fmt::format("rank {}: ", first - lengths.begin());
+  words += reasons.substr(0, *first);
+  if (others != 0 && others + 1 != size_) {
+    words += fmt::format(" (and {} failed, too)", command::counted(others, "other rank"));
+  }
+  command::tell(fmt::format("{}: {}\n", program_, words));
 }
 
 void rank_group::share_bytes(std::span<std::byte> bytes) const {

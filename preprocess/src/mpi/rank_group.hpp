@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -48,7 +49,7 @@ class rank_group {
   int ranks_on_same_cores() const;
 
   /// Runs a step on every rank, and goes on when all have done it. If one or several have failed,
-  /// rank 0 tells why, each reason once, and all ranks end.
+  /// rank 0 tells why in one sentence, the first one's, and all ranks end.
   ///
   /// @throws job_ended  on all ranks, if the step threw on any
   void together(const std::function<void()>& step);
@@ -103,6 +104,7 @@ class rank_group {
 
  private:
   void settle(int severity, const std::string& reason);
+  void tell_first(std::span<const std::uint64_t> lengths, std::string_view reasons) const;
   void share_bytes(std::span<std::byte> bytes) const;
   std::vector<std::byte> gather_bytes(std::span<const std::byte> mine) const;
   void send_bytes(int to, std::span<const std::byte> bytes) const;
