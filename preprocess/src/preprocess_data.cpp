@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,12 +10,11 @@
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input/input_plan.hpp"
-#include "input/packing.hpp"
 #include "output/output_check.hpp"
-#include "record/sentence_splitter.hpp"
 #include "run/options.hpp"
 #include "run/pipeline.hpp"
 #include "run/stop_signals.hpp"
+#include "run/test_hooks.hpp"
 #include "watch/dry_run.hpp"
 #include "watch/metrics.hpp"
 #include "watch/progress.hpp"
@@ -29,22 +25,7 @@ namespace {
 namespace command = millrace::command;
 namespace preprocess = millrace::preprocess;
 
-constexpr int exit_stopped = 3;
 constexpr double usual_source_bytes = 3;  // of P.src, a document
-
-// A number that tests give, to meet in a small corpus what else only a large one has.
-void take_test_number(const char* name, std::size_t& to) {
-  const char* text = std::getenv(name);
-  if (text != nullptr) to = std::strtoull(text, nullptr, 10);
-}
-
-void take_test_hooks(preprocess::run_options& run) {
-  take_test_number("MILLRACE_TEST_BLOCK_BYTES", run.limits.block_bytes);
-  take_test_number("MILLRACE_TEST_GIANT_BYTES", run.limits.giant_bytes);
-  std::size_t period = static_cast<std::size_t>(run.checkpoint_period.count());
-  take_test_number("MILLRACE_TEST_CHECKPOINT_MS", period);
-  run.checkpoint_period = std::chrono::milliseconds(period);
-}
 
 int foretell(const millrace::tokenizer::tokenizer& tokenizer,
              const preprocess::command_line& line) {
@@ -69,15 +50,12 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   if (line.version) {
-    const std::string icu = preprocess::icu_version();
-    command::print_version("preprocess_data", millrace::tokenizer::optional_parts() + ", " +
-                                                  preprocess::optional_input_parts() + ", " +
-                                                  (icu.empty() ? "without ICU" : "ICU " + icu));
+    command::print_version("preprocess_data", preprocess::optional_parts());
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
   line.run.inputs = preprocess::plan_inputs(line.inputs);
-  take_test_hooks(line.run);
+  preprocess::take_test_hooks(line.run);
   if (line.task) {
     line.run.task =
         preprocess::share_of(line.run.inputs, *line.task, line.run.limits.largest_part_bytes());
@@ -103,7 +81,7 @@ int preprocess_data(int argc, const char* const* argv) {
   } catch (const preprocess::stopped& e) {
     progress.close();
     command::tell(std::string("preprocess_data: ") + e.what() + "\n");
-    return exit_stopped;
+    return preprocess::exit_stopped;
   }
   if (metrics) {
     // A note of the last sample, which says that the run has finished.
@@ -117,6 +95,6 @@ int preprocess_data(int argc, const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return command::run_command("preprocess_data", preprocess::usage,
+  return command::run_command("preprocess_data", preprocess::usage_of(preprocess::program::alone),
                               [&] { return preprocess_data(argc, argv); });
 }

@@ -155,19 +155,19 @@ void expect_meta_of(const merge_input& input, const dataset_meta& meta) {
   expect("bytes of tokens", meta.bin_bytes, formats::bin_size_bytes(idx));
 }
 
-void append_places(const merge_input& input, const dataset_meta& meta, const part_shift& shift,
-                   dataset_writer& writer, std::vector<std::string>& names) {
-  const auto path = input.paths().of(sidecar::src);
+void append_places(const dataset_paths& part, const dataset_meta& meta, const part_shift& shift,
+                   provenance_writer& writer, std::vector<std::string>& names) {
+  const auto path = part.of(sidecar::src);
+  const auto documents = static_cast<std::uint64_t>(meta.counts.documents);
   const io::file_mapping file(path);
   try {
     const formats::src_view view = formats::parse_src(file.bytes());
-    if (view.document_count() != input.view().document_index.size() - 1 ||
-        view.input_count() != meta.inputs.size()) {
+    if (view.document_count() != documents || view.input_count() != meta.inputs.size()) {
       throw format_error(
-          16, fmt::format("it is of {} documents and {} inputs, but there are {} and {}: it is of "
-                          "another dataset",
-                          view.document_count(), view.input_count(),
-                          input.view().document_index.size() - 1, meta.inputs.size()));
+          16,
+          fmt::format("it is of {} documents and {} inputs, but there are {} and {}: it is of "
+                      "another dataset",
+                      view.document_count(), view.input_count(), documents, meta.inputs.size()));
     }
     names.resize(shift.inputs_before);  // without the one that this part goes on with
     for (std::size_t i = 0; i < view.input_count(); ++i) names.emplace_back(view.input_name(i));
@@ -177,7 +177,7 @@ void append_places(const merge_input& input, const dataset_meta& meta, const par
     for (auto places = cursor.next(); !places.empty(); places = cursor.next()) {
       std::ranges::transform(places, moved.begin(),
                              [&](const auto& place) { return shift.apply(place); });
-      writer.append_places(std::span(moved).first(places.size()));
+      writer.append(std::span(moved).first(places.size()));
       if (++groups % groups_between == 0) file.let_go();
     }
   } catch (const format_error& e) {
@@ -185,8 +185,8 @@ void append_places(const merge_input& input, const dataset_meta& meta, const par
   }
 }
 
-void append_bad_lines(const dataset_paths& part, const part_change& change,
-                      dataset_writer& writer) {
+void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file) {
+  const auto append = [&](std::string_view lines) { file.append(std::as_bytes(std::span(lines))); };
   const auto path = part.of(sidecar::bad);
   if (!is_file(path)) return;
   const io::unique_fd fd = io::open_read_only(path);
@@ -208,11 +208,11 @@ void append_bad_lines(const dataset_paths& part, const part_change& change,
       const auto moved = shifted_bad_line(line, change.shift.lines_before, change.begin);
       shifting = moved.has_value();
       if (!shifting) break;
-      writer.append_bad(*moved);
+      append(*moved);
       done = end + 1;
     }
     if (!shifting || n < bad_chunk_bytes) {
-      writer.append_bad(std::string_view(text).substr(done));
+      append(std::string_view(text).substr(done));
       done = text.size();
     }
     text.erase(0, done);

@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
+#include <millrace/io/atomic_file.hpp>
+
 #include "merge/merge_input.hpp"
 #include "meta/dataset_meta.hpp"
 #include "meta/meta_concatenation.hpp"
-#include "output/dataset_writer.hpp"
+#include "output/dataset_paths.hpp"
+#include "output/provenance_writer.hpp"
 
 /// What lies beside the parts of a merge, and beside the whole.
 namespace millrace::preprocess {
@@ -49,13 +52,14 @@ void expect_meta_of(const merge_input& input, const dataset_meta& meta);
 
 /// Appends the places of a part's documents.
 ///
+/// @param meta   of the part
 /// @param names  of the inputs so far; gets those of this part
 /// @throws io_error, format_error  P.src cannot be read, or is of another dataset.
-void append_places(const merge_input& input, const dataset_meta& meta, const part_shift& shift,
-                   dataset_writer& writer, std::vector<std::string>& names);
+void append_places(const dataset_paths& part, const dataset_meta& meta, const part_shift& shift,
+                   provenance_writer& writer, std::vector<std::string>& names);
 
 /// Appends the bad records of a part, if it has any.
 /// @throws io_error  P.bad cannot be read.
-void append_bad_lines(const dataset_paths& part, const part_change& change, dataset_writer& writer);
+void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file);
 
 }  // namespace millrace::preprocess

@@ -44,12 +44,15 @@ std::string checksum_writer::finish(const io::atomic_file& idx) {
   read_back(idx, 0, idx.size_bytes(), [&](auto bytes) { blocks.add(bytes, completed_); });
   blocks.finish(completed_);
   append();
-  io::pwrite_all(file_.fd(), formats::encode_sum_header(bin_.save().size, idx.size_bytes()), 0,
-                 file_.partial_path());
+  return complete_sum(file_, bin_.save().size, idx.size_bytes());
+}
+
+std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
+  io::pwrite_all(sum.fd(), formats::encode_sum_header(bin_bytes, idx_bytes), 0, sum.partial_path());
   formats::sha256 root;
-  read_back(file_, 0, file_.size_bytes(), [&](auto bytes) { root.update(bytes); });
+  read_back(sum, 0, sum.size_bytes(), [&](auto bytes) { root.update(bytes); });
   const auto digest = root.finish();
-  file_.append(std::as_bytes(std::span(digest)));
+  sum.append(std::as_bytes(std::span(digest)));
   return root.hex();
 }
 

@@ -13,6 +13,11 @@
 
 namespace millrace::preprocess {
 
+/// Completes a `.sum` that has its checksums, and no more: puts its header right, and its root
+/// behind them.
+/// @return the root, in hexadecimal
+std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes);
+
 /// Writes a `.sum` while the `.bin` is written (formats/spec/sum.md). For one thread.
 class checksum_writer {
  public:

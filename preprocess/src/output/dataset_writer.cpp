@@ -2,7 +2,6 @@
 #include "output/dataset_writer.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdio>
 #include <vector>
 
@@ -45,7 +44,7 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
     : dataset_writer(prefix, options, from, io::atomic_file::start::go_on) {
   cut_back(bin_, from.bin_bytes);
   cut_back(idx_, formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(from.sequences));
-  cut_back(*documents_spill_, 8 * static_cast<std::uint64_t>(from.documents));
+  cut_back(documents_spill_, 8 * static_cast<std::uint64_t>(from.documents));
   if (bad_) cut_back(*bad_, from.bad_bytes);
   sequences_ = from.sequences;
   documents_ = from.documents;
@@ -58,8 +57,7 @@ dataset_writer::dataset_writer(const std::filesystem::path& prefix, const datase
       paths_(prefix),
       bin_(paths_.bin, how),
       idx_(paths_.idx, how),
-      documents_spill_(std::in_place, paths_.with(".documents"), how),
-      modes_spill_(file_if(options.multimodal, paths_.with(".modes"), how)),
+      documents_spill_(paths_.with(".documents"), how),
       bad_(file_if(options.quarantine, paths_.of(sidecar::bad), how)) {
   if (options.checksums) checksums_.emplace(paths_.of(sidecar::sum), how, from.checksums);
   if (options.provenance) provenance_.emplace(paths_.of(sidecar::src), how, from.provenance);
@@ -69,7 +67,8 @@ template <class Work>
 void dataset_writer::for_each_file(Work&& work) {
   work(bin_);
   work(idx_);
-  for (auto* file : {&documents_spill_, &modes_spill_, &bad_, &meta_}) {
+  work(documents_spill_);
+  for (auto* file : {&bad_, &meta_}) {
     if (*file) work(**file);
   }
   if (checksums_) work(checksums_->file());
@@ -80,9 +79,7 @@ void dataset_writer::for_each_file(Work&& work) {
 }
 
 void dataset_writer::append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
-                            std::span<const std::int64_t> document_ends,
-                            std::span<const std::int8_t> modes) {
-  assert(modes.size() == (modes_spill_ ? lengths.size() : 0));
+                            std::span<const std::int64_t> document_ends) {
   bin_.append(ids, io::page_cache::pass_through);
   if (checksums_) checksums_->add(ids);
   idx_.append(std::as_bytes(lengths));
@@ -91,32 +88,11 @@ void dataset_writer::append(std::span<const std::byte> ids, std::span<const std:
     const auto part =
         document_ends.subspan(done, std::min(absolute.size(), document_ends.size() - done));
     for (std::size_t i = 0; i < part.size(); ++i) absolute[i] = sequences_ + part[i];
-    documents_spill_->append(std::as_bytes(std::span(absolute).first(part.size())));
+    documents_spill_.append(std::as_bytes(std::span(absolute).first(part.size())));
     done += part.size();
   }
-  if (modes_spill_) modes_spill_->append(std::as_bytes(modes));
   sequences_ += static_cast<std::int64_t>(lengths.size());
   documents_ += static_cast<std::int64_t>(document_ends.size());
-}
-
-void dataset_writer::append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
-                                 std::uint64_t offset, std::span<const std::byte> tokens) {
-  append_file(from, from_path, offset, tokens.size());
-  if (checksums_) checksums_->add(tokens);
-}
-
-void dataset_writer::append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
-                                 std::uint64_t offset, std::uint64_t size) {
-  assert(!checksums_);
-  append_file(from, from_path, offset, size);
-}
-
-void dataset_writer::append_file(const io::unique_fd& from, const std::filesystem::path& from_path,
-                                 std::uint64_t offset, std::uint64_t size) {
-  const std::uint64_t n = bin_.append_copy(from, from_path, offset, size);
-  if (n != size) {
-    throw format_error(from_path, offset + n, "the file became shorter while it was read");
-  }
 }
 
 void dataset_writer::append_places(std::span<const formats::source_place> places) {
@@ -179,8 +155,7 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
   write_pointers();
   const std::int64_t first_document = 0;
   idx_.append(std::as_bytes(std::span(&first_document, 1)));
-  append_spill(*documents_spill_);
-  if (modes_spill_) append_spill(*modes_spill_);
+  append_spill(documents_spill_);
   io::pwrite_all(idx_.fd(),
                  formats::encode_mmidx_header(options_.type, static_cast<std::uint64_t>(sequences_),
                                               static_cast<std::uint64_t>(documents_)),
@@ -244,7 +219,7 @@ void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
   if (publish(paths.bin)) io::sync_folder(folder, path);
   fault_point("publish");
   publish(paths.idx);
-  for (const char* spill : {".documents", ".modes", ".src-groups", ".bad"}) {
+  for (const char* spill : {".documents", ".src-groups", ".bad"}) {
     io::remove_if_exists(partial_of(paths.with(spill)));
   }
   io::sync_folder(folder, path);

@@ -25,7 +25,6 @@ namespace millrace::preprocess {
 /// What a dataset_writer writes.
 struct dataset_options {
   formats::dtype type{};
-  bool multimodal = false;
   bool checksums = false;   ///< P.sum
   bool provenance = false;  ///< P.src
   bool quarantine = false;  ///< P.bad, if there is anything to put into it
@@ -54,7 +53,7 @@ using sidecar_set = std::array<bool, all_sidecars.size()>;
 
 /// Writes a `.bin`, its `.idx` and what lies beside them front to back, in constant memory.
 ///
-/// Lengths go straight to their place in the `.idx`, behind the header; document ends (and modes)
+/// Lengths go straight to their place in the `.idx`, behind the header; document ends
 /// go to a spill file, because where they belong is known only when all sequences are; pointers
 /// are computed from the lengths at the end. Nothing shows under the final names before
 /// publish_dataset(). A destructor leaves no file, unless `keep()` was called. For one thread, but
@@ -75,19 +74,9 @@ class dataset_writer {
   /// @param lengths        tokens of each sequence
   /// @param document_ends  for each document: how many sequences lie between the start of this
   ///                       call and its end (those may come in later calls); ascending
-  /// @param modes          one a sequence in a multimodal dataset, otherwise empty
   /// @throws io_error  e.g. ENOSPC
   void append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
-              std::span<const std::int64_t> document_ends, std::span<const std::int8_t> modes = {});
-
-  /// Appends tokens that lie in another file too, by its bytes [offset, offset + tokens.size()).
-  /// @throws format_error  the file ends before that.
-  void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
-                   std::uint64_t offset, std::span<const std::byte> tokens);
-
-  /// The same where there is no P.sum, so that nobody needs to see them.
-  void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
-                   std::uint64_t offset, std::uint64_t size);
+              std::span<const std::int64_t> document_ends);
 
   /// Where the next documents come from; nothing if there is no P.src.
   void append_places(std::span<const formats::source_place> places);
@@ -147,8 +136,6 @@ class dataset_writer {
  private:
   dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
                  const dataset_state& from, io::atomic_file::start how);
-  void append_file(const io::unique_fd& from, const std::filesystem::path& from_path,
-                   std::uint64_t offset, std::uint64_t size);
   void write_pointers();
   void append_spill(const io::atomic_file& spill);
   template <class Work>
@@ -158,8 +145,7 @@ class dataset_writer {
   dataset_paths paths_;
   io::atomic_file bin_;
   io::atomic_file idx_;
-  std::optional<io::atomic_file> documents_spill_;
-  std::optional<io::atomic_file> modes_spill_;
+  io::atomic_file documents_spill_;
   std::optional<checksum_writer> checksums_;
   std::optional<provenance_writer> provenance_;
   std::optional<io::atomic_file> bad_;

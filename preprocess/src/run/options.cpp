@@ -13,6 +13,7 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
+#include "input/packing.hpp"
 #include "output/partition_files.hpp"
 #include "record/sentence_splitter.hpp"
 #include "record/text_key.hpp"
@@ -26,6 +27,30 @@ namespace po = boost::program_options;
 using command::usage_error;
 
 constexpr int most_workers = 1024;
+
+constexpr const char* what_it_does =
+    "Tokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
+    "Examples:\n"
+    "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+    "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file merges.txt\n"
+    "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+    "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
+    "      --tiktoken-pattern cl100k\n"
+    "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
+    "  preprocess_data --input web --output-prefix out/web --dry-run\n"
+    "  preprocess_data --input web --output-prefix out/web --resume --metrics web.metrics \\\n"
+    "      --on-bad-record quarantine\n"
+    "  preprocess_data --input web --output-prefix parts/web --task 3/16 --resume\n";
+
+constexpr const char* what_they_do =
+    "Tokenizes JSON lines into Megatron's .bin and .idx files, in as many processes as MPI was\n"
+    "told to start: byte for byte what preprocess_data writes, whatever their number. Inputs and\n"
+    "output must lie where all of them see the same files.\n\n"
+    "Examples:\n"
+    "  mpirun -n 8 preprocess_data_mpi --input 'web/*.jsonl.zst' --output-prefix out/web \\\n"
+    "      --append-eod --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json \\\n"
+    "      --merge-file merges.txt\n"
+    "  mpirun -n 3 preprocess_data_mpi --input web --output-prefix out/web --resume\n";
 
 template <class T>
 po::typed_value<T>* value(const char* name) {
@@ -52,7 +77,7 @@ po::options_description files_group() {
   return group;
 }
 
-po::options_description work_group() {
+po::options_description work_group(program which) {
   po::options_description group("Work");
   auto add = group.add_options();
   add("split-sentences",
@@ -66,8 +91,18 @@ po::options_description work_group() {
       "and counted, or is dropped and kept in PREFIX_KEY_document.bad");
   add("max-bad-records", value<std::int64_t>("N"), "one more ends the run");
   add("workers", value<int>("N"),
-      "threads for all the work (default: the processors that affinity and control groups leave); "
-      "output does not depend on it");
+      which == program::alone
+          ? "threads for all the work (default: the processors that affinity and control groups "
+            "leave); output does not depend on it"
+          : "threads of each process (default: the processors that affinity and control groups "
+            "leave, shared by the processes that have the same); output does not depend on it");
+  add("log-interval", value<std::int64_t>("N"),
+      "documents between two progress lines, at most one a second (default: 1000)");
+  add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
+  add("metrics-format", value<std::string>("json|prometheus"),
+      "a JSON line more each time (default), or Prometheus's text, replaced each time");
+  add("json", "print the summary as JSON on stdout");
+  if (which == program::together) return group;
   add("partitions", value<int>("P"),
       "the order that Megatron gives with this flag: lines are counted from 0 through all files, "
       "blank and bad ones too; first those whose number is 0 modulo P, then those with 1, ...; "
@@ -79,33 +114,27 @@ po::options_description work_group() {
       "PREFIX_0000I-of-0000N_...; "
       "merge_datasets then makes of all parts what one run would have written; slurm: Slurm says I "
       "and N");
-  add("log-interval", value<std::int64_t>("N"),
-      "documents between two progress lines, at most one a second (default: 1000)");
-  add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
-  add("metrics-format", value<std::string>("json|prometheus"),
-      "a JSON line more each time (default), or Prometheus's text, replaced each time");
   add("dry-run",
       "sample the input and print documents, tokens, bytes on disk, time and memory; write "
       "nothing");
-  add("json", "print the summary as JSON on stdout");
   return group;
 }
 
-po::options_description all_groups() {
+po::options_description all_groups(program which) {
   po::options_description all;
-  all.add(files_group()).add(work_group()).add(tokenizer::tokenizer_flags());
+  all.add(files_group()).add(work_group(which)).add(tokenizer::tokenizer_flags());
   auto add = all.add_options();
   add("help,h", "this text");
   add("version", "the version");
   return all;
 }
 
-po::variables_map parse(int argc, const char* const* argv) {
+po::variables_map parse(int argc, const char* const* argv, program which) {
   po::variables_map given;
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::store(po::command_line_parser(argc, argv)
-                  .options(all_groups())
+                  .options(all_groups(which))
                   .positional(po::positional_options_description())
                   .style(style)
                   .run(),
@@ -244,8 +273,8 @@ void take_run(const po::variables_map& given, run_options& run) {
 
 }  // namespace
 
-command_line parse_command_line(int argc, const char* const* argv) {
-  const po::variables_map given = parse(argc, argv);
+command_line parse_command_line(int argc, const char* const* argv, program which) {
+  const po::variables_map given = parse(argc, argv, which);
   command_line line;
   line.help = given.count("help") != 0;
   line.version = given.count("version") != 0;
@@ -262,32 +291,33 @@ command_line parse_command_line(int argc, const char* const* argv) {
   line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
   take_watching(given, line);
   take_run(given, line.run);
+  line.workers_told = given.count("workers") != 0;
   take_task(given, line);
   line.run.tokenizer_type = line.tokenizer.type;
   return line;
 }
 
-std::string help_text() {
+const char* usage_of(program which) {
+  return which == program::alone
+             ? "usage: preprocess_data --input FILE ... --output-prefix PREFIX [OPTIONS]"
+             : "usage: mpirun -n N preprocess_data_mpi --input FILE ... --output-prefix PREFIX "
+               "[OPTIONS]";
+}
+
+std::string optional_parts() {
+  const std::string icu = icu_version();
+  return tokenizer::optional_parts() + ", " + optional_input_parts() + ", " +
+         (icu.empty() ? "without ICU" : "ICU " + icu) + ", " + MILLRACE_MPI_PART;
+}
+
+std::string help_text(program which) {
   std::ostringstream text;
-  text
-      << usage
-      << "\n\nTokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
-         "Examples:\n"
-         "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
-         "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file "
-         "merges.txt\n"
-         "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
-         "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
-         "      --tiktoken-pattern cl100k\n"
-         "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
-         "  preprocess_data --input web --output-prefix out/web --dry-run\n"
-         "  preprocess_data --input web --output-prefix out/web --resume --metrics web.metrics \\\n"
-         "      --on-bad-record quarantine\n"
-         "  preprocess_data --input web --output-prefix parts/web --task 3/16 --resume\n"
-      << all_groups() << '\n'
-      << sentence_splitter_words()
-      << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
-         "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes on).\n";
+  text << usage_of(which) << "\n\n"
+       << (which == program::alone ? what_it_does : what_they_do) << all_groups(which) << '\n'
+       << sentence_splitter_words()
+       << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
+          "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes "
+          "on).\n";
   return text.str();
 }
 

@@ -14,6 +14,12 @@
 
 namespace millrace::preprocess {
 
+/// Which program is told.
+enum class program : std::uint8_t {
+  alone,     ///< preprocess_data
+  together,  ///< preprocess_data_mpi, all of whose processes are told the same
+};
+
 /// The command line of preprocess_data. Flags that Megatron's program has mean what they mean
 /// there.
 struct command_line {
@@ -27,16 +33,20 @@ struct command_line {
   metrics_format metrics_as = metrics_format::json;  ///< `--metrics-format`
   std::optional<task_id> task;                       ///< `--task`; its share is still to be found
   tokenizer::tokenizer_options tokenizer;
-  run_options run;  ///< all but its `inputs`
+  run_options run;            ///< all but its `inputs`
+  bool workers_told = false;  ///< `--workers` was given
 };
 
 /// @throws command::usage_error  the flags are wrong.
-command_line parse_command_line(int argc, const char* const* argv);
+command_line parse_command_line(int argc, const char* const* argv, program which = program::alone);
 
-inline constexpr const char* usage =
-    "usage: preprocess_data --input FILE ... --output-prefix PREFIX [OPTIONS]";
+/// The shape of a right command line.
+const char* usage_of(program which);
 
 /// What `--help` prints.
-std::string help_text();
+std::string help_text(program which = program::alone);
+
+/// What `--version` says of optional parts, for either program.
+std::string optional_parts();
 
 }  // namespace millrace::preprocess

@@ -25,21 +25,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
-  std::vector<std::filesystem::path> prefixes;
-  for (const text_key& key : options.keys) {
-    if (key.name.find('/') != key.name.npos || key.name.find('\0') != key.name.npos) {
-      throw config_error(fmt::format(
-          "--json-keys {}: a key with '/' cannot be part of the name of its output file",
-          key.name));
-    }
-    auto prefix = options.output_prefix;
-    prefix += fmt::format("_{}_{}", key.name, options.sentences ? "sentence" : "document");
-    prefixes.push_back(std::move(prefix));
-  }
-  return prefixes;
-}
-
 /// One run, from the look at what earlier ones left to the last rename.
 class run_in_progress {
  public:
@@ -133,15 +118,9 @@ void run_in_progress::tell(const progress_state& state) {
 
 // For who looks at the rates, or at the metrics, of a run that had nothing to do.
 void run_in_progress::tell_done(const run_summary& summary) {
-  progress_.note("already complete: nothing was read or written");
+  progress_.note_outcome("already complete: nothing was read or written");
   if (metrics_ == nullptr) return;
-  progress_state state{.documents = summary.counts.documents,
-                       .input_bytes = summary.input_bytes,
-                       .read_bytes = summary.read_bytes,
-                       .tokens = summary.tokens(),
-                       .bad_records = summary.counts.bad_record_total()};
-  for (const output_summary& output : summary.outputs) state.output_bytes += output.bin_bytes;
-  metrics_->finish(state);
+  metrics_->finish(progress_of(summary));
 }
 
 // What an earlier run left: its result, if it is the one wanted here; or nothing in the way.
@@ -262,12 +241,13 @@ void run_in_progress::give_up(committer& committer, journal& journal, checkpoint
     }
     checkpoints.make_safe();
   } catch (const error&) {
-    progress_.note(
+    progress_.note_outcome(
         "kept what was done up to the last checkpoint: --resume goes on, --overwrite starts again");
     return;
   }
-  progress_.note(fmt::format("kept what was done, {}: --resume goes on, --overwrite starts again",
-                             command::counted(committer.state().counts.documents, "document")));
+  progress_.note_outcome(
+      fmt::format("kept what was done, {}: --resume goes on, --overwrite starts again",
+                  command::counted(committer.state().counts.documents, "document")));
 }
 
 // As reading does, it may be stopped and gone on with.
@@ -339,6 +319,21 @@ void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& 
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
+  std::vector<std::filesystem::path> prefixes;
+  for (const text_key& key : options.keys) {
+    if (key.name.find('/') != key.name.npos || key.name.find('\0') != key.name.npos) {
+      throw config_error(fmt::format(
+          "--json-keys {}: a key with '/' cannot be part of the name of its output file",
+          key.name));
+    }
+    auto prefix = options.output_prefix;
+    prefix += fmt::format("_{}_{}", key.name, options.sentences ? "sentence" : "document");
+    prefixes.push_back(std::move(prefix));
+  }
+  return prefixes;
+}
 
 encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                                    const run_options& options) {

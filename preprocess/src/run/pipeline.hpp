@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <vector>
+
 #include <millrace/error.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
@@ -12,11 +15,18 @@
 
 namespace millrace::preprocess {
 
+/// How a program ends that was stopped.
+inline constexpr int exit_stopped = 3;
+
 /// The run was told to stop, and what it had done is safe.
 class stopped : public error {
  public:
   using error::error;
 };
+
+/// The prefixes of the datasets that a run writes, one a key.
+/// @throws config_error  a key cannot be part of a file name.
+std::vector<std::filesystem::path> output_prefixes(const run_options& options);
 
 /// What the encoders of a run are told.
 ///

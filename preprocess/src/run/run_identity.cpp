@@ -58,6 +58,13 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
   return ended || (!to_its_end && ends_line(last, static_cast<char>(chunk.front())));
 }
 
+[[noreturn]] void refuse_changed(const input_file& file) {
+  throw config_error(
+      fmt::format("--resume: {} is not what it was when the run read it; give the same file, or "
+                  "--overwrite to start again",
+                  display_path(file).string()));
+}
+
 }  // namespace
 
 run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
@@ -123,10 +130,21 @@ void expect_same_run(const journal& journal, const run_identity& identity,
     if (!inputs[i].regular || stamps[i] == journal.stamps().at(i)) continue;
     if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // another task's
     if (!has_text(inputs[i], state.inputs[i], i < state.next.input, largest_part_bytes)) {
-      throw config_error(
-          fmt::format("--resume: {} is not what it was when the run read it; give the "
-                      "same file, or --overwrite to start again",
-                      display_path(inputs[i]).string()));
+      refuse_changed(inputs[i]);
+    }
+  }
+}
+
+void expect_same_text(const dataset_meta& meta, std::span<const input_file> inputs,
+                      std::span<const std::size_t> changed, std::uint64_t largest_part_bytes) {
+  for (const std::size_t i : changed) {
+    for (const input_extent& extent : meta.inputs) {
+      if (extent.path != display_path(inputs[i]).string()) continue;
+      const input_total total{.begin_bytes = extent.begin,
+                              .text_bytes = extent.text_bytes,
+                              .lines = extent.lines,
+                              .crc32c = extent.crc32c};
+      if (!has_text(inputs[i], total, false, largest_part_bytes)) refuse_changed(inputs[i]);
     }
   }
 }

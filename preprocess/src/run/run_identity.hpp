@@ -7,6 +7,7 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "meta/dataset_meta.hpp"
 #include "record/block_encoder.hpp"
 #include "run/journal.hpp"
 #include "run/run_options.hpp"
@@ -26,5 +27,11 @@ std::vector<input_stamp> stamps_of(std::span<const input_file> inputs);
 void expect_same_run(const journal& journal, const run_identity& identity,
                      std::span<const input_file> inputs, const task_share& share,
                      std::uint64_t largest_part_bytes);
+
+/// @param meta     of a dataset that was made of `inputs`, or of a share of them
+/// @param changed  inputs that may be others than they were then
+/// @throws config_error  what the dataset has of one of these is not what it was.
+void expect_same_text(const dataset_meta& meta, std::span<const input_file> inputs,
+                      std::span<const std::size_t> changed, std::uint64_t largest_part_bytes);
 
 }  // namespace millrace::preprocess

@@ -15,18 +15,6 @@
 namespace millrace::preprocess {
 namespace {
 
-const char* name_of(bad_record_policy policy) {
-  switch (policy) {
-    case bad_record_policy::skip:
-      return "skip";
-    case bad_record_policy::quarantine:
-      return "quarantine";
-    case bad_record_policy::fail:
-      break;
-  }
-  return "fail";
-}
-
 // What a run is told, without what it finds.
 dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                        const run_options& options, std::size_t key) {
@@ -97,6 +85,18 @@ bool is_there(const std::filesystem::path& prefix) {
 }
 
 }  // namespace
+
+const char* name_of(bad_record_policy policy) {
+  switch (policy) {
+    case bad_record_policy::skip:
+      return "skip";
+    case bad_record_policy::quarantine:
+      return "quarantine";
+    case bad_record_policy::fail:
+      break;
+  }
+  return "fail";
+}
 
 dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                      const run_options& options, const run_state& state, std::size_t key,

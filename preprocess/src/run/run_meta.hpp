@@ -20,6 +20,9 @@
 /// What a run says of its outputs, beside them and to its user.
 namespace millrace::preprocess {
 
+/// As P.meta and `--on-bad-record` name it.
+const char* name_of(bad_record_policy policy);
+
 /// P.meta of one output.
 ///
 /// @param key       index of the output's key

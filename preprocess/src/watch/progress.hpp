@@ -26,11 +26,13 @@ class progress {
   progress(style how, std::int64_t log_interval, std::uint64_t total_bytes);
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
-  ~progress() { close(); }  // what is said of a failure starts on a clean line
+  virtual ~progress() { close(); }  // what is said of a failure starts on a clean line
 
-  void update(const progress_state& state);
+  virtual void update(const progress_state& state);
   /// A line that stays, such as a skipped record.
-  void note(std::string_view line);
+  virtual void note(std::string_view line);
+  /// The same of the run itself: what there was to do, or what it leaves.
+  virtual void note_outcome(std::string_view line) { note(line); }
   /// Removes the bar.
   void close() noexcept;
 

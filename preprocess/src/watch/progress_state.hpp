@@ -18,6 +18,19 @@ struct progress_state {
   std::int64_t bad_records = 0;       ///< skipped
   std::int64_t blocks_in_flight = 0;  ///< read, and not yet committed
   stage_times busy = {};
+
+  /// Of several runs together.
+  progress_state& operator+=(const progress_state& more) noexcept {
+    documents += more.documents;
+    input_bytes += more.input_bytes;
+    read_bytes += more.read_bytes;
+    tokens += more.tokens;
+    output_bytes += more.output_bytes;
+    bad_records += more.bad_records;
+    blocks_in_flight += more.blocks_in_flight;
+    busy += more.busy;
+    return *this;
+  }
 };
 
 }  // namespace millrace::preprocess

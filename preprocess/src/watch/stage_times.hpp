@@ -16,6 +16,14 @@ struct stage_times {
   double encode = 0;  ///< parsing and tokenizing, summed over the workers
   double write = 0;   ///< giving encoded blocks their place in the outputs
   double sync = 0;    ///< completing the outputs and making them durable
+
+  stage_times& operator+=(const stage_times& more) noexcept {
+    read += more.read;
+    encode += more.encode;
+    write += more.write;
+    sync += more.sync;
+    return *this;
+  }
 };
 
 /// The stage that a run waited for, e.g. "encode", and the part of its time that it was busy. No

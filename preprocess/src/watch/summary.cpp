@@ -79,6 +79,17 @@ std::int64_t run_summary::tokens() const noexcept {
   return sum;
 }
 
+progress_state progress_of(const run_summary& summary) {
+  progress_state state{.documents = summary.counts.documents,
+                       .input_bytes = summary.input_bytes,
+                       .read_bytes = summary.read_bytes,
+                       .tokens = summary.tokens(),
+                       .bad_records = summary.counts.bad_record_total(),
+                       .busy = summary.busy};
+  for (const output_summary& output : summary.outputs) state.output_bytes += output.bin_bytes;
+  return state;
+}
+
 void measure_process(run_summary& summary) {
   summary.peak_rss_bytes = peak_resident_bytes();
   struct ::rusage usage {};

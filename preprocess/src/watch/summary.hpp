@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "record/encoded_block.hpp"
+#include "watch/progress_state.hpp"
 #include "watch/stage_times.hpp"
 
 namespace millrace::preprocess {
@@ -35,6 +36,9 @@ struct run_summary {
 
   std::int64_t tokens() const noexcept;
 };
+
+/// How far a run is that has come to its end.
+progress_state progress_of(const run_summary& summary);
 
 /// Fills in what the operating system knows of this process.
 void measure_process(run_summary& summary);

@@ -25,14 +25,12 @@ struct contents {
   std::vector<std::byte> bin;
   std::vector<std::int32_t> lengths;
   std::vector<std::int64_t> document_index = {0};
-  std::vector<std::int8_t> modes;
 };
 
-contents random_contents(std::mt19937_64& random, dtype type, std::size_t sequences, bool modes) {
+contents random_contents(std::mt19937_64& random, dtype type, std::size_t sequences) {
   contents made;
   for (std::size_t i = 0; i < sequences; ++i) {
     made.lengths.push_back(static_cast<std::int32_t>(random() % 5));
-    if (modes) made.modes.push_back(static_cast<std::int8_t>(random() % 256));
     const std::size_t bytes =
         static_cast<std::size_t>(made.lengths.back()) * formats::size_bytes(type);
     for (std::size_t b = 0; b < bytes; ++b) made.bin.push_back(static_cast<std::byte>(random()));
@@ -51,7 +49,7 @@ class DatasetWriter : public testing::Test {
   void expect_files(const contents& wanted, dtype type) const {
     EXPECT_TRUE(test::read_bytes(bin()) == wanted.bin);
     EXPECT_TRUE(test::read_bytes(idx()) ==
-                formats::encode_mmidx(type, wanted.lengths, wanted.document_index, wanted.modes));
+                formats::encode_mmidx(type, wanted.lengths, wanted.document_index));
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 2) << "and nothing else";
   }
 
@@ -59,7 +57,7 @@ class DatasetWriter : public testing::Test {
   // tokens may come late or early, and a document's end any time before its last sequence.
   void write_in_pieces(const contents& from, dtype type, std::mt19937_64& random,
                        std::size_t usual) const {
-    dataset_writer writer(prefix(), {.type = type, .multimodal = !from.modes.empty()});
+    dataset_writer writer(prefix(), {.type = type});
     std::size_t sequence = 0;
     std::size_t document = 1;
     std::size_t byte = 0;
@@ -76,9 +74,7 @@ class DatasetWriter : public testing::Test {
         ends.push_back(from.document_index[document + i] - static_cast<std::int64_t>(sequence));
       }
       writer.append(std::span(from.bin).subspan(byte, bytes),
-                    std::span(from.lengths).subspan(sequence, sequences), ends,
-                    from.modes.empty() ? std::span<const std::int8_t>()
-                                       : std::span(from.modes).subspan(sequence, sequences));
+                    std::span(from.lengths).subspan(sequence, sequences), ends);
       sequence += sequences;
       document += documents;
       byte += bytes;
@@ -92,9 +88,9 @@ class DatasetWriter : public testing::Test {
   }
 
   void write(const contents& from, dtype type) const {
-    dataset_writer writer(prefix(), {.type = type, .multimodal = !from.modes.empty()});
+    dataset_writer writer(prefix(), {.type = type});
     const auto& ends = from.document_index;
-    writer.append(from.bin, from.lengths, std::span(ends).subspan(1), from.modes);
+    writer.append(from.bin, from.lengths, std::span(ends).subspan(1));
     (void)writer.finish({});
     publish_dataset(writer.paths(), writer.sidecars());
   }
@@ -106,13 +102,11 @@ class DatasetWriter : public testing::Test {
 TEST_F(DatasetWriter, WritesWhatTheCodecEncodes) {
   std::mt19937_64 random(test::seed(21));
   for (const dtype type : {dtype::uint16, dtype::int32, dtype::uint8, dtype::float64}) {
-    for (const bool multimodal : {false, true}) {
-      for (const std::size_t sequences : {1U, 2U, 50U, 1000U}) {
-        SCOPED_TRACE(testing::Message() << name(type) << " " << multimodal << " " << sequences);
-        const contents made = random_contents(random, type, sequences, multimodal);
-        write_in_pieces(made, type, random, 1 + sequences / 20);
-        expect_files(made, type);
-      }
+    for (const std::size_t sequences : {1U, 2U, 50U, 1000U}) {
+      SCOPED_TRACE(testing::Message() << name(type) << " " << sequences);
+      const contents made = random_contents(random, type, sequences);
+      write_in_pieces(made, type, random, 1 + sequences / 20);
+      expect_files(made, type);
     }
   }
 }
@@ -120,12 +114,10 @@ TEST_F(DatasetWriter, WritesWhatTheCodecEncodes) {
 // More entries than any of the buffers that they are copied through.
 TEST_F(DatasetWriter, WritesManySequencesAndDocuments) {
   std::mt19937_64 random(test::seed(22));
-  for (const bool multimodal : {false, true}) {
-    const contents made = random_contents(random, dtype::uint16, 140'000, multimodal);
-    ASSERT_GT(made.document_index.size(), 131'072U);
-    write_in_pieces(made, dtype::uint16, random, 20'000);
-    expect_files(made, dtype::uint16);
-  }
+  const contents made = random_contents(random, dtype::uint16, 140'000);
+  ASSERT_GT(made.document_index.size(), 131'072U);
+  write_in_pieces(made, dtype::uint16, random, 20'000);
+  expect_files(made, dtype::uint16);
 }
 
 TEST_F(DatasetWriter, WritesMegatronsEmptyDataset) {
@@ -164,15 +156,13 @@ TEST_F(DatasetWriter, ShowsNoFinalNameBeforePublish) {
 }
 
 TEST_F(DatasetWriter, LeavesNoFileWithoutPublish) {
-  for (const bool multimodal : {false, true}) {
-    for (const bool finished : {false, true}) {
-      {
-        dataset_writer writer(prefix(), {.type = dtype::uint16, .multimodal = multimodal});
-        writer.append({}, {}, std::vector<std::int64_t>{0, 0});
-        if (finished) (void)writer.finish({});
-      }
-      EXPECT_TRUE(fs::is_empty(folder_.path())) << multimodal << finished;
+  for (const bool finished : {false, true}) {
+    {
+      dataset_writer writer(prefix(), {.type = dtype::uint16});
+      writer.append({}, {}, std::vector<std::int64_t>{0, 0});
+      if (finished) (void)writer.finish({});
     }
+    EXPECT_TRUE(fs::is_empty(folder_.path())) << finished;
   }
 }
 
@@ -191,7 +181,7 @@ TEST_F(DatasetWriter, ReplacesTheOldPair) {
   test::write_text(bin(), std::string(10'000, 'x'));
   test::write_text(idx(), std::string(10'000, 'x'));
   std::mt19937_64 random(23);
-  const contents made = random_contents(random, dtype::int32, 10, false);
+  const contents made = random_contents(random, dtype::int32, 10);
   write(made, dtype::int32);
   expect_files(made, dtype::int32);
 }
@@ -202,7 +192,7 @@ TEST_F(DatasetWriter, StartsLeftPartialFilesAfresh) {
     test::write_text(folder_ / left, std::string(100'000, 'x'));
   }
   std::mt19937_64 random(24);
-  const contents made = random_contents(random, dtype::uint16, 10, false);
+  const contents made = random_contents(random, dtype::uint16, 10);
   write(made, dtype::uint16);
   expect_files(made, dtype::uint16);
 }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+
+#include <millrace/io/atomic_file.hpp>
+
+#include "merge/merge_sidecars.hpp"
+#include "merge/merged_layout.hpp"
+#include "output/dataset_paths.hpp"
+#include "output/dataset_writer.hpp"
+#include "output/provenance_writer.hpp"
+
+namespace millrace::preprocess {
+
+/// The whole that parts become, as the one process has it that makes and completes it. Tokens, the
+/// index and their checksums are written by any number of merge_targets meanwhile, each part to its
+/// place; the other sidecars, a few bytes a document, by this one, in order and in constant memory.
+///
+/// Nothing shows under the final names before publish_dataset(). A destructor leaves no file,
+/// unless `keep()` was called. For one thread.
+class merged_dataset {
+ public:
+  /// Makes the partial files, in their full sizes.
+  ///
+  /// @param sidecars  outlives this
+  /// @throws io_error  the folder does not exist or refuses; another process writes this dataset.
+  merged_dataset(const std::filesystem::path& prefix, const merged_layout& layout,
+                 const merged_sidecars& sidecars);
+
+  const dataset_paths& paths() const noexcept { return paths_; }
+
+  /// Writes P.src and P.bad, if there are to be such.
+  /// @param parts  prefixes, in order
+  void append_sidecars(std::span<const std::filesystem::path> parts);
+
+  /// Completes P.sum, writes P.meta, and makes all files durable under their partial names.
+  /// @pre all checksums are in P.sum, and all writers have synced
+  void finish();
+
+  /// Leaves the partial files, whatever happens.
+  void keep() noexcept;
+
+  /// What publish_dataset() will find.
+  /// @pre finish() was called
+  sidecar_set sidecars() const noexcept;
+
+ private:
+  template <class Work>
+  void for_each_file(Work&& work);
+
+  dataset_paths paths_;
+  merged_layout layout_;
+  const merged_sidecars& plan_;
+  io::atomic_file bin_;
+  io::atomic_file idx_;
+  std::optional<io::atomic_file> sum_;
+  std::optional<provenance_writer> src_;
+  std::optional<io::atomic_file> bad_;
+  std::optional<io::atomic_file> meta_;
+};
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge/place_part.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/sum.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+#include "merge/sum_check.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+constexpr std::size_t chunk_entries = std::size_t{64} << 10;
+
+/// Calls `work(first, count)` for 0 .. total - 1 in runs of at most `run` entries.
+template <class Work>
+void in_runs(std::uint64_t total, std::size_t run, Work&& work) {
+  for (std::uint64_t first = 0; first < total; first += run) {
+    work(first, static_cast<std::size_t>(std::min<std::uint64_t>(run, total - first)));
+  }
+}
+
+// The tokens' bytes go from file to file in the kernel. Whoever wants checksums of them has to see
+// them, too, and finds out then whether the part still is what it was.
+void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target) {
+  const std::uint64_t size = formats::bin_size_bytes(part.view());
+  const auto& path = part.paths().bin;
+  placed_writer writer(target, target.bin(), before.bin_bytes);
+  if (!target.has_checksums()) return writer.append_copy(part.bin(), path, 0, size, {});
+  const auto sum_path = part.paths().of(sidecar::sum);
+  const io::file_mapping file(sum_path);
+  formats::sum_view sum;
+  try {
+    sum = formats::parse_sum(file.bytes());
+    if (sum.bin_bytes != size || sum.idx_bytes != part.idx_bytes()) {
+      throw format_error(16,
+                         fmt::format("it is of {} and {} bytes, but the .bin and the .idx have {} "
+                                     "and {}: it is of another dataset",
+                                     sum.bin_bytes, sum.idx_bytes, size, part.idx_bytes()));
+    }
+  } catch (const format_error& e) {
+    throw e.in(sum_path);
+  }
+  std::vector<std::byte> chunk(chunk_bytes);
+  sum_check bin_check(sum.bin_blocks, path);
+  in_runs(size, chunk.size(), [&](auto first, auto count) {
+    const auto bytes = std::span(chunk).first(count);
+    part.read_tokens(first, bytes);
+    bin_check.add(bytes);
+    writer.append_copy(part.bin(), path, first, count, bytes);
+  });
+  bin_check.finish();
+  writer.finish();
+  sum_check idx_check(sum.idx_blocks, part.paths().idx);
+  in_runs(part.idx_bytes(), chunk.size(), [&](auto first, auto count) {
+    const auto bytes = std::span(chunk).first(count);
+    part.read_index(0, first, bytes);
+    idx_check.add(bytes);
+  });
+  idx_check.finish();
+}
+
+void place_documents(const merge_input& part, const dataset_extent& before, merge_target& target) {
+  const auto& idx = part.view();
+  placed_writer writer(target, target.idx(), target.layout().document_end_at(before.documents + 1));
+  const auto shift = static_cast<std::int64_t>(before.sequences);
+  std::vector<std::int64_t> ends(chunk_entries);
+  std::int64_t last = 0;
+  in_runs(idx.document_index.size() - 1, ends.size(), [&](auto first, auto count) {
+    const auto run = std::span(ends).first(count);
+    part.read_index(idx.document_index_offset(), first + 1, run);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (run[i] < last || run[i] > idx.sequence_count()) {
+        throw format_error(part.paths().idx, idx.document_index_offset() + 8 * (first + 1 + i),
+                           fmt::format("a document ends before sequence {}, expected {} to {}",
+                                       run[i], last, idx.sequence_count()));
+      }
+      last = run[i];
+      run[i] += shift;
+    }
+    writer.append(std::as_bytes(run));
+  });
+  writer.finish();
+}
+
+void place_sequences(const merge_input& part, const dataset_extent& before, merge_target& target) {
+  const auto& idx = part.view();
+  const merged_layout& layout = target.layout();
+  placed_writer lengths_writer(target, target.idx(), layout.length_at(before.sequences));
+  placed_writer pointers_writer(target, target.idx(), layout.pointer_at(before.sequences));
+  const auto item = static_cast<std::int64_t>(formats::size_bytes(idx.type));
+  const auto shift = static_cast<std::int64_t>(before.bin_bytes);
+  std::vector<std::int32_t> lengths(chunk_entries);
+  std::vector<std::int64_t> pointers(chunk_entries);
+  std::int64_t expected = 0;
+  in_runs(idx.lengths.size(), chunk_entries, [&](auto first, auto count) {
+    part.read_index(idx.lengths_offset(), first, std::span(lengths).first(count));
+    part.read_index(idx.pointers_offset(), first, std::span(pointers).first(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (lengths[i] < 0 || pointers[i] != expected) {
+        throw format_error(
+            part.paths().idx, idx.pointers_offset() + 8 * (first + i),
+            fmt::format("sequence {} has length {} and pointer {}, expected 0 or more, and {}",
+                        first + i, lengths[i], pointers[i], expected));
+      }
+      pointers[i] += shift;
+      expected += lengths[i] * item;
+    }
+    lengths_writer.append(std::as_bytes(std::span(lengths).first(count)));
+    pointers_writer.append(std::as_bytes(std::span(pointers).first(count)));
+  });
+  lengths_writer.finish();
+  pointers_writer.finish();
+}
+
+void place_modes(const merge_input& part, const dataset_extent& before, merge_target& target) {
+  const auto& idx = part.view();
+  placed_writer writer(target, target.idx(), target.layout().mode_at(before.sequences));
+  std::vector<std::byte> modes(chunk_bytes);
+  in_runs(idx.modes.size(), modes.size(), [&](auto first, auto count) {
+    const auto run = std::span(modes).first(count);
+    part.read_index(idx.document_index_offset() + 8 * idx.document_index.size(), first, run);
+    writer.append(run);
+  });
+  writer.finish();
+}
+
+}  // namespace
+
+void expect_fits(const merge_input& part, const merge_input& first, bool multimodal) {
+  const auto& idx = part.view();
+  if (idx.type != first.view().type) {
+    throw config_error(fmt::format("{} holds {}, but {} holds {}; only equal types can be merged",
+                                   part.paths().bin.string(), name(idx.type),
+                                   first.paths().bin.string(), name(first.view().type)));
+  }
+  if (multimodal && idx.modes.size() != idx.lengths.size()) {
+    throw config_error(fmt::format("--multimodal: {} has no modes", part.paths().idx.string()));
+  }
+}
+
+merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& extent) {
+  merge_input part(prefix);
+  if (extent_of(part.view()) != extent) {
+    throw io_error(part.paths().idx, "open (it was replaced by another process)", ESTALE);
+  }
+  return part;
+}
+
+void place_part(const merge_input& part, const dataset_extent& before, merge_target& target) {
+  place_tokens(part, before, target);
+  place_documents(part, before, target);
+  place_sequences(part, before, target);
+  if (target.layout().multimodal) place_modes(part, before, target);
+}
+
+}  // namespace millrace::preprocess

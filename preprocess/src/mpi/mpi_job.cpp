@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/mpi_job.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/command/run_command.hpp>
+#include <millrace/command/text.hpp>
+#include <millrace/error.hpp>
+#include <millrace/io/atomic_file.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "meta/meta_concatenation.hpp"
+#include "mpi/parallel_merge.hpp"
+#include "mpi/task_phase.hpp"
+#include "mpi/task_progress.hpp"
+#include "output/committer.hpp"
+#include "output/output_check.hpp"
+#include "run/fault_point.hpp"
+#include "run/journal.hpp"
+#include "run/pipeline.hpp"
+#include "run/run_identity.hpp"
+#include "run/run_meta.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using clock = std::chrono::steady_clock;
+constexpr const char* tasks_entry = "tasks";  // of the journal
+
+std::int64_t bad_records_of(const dataset_meta& meta) {
+  std::int64_t sum = 0;
+  for (const auto& [kind, count] : meta.counts.bad_records) sum += count;
+  return sum;
+}
+
+/// One rank's view of the job, from the look at what an earlier one left to the last file removed.
+class mpi_job {
+ public:
+  mpi_job(rank_group& ranks, const tokenizer::tokenizer& tokenizer, const run_options& options,
+          std::int64_t tasks, progress& shown, run_metrics* metrics)
+      : ranks_(ranks),
+        tokenizer_(tokenizer),
+        options_(options),
+        tasks_(tasks),
+        shown_(shown),
+        metrics_(metrics) {}
+
+  run_summary finish();
+
+ private:
+  /// What rank 0 found, for all to know.
+  enum class start : std::uint8_t {
+    afresh,   ///< tasks must find nothing, or may replace it
+    go_on,    ///< with tasks that were begun, or even done
+    publish,  ///< all is done but the names
+    done,     ///< and these, too
+  };
+
+  void look_around();
+  start what_is_there();
+  void open_journal();
+  void do_all_tasks();
+  void tell_what_is_kept(int status);
+  run_summary do_task(std::int64_t task, task_progress& progress, const std::atomic<int>& stop);
+  std::optional<bad_record_policy> other_policy(
+      const run_options& task, std::span<const std::filesystem::path> prefixes) const;
+  void adopt(std::span<const std::filesystem::path> prefixes) const;
+  void watch(const progress_state& state) const;
+  void expect_bad_records_allowed(std::int64_t met) const;
+  void put_together();
+  void publish(const std::vector<sidecar_set>& sidecars);
+  run_summary summary(double seconds);
+
+  run_options options_of(std::int64_t task) const;
+  std::vector<std::filesystem::path> files_of(std::int64_t task) const;
+  bool has_parts() const;
+  void remove_parts();
+
+  rank_group& ranks_;
+  const tokenizer::tokenizer& tokenizer_;
+  const run_options& options_;
+  std::int64_t tasks_;
+  progress& shown_;
+  run_metrics* metrics_;
+  std::vector<std::filesystem::path> prefixes_;
+  encoder_options encoding_;
+  run_identity identity_;
+  start start_ = start::afresh;
+  std::vector<std::size_t> changed_;  // inputs that were touched since the job began
+  std::optional<journal> journal_;    // on rank 0
+};
+
+run_summary mpi_job::finish() {
+  const auto begun = clock::now();
+  ranks_.together([&] { look_around(); });
+  ranks_.share(start_);
+  ranks_.share(changed_);
+  if (start_ == start::afresh || start_ == start::go_on) {
+    do_all_tasks();
+    put_together();
+  } else {
+    ranks_.together([&] {
+      if (!ranks_.is_first()) return;
+      if (start_ == start::publish) publish(*journal_->finished());
+      shown_.note_outcome("already complete: nothing was read or written");
+    });
+  }
+  return summary(std::chrono::duration<double>(clock::now() - begun).count());
+}
+
+void mpi_job::look_around() {
+  prefixes_ = output_prefixes(options_);
+  encoding_ = encoder_options_of(tokenizer_, options_);
+  if (!ranks_.is_first()) return;
+  identity_ = identity_of(tokenizer_, encoding_, options_);
+  identity_.emplace_back(tasks_entry, std::to_string(tasks_));
+  for (const input_file& file : options_.inputs) {
+    identity_.emplace_back("bytes of " + file.path.string(), std::to_string(file.size_bytes));
+  }
+  // A pipe is refused before anything is made.
+  (void)share_of(options_.inputs, {0, tasks_}, options_.limits.largest_part_bytes());
+  expect_folder(options_.output_prefix);
+  refuse_inputs_among(files_of_run(options_.output_prefix, prefixes_), options_.inputs,
+                      "--output-prefix");
+  open_journal();
+  try {
+    start_ = what_is_there();
+    if (start_ == start::afresh) {
+      journal_->clear();
+      journal_->begin(identity_, stamps_of(options_.inputs));
+    }
+  } catch (...) {
+    if (!journal_->identity()) journal_->remove();  // it was only made to have the lock
+    throw;
+  }
+}
+
+// To start again is to remove the parts of a job that had other tasks, too: nobody else would.
+void mpi_job::open_journal() {
+  try {
+    journal_.emplace(options_.output_prefix, journal::start::go_on);
+  } catch (const config_error&) {
+    if (!options_.overwrite) throw;
+    journal_.emplace(options_.output_prefix, journal::start::afresh);
+  }
+  if (!options_.overwrite || !journal_->identity()) return;
+  for (const auto& [name, value] : *journal_->identity()) {
+    if (name != tasks_entry || value == std::to_string(tasks_)) continue;
+    const std::int64_t here = std::exchange(tasks_, std::stoll(value));
+    remove_parts();
+    tasks_ = here;
+  }
+}
+
+void mpi_job::remove_parts() {
+  for (std::int64_t task = 0; task < tasks_; ++task) {
+    fault_point("parts");
+    for (const auto& path : files_of(task)) io::remove_if_exists(path);
+  }
+}
+
+mpi_job::start mpi_job::what_is_there() {
+  if (options_.overwrite) return start::afresh;
+  if (journal_->identity()) {
+    if (!options_.resume) {
+      throw config_error(
+          fmt::format("{} is of a run that did not finish; --resume goes on with it, "
+                      "--overwrite starts again",
+                      journal_->path().string()));
+    }
+    expect_same_run(*journal_, identity_, options_.inputs, options_.share(),
+                    options_.limits.largest_part_bytes());
+    if (journal_->finished()) return start::publish;
+    const auto stamps = stamps_of(options_.inputs);
+    for (std::size_t i = 0; i < stamps.size(); ++i) {
+      if (stamps[i] != journal_->stamps().at(i)) changed_.push_back(i);
+    }
+    return start::go_on;
+  }
+  if (options_.resume && finished_outputs(prefixes_, tokenizer_, encoding_, options_)) {
+    journal_->remove();
+    return start::done;
+  }
+  for (const auto& prefix : prefixes_) refuse_existing(prefix);
+  return start::afresh;
+}
+
+run_options mpi_job::options_of(std::int64_t task) const {
+  run_options options = options_;
+  const task_id id{task, tasks_};
+  options.task = share_of(options_.inputs, id, options_.limits.largest_part_bytes());
+  options.output_prefix = task_prefix(options_.output_prefix, id);
+  options.resume = start_ == start::go_on;
+  return options;
+}
+
+std::vector<std::filesystem::path> mpi_job::files_of(std::int64_t task) const {
+  run_options options;
+  options.keys = options_.keys;
+  options.sentences = options_.sentences;
+  options.output_prefix = task_prefix(options_.output_prefix, {task, tasks_});
+  return files_of_run(options.output_prefix, output_prefixes(options));
+}
+
+bool mpi_job::has_parts() const {
+  for (std::int64_t task = 0; task < tasks_; ++task) {
+    std::error_code ignored;
+    if (std::ranges::any_of(files_of(task), [&](const auto& path) {
+          return std::filesystem::exists(path, ignored);
+        })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void mpi_job::do_all_tasks() {
+  try {
+    ranks_.together([&] {
+      do_tasks(ranks_, {.tasks = tasks_,
+                        .work = [this](auto task, auto& progress,
+                                       const auto& stop) { return do_task(task, progress, stop); },
+                        .watch = [this](const progress_state& state) { watch(state); },
+                        .signal = options_.stop});
+    });
+  } catch (const job_ended& e) {
+    shown_.close();
+    if (ranks_.is_first()) tell_what_is_kept(e.status());
+    throw;
+  }
+}
+
+void mpi_job::tell_what_is_kept(int status) {
+  if (!has_parts()) {
+    journal_->remove();
+  } else if (status == command::exit_failed) {
+    shown_.note("kept what was done: --resume goes on, --overwrite starts again");
+  }
+}
+
+run_summary mpi_job::do_task(std::int64_t task, task_progress& progress,
+                             const std::atomic<int>& stop) {
+  run_options options = options_of(task);
+  options.stop = &stop;
+  if (!options.resume) return run(tokenizer_, options, progress);
+  const auto prefixes = output_prefixes(options);
+  if (const auto policy = other_policy(options, prefixes)) options.on_bad_record = *policy;
+  if (!changed_.empty()) {
+    if (const auto done = finished_outputs(prefixes, tokenizer_, encoding_, options)) {
+      expect_same_text(done->front(), options_.inputs, changed_,
+                       options_.limits.largest_part_bytes());
+    }
+  }
+  const run_summary summary = run(tokenizer_, options, progress);
+  adopt(prefixes);
+  return summary;
+}
+
+// What a finished task did with bad records, if that is not what this job does, but the task met
+// none: then it makes no difference to its part but in P.meta. So a job that ended with its first
+// bad record goes on as one that drops them.
+std::optional<bad_record_policy> mpi_job::other_policy(
+    const run_options& task, std::span<const std::filesystem::path> prefixes) const {
+  for (const auto policy : {bad_record_policy::fail, bad_record_policy::skip}) {
+    if (policy == options_.on_bad_record) continue;
+    run_options other = task;
+    other.on_bad_record = policy;
+    const auto done = finished_outputs(prefixes, tokenizer_, encoding_, other);
+    if (done && bad_records_of(done->front()) == 0) return policy;
+  }
+  return std::nullopt;
+}
+
+// Has the metas of a part, which may be of another policy, say what those of the whole will.
+void mpi_job::adopt(std::span<const std::filesystem::path> prefixes) const {
+  const std::string told = name_of(options_.on_bad_record);
+  for (const auto& prefix : prefixes) {
+    dataset_meta meta = read_metas(std::span(&prefix, 1)).front();
+    if (meta.on_bad_record == told || bad_records_of(meta) != 0) continue;
+    meta.on_bad_record = told;
+    const std::string json = to_json(meta);
+    io::atomic_file file(dataset_paths(prefix).of(sidecar::meta));
+    file.append(std::as_bytes(std::span(json)));
+    file.commit();
+  }
+}
+
+void mpi_job::watch(const progress_state& state) const {
+  shown_.update(state);
+  if (metrics_ != nullptr) {
+    metrics_->update(state);
+    if (const auto note = metrics_->take_note()) shown_.note(*note);
+  }
+  expect_bad_records_allowed(state.bad_records);
+}
+
+// Each task knows only its own.
+void mpi_job::expect_bad_records_allowed(std::int64_t met) const {
+  if (!options_.most_bad_records || met <= *options_.most_bad_records) return;
+  throw bad_record_error(
+      fmt::format("{} in all tasks so far; this is more than "
+                  "--max-bad-records {}",
+                  command::counted(met, "bad record"), *options_.most_bad_records));
+}
+
+void mpi_job::put_together() {
+  std::vector<std::unique_ptr<parallel_merge>> wholes;
+  for (std::size_t key = 0; key < prefixes_.size(); ++key) {
+    std::vector<std::filesystem::path> parts;
+    for (std::int64_t task = 0; task < tasks_; ++task) {
+      run_options options = options_;
+      options.output_prefix = task_prefix(options_.output_prefix, {task, tasks_});
+      parts.push_back(output_prefixes(options)[key]);
+    }
+    if (key == 0) {
+      ranks_.together([&] {
+        if (!ranks_.is_first() || !options_.most_bad_records) return;
+        expect_bad_records_allowed(bad_records_of(concatenate(read_metas(parts))));
+      });
+    }
+    wholes.push_back(
+        std::make_unique<parallel_merge>(ranks_, prefixes_[key], parts, *options_.stop));
+    wholes.back()->run();
+  }
+  ranks_.together([&] {
+    if (!ranks_.is_first()) return;
+    std::vector<sidecar_set> sidecars;
+    for (const auto& whole : wholes) {
+      whole->keep();
+      sidecars.push_back(whole->sidecars());
+    }
+    journal_->write_finished(sidecars);
+    publish(sidecars);
+  });
+}
+
+// Parts go when the wholes are there under their names, and the journal when the parts are gone.
+void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
+  for (std::size_t key = 0; key < prefixes_.size(); ++key) {
+    publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
+  }
+  remove_parts();
+  journal_->remove();
+}
+
+run_summary mpi_job::summary(double seconds) {
+  run_summary summary;
+  measure_process(summary);
+  const double cpu_seconds = ranks_.total(summary.cpu_seconds);
+  const std::uint64_t peak_rss_bytes = ranks_.most(summary.peak_rss_bytes);
+  const auto workers = static_cast<int>(ranks_.total(static_cast<double>(options_.workers)));
+  ranks_.together([&] {
+    if (!ranks_.is_first()) return;
+    summary = summary_of(read_metas(prefixes_), options_, prefixes_);
+    summary.seconds = seconds;
+    summary.cpu_seconds = cpu_seconds;
+    summary.peak_rss_bytes = peak_rss_bytes;
+    summary.workers = workers;
+    if (metrics_ != nullptr) metrics_->finish(progress_of(summary));
+    shown_.close();
+  });
+  return summary;
+}
+
+}  // namespace
+
+run_summary run_job(rank_group& ranks, const tokenizer::tokenizer& tokenizer,
+                    const run_options& options, std::int64_t tasks, progress& shown,
+                    run_metrics* metrics) {
+  return mpi_job(ranks, tokenizer, options, tasks, shown, metrics).finish();
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/parallel_merge.hpp"
+
+#include <span>
+#include <utility>
+
+#include "merge/merge_input.hpp"
+#include "merge/place_part.hpp"
+#include "run/fault_point.hpp"
+#include "run/pipeline.hpp"
+#include "run/run_meta.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+// A rank's neighbours among all parts.
+std::span<const std::filesystem::path> own(const rank_group& ranks,
+                                           const std::vector<std::filesystem::path>& parts) {
+  const auto rank = static_cast<std::size_t>(ranks.rank());
+  const auto size = static_cast<std::size_t>(ranks.size());
+  const std::size_t begin = parts.size() * rank / size;
+  return std::span(parts).subspan(begin, parts.size() * (rank + 1) / size - begin);
+}
+
+}  // namespace
+
+void parallel_merge::run() {
+  ranks_.together([&] { measure_own_parts(); });
+  dataset_extent mine;
+  for (const dataset_extent& extent : extents_) mine += extent;
+  before_ = ranks_.before(mine);
+  plan_.layout.total = ranks_.total(mine);
+  ranks_.together([&] { plan_whole(); });
+  ranks_.share(plan_);
+  ranks_.together([&] { place_own_parts(); });
+  const auto bin = ranks_.gather(std::span<const block_piece>(target_->bin().pieces));
+  const auto idx = ranks_.gather(std::span<const block_piece>(target_->idx().pieces));
+  ranks_.together([&] {
+    if (!ranks_.is_first()) return;
+    if (plan_.checksums) target_->put_joined(bin, idx);
+    finish();
+  });
+}
+
+void parallel_merge::measure_own_parts() {
+  for (const auto& prefix : own(ranks_, parts_)) {
+    const merge_input part(prefix);
+    expect_meta_of(part, read_metas(std::span(&prefix, 1)).front());
+    extents_.push_back(extent_of(part.view()));
+  }
+}
+
+void parallel_merge::plan_whole() {
+  if (!ranks_.is_first()) return;
+  sidecars_ = plan_sidecars(parts_);
+  plan_.layout.type = sidecars_.meta.value().type;
+  plan_.checksums = sidecars_.sum;
+  whole_ = std::make_unique<merged_dataset>(prefix_, plan_.layout, sidecars_);
+}
+
+void parallel_merge::place_own_parts() {
+  target_ = std::make_unique<merge_target>(dataset_paths(prefix_), plan_.layout, plan_.checksums);
+  if (ranks_.is_first()) target_->write_frame();
+  std::size_t i = 0;
+  dataset_extent before = before_;
+  for (const auto& prefix : own(ranks_, parts_)) {
+    expect_no_signal();
+    fault_point("place");
+    place_part(reopen(prefix, extents_[i]), before, *target_);
+    before += extents_[i++];
+  }
+  target_->sync();
+}
+
+void parallel_merge::finish() {
+  expect_no_signal();
+  whole_->append_sidecars(parts_);
+  whole_->finish();
+}
+
+void parallel_merge::expect_no_signal() const {
+  if (signal_ == 0) return;
+  throw stopped("stopped with all tasks done and not yet put together; --resume goes on");
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <string_view>
+
+#include "watch/progress.hpp"
+
+namespace millrace::preprocess {
+
+/// How a task goes, for another thread to ask. Its notes on records are printed by rank 0, and only
+/// the first few, as examples: each rank's would fill the screen. What a task says of itself as a
+/// run is not, for it is only a part of one.
+class task_progress : public progress {
+ public:
+  /// @param most_notes  to print; 0: none
+  explicit task_progress(int most_notes) : progress(style::silent, 1, 0), notes_left_(most_notes) {}
+
+  void update(const progress_state& state) override {
+    const std::lock_guard lock(mutex_);
+    state_ = state;
+  }
+  void note(std::string_view line) override {
+    if (notes_left_-- > 0) progress::note(line);
+  }
+  void note_outcome(std::string_view) override {}
+
+  progress_state state() const {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  progress_state state_;
+  int notes_left_;
+};
+
+}  // namespace millrace::preprocess

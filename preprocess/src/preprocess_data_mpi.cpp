@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/command/run_command.hpp>
+#include <millrace/io/file_ops.hpp>
+#include <millrace/tokenizer/tokenizer_flags.hpp>
+
+#include "input/input_plan.hpp"
+#include "mpi/mpi_job.hpp"
+#include "mpi/rank_group.hpp"
+#include "mpi/task_count.hpp"
+#include "output/output_check.hpp"
+#include "run/options.hpp"
+#include "run/stop_signals.hpp"
+#include "run/test_hooks.hpp"
+#include "watch/metrics.hpp"
+#include "watch/progress.hpp"
+#include "watch/summary.hpp"
+
+namespace {
+
+namespace command = millrace::command;
+namespace preprocess = millrace::preprocess;
+
+constexpr const char* program_name = "preprocess_data_mpi";
+constexpr auto which = preprocess::program::together;
+
+// The flags, the same on all ranks; on rank 0 what is only to be printed has been.
+bool take_flags(int argc, char** argv, bool first, preprocess::command_line& line) {
+  try {
+    line = preprocess::parse_command_line(argc, argv, which);
+  } catch (const command::usage_error& e) {
+    throw command::usage_error(fmt::format("{} ({}; try --help)", e.what(), usage_of(which)));
+  }
+  if (!line.help && !line.version) return true;
+  if (first && line.help) command::answer(preprocess::help_text(which));
+  if (first && line.version) command::print_version(program_name, preprocess::optional_parts());
+  return false;
+}
+
+int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
+  preprocess::command_line line;
+  bool to_run = false;
+  ranks.together([&] { to_run = take_flags(argc, argv, ranks.is_first(), line); });
+  if (!to_run) return command::exit_done;
+
+  std::unique_ptr<const millrace::tokenizer::tokenizer> tokenizer;
+  ranks.together([&] {
+    tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
+    line.run.inputs = preprocess::plan_inputs(line.inputs);
+    preprocess::take_test_hooks(line.run);
+  });
+  const int beside = ranks.ranks_on_same_cores();
+  if (!line.workers_told) line.run.workers = std::max(1, line.run.workers / beside);
+  line.run.limits.spool_folder = millrace::io::parent_folder(line.run.output_prefix);
+  line.run.stop = &preprocess::catch_stop_signals();
+  const auto tasks = static_cast<std::int64_t>(preprocess::test_number(
+      "MILLRACE_TEST_TASKS", static_cast<std::size_t>(preprocess::task_count(line.run.inputs))));
+
+  const std::uint64_t total_bytes = line.run.share().disk_bytes;
+  using style = preprocess::progress::style;
+  preprocess::progress progress(
+      ranks.is_first() ? preprocess::progress::style_of_stderr() : style::silent, line.log_interval,
+      total_bytes);
+  std::optional<preprocess::run_metrics> metrics;
+  ranks.together([&] {
+    if (!ranks.is_first()) return;
+    for (const std::string& note : tokenizer->notes()) progress.note("note: " + note);
+    if (!line.metrics) return;
+    const auto partial = std::filesystem::path(*line.metrics).concat(".partial");
+    const std::vector<std::filesystem::path> files = {*line.metrics, partial};
+    preprocess::refuse_inputs_among(files, line.run.inputs, "--metrics");
+    metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
+  });
+  const preprocess::run_summary summary = preprocess::run_job(
+      ranks, *tokenizer, line.run, tasks, progress, metrics ? &*metrics : nullptr);
+  ranks.together([&] {
+    if (!ranks.is_first()) return;
+    if (metrics) {
+      if (const auto note = metrics->take_note()) progress.note(*note);
+    }
+    command::tell(preprocess::describe(summary));
+    if (line.json) command::answer(preprocess::to_json(summary));
+  });
+  return command::exit_done;
+}
+
+// A rank that fails between two steps would have the others wait forever.
+int run(preprocess::rank_group& ranks, int argc, char** argv) {
+  try {
+    return preprocess_data_mpi(ranks, argc, argv);
+  } catch (const preprocess::job_ended& e) {
+    return e.status();
+  } catch (const std::exception& e) {
+    command::tell(
+        fmt::format("{}: rank {}: {}\n", program_name, ranks.rank(), command::one_line(e.what())));
+    ranks.abort(command::exit_failed);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return command::run_command(program_name, usage_of(which), [&] {
+    preprocess::rank_group ranks(program_name, &argc, &argv);
+    return run(ranks, argc, argv);
+  });
+}

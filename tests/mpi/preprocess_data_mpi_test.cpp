@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/mpi_fixture.hpp"
+
+#include <sys/stat.h>
+
+#include <iostream>
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using test::file_set;
+using test::files_of;
+using test::killed;
+using test::strings;
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using MpiJob = test::mpi_job;
+using test::program;
+
+// The invariant. Bytes are compared, which is more than their SHA-256.
+TEST_F(MpiJob, AnyNumberOfRanksWritesTheBytesOfOneProcess) {
+  add_dirty_inputs(40);
+  const file_set wanted = undisturbed();
+  ASSERT_EQ(wanted.size(), 12U);  // two keys: .bin .idx .meta .sum .src .bad
+  for (const int ranks : {1, 2, 3, 7, 16}) {
+    SCOPED_TRACE(std::to_string(ranks) + " ranks");
+    empty_out();
+    const auto result = run_job(ranks, 11);
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+  }
+}
+
+TEST_F(MpiJob, AnyNumberOfTasksGivesTheBytesOfOneProcess) {
+  add_dirty_inputs(40);
+  for (const char* policy : {"skip", "quarantine"}) {
+    flags_.back() = policy;
+    const file_set wanted = undisturbed();
+    int ranks = 1;
+    for (const int tasks : {1, 2, 3, 7, 16}) {
+      SCOPED_TRACE(std::string(policy) + ", " + std::to_string(tasks) + " tasks");
+      empty_out();
+      const auto result = run_job(1 + ranks++ % 4, tasks);
+      ASSERT_EQ(result.status, 0) << result.err;
+      expect_files(wanted);
+    }
+  }
+}
+
+// Blocks of P.sum that many parts share, and such that one part fills.
+TEST_F(MpiJob, LargePartsAreSummedAsOneProcessSumsThem) {
+  std::string text;
+  for (int i = 0; i < 6000; ++i) {
+    text +=
+        "{\"text\": \"" + std::string(random_() % 1200, 'a' + static_cast<char>(i % 26)) + "\"}\n";
+  }
+  add("large.jsonl", text);
+  const file_set wanted = undisturbed();
+  ASSERT_GT(wanted.at("x_text_document.bin").size(), std::size_t{6} << 20);
+  for (const int tasks : {2, 5, 64}) {
+    empty_out();
+    const auto result = run_job(3, tasks);
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+  }
+}
+
+TEST_F(MpiJob, WithoutSidecarsThereAreNone) {
+  add_dirty_inputs(40);
+  flags_.insert(flags_.end(), {"--no-checksums", "--no-provenance"});
+  const file_set wanted = undisturbed();
+  const auto result = run_job(2, 5);
+  ASSERT_EQ(result.status, 0) << result.err;
+  expect_files(wanted);
+}
+
+// Without the test's hook: an input this small is one task.
+TEST_F(MpiJob, MoreRanksThanTasksDoNoHarm) {
+  add("a.jsonl", test::good_lines(0, 50));
+  const file_set wanted = undisturbed();
+  test::program_options options;
+  options.environment = environment_of(1);
+  options.environment.pop_back();
+  const auto result = test::run_program(job_of(3, {"--json"}), options);
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(StartsWith("{"), HasSubstr("\"documents\": 50"), EndsWith("}\n")));
+  EXPECT_THAT(result.err, HasSubstr("with 3 workers"));
+  expect_files(wanted);
+}
+
+TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
+  add_dirty_inputs(40);
+  const file_set wanted = undisturbed();
+  int kills = 0;
+  int round = 0;
+  // While it works, makes safe, completes a part, puts parts together, renames, and removes parts.
+  for (const auto& [rank, step] : std::vector<std::pair<int, std::string>>{{0, "journal:1"},
+                                                                           {1, "sync:2"},
+                                                                           {2, "sync:9"},
+                                                                           {1, "journal:2"},
+                                                                           {0, "publish:3"},
+                                                                           {1, "publish:4"},
+                                                                           {1, "place:1"},
+                                                                           {0, "place:2"},
+                                                                           {2, "place:3"},
+                                                                           {0, "sync:60"},
+                                                                           {0, "parts:1"},
+                                                                           {0, "parts:4"}}) {
+    SCOPED_TRACE("rank " + std::to_string(rank) + " at " + step);
+    empty_out();
+    const auto result =
+        run_job(3, 7, {}, {rank, "MILLRACE_TEST_KILL_AT=" + step}, test::small_blocks(300));
+    // Which tasks a rank takes is a matter of time, so that it may not come to that step.
+    if (result.status == 0) {
+      std::cout << "not met: rank " << rank << " at " << step << '\n';
+      expect_files(wanted);
+      continue;
+    }
+    ++kills;
+    EXPECT_NE(result.status, test::stopped);
+    expect_no_half_outputs(wanted);
+    const auto again = run_job(1 + round++ % 4, 7, {"--resume"});
+    ASSERT_EQ(again.status, 0) << again.err;
+    expect_files(wanted);
+  }
+  std::cout << kills << " kills\n";
+  EXPECT_GE(kills, 6);
+}
+
+TEST_F(MpiJob, AJobThatIsKilledManyTimesComesToItsEnd) {
+  add_dirty_inputs(60);
+  const file_set wanted = undisturbed();
+  int kills = 0;
+  for (; kills < 8; ++kills) {
+    const int ranks = 1 + static_cast<int>(random_() % 3);
+    const int rank = static_cast<int>(random_() % static_cast<unsigned>(ranks));
+    const auto result =
+        run_job(ranks, 7, {"--resume"},
+                {rank, "MILLRACE_TEST_KILL_AT=" + std::to_string(9 + random_() % 40)},
+                test::small_blocks(300));
+    if (result.status == 0) break;
+    expect_no_half_outputs(wanted);
+  }
+  std::cout << kills << " kills\n";
+  const auto last = run_job(2, 7, {"--resume"});
+  ASSERT_EQ(last.status, 0) << last.err;
+  EXPECT_GE(kills, 2);
+  expect_files(wanted);
+}
+
+TEST_F(MpiJob, ABadRecordIsToldWithItsPlaceAndCanBeDropped) {
+  const std::string bad =
+      add("a.jsonl", test::good_lines(0, 700) + "{broken\n" + test::good_lines(0, 50));
+  const auto result = run_job(3, 7, {}, {}, test::small_blocks(200));
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr(bad + ":701 (byte "));
+  expect_no_half_outputs({});
+  flags_ = {"--on-bad-record", "skip"};
+  const file_set wanted = undisturbed();
+  const auto again = run_job(2, 7, {"--resume"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  expect_files(wanted);
+}
+
+TEST_F(MpiJob, AFailureBeforeAnythingWasDoneLeavesNothing) {
+  add("a.jsonl", "{broken\n");
+  const auto result = run_job(2, 1);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(sentence_of(result), HasSubstr("a.jsonl:1 "));
+  EXPECT_TRUE(fs::is_empty(out()));
+}
+
+// Each task has fewer of them than are allowed.
+TEST_F(MpiJob, BadRecordsOfAllTasksCountTogether) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += test::good_lines(0, 9) + "{broken\n";
+  add("a.jsonl", text);
+  flags_ = {"--on-bad-record", "skip", "--max-bad-records", "39"};
+  const auto result = run_job(2, 8);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr("40 bad records in all tasks"));
+  expect_no_half_outputs({});
+  flags_.back() = "40";
+  const file_set wanted = undisturbed();
+  const auto again = run_job(3, 8, {"--resume"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  expect_files(wanted);
+}
+
+TEST_F(MpiJob, AFolderThatRefusesIsTold) {
+  add("a.jsonl", test::good_lines(0, 20));
+  fs::permissions(folder_.path(), fs::perms(0755));
+  fs::permissions(out(), fs::perms(0555));
+  test::program_options options;
+  options.environment = environment_of(3, {"HOME=/tmp"});
+  options.ordinary_user = true;
+  const auto result = test::run_program(job_of(2, {}), options);
+  fs::permissions(out(), fs::perms(0755));
+  if (result.status == test::cannot_become) GTEST_SKIP() << "no ordinary user can be had here";
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(sentence_of(result), AllOf(HasSubstr("x.journal"), HasSubstr("Permission denied")));
+  EXPECT_TRUE(fs::is_empty(out()));
+}
+
+TEST_F(MpiJob, AFailingRankAloneEndsTheJob) {
+  add_dirty_inputs(40);
+  const file_set wanted = undisturbed();
+  // Rank 1 alone may write no more than a few bytes to a file, as on a full disk of its own.
+  const auto rank_command = command({"--workers", "1"});
+  std::string line = "ulimit -f 1; exec " + program("preprocess_data_mpi").string();
+  for (std::size_t i = 1; i < rank_command.size(); ++i) line += " '" + rank_command[i] + "'";
+  strings job = job_of(2, {});
+  job.insert(job.end(), {":", "-n", "1", "/bin/bash", "-c", line});
+  add("large.jsonl", test::good_lines(0, 9000));
+  test::program_options options;
+  options.environment = environment_of(7);
+  const auto result = test::run_program(job, options);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr("rank 2: "));
+  expect_no_half_outputs(wanted);
+}
+
+TEST_F(MpiJob, ASignalKeepsWhatWasDone) {
+  add_dirty_inputs(3000);
+  const file_set wanted = undisturbed();
+  test::program_options options;
+  options.environment = environment_of(5, test::small_blocks(64));
+  test::running_program job(job_of(2, {}), options);
+  const fs::path part = out() / "x_00000-of-00005.journal";
+  std::error_code none;
+  while (!job.ended() && !(fs::file_size(part, none) > 4000 && !none)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  job.send(SIGUSR1);  // mpirun hands it on
+  const auto result = job.wait();
+  EXPECT_EQ(result.status, test::stopped) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr("--resume goes on"));
+  expect_no_half_outputs({});
+  const auto again = run_job(3, 5, {"--resume"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  expect_files(wanted);
+}
+
+TEST_F(MpiJob, WhatIsThereIsRespected) {
+  add("a.jsonl", test::good_lines(0, 300));
+  const file_set wanted = undisturbed();
+  ASSERT_EQ(run_job(2, 3).status, 0);
+  const auto refused = run_job(2, 3);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(sentence_of(refused), AllOf(HasSubstr(" exists; "), HasSubstr("--overwrite")));
+  const auto done = run_job(2, 3, {"--resume"});
+  EXPECT_EQ(done.status, 0);
+  EXPECT_THAT(done.err, HasSubstr("already complete"));
+  // One that was begun and is to be started again, in another number of tasks.
+  empty_out();
+  ASSERT_NE(run_job(2, 7, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}).status, 0);
+  const auto unfinished = run_job(2, 7);
+  EXPECT_EQ(unfinished.status, 1);
+  EXPECT_THAT(sentence_of(unfinished), HasSubstr("is of a run that did not finish"));
+  const auto other = run_job(2, 5, {"--resume"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(sentence_of(other), HasSubstr("tasks: 7, then 5"));
+  const auto again = run_job(3, 5, {"--overwrite"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  expect_files(wanted);
+}
+
+// Tasks that are done are not read again, unless a file was touched.
+TEST_F(MpiJob, AnInputThatChangedIsRefused) {
+  const std::string text = test::good_lines(0, 900);
+  const std::string path = add("a.jsonl", text);
+  const file_set wanted = undisturbed();
+  ASSERT_NE(run_job(2, 5, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}).status, 0);
+  std::string changed = text;
+  changed[20] = 'X';
+  const auto later = fs::last_write_time(path) + std::chrono::seconds(5);
+  add("a.jsonl", changed);
+  fs::last_write_time(path, later);
+  const auto refused = run_job(2, 5, {"--resume"});
+  EXPECT_EQ(refused.status, 1) << refused.err;
+  EXPECT_THAT(sentence_of(refused), HasSubstr("a.jsonl is not what it was"));
+  add("a.jsonl", text + "\n");
+  const auto longer = run_job(2, 5, {"--resume"});
+  EXPECT_EQ(longer.status, 1) << longer.err;
+  EXPECT_THAT(sentence_of(longer), HasSubstr("bytes of "));
+  add("a.jsonl", text);
+  fs::last_write_time(path, later);
+  const auto again = run_job(2, 5, {"--resume"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  expect_files(wanted);
+}
+
+TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {
+  add("a.jsonl", test::good_lines(0, 3));
+  const auto misused = run_job(2, 1, {"--task", "1/2"});
+  EXPECT_EQ(misused.status, 2);
+  EXPECT_THAT(sentence_of(misused), HasSubstr("--task"));
+  inputs_ = {"-"};
+  const auto pipe = run_job(2, 1);
+  EXPECT_EQ(pipe.status, 1);
+  EXPECT_THAT(sentence_of(pipe), HasSubstr("stdin is no regular file"));
+  EXPECT_TRUE(fs::is_empty(out()));
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
