@@ -126,7 +126,7 @@ class dataset_writer {
   /// document the int64 of the sequences up to its end.
   const io::atomic_file& bin() const noexcept { return bin_; }
   const io::atomic_file& idx() const noexcept { return idx_; }
-  const io::atomic_file& document_ends() const noexcept { return *documents_spill_; }
+  const io::atomic_file& document_ends() const noexcept { return documents_spill_; }
   std::int64_t sequence_count() const noexcept { return sequences_; }
   std::int64_t document_count() const noexcept { return documents_; }
   std::int64_t token_count() const noexcept {
