@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
-#include <millrace/command/flags.hpp>
+#include <millrace/command/parse_flags.hpp>
 
 namespace millrace::inspect {
 
@@ -18,19 +18,8 @@ std::optional<command_line> parse(const arguments& args, const po::options_descr
   add("prefix", po::value<std::vector<std::string>>());
   po::positional_options_description positions;
   positions.add("prefix", -1);
-  // No abbreviations: a flag that is added later must not change what an old script means.
-  constexpr int style =
-      po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
   try {
-    po::store(
-        po::command_line_parser(args).options(options).positional(positions).style(style).run(),
-        result.values);
-    po::notify(result.values);
-    po::variables_map flags = result.values;
-    flags.erase("prefix");  // a name, and behind `--` it may look like a flag
-    command::refuse_flags_as_values(flags);
-  } catch (const po::error& e) {
-    throw misuse(e.what(), help);
+    result.values = command::parse_flags(args, options, positions);
   } catch (const command::usage_error& e) {
     throw misuse(e.what(), help);
   }

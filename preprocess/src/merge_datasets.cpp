@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <boost/program_options.hpp>
 
-#include <millrace/command/flags.hpp>
 #include <millrace/command/json_writer.hpp>
+#include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
 
 #include "merge/merge.hpp"
@@ -47,23 +47,6 @@ std::string help_text() {
   return text.str();
 }
 
-po::variables_map parse(int argc, const char* const* argv) {
-  po::variables_map given;
-  try {
-    po::store(
-        po::command_line_parser(argc, argv)
-            .options(flags())
-            .positional({})
-            .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
-            .run(),
-        given);
-  } catch (const po::error& e) {
-    throw command::usage_error(e.what());
-  }
-  command::refuse_flags_as_values(given);
-  return given;
-}
-
 std::string to_json(const preprocess::merge_options& options,
                     const preprocess::merge_summary& summary) {
   command::json_writer json;
@@ -81,7 +64,7 @@ std::string to_json(const preprocess::merge_options& options,
 }
 
 int merge_datasets(int argc, const char* const* argv) {
-  const po::variables_map given = parse(argc, argv);
+  const po::variables_map given = command::parse_flags(argc, argv, flags());
   if (given.count("help") != 0) {
     command::answer(help_text());
     return command::exit_done;
@@ -95,8 +78,12 @@ int merge_datasets(int argc, const char* const* argv) {
       throw command::usage_error(fmt::format("--{} is required", flag));
     }
   }
-  if (std::filesystem::path(given["output-prefix"].as<std::string>()).filename().empty()) {
-    throw command::usage_error("--output-prefix: expected a folder and the start of a file name");
+  const std::filesystem::path prefix = given["output-prefix"].as<std::string>();
+  if (const auto name = prefix.filename(); name.empty() || name == "." || name == "..") {
+    throw command::usage_error(
+        fmt::format("--output-prefix '{}': expected a folder and the start of a file name, e.g. "
+                    "out/web_text_document",
+                    prefix.string()));
   }
   const preprocess::merge_options options{.input = given["input"].as<std::string>(),
                                           .output_prefix = given["output-prefix"].as<std::string>(),

@@ -10,8 +10,10 @@
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input/input_plan.hpp"
+#include "output/committer.hpp"
 #include "output/output_check.hpp"
 #include "run/options.hpp"
+#include "run/output_names.hpp"
 #include "run/pipeline.hpp"
 #include "run/stop_signals.hpp"
 #include "run/test_hooks.hpp"
@@ -30,7 +32,7 @@ constexpr double usual_source_bytes = 3;  // of P.src, a document
 int foretell(const millrace::tokenizer::tokenizer& tokenizer,
              const preprocess::command_line& line) {
   const auto encoding = preprocess::encoder_options_of(tokenizer, line.run);
-  const auto report = preprocess::dry_run(
+  auto report = preprocess::dry_run(
       {.inputs = line.run.inputs,
        .keys = line.run.keys.size(),
        .token_bytes = millrace::formats::size_bytes(encoding.dtype),
@@ -39,8 +41,23 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
        .blocks_in_flight = line.run.most_blocks(),
        .sidecar_bytes_per_document = line.run.provenance ? usual_source_bytes : 0},
       preprocess::make_sample_encoder(tokenizer, encoding));
+  if (line.run.partitions > 1) {
+    report.notes.emplace_back(
+        "with --partitions, while it runs, the output takes twice that room on the disk");
+  }
   command::answer(line.json ? preprocess::to_json(report) : preprocess::describe(report));
   return command::exit_done;
+}
+
+// Before anything starts: later there is a run that it would spoil, or one without its metrics.
+void expect_metrics_file(const preprocess::command_line& line) {
+  const auto outputs =
+      preprocess::files_of_run(line.run.output_prefix, preprocess::output_prefixes(line.run),
+                               static_cast<std::size_t>(line.run.partitions));
+  const auto partial = std::filesystem::path(*line.metrics).concat(".partial");
+  const std::vector<std::filesystem::path> files = {*line.metrics, partial};
+  for (const auto& file : files) preprocess::expect_own_file(file, outputs, "--metrics");
+  preprocess::refuse_inputs_among(files, line.run.inputs, "--metrics");
 }
 
 int preprocess_data(int argc, const char* const* argv) {
@@ -68,9 +85,7 @@ int preprocess_data(int argc, const char* const* argv) {
   if (line.dry_run) return foretell(*tokenizer, line);
   std::optional<preprocess::run_metrics> metrics;
   if (line.metrics) {
-    const auto partial = std::filesystem::path(*line.metrics).concat(".partial");
-    const std::vector<std::filesystem::path> files = {*line.metrics, partial};
-    preprocess::refuse_inputs_among(files, line.run.inputs, "--metrics");
+    expect_metrics_file(line);
     metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
   }
   line.run.limits.spool_folder = millrace::io::parent_folder(line.run.output_prefix);
@@ -82,6 +97,10 @@ int preprocess_data(int argc, const char* const* argv) {
     progress.close();
     command::tell(std::string("preprocess_data: ") + e.what() + "\n");
     return preprocess::exit_stopped;
+  } catch (const preprocess::bad_record_error& e) {
+    if (line.run.on_bad_record != preprocess::bad_record_policy::fail) throw;
+    throw millrace::error(std::string(e.what()) +
+                          "; --on-bad-record skip drops such records, quarantine keeps them aside");
   }
   if (metrics) {
     // A note of the last sample, which says that the run has finished.

@@ -20,6 +20,7 @@ using clock = std::chrono::steady_clock;
 using test::dirty_lines;
 using test::file_set;
 using test::files_of;
+using test::good_lines;
 using test::killed;
 using test::small_blocks;
 using test::strings;
@@ -184,6 +185,37 @@ TEST_F(ResumeFault, ASignalBeforeAnythingWasDoneLeavesNothing) {
   program.send(SIGTERM);
   EXPECT_EQ(program.wait().status, test::stopped);
   EXPECT_TRUE(files_of(out()).empty());
+}
+
+// Whoever said --overwrite need not say it again, not even if nothing had been done.
+TEST_F(ResumeFault, AnOverwriteThatDidNothingIsGoneOnWith) {
+  const std::string fifo = (folder_ / "in/fifo").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const std::string old = add("old.jsonl", good_lines(0, 3));
+  inputs_ = {add("new.jsonl", good_lines(5, 9))};
+  const std::string wanted = undisturbed().at("x_text_document.bin");
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    SCOPED_TRACE(signal);
+    empty_out();
+    inputs_ = {old};
+    ASSERT_EQ(run().status, 0);
+    inputs_ = {fifo};
+    {
+      test::running_program program(command({"--overwrite"}));
+      const std::ofstream writer(fifo);
+      while (!fs::exists(partial("bin")) && !program.ended()) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      program.send(signal);
+      EXPECT_NE(program.wait().status, 0);
+    }
+    expect_sentence(run(), "is of a run that did not finish; --resume goes on");
+    test::running_program again(command({"--resume"}));
+    std::ofstream(fifo) << good_lines(5, 9);
+    const auto result = again.wait();
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_TRUE(files_of(out()).at("x_text_document.bin") == wanted);
+    EXPECT_FALSE(fs::exists(journal()));
+  }
 }
 
 TEST_F(ResumeFault, TellsWhatIsUnfinishedAndWhatIsDone) {

@@ -14,6 +14,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "input/foreign_format.hpp"
 #include "input/input_arguments.hpp"
 
 namespace millrace::preprocess {
@@ -50,9 +51,10 @@ input_file look_at_file(const std::string& name, const struct ::stat& status) {
   const io::unique_fd fd = io::open_read_only(file.path);
   file.regular = true;
   file.size_bytes = static_cast<std::uint64_t>(status.st_size);
-  std::array<std::byte, packing_head_bytes> head{};
-  const std::size_t size = io::pread_some(fd, head, 0, file.path);
-  file.packing = packing_of(std::span(head).first(size));
+  std::array<std::byte, foreign_head_bytes> buffer{};
+  const auto head = std::span(buffer).first(io::pread_some(fd, buffer, 0, file.path));
+  file.packing = packing_of(head);
+  if (file.packing == compression::none) expect_text(head, name);
   check_name(file);
   expect_library_for(file.packing, name);
   return file;

@@ -66,6 +66,28 @@ std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& out
   return files;
 }
 
+void expect_own_file(const std::filesystem::path& path,
+                     std::span<const std::filesystem::path> files, std::string_view option) {
+  std::error_code ignored;
+  const auto refuse = [&](const std::string& what) {
+    throw config_error(fmt::format("{} {}: {}", option, path.string(), what));
+  };
+  const auto folder = io::parent_folder(path);
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    refuse(fmt::format("there is no folder {}; make it first", folder.string()));
+  }
+  if (!path.has_filename() || std::filesystem::is_directory(path, ignored)) {
+    refuse("this is a folder; name a file");
+  }
+  const auto place = [&](const std::filesystem::path& of) {
+    return std::filesystem::weakly_canonical(io::parent_folder(of), ignored) / of.filename();
+  };
+  const auto mine = place(path);
+  for (const auto& file : files) {
+    if (place(file) == mine) refuse("this run writes its output there; name another file");
+  }
+}
+
 void refuse_inputs_among(std::span<const std::filesystem::path> files,
                          std::span<const input_file> inputs, std::string_view option) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, const std::filesystem::path*> there;

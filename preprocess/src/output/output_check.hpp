@@ -30,6 +30,14 @@ std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& out
                                                 std::span<const std::filesystem::path> prefixes,
                                                 std::size_t partitions = 1);
 
+/// Of a file that a run writes beside its outputs.
+///
+/// @param files   of the run
+/// @param option  that names `path`
+/// @throws config_error  its folder is not there, or it is a folder, or one of `files`.
+void expect_own_file(const std::filesystem::path& path,
+                     std::span<const std::filesystem::path> files, std::string_view option);
+
 /// Call it before any of `files` is opened for writing.
 ///
 /// @param option  that names the files, for the message

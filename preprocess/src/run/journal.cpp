@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "run/fault_point.hpp"
 
@@ -84,6 +85,15 @@ class payload_reader {
   std::span<const std::byte> bytes_;
 };
 
+run_identity take_identity(payload_reader& reader) {
+  run_identity identity;
+  for (auto count = reader.take<std::size_t>(); count > 0; --count) {
+    auto name = reader.take_text();
+    identity.emplace_back(std::move(name), reader.take_text());
+  }
+  return identity;
+}
+
 std::filesystem::path journal_path(std::filesystem::path prefix) {
   prefix += ".journal";
   return prefix;
@@ -120,16 +130,28 @@ journal::journal(const std::filesystem::path& output_prefix, start how)
   }
 }
 
+std::optional<run_identity> journal::identity_in(const std::filesystem::path& path) {
+  try {
+    const io::unique_fd fd = io::open_read_only(path);
+    std::uint64_t size = 0;
+    const auto records = whole_records(fd, path, size);
+    if (records.empty()) return std::nullopt;
+    payload_reader reader(records.front());
+    if (reader.take<char>() != 'i' || reader.take<std::uint32_t>() != journal_version) {
+      return std::nullopt;
+    }
+    return take_identity(reader);
+  } catch (const error&) {
+    return std::nullopt;
+  }
+}
+
 void journal::take(std::span<const std::byte> payload) {
   payload_reader reader(payload);
   const char kind = reader.take<char>();
   if (kind == 'i') {
     if (reader.take<std::uint32_t>() != journal_version) throw format_error(0, "another version");
-    identity_.emplace();
-    for (auto count = reader.take<std::size_t>(); count > 0; --count) {
-      auto name = reader.take_text();
-      identity_->emplace_back(std::move(name), reader.take_text());
-    }
+    identity_ = take_identity(reader);
     stamps_ = reader.take_all<input_stamp>();
   } else if (kind == 's') {
     if (!state_) state_.emplace();

@@ -66,6 +66,9 @@ class journal {
   /// @throws config_error  another process has it; to go on: it was written by another version.
   journal(const std::filesystem::path& output_prefix, start how);
 
+  /// Of the journal at `path`, which another process may have; nothing if there is none to read.
+  static std::optional<run_identity> identity_in(const std::filesystem::path& path);
+
   /// What an earlier run left; nothing if that was nothing.
   const std::optional<run_identity>& identity() const noexcept { return identity_; }
   /// Of its inputs, when it began.
@@ -77,9 +80,11 @@ class journal {
 
   /// Forgets all that, safely. Call it before the files that it speaks of are emptied.
   void clear();
-  /// Begins a run in a journal that says nothing, when its files are there: their names are safe on
-  /// return.
+  /// Begins a run in a journal that says nothing. The names of its files, if they are there, are
+  /// safe on return.
   void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
+  /// The same of files that come later, before the first write().
+  void sync_names() { file_.sync_names(); }
   /// Call it when the outputs are safe up to `state`. Safe itself on return.
   void write(const run_state& state);
   /// Call it when all files are whole and safe under their partial names.

@@ -55,19 +55,26 @@ journal_file::journal_file(std::filesystem::path path) : path_(std::move(path)) 
   } while (!is_named(fd_, path_));
 }
 
-std::vector<std::vector<std::byte>> journal_file::read() {
+std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
+                                                  const std::filesystem::path& path,
+                                                  std::uint64_t& size) {
   std::vector<std::vector<std::byte>> records;
-  for (size_ = 0;;) {
+  for (size = 0;;) {
     record_head head;
     const auto head_part = std::as_writable_bytes(std::span(&head, 1));
-    if (io::pread_some(fd_, head_part, size_, path_) != head_bytes) break;
+    if (io::pread_some(fd, head_part, size, path) != head_bytes) break;
     if (head.size == 0 || head.size > most_bytes) break;
     std::vector<std::byte> payload(head.size);
-    if (io::pread_some(fd_, payload, size_ + head_bytes, path_) != payload.size()) break;
+    if (io::pread_some(fd, payload, size + head_bytes, path) != payload.size()) break;
     if (formats::crc32c(payload) != head.crc) break;
-    size_ += head_bytes + payload.size();
+    size += head_bytes + payload.size();
     records.push_back(std::move(payload));
   }
+  return records;
+}
+
+std::vector<std::vector<std::byte>> journal_file::read() {
+  auto records = whole_records(fd_, path_, size_);
   if (records.empty()) expect_torn();
   return records;
 }

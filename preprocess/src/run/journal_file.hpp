@@ -11,6 +11,12 @@
 
 namespace millrace::preprocess {
 
+/// The whole records of a journal, in order; `size` is where they end. No lock is needed: what is
+/// being appended is not whole yet.
+std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
+                                                  const std::filesystem::path& path,
+                                                  std::uint64_t& size);
+
 /// A file of records, each whole or not there, that one process at a time may have open.
 class journal_file {
  public:

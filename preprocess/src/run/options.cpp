@@ -9,14 +9,16 @@
 #include <fmt/format.h>
 #include <boost/program_options.hpp>
 
-#include <millrace/command/flags.hpp>
+#include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input/packing.hpp"
 #include "output/partition_files.hpp"
+#include "record/sentence_languages.hpp"
 #include "record/sentence_splitter.hpp"
 #include "record/text_key.hpp"
+#include "run/output_names.hpp"
 #include "run/task_flag.hpp"
 #include "run/usable_cores.hpp"
 
@@ -129,29 +131,21 @@ po::options_description all_groups(program which) {
   return all;
 }
 
-po::variables_map parse(int argc, const char* const* argv, program which) {
-  po::variables_map given;
-  try {
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    po::store(po::command_line_parser(argc, argv)
-                  .options(all_groups(which))
-                  .positional(po::positional_options_description())
-                  .style(style)
-                  .run(),
-              given);
-    po::notify(given);
-  } catch (const po::error& e) {
-    throw usage_error(e.what());
-  }
-  command::refuse_flags_as_values(given);
-  return given;
-}
-
 template <class T, class To>
 bool take(const po::variables_map& given, const char* name, To& to) {
   if (given.count(name) == 0) return false;
   to = given[name].as<T>();
   return true;
+}
+
+// What `read` makes of a value; where it refuses that, the command line is wrong.
+template <class Read>
+auto or_misuse(Read&& read) {
+  try {
+    return read();
+  } catch (const config_error& e) {
+    throw usage_error(e.what());
+  }
 }
 
 void take_keys(const po::variables_map& given, run_options& run) {
@@ -160,7 +154,9 @@ void take_keys(const po::variables_map& given, run_options& run) {
   if (plain) run.keys = plain_keys(names);
   if (take<std::vector<std::string>>(given, "text-key", names)) {
     if (!plain) run.keys.clear();
-    for (const std::string& name : names) run.keys.push_back(key_of_path(name));
+    for (const std::string& name : names) {
+      run.keys.push_back(or_misuse([&] { return key_of_path(name); }));
+    }
   }
   std::set<std::string> seen;
   for (const text_key& key : run.keys) {
@@ -182,7 +178,8 @@ void take_sentences(const po::variables_map& given, run_options& run) {
   run.sentences.emplace();
   run.sentences->keep_newlines = given.count("keep-newlines") != 0;
   take<std::string>(given, "lang", run.sentences->language);
-  // Refuses the language, or a build without ICU, before any work.
+  or_misuse([&] { return locale_of_language(run.sentences->language); });
+  // Refuses a build without ICU, before any work.
   (void)sentence_splitter(run.sentences->language, run.sentences->keep_newlines);
 }
 
@@ -192,22 +189,15 @@ void take_watching(const po::variables_map& given, command_line& line) {
   if (take<std::string>(given, "metrics", text)) line.metrics = text;
   if (!take<std::string>(given, "metrics-format", text)) return;
   if (!line.metrics) throw usage_error("--metrics-format goes with --metrics");
-  try {
-    line.metrics_as = metrics_format_of(text);
-  } catch (const config_error& e) {
-    throw usage_error(e.what());
-  }
+  line.metrics_as = or_misuse([&] { return metrics_format_of(text); });
 }
 
 void take_task(const po::variables_map& given, command_line& line) {
   std::string text;
   if (!take<std::string>(given, "task", text)) return;
   if (line.dry_run) throw usage_error("--dry-run foretells all tasks together: leave out --task");
-  try {
-    line.task = task_of(text, [](const char* name) { return std::getenv(name); });
-  } catch (const config_error& e) {
-    throw usage_error(e.what());
-  }
+  line.task =
+      or_misuse([&] { return task_of(text, [](const char* name) { return std::getenv(name); }); });
   line.run.output_prefix = task_prefix(line.run.output_prefix, *line.task);
 }
 
@@ -228,7 +218,8 @@ void take_partitions(const po::variables_map& given, run_options& run) {
 
 void take_run(const po::variables_map& given, run_options& run) {
   run.output_prefix = given["output-prefix"].as<std::string>();
-  if (run.output_prefix.filename().empty()) {
+  const auto name = run.output_prefix.filename();
+  if (name.empty() || name == "." || name == "..") {
     throw usage_error(
         fmt::format("--output-prefix '{}': expected a folder and the start of a "
                     "file name, e.g. out/web",
@@ -236,6 +227,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
   take_keys(given, run);
   take_sentences(given, run);
+  (void)or_misuse([&] { return output_prefixes(run); });
   take_partitions(given, run);
   run.append_eod = given.count("append-eod") != 0;
   run.overwrite = given.count("overwrite") != 0;
@@ -274,7 +266,7 @@ void take_run(const po::variables_map& given, run_options& run) {
 }  // namespace
 
 command_line parse_command_line(int argc, const char* const* argv, program which) {
-  const po::variables_map given = parse(argc, argv, which);
+  const po::variables_map given = command::parse_flags(argc, argv, all_groups(which));
   command_line line;
   line.help = given.count("help") != 0;
   line.version = given.count("version") != 0;

@@ -16,6 +16,7 @@
 #include "output/space_guard.hpp"
 #include "run/checkpointer.hpp"
 #include "run/journal.hpp"
+#include "run/output_names.hpp"
 #include "run/run_identity.hpp"
 #include "run/run_meta.hpp"
 #include "run/stages.hpp"
@@ -24,6 +25,24 @@ namespace millrace::preprocess {
 namespace {
 
 using clock = std::chrono::steady_clock;
+
+bool has_output(const std::filesystem::path& prefix) {
+  std::error_code ignored;
+  return std::filesystem::exists(dataset_paths(prefix).bin, ignored) ||
+         std::filesystem::exists(dataset_paths(prefix).idx, ignored);
+}
+
+// The files of a dataset, by name.
+std::vector<std::string> files_there(const std::filesystem::path& prefix) {
+  const dataset_paths paths(prefix);
+  std::vector<std::string> files = {paths.bin.string(), paths.idx.string()};
+  for (const sidecar which : all_sidecars) {
+    std::error_code ignored;
+    const auto path = paths.of(which);
+    if (std::filesystem::exists(path, ignored)) files.push_back(path.string());
+  }
+  return files;
+}
 
 /// One run, from the look at what earlier ones left to the last rename.
 class run_in_progress {
@@ -47,15 +66,17 @@ class run_in_progress {
     const auto start = clock::now();
     journal journal(options_.output_prefix,
                     options_.overwrite ? journal::start::afresh : journal::start::go_on);
+    kept_ = journal.identity().has_value();
     run_summary summary;
     try {
       const auto done = earlier_outputs(journal);
       summary = done ? *done : write(journal);
       if (done) tell_done(summary);
     } catch (...) {
-      if (!journal.identity()) journal.remove();  // it was only made to have the lock
+      if (!kept_) journal.remove();  // it was only made to have the lock
       throw;
     }
+    for (output_summary& output : summary.outputs) output.files = files_there(output.prefix);
     progress_.close();
     summary.seconds = std::chrono::duration<double>(clock::now() - start).count();
     measure_process(summary);
@@ -90,6 +111,7 @@ class run_in_progress {
   std::vector<std::filesystem::path> prefixes_;
   encoder_options encoding_;
   run_identity identity_;
+  bool kept_ = false;  // there is an unfinished run, this one or another
 };
 
 progress_state run_in_progress::state_of(const run_state& state, std::uint64_t read_bytes,
@@ -185,11 +207,21 @@ run_summary run_in_progress::write(journal& journal) {
       .most_raw_bytes = options_.limits.giant_bytes,
       .begin = share.begin};
   if (options_.partitions > 1) expect_room_for_partitions(prefixes_.size(), commit.partitions);
+  if (from == nullptr) refuse_datasets_of_others(options_, prefixes_);
   // First: else a kill could leave a state in it, and not the files that it is the state of.
+  // Whoever wants to overwrite has said so for those who go on with this run, too.
   if (from == nullptr) journal.clear();
+  if (from == nullptr && options_.overwrite) {
+    journal.begin(identity_, stamps_of(options_.inputs));
+  }
   committer committer(options_.inputs, range, commit, from);
-  if (from == nullptr) journal.begin(identity_, stamps_of(options_.inputs));
+  if (from == nullptr && !journal.identity()) {
+    journal.begin(identity_, stamps_of(options_.inputs));
+  } else if (from == nullptr) {
+    journal.sync_names();
+  }
   committer.keep();
+  kept_ = true;
   checkpointer checkpoints(committer, journal, options_.checkpoint_period);
   read_all(committer, journal, checkpoints, range);
   if (options_.partitions > 1) join_partitions(committer, journal, checkpoints);
@@ -231,12 +263,14 @@ void run_in_progress::read_all(committer& committer, journal& journal, checkpoin
                             command::counted(committer.state().counts.documents, "document")));
 }
 
-// Keeps what was done, or leaves no trace if that was nothing.
+// Keeps what was done, or leaves no trace if that was nothing; but where it was to replace
+// something, the journal still says so.
 void run_in_progress::give_up(committer& committer, journal& journal, checkpointer& checkpoints) {
   try {
     if (committer.is_untouched()) {
       committer.forget();
-      journal.remove();
+      const bool replaces = std::ranges::any_of(prefixes_, has_output);
+      if (!replaces) journal.remove();
       return;
     }
     checkpoints.make_safe();

@@ -59,6 +59,20 @@ std::string data_path_line(const run_summary& s) {
   return line + '\n';
 }
 
+// "out.bin (6 bytes), .idx, .meta and .bad": what all have in common once.
+std::string listed_files(const output_summary& output) {
+  std::string text = fmt::format("{}.bin ({} bytes)", output.prefix, output.bin_bytes);
+  std::vector<std::string_view> others;
+  for (const std::string& file : output.files) {
+    const std::string_view suffix = std::string_view(file).substr(output.prefix.size());
+    if (suffix != ".bin") others.push_back(suffix);
+  }
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    text += fmt::format("{}{}", i + 1 == others.size() ? " and " : ", ", others[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> data_path(const run_summary& summary) {
@@ -127,7 +141,7 @@ std::string describe(const run_summary& s) {
     add(s.counts.bad_records[kind], "bad record", fmt::format(" dropped: {}", fault_names[kind]));
   }
   for (const output_summary& output : s.outputs) {
-    text += fmt::format("wrote {}.bin ({} bytes) and .idx\n", output.prefix, output.bin_bytes);
+    text += fmt::format("wrote {}\n", command::one_line(listed_files(output)));
   }
   return text + data_path_line(s);
 }
@@ -140,7 +154,10 @@ std::string to_json(const run_summary& s) {
   for (const output_summary& output : s.outputs) {
     json.open('{').key("prefix").value(output.prefix);
     json.key("sequences").value(output.sequences).key("documents").value(output.documents);
-    json.key("tokens").value(output.tokens).key("bin_bytes").value(output.bin_bytes).close('}');
+    json.key("tokens").value(output.tokens).key("bin_bytes").value(output.bin_bytes);
+    json.key("files").open('[');
+    for (const std::string& file : output.files) json.value(file);
+    json.close(']').close('}');
   }
   json.close(']').key("lines").value(s.counts.lines);
   json.key("blank_lines").value(s.counts.blank_lines);

@@ -18,6 +18,7 @@ struct output_summary {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   std::uint64_t bin_bytes = 0;
+  std::vector<std::string> files = {};  ///< all that there are of it, by name
 };
 
 /// What a finished run did, and what it cost.

@@ -13,3 +13,5 @@ misuse --input in in --output-prefix out
 misuse --input --output-prefix out
 misuse --input in --input in --output-prefix out
 misuse --inp in --output-prefix out
+misuse --input in --output-prefix out/
+misuse --input in --output-prefix .

@@ -18,6 +18,9 @@ misuse --input in.jsonl --output-prefix out --json-keys a b a
 misuse --input in.jsonl --output-prefix out --output-prefix out2
 misuse --input in.jsonl --output-prefix out/
 misuse --input in.jsonl --output-prefix ''
+misuse --input in.jsonl --output-prefix .
+misuse --input in.jsonl --output-prefix out/..
+misuse --input in.jsonl --output-prefix out --text-key a..b
 misuse --input in.jsonl --output-prefix out --workers 0
 misuse --input in.jsonl --output-prefix out --workers=-1
 misuse --input in.jsonl --output-prefix out --workers 2000

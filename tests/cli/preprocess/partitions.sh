@@ -29,6 +29,7 @@ cmp two_text_document.idx pipe_text_document.idx
 preprocess three --partitions 3 --resume
 preprocess three --partitions 3 --resume
 grep 'already complete' log
+preprocess_data --input in --output-prefix out --partitions 3 --dry-run | tail -n 1
 
 misuse() {
   local status=0

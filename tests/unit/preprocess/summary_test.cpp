@@ -70,6 +70,15 @@ class SummaryJson : public testing::Test {
   simdjson::dom::element json_;
 };
 
+TEST(Summary, NamesTheFilesThatThereAre) {
+  run_summary s = example();
+  s.outputs[0].prefix = "out/a_document";
+  s.outputs[0].files = {"out/a_document.bin", "out/a_document.idx", "out/a_document.bad"};
+  EXPECT_THAT(describe(s), HasSubstr("wrote out/a_document.bin (200 bytes), .idx and .bad\n"));
+  EXPECT_THAT(to_json(s), HasSubstr("\"files\": [\"out/a_document.bin\", \"out/a_document.idx\", "
+                                    "\"out/a_document.bad\"]"));
+}
+
 // Whoever reads it reads a line.
 TEST_F(SummaryJson, IsOneLine) {
   EXPECT_EQ(text_.find('\n'), text_.size() - 1);

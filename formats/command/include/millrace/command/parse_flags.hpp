@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include <boost/program_options.hpp>
+
+#include <millrace/command/nearest_name.hpp>
+#include <millrace/command/run_command.hpp>
+
+namespace millrace::command {
+
+namespace detail {
+
+namespace po = boost::program_options;
+
+/// `--workers N`, as the help writes it.
+inline std::string shown_flag(const po::options_description& flags, const std::string& name) {
+  const po::option_description* flag = flags.find_nothrow(name, false);
+  const bool takes_value = flag != nullptr && flag->semantic()->max_tokens() > 0;
+  return "--" + name + (takes_value ? ' ' + flag->semantic()->name() : "");
+}
+
+[[noreturn]] inline void refuse_unknown(const po::options_description& flags,
+                                        const std::string& typed) {
+  std::vector<std::string> names;
+  for (const auto& flag : flags.options()) names.push_back(flag->long_name());
+  const std::string_view flag = std::string_view(typed).substr(0, typed.find('='));
+  const std::string_view bare = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  const std::string_view nearest = nearest_name(bare, names);
+  throw usage_error("there is no flag " + std::string(flag) +
+                    (nearest.empty() ? "" : "; did you mean --" + std::string(nearest) + "?"));
+}
+
+[[noreturn]] inline void refuse_syntax(const po::options_description& flags,
+                                       const po::invalid_command_line_syntax& problem) {
+  using kind = po::invalid_command_line_syntax::kind_t;
+  std::string name = problem.get_option_name();
+  name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+  switch (problem.kind()) {
+    case kind::extra_parameter:
+      throw usage_error("--" + name + " takes no value");
+    case kind::missing_parameter:
+    case kind::empty_adjacent_parameter:
+      throw usage_error("--" + name + " has no value: expected " + shown_flag(flags, name));
+    default:
+      throw usage_error(problem.what());
+  }
+}
+
+/// A flag that lacks its value takes the next flag for one; Boost lets it. A file whose name
+/// starts with two dashes can still be given, as ./--name.
+inline void refuse_flags_as_values(const po::option& option) {
+  for (const std::string& value : option.value) {
+    if (!value.starts_with("--")) continue;
+    throw usage_error("--" + option.string_key + " has no value: expected one before " + value);
+  }
+}
+
+/// Boost's word is that it "is invalid".
+[[noreturn]] inline void refuse_value(const po::options_description& flags,
+                                      const po::option& option) {
+  const std::string value = option.value.empty() ? "" : option.value.front();
+  std::string sentence = "--" + option.string_key + ' ' + value + ": ";
+  const bool digits =
+      !value.empty() && value.find_first_not_of("0123456789", value[0] == '-') == value.npos;
+  const auto& semantic = *flags.find(option.string_key, false).semantic();
+  const auto* typed = dynamic_cast<const po::typed_value_base*>(&semantic);
+  if (typed == nullptr || typed->value_type() == typeid(std::string)) {
+    throw usage_error(sentence + "this value cannot be read");
+  }
+  throw usage_error(sentence + (digits ? "the number is too large" : "expected a whole number"));
+}
+
+}  // namespace detail
+
+/// The flags of a command line by name, with every mistake told in our own words. No flag may be
+/// abbreviated: one that is added later must not change what an old script means.
+///
+/// @param words      of the command line, without the program's name
+/// @param flags      that there are
+/// @param positions  what words are that belong to no flag; without it they are refused
+/// @throws usage_error  a flag is unknown, lacks its value or has one too many, is given twice, or
+///                      its value is of another type; a word belongs to no flag.
+inline boost::program_options::variables_map parse_flags(
+    const std::vector<std::string>& words, const boost::program_options::options_description& flags,
+    const boost::program_options::positional_options_description& positions = {}) {
+  namespace po = boost::program_options;
+  po::variables_map given;
+  try {
+    po::command_line_parser parser(words);
+    parser.options(flags).style(po::command_line_style::unix_style &
+                                ~po::command_line_style::allow_guessing);
+    if (positions.max_total_count() > 0) parser.positional(positions);
+    const po::parsed_options parsed = parser.run();
+    std::string last;  // the flag before
+    for (const po::option& option : parsed.options) {
+      if (option.position_key < 0) {
+        detail::refuse_flags_as_values(option);
+        last = option.string_key;
+      } else if (option.string_key.empty()) {
+        throw usage_error("'" + (option.value.empty() ? "" : option.value.front()) +
+                          "' belongs to no flag" +
+                          (last.empty() ? "" : ": --" + last + " before it takes no more"));
+      }
+    }
+    for (const po::option& option : parsed.options) {
+      try {
+        po::parsed_options one(&flags);
+        one.options.push_back(option);
+        po::variables_map alone;
+        po::store(one, alone);
+      } catch (const po::validation_error&) {
+        detail::refuse_value(flags, option);
+      }
+    }
+    po::store(parsed, given);
+    po::notify(given);
+  } catch (const po::unknown_option& e) {
+    detail::refuse_unknown(flags, e.get_option_name());
+  } catch (const po::invalid_command_line_syntax& e) {
+    detail::refuse_syntax(flags, e);
+  } catch (const po::multiple_occurrences& e) {
+    throw usage_error(e.get_option_name() + " is given twice; give it once");
+  } catch (const po::error& e) {
+    throw usage_error(e.what());
+  }
+  return given;
+}
+
+/// The same of what main() is given.
+inline boost::program_options::variables_map parse_flags(
+    int argc, const char* const* argv, const boost::program_options::options_description& flags) {
+  // argc is 0 where the caller passed not even a name.
+  return parse_flags(
+      argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>(),
+      flags);
+}
+
+}  // namespace millrace::command

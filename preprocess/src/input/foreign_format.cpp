@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "input/foreign_format.hpp"
+
+#include <fmt/format.h>
+
+#include <millrace/error.hpp>
+
+namespace millrace::preprocess {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t ustar_at = 257;
+
+bool is_printable(char c) {
+  return c >= ' ' && c <= '~';
+}
+
+// How a text is encoded that is not of bytes, as iconv calls it: by its mark, or since it begins
+// with two characters of ASCII, as JSON does. Empty for all others.
+std::string_view wide_encoding_of(std::string_view head) {
+  if (head.starts_with("\0\0\xFE\xFF"sv) || head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32";
+  if (head.starts_with("\xFE\xFF"sv) || head.starts_with("\xFF\xFE"sv)) return "UTF-16";
+  if (head.size() < 8) return "";
+  // Two units of so many bytes, that with the letter at `at`.
+  const auto units = [&](std::size_t size, std::size_t at) {
+    for (std::size_t i = 0; i < 2 * size; ++i) {
+      if (i % size == at ? !is_printable(head[i]) : head[i] != 0) return false;
+    }
+    return true;
+  };
+  if (units(4, 0)) return "UTF-32LE";
+  if (units(4, 3)) return "UTF-32BE";
+  if (units(2, 0)) return "UTF-16LE";
+  return units(2, 1) ? "UTF-16BE" : "";
+}
+
+}  // namespace
+
+void expect_text(std::span<const std::byte> head, std::string_view name) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const auto refuse = [&](const std::string& what) {
+    throw config_error(fmt::format("{}: {}", name, what));
+  };
+  if (text.starts_with("PK\x03\x04"sv) || text.starts_with("PK\x05\x06"sv)) {
+    refuse(
+        "a zip archive; unpack it first, or send its text through a pipe: unzip -p FILE | "
+        "preprocess_data --input - ...");
+  }
+  if (text.size() >= ustar_at + 5 && text.substr(ustar_at, 5) == "ustar") {
+    refuse(
+        "a tar archive; unpack it first, or send its text through a pipe: tar -xOf FILE | "
+        "preprocess_data --input - ...");
+  }
+  if (text.starts_with("PAR1\x15"sv)) {
+    refuse("a Parquet file; write its records as JSON lines first");
+  }
+  if (const auto encoding = wide_encoding_of(text); !encoding.empty()) {
+    refuse(fmt::format("text in {0}, expected UTF-8; convert it: iconv -f {0} -t UTF-8 FILE > NEW",
+                       encoding));
+  }
+}
+
+}  // namespace millrace::preprocess
