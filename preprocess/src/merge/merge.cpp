@@ -12,13 +12,13 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/sum.hpp>
+#include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "merge/merge_folder.hpp"
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
-#include "merge/sum_check.hpp"
 #include "output/dataset_writer.hpp"
 #include "output/output_check.hpp"
 
@@ -57,21 +57,26 @@ void copy_tokens(const merge_input& input, bool checksums, dataset_writer& write
     throw e.in(sum_path);
   }
   std::vector<std::byte> chunk(chunk_bytes);
-  sum_check bin_check(sum.bin_blocks, path);
-  in_runs(size, chunk.size(), [&](auto first, auto count) {
-    const auto part = std::span(chunk).first(count);
+  const auto check = [&](const std::filesystem::path& of, const auto& blocks, std::uint64_t bytes,
+                         auto&& read) {
+    formats::sum_check sum_check(blocks, bytes);
+    try {
+      in_runs(bytes, chunk.size(), [&](auto first, auto count) {
+        const auto part = std::span(chunk).first(count);
+        read(first, part);
+        sum_check.add(part);
+      });
+      sum_check.finish();
+    } catch (const format_error& e) {
+      throw e.path().empty() ? e.in(of) : e;
+    }
+  };
+  check(path, sum.bin_blocks, size, [&](auto first, auto part) {
     input.read_tokens(first, part);
-    bin_check.add(part);
     writer.append_copy(input.bin(), path, first, part);
   });
-  bin_check.finish();
-  sum_check idx_check(sum.idx_blocks, input.paths().idx);
-  in_runs(input.idx_bytes(), chunk.size(), [&](auto first, auto count) {
-    const auto part = std::span(chunk).first(count);
-    input.read_index(0, first, part);
-    idx_check.add(part);
-  });
-  idx_check.finish();
+  check(input.paths().idx, sum.idx_blocks, input.idx_bytes(),
+        [&](auto first, auto part) { input.read_index(0, first, part); });
 }
 
 void copy_documents(const merge_input& input, dataset_writer& writer) {
