@@ -8,6 +8,7 @@
 
 #include <millrace/formats/mmidx.hpp>
 
+#include "input/changed_file.hpp"
 #include "input/read_back.hpp"
 #include "run/fault_point.hpp"
 
@@ -114,9 +115,7 @@ void dataset_writer::append_copy(const io::unique_fd& from, const std::filesyste
 void dataset_writer::append_file(const io::unique_fd& from, const std::filesystem::path& from_path,
                                  std::uint64_t offset, std::uint64_t size) {
   const std::uint64_t n = bin_.append_copy(from, from_path, offset, size);
-  if (n != size) {
-    throw format_error(from_path, offset + n, "the file became shorter while it was read");
-  }
+  if (n != size) throw became_shorter(from_path, offset + n);
 }
 
 void dataset_writer::append_places(std::span<const formats::source_place> places) {
