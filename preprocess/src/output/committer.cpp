@@ -53,6 +53,7 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
   }
   if (from != nullptr) {
     state_ = *from;
+    state_.damaged = false;
     untouched_ = false;
   } else {
     state_.next = range.begin;
@@ -60,6 +61,7 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
   }
   state_.outputs.clear();
   for (dataset_writer& writer : writers_) state_.outputs.push_back(writer.state());
+  if (from == nullptr) state_.start.outputs = state_.outputs;
 }
 
 std::vector<std::string> committer::commit(const encoded_block& block) {
@@ -129,6 +131,8 @@ void committer::append_document(std::size_t input, const giant_line& line) {
 // Goes to the input of the next piece, which must begin where the last one ended.
 void committer::enter(std::size_t input, std::uint64_t begin) {
   if (input != state_.next.input) {
+    state_.start.counts = state_.counts;
+    state_.start.outputs = state_.outputs;
     state_.inputs.resize(input + 1);
     state_.next = {input, 0};
     begun_ = true;
@@ -222,6 +226,10 @@ void committer::limit(std::vector<std::string>& notes) {
     notes.emplace_back("further bad records are only counted");
     told_of_more_ = true;
   }
+}
+
+void committer::note_damage(const format_error& fault) {
+  if (fault.path() == display_path(inputs_[state_.next.input])) state_.damaged = true;
 }
 
 void committer::sync() {

@@ -15,7 +15,7 @@ namespace millrace::preprocess {
 namespace {
 
 // Whoever changes what a record holds counts this up.
-constexpr std::uint32_t journal_version = 2;
+constexpr std::uint32_t journal_version = 3;
 
 static_assert(std::is_trivially_copyable_v<record_counts>);
 static_assert(std::is_trivially_copyable_v<input_total>);
@@ -138,6 +138,9 @@ void journal::take(std::span<const std::byte> payload) {
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
     state_->outputs = reader.take_all<dataset_state>();
+    state_->start.counts = reader.take<record_counts>();
+    state_->start.outputs = reader.take_all<dataset_state>();
+    state_->damaged = reader.take<bool>();
   } else if (kind == 'f') {
     finished_ = reader.take_all<sidecar_set>();
   } else {
@@ -178,8 +181,26 @@ void journal::write(const run_state& state) {
   writer.put_all(std::span(state.inputs).subspan(inputs_written_));
   writer.put(state.counts);
   writer.put_all(std::span(state.outputs));
+  writer.put(state.start.counts);
+  writer.put_all(std::span(state.start.outputs));
+  writer.put(state.damaged);
   file_.append(writer.bytes());
   inputs_written_ = std::max<std::size_t>(state.inputs.size(), 1) - 1;
+}
+
+void journal::go_back(std::size_t first) {
+  if (state_->next.input == first) {  // that is all, and where its first line began may differ
+    state_.reset();
+    return;
+  }
+  run_state before = *state_;
+  before.next.offset_bytes = 0;
+  before.inputs.back() = {};
+  before.counts = before.start.counts;
+  before.outputs = before.start.outputs;
+  before.damaged = false;
+  write(before);  // the files still hold more, and are cut back when they are opened
+  state_ = std::move(before);
 }
 
 void journal::write_finished(const std::vector<sidecar_set>& sidecars) {
