@@ -130,5 +130,86 @@ TEST_F(ResumeInputs, GoesOnWhenADamagedFileIsMended) {
   expect_resumed(wanted);
 }
 
+/// Text that is sound, and other text packed with the checksum of that. It is long enough to come
+/// out before the checksum behind it is met.
+struct damage {
+  damage() {
+    for (int i = 0; i < 100; ++i) {
+      good +=
+          "{\"text\": \"" + std::string(40'000, 'r') + std::to_string(i) + "\", \"title\": \"\"}\n";
+    }
+    std::string wrong = good;
+    wrong[wrong.find("r7\"")] = 'R';
+    gzip = test::gzip(good);
+    zstd = test::zstd(good);
+    bad_gzip = with_end_of(test::gzip(wrong), gzip, 8);
+    bad_zstd = with_end_of(test::zstd(wrong), zstd, 4);
+  }
+
+  static std::string with_end_of(const std::string& packed, const std::string& of, std::size_t n) {
+    return packed.substr(0, packed.size() - n) + of.substr(of.size() - n);
+  }
+
+  std::string good;
+  std::string gzip;
+  std::string zstd;
+  std::string bad_gzip;
+  std::string bad_zstd;
+};
+
+TEST_F(ResumeInputs, BeginsAnewWithAMendedFileWhoseTextWasWrong) {
+  const damage files;
+  const auto expect_mended = [&](const std::string& name, const std::string& bad,
+                                 const std::string& mended, bool begins_anew = true) {
+    SCOPED_TRACE(name);
+    const file_set wanted = [&] {
+      add(name, mended);
+      return undisturbed();
+    }();
+    empty_out();
+    add(name, bad);
+    expect_sentence(run(), name + ": ");
+    expect_nothing_half({});
+    expect_sentence(run({"--resume"}), name + ": ");  // it is as damaged as before
+    add(name, mended);
+    const auto result = run({"--resume"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_EQ(result.err.find(name + " was damaged; it is read again") != std::string::npos,
+              begins_anew);
+    expect_files(wanted);
+  };
+  flags_ = {"--json-keys", "text", "title"};
+  expect_mended("1.jsonl.gz", files.bad_gzip, files.gzip);  // the first: nothing is left of the run
+  add("2.jsonl", good_lines(0, 20));
+  expect_mended("3.jsonl.zst", files.bad_zstd, files.zstd);
+  // A frame out of several is proven before any of its text comes out.
+  expect_mended("4.jsonl.zst", files.zstd + files.bad_zstd, files.zstd + files.zstd, false);
+  add("5.jsonl", good_lines(90, 99));
+  expect_mended("3.jsonl.zst", files.bad_zstd, files.zstd);
+}
+
+// What was read before the damage cannot have changed, and a kill may come at any step.
+TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
+  const std::string first = good_lines(0, 20);
+  const damage files;
+  add("1.jsonl", first);
+  add("2.jsonl.zst", files.zstd);
+  const file_set wanted = undisturbed();
+  for (const char* step : {"journal:1", "journal:2", "journal:3", "journal:4", "sync:3"}) {
+    SCOPED_TRACE(step);
+    empty_out();
+    add("2.jsonl.zst", files.bad_zstd);
+    EXPECT_EQ(run().status, 1);
+    add("2.jsonl.zst", files.zstd);
+    std::string changed = first;
+    changed[changed.find("line 3\"")] = 'L';
+    add("1.jsonl", changed);
+    expect_sentence(run({"--resume"}), "1.jsonl is not what it was when the run read it");
+    add("1.jsonl", first);
+    EXPECT_EQ(run_killed_at(step, {"--resume"}).status, killed);
+    expect_resumed(wanted);
+  }
+}
+
 }  // namespace
 }  // namespace millrace::preprocess

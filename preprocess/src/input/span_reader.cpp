@@ -5,9 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include <millrace/error.hpp>
-
 #include "input/byte_order_mark.hpp"
+#include "input/changed_file.hpp"
 #include "input/giant_line_reader.hpp"
 #include "input/line_ends.hpp"
 #include "record/record_parser.hpp"
@@ -45,15 +44,12 @@ class growing_text {
   bool ended_ = false;
 };
 
-void expect_size(const unread_span& span, const growing_text& text) {
-  const std::uint64_t expected = span.from->text_bytes();
-  const std::uint64_t read = span.begin + text.view().size();
-  const char* problem = nullptr;
-  if (text.ended() && read < expected) problem = "the file became shorter while it was read";
-  if (read > expected) problem = "the file became longer while it was read";
-  if (problem != nullptr) {
-    throw format_error(span.from->file().path, std::min(read, expected), problem);
-  }
+/// @param read   where the bytes end that were read of the input
+/// @param ended  there are no more
+void expect_size(const seekable_input& input, std::uint64_t read, bool ended) {
+  const std::uint64_t expected = input.text_bytes();
+  if (ended && read < expected) throw became_shorter(input.file().path, read);
+  if (read > expected) throw became_longer(input.file().path, expected);
 }
 
 // The lines from `first` on up to `cut`; nothing where they are equal.
@@ -73,8 +69,11 @@ void read_span(byte_block& block, const read_limits& limits) {
   const auto length = static_cast<std::size_t>(span.end - span.begin);
   const auto source = span.from->open_at(span.begin);
   growing_text text(block.buffer, *source);
-  text.extend(length + tail_guess);
-  expect_size(span, text);
+  const auto extend = [&](std::size_t size) {
+    text.extend(size);
+    expect_size(*span.from, span.begin + text.view().size(), text.ended());
+  };
+  extend(length + tail_guess);
 
   block.giant.reset();
   block.mark_bytes = 0;
@@ -99,12 +98,13 @@ void read_span(byte_block& block, const read_limits& limits) {
       set_text(block, span, first, begin);
       const auto head = std::as_bytes(std::span(text.view().substr(begin)));
       const line_place place{span.from->file().path, span.begin + begin, span.from->fd()};
-      block.giant = follow_giant_line(*source, head, place, limits).line;
+      auto followed = follow_giant_line(*source, head, place, limits);
+      block.giant = std::move(followed.line);
       block.end_bytes += block.giant->size_bytes;
+      expect_size(*span.from, block.end_bytes + followed.rest.size(), followed.ended);
       return;
     }
-    text.extend(2 * text.view().size());
-    expect_size(span, text);
+    extend(2 * text.view().size());
   }
   set_text(block, span, first, cut);
 }

@@ -15,6 +15,7 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "input/changed_file.hpp"
 #include "output/dataset_paths.hpp"
 
 namespace millrace::preprocess {
@@ -63,9 +64,8 @@ class merge_input {
  private:
   static void read(const io::unique_fd& fd, const std::filesystem::path& path, std::uint64_t offset,
                    std::span<std::byte> out) {
-    if (io::pread_some(fd, out, offset, path) != out.size()) {
-      throw format_error(path, offset, "the file became shorter while it was read");
-    }
+    const std::size_t n = io::pread_some(fd, out, offset, path);
+    if (n != out.size()) throw became_shorter(path, offset + n);
   }
 
   dataset_paths paths_;

@@ -11,9 +11,9 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sum.hpp>
+#include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_mapping.hpp>
 
-#include "merge/sum_check.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -51,22 +51,34 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
     throw e.in(sum_path);
   }
   std::vector<std::byte> chunk(chunk_bytes);
-  sum_check bin_check(sum.bin_blocks, path);
-  in_runs(size, chunk.size(), [&](auto first, auto count) {
-    const auto bytes = std::span(chunk).first(count);
-    part.read_tokens(first, bytes);
-    bin_check.add(bytes);
-    writer.append_copy(part.bin(), path, first, count, bytes);
+  // What is said of a block says where; this, of which file.
+  const auto held = [](const std::filesystem::path& of, auto&& work) {
+    try {
+      work();
+    } catch (const format_error& e) {
+      throw e.path().empty() ? e.in(of) : e;
+    }
+  };
+  held(path, [&] {
+    formats::sum_check check(sum.bin_blocks, size);
+    in_runs(size, chunk.size(), [&](auto first, auto count) {
+      const auto bytes = std::span(chunk).first(count);
+      part.read_tokens(first, bytes);
+      check.add(bytes);
+      writer.append_copy(part.bin(), path, first, count, bytes);
+    });
+    check.finish();
   });
-  bin_check.finish();
   writer.finish();
-  sum_check idx_check(sum.idx_blocks, part.paths().idx);
-  in_runs(part.idx_bytes(), chunk.size(), [&](auto first, auto count) {
-    const auto bytes = std::span(chunk).first(count);
-    part.read_index(0, first, bytes);
-    idx_check.add(bytes);
+  held(part.paths().idx, [&] {
+    formats::sum_check check(sum.idx_blocks, part.idx_bytes());
+    in_runs(part.idx_bytes(), chunk.size(), [&](auto first, auto count) {
+      const auto bytes = std::span(chunk).first(count);
+      part.read_index(0, first, bytes);
+      check.add(bytes);
+    });
+    check.finish();
   });
-  idx_check.finish();
 }
 
 void place_documents(const merge_input& part, const dataset_extent& before, merge_target& target) {

@@ -96,7 +96,6 @@ class mpi_job {
   encoder_options encoding_;
   run_identity identity_;
   start start_ = start::afresh;
-  std::vector<std::size_t> changed_;  // inputs that were touched since the job began
   std::optional<journal> journal_;    // on rank 0
 };
 
@@ -104,7 +103,6 @@ run_summary mpi_job::finish() {
   const auto begun = clock::now();
   ranks_.together([&] { look_around(); });
   ranks_.share(start_);
-  ranks_.share(changed_);
   if (start_ == start::afresh || start_ == start::go_on) {
     do_all_tasks();
     put_together();
@@ -181,13 +179,15 @@ mpi_job::start mpi_job::what_is_there() {
     expect_same_run(*journal_, identity_, options_.inputs, options_.share(),
                     options_.limits.largest_part_bytes());
     if (journal_->finished()) return start::publish;
-    const auto stamps = stamps_of(options_.inputs);
-    for (std::size_t i = 0; i < stamps.size(); ++i) {
-      if (stamps[i] != journal_->stamps().at(i)) changed_.push_back(i);
-    }
     return start::go_on;
   }
-  if (options_.resume && finished_outputs(prefixes_, tokenizer_, encoding_, options_)) {
+  if (!options_.resume) {
+    for (const auto& prefix : prefixes_) refuse_existing(prefix);
+    return start::afresh;
+  }
+  if (const auto metas = finished_outputs(prefixes_, tokenizer_, encoding_, options_)) {
+    expect_as_finished(prefixes_, *metas, options_,
+                       [this](const std::string& what) { shown_.note(what); });
     journal_->remove();
     return start::done;
   }
@@ -255,12 +255,6 @@ run_summary mpi_job::do_task(std::int64_t task, task_progress& progress,
   if (!options.resume) return run(tokenizer_, options, progress);
   const auto prefixes = output_prefixes(options);
   if (const auto policy = other_policy(options, prefixes)) options.on_bad_record = *policy;
-  if (!changed_.empty()) {
-    if (const auto done = finished_outputs(prefixes, tokenizer_, encoding_, options)) {
-      expect_same_text(done->front(), options_.inputs, changed_,
-                       options_.limits.largest_part_bytes());
-    }
-  }
   const run_summary summary = run(tokenizer_, options, progress);
   adopt(prefixes);
   return summary;

@@ -50,12 +50,14 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
       begun_(from != nullptr || range.at_line) {
   if (from != nullptr) {
     state_ = *from;
+    state_.damaged = false;
     untouched_ = false;
   } else {
     state_.next = range.begin;
     state_.inputs.resize(range.begin.input + 1);
   }
   outputs_.save(state_.outputs);
+  if (from == nullptr) state_.start.outputs = state_.outputs;
 }
 
 std::vector<std::string> committer::commit(const encoded_block& block) {
@@ -121,6 +123,8 @@ void committer::append_document(std::size_t input, const giant_line& line) {
 // Goes to the input of the next piece, which must begin where the last one ended.
 void committer::enter(std::size_t input, std::uint64_t begin) {
   if (input != state_.next.input) {
+    state_.start.counts = state_.counts;
+    state_.start.outputs = state_.outputs;
     state_.inputs.resize(input + 1);
     state_.next = {input, 0};
     begun_ = true;
@@ -221,6 +225,10 @@ bool committer::join_partitions(std::span<const std::string> inputs, std::size_t
     outputs_.save(state_.outputs);
     return go_on();
   });
+}
+
+void committer::note_damage(const format_error& fault) {
+  if (fault.path() == display_path(inputs_[state_.next.input])) state_.damaged = true;
 }
 
 void committer::sync() {

@@ -79,6 +79,10 @@ class committer {
   /// A fresh run that has committed nothing yet.
   bool is_untouched() const noexcept { return untouched_; }
 
+  /// Notes that the input that is being read is damaged, if `fault` is of it: whoever goes on may
+  /// then find other text there, and begin with it anew.
+  void note_damage(const format_error& fault);
+
   /// Makes durable what was committed before the call. From another thread too.
   void sync();
 

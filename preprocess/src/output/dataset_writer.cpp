@@ -7,6 +7,7 @@
 
 #include <millrace/formats/mmidx.hpp>
 
+#include "input/changed_file.hpp"
 #include "input/read_back.hpp"
 #include "run/fault_point.hpp"
 

@@ -40,11 +40,12 @@ struct record_counts {
   }
 };
 
-/// Where a record is, relative to the block's text.
+/// Where a record is, relative to the block's text. A block has more than 4 GiB where a line has:
+/// one that is split into sentences is read whole.
 struct record_place {
-  std::uint32_t line = 0;   ///< lines before it in the block
-  std::uint32_t begin = 0;  ///< byte
-  std::uint32_t size = 0;   ///< bytes, without the line end
+  std::int64_t line = 0;    ///< lines before it in the block
+  std::uint64_t begin = 0;  ///< byte
+  std::uint64_t size = 0;   ///< bytes, without the line end
 };
 
 /// A fault and its record.

@@ -99,6 +99,18 @@ std::filesystem::path journal_path(std::filesystem::path prefix) {
   return prefix;
 }
 
+void put_outputs(payload_writer& writer, const output_states& outputs) {
+  writer.put_all(std::span(outputs.wholes));
+  writer.put_all(std::span(outputs.parts));
+}
+
+output_states take_outputs(payload_reader& reader) {
+  output_states outputs;
+  outputs.wholes = reader.take_all<dataset_state>();
+  outputs.parts = reader.take_all<dataset_state>();
+  return outputs;
+}
+
 }  // namespace
 
 std::optional<std::string> difference(const run_identity& was, const run_identity& is) {
@@ -160,8 +172,10 @@ void journal::take(std::span<const std::byte> payload) {
     for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
-    state_->outputs.wholes = reader.take_all<dataset_state>();
-    state_->outputs.parts = reader.take_all<dataset_state>();
+    state_->outputs = take_outputs(reader);
+    state_->start.counts = reader.take<record_counts>();
+    state_->start.outputs = take_outputs(reader);
+    state_->damaged = reader.take<bool>();
   } else if (kind == 'f') {
     finished_ = reader.take_all<sidecar_set>();
   } else {
@@ -201,10 +215,27 @@ void journal::write(const run_state& state) {
   writer.put(inputs_written_);
   writer.put_all(std::span(state.inputs).subspan(inputs_written_));
   writer.put(state.counts);
-  writer.put_all(std::span(state.outputs.wholes));
-  writer.put_all(std::span(state.outputs.parts));
+  put_outputs(writer, state.outputs);
+  writer.put(state.start.counts);
+  put_outputs(writer, state.start.outputs);
+  writer.put(state.damaged);
   file_.append(writer.bytes());
   inputs_written_ = std::max<std::size_t>(state.inputs.size(), 1) - 1;
+}
+
+void journal::go_back(std::size_t first) {
+  if (state_->next.input == first) {  // that is all, and where its first line began may differ
+    state_.reset();
+    return;
+  }
+  run_state before = *state_;
+  before.next.offset_bytes = 0;
+  before.inputs.back() = {};
+  before.counts = before.start.counts;
+  before.outputs = before.start.outputs;
+  before.damaged = false;
+  write(before);  // the files still hold more, and are cut back when they are opened
+  state_ = std::move(before);
 }
 
 void journal::write_finished(const std::vector<sidecar_set>& sidecars) {

@@ -23,12 +23,21 @@ struct input_total {
   std::uint32_t crc32c = 0;  ///< of the text
 };
 
+/// What a run was when it began to read the input that it is in.
+struct input_start {
+  record_counts counts;
+  output_states outputs;
+};
+
 /// How far a run is: what to read next, what was found, how far its outputs are.
 struct run_state {
   text_place next;                  ///< a line begins there
   std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
   record_counts counts;
   output_states outputs;
+  input_start start;                   ///< of the input of `next`
+  /// The run ended as that input is damaged: its text, up to `next` too, may not be what it should.
+  bool damaged = false;
 };
 
 /// Everything that a run was told and that shows in its output, as names and values: a run may only
@@ -87,6 +96,10 @@ class journal {
   void sync_names() { file_.sync_names(); }
   /// Call it when the outputs are safe up to `state`. Safe itself on return.
   void write(const run_state& state);
+  /// Forgets the last state, and what was read of the input that it is in: safely, or, where that
+  /// is the first one, until the next clear().
+  /// @param first  of the inputs that the run is to read
+  void go_back(std::size_t first);
   /// Call it when all files are whole and safe under their partial names.
   void write_finished(const std::vector<sidecar_set>& sidecars);
   /// The run is over, or nothing of it is worth keeping.

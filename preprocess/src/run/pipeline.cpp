@@ -140,7 +140,11 @@ void run_in_progress::tell(const progress_state& state) {
 
 // For who looks at the rates, or at the metrics, of a run that had nothing to do.
 void run_in_progress::tell_done(const run_summary& summary) {
-  progress_.note_outcome("already complete: nothing was read or written");
+  const bool blind = std::ranges::any_of(options_.inputs, [](const input_file& file) {
+    return !file.regular;  // a pipe, which is not drained to find out
+  });
+  progress_.note_outcome(std::string("already complete: nothing was written") +
+                 (blind ? "; what comes through a pipe was not compared" : ""));
   if (metrics_ == nullptr) return;
   metrics_->finish(progress_of(summary));
 }
@@ -155,8 +159,14 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
                       "--overwrite starts again",
                       journal.path().string()));
     }
-    expect_same_run(journal, identity_, options_.inputs, options_.share(),
-                    options_.limits.largest_part_bytes());
+    const task_share share = options_.share();
+    if (expect_same_run(journal, identity_, options_.inputs, share,
+                        options_.limits.largest_part_bytes())) {
+      progress_.note(
+          fmt::format("--resume: {} was damaged; it is read again from its start",
+                      display_path(options_.inputs[journal.state()->next.input]).string()));
+      journal.go_back(share.begin.input);
+    }
     if (!journal.finished()) return std::nullopt;
     publish(journal, *journal.finished());
     return summary_of(read_metas(prefixes_), options_, prefixes_);
@@ -164,6 +174,8 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
   if (options_.resume) {
     const auto metas = finished_outputs(prefixes_, tokenizer_, encoding_, options_);
     if (metas) {
+      expect_as_finished(prefixes_, *metas, options_,
+                         [&](const std::string& note) { progress_.note(note); });
       journal.remove();
       return summary_of(*metas, options_, prefixes_);
     }
@@ -249,6 +261,10 @@ void run_in_progress::read_all(committer& committer, journal& journal, checkpoin
   try {
     ended = run_stages(tokenizer_, encoding_, options_, range, committer, clock_, after_commit);
     checkpoints.collect();
+  } catch (const format_error& fault) {
+    committer.note_damage(fault);
+    give_up(committer, journal, checkpoints);
+    throw;
   } catch (...) {
     give_up(committer, journal, checkpoints);
     throw;

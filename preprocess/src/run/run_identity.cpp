@@ -4,16 +4,21 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <string>
 
 #include <fmt/format.h>
 
+#include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/crc32c.hpp>
 
 #include "input/byte_source.hpp"
+#include "input/line_ends.hpp"
 #include "input/seekable_input.hpp"
+#include "output/dataset_paths.hpp"
+#include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -23,12 +28,6 @@ constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 // A run that ends with its first bad record has met none, so it may go on as one that drops them.
 std::string policy_of(const run_options& options) {
   return options.on_bad_record == bad_record_policy::quarantine ? "quarantine" : "fail or skip";
-}
-
-// Whether a line that ended with `last` at the end of a file still ends there now that the byte
-// `next` follows.
-bool ends_line(char last, char next) {
-  return last == '\n' || (last == '\r' && next != '\n');
 }
 
 // Whether the file still begins with the lines that were read of it, and, if it was read to its
@@ -63,6 +62,38 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
       fmt::format("--resume: {} is not what it was when the run read it; give the same file, or "
                   "--overwrite to start again",
                   display_path(file).string()));
+}
+
+// Of P.meta: what can be missing beside it.
+std::vector<sidecar> sidecars_of(const dataset_meta& meta) {
+  std::vector<sidecar> all;
+  if (meta.sum_version) all.push_back(sidecar::sum);
+  if (meta.src_version) all.push_back(sidecar::src);
+  const auto met = [](const auto& kind) { return kind.second != 0; };
+  if (meta.on_bad_record == "quarantine" && std::ranges::any_of(meta.counts.bad_records, met)) {
+    all.push_back(sidecar::bad);
+  }
+  return all;
+}
+
+void expect_sidecars(const dataset_paths& paths, const dataset_meta& meta) {
+  for (const sidecar which : sidecars_of(meta)) {
+    if (is_file(paths.of(which))) continue;
+    throw config_error(fmt::format(
+        "--resume: {} tells of {}, which is not there; put it back, or give --overwrite to start "
+        "again",
+        paths.of(sidecar::meta).string(), paths.of(which).string()));
+  }
+}
+
+std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
+  struct ::stat status {};
+  if (::stat(path.c_str(), &status) != 0) throw io_error(path, "stat", errno);
+  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+bool has_size(const input_file& file, const input_extent& extent) {
+  return file.packing != compression::none || extent.text_bytes == file.size_bytes;
 }
 
 }  // namespace
@@ -113,7 +144,7 @@ std::vector<input_stamp> stamps_of(std::span<const input_file> inputs) {
   return stamps;
 }
 
-void expect_same_run(const journal& journal, const run_identity& identity,
+bool expect_same_run(const journal& journal, const run_identity& identity,
                      std::span<const input_file> inputs, const task_share& share,
                      std::uint64_t largest_part_bytes) {
   if (const auto what = difference(*journal.identity(), identity)) {
@@ -122,29 +153,60 @@ void expect_same_run(const journal& journal, const run_identity& identity,
                     "its flags, or --overwrite to start again",
                     *what));
   }
-  if (!journal.state()) return;
+  if (!journal.state()) return false;
   const run_state& state = *journal.state();
   const auto stamps = stamps_of(inputs);
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
+    const bool damaged = state.damaged && i == state.next.input;
     // What can be read only once is compared when it is read again, up to where the run was.
+    if (!inputs[i].regular && damaged) return true;
     if (!inputs[i].regular || stamps[i] == journal.stamps().at(i)) continue;
     if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // another task's
     if (!has_text(inputs[i], state.inputs[i], i < state.next.input, largest_part_bytes)) {
+      if (damaged) return true;
       refuse_changed(inputs[i]);
     }
   }
+  return false;
 }
 
-void expect_same_text(const dataset_meta& meta, std::span<const input_file> inputs,
-                      std::span<const std::size_t> changed, std::uint64_t largest_part_bytes) {
-  for (const std::size_t i : changed) {
-    for (const input_extent& extent : meta.inputs) {
-      if (extent.path != display_path(inputs[i]).string()) continue;
-      const input_total total{.begin_bytes = extent.begin,
-                              .text_bytes = extent.text_bytes,
-                              .lines = extent.lines,
-                              .crc32c = extent.crc32c};
-      if (!has_text(inputs[i], total, false, largest_part_bytes)) refuse_changed(inputs[i]);
+void expect_as_finished(std::span<const std::filesystem::path> prefixes,
+                        std::span<const dataset_meta> metas, const run_options& options,
+                        const std::function<void(const std::string&)>& tell) {
+  for (std::size_t key = 0; key < prefixes.size(); ++key) {
+    expect_sidecars(dataset_paths(prefixes[key]), metas[key]);
+  }
+  // Of several outputs each has the same inputs.
+  const dataset_paths paths(prefixes.front());
+  const auto meta_path = paths.of(sidecar::meta);
+  const auto written = modified_nanoseconds(meta_path);
+  const task_share share = options.share();
+  std::vector<input_part> newer;
+  const auto refuse = [&](const input_part& part) {
+    throw config_error(
+        fmt::format("--resume: {} is not what it was when {} was made of it; give the same file, "
+                    "or --overwrite to start again",
+                    display_path(options.inputs[part.input]).string(), paths.prefix.string()));
+  };
+  const auto parts = extents_of(metas.front(), options).value();
+  for (const input_part& part : parts) {
+    const input_file& file = options.inputs[part.input];
+    if (!file.regular) continue;
+    if (share.has_all_of(part.input) && !has_size(file, part.extent)) refuse(part);
+    if (modified_nanoseconds(file.path) >= written) newer.push_back(part);
+  }
+  if (!newer.empty()) {
+    tell(fmt::format("--resume: comparing what is newer than {}, {}", meta_path.string(),
+                     command::counted(static_cast<std::int64_t>(newer.size()), "input")));
+  }
+  for (const input_part& part : newer) {
+    const input_total total{.begin_bytes = part.extent.begin,
+                            .text_bytes = part.extent.text_bytes,
+                            .lines = part.extent.lines,
+                            .crc32c = part.extent.crc32c};
+    if (!has_text(options.inputs[part.input], total, part.input < share.end.input,
+                  options.limits.largest_part_bytes())) {
+      refuse(part);
     }
   }
 }

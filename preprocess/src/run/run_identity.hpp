@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <millrace/tokenizer/tokenizer.hpp>
@@ -22,16 +24,24 @@ std::vector<input_stamp> stamps_of(std::span<const input_file> inputs);
 
 /// @param share        what of the inputs is this run's
 /// @param largest_part_bytes  as read_limits says
+/// @return whether the input that the journal's state is in was damaged then, and is another now:
+///         whoever goes on has to begin with it anew
 /// @throws config_error  this run was told something else than the one that `journal` is of, or an
 ///                       input is not the one that was read then, as far as it was read.
-void expect_same_run(const journal& journal, const run_identity& identity,
+bool expect_same_run(const journal& journal, const run_identity& identity,
                      std::span<const input_file> inputs, const task_share& share,
                      std::uint64_t largest_part_bytes);
 
-/// @param meta     of a dataset that was made of `inputs`, or of a share of them
-/// @param changed  inputs that may be others than they were then
-/// @throws config_error  what the dataset has of one of these is not what it was.
-void expect_same_text(const dataset_meta& meta, std::span<const input_file> inputs,
-                      std::span<const std::size_t> changed, std::uint64_t largest_part_bytes);
+/// Holds a finished run against what it was made of and what it made. Inputs that were modified
+/// before P.meta was written are compared by their size alone; others are read, up to where they
+/// were then.
+///
+/// @param metas  one a prefix, as finished_outputs() gave them
+/// @param tell   gets a note before much is read
+/// @throws config_error  an input is not what it was; a sidecar that P.meta tells of is not there.
+/// @throws io_error, format_error  an input cannot be read.
+void expect_as_finished(std::span<const std::filesystem::path> prefixes,
+                        std::span<const dataset_meta> metas, const run_options& options,
+                        const std::function<void(const std::string&)>& tell);
 
 }  // namespace millrace::preprocess

@@ -2,9 +2,9 @@
 #include "run/run_meta.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
@@ -45,30 +45,8 @@ dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_opti
   return meta;
 }
 
-// Whether the inputs are those of this run, as far as their names and sizes tell.
-bool are_inputs_of(const std::vector<input_extent>& found, const run_options& options) {
-  const task_share share = options.share();
-  std::size_t next = 0;
-  for (std::size_t i = share.begin.input; i < options.inputs.size(); ++i) {
-    const input_file& file = options.inputs[i];
-    const bool named = next < found.size() && found[next].path == display_path(file).string();
-    if (!share.has_start_of(i)) {
-      // A task that begins within a file may have had no line of it.
-      if (i == share.begin.input && named && found[next].begin > share.begin.offset_bytes) ++next;
-      continue;
-    }
-    if (!named || found[next].begin != 0) return false;
-    const bool size_known = file.regular && file.packing == compression::none;
-    if (size_known && share.has_all_of(i) && found[next].text_bytes != file.size_bytes) {
-      return false;
-    }
-    ++next;
-  }
-  return next == found.size();
-}
-
 bool is_same_run(dataset_meta found, const dataset_meta& told, const run_options& options) {
-  if (!are_inputs_of(found.inputs, options)) return false;
+  if (!extents_of(found, options)) return false;
   found.inputs = told.inputs;
   found.counts = told.counts;
   found.bin_bytes = told.bin_bytes;
@@ -78,10 +56,17 @@ bool is_same_run(dataset_meta found, const dataset_meta& told, const run_options
 
 bool is_there(const std::filesystem::path& prefix) {
   const dataset_paths paths(prefix);
+  return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta));
+}
+
+// As far as the sizes of both files tell.
+bool is_of(const dataset_meta& meta, const dataset_paths& paths) {
   std::error_code ignored;
-  return std::ranges::all_of(
-      std::array{paths.bin, paths.idx, paths.of(sidecar::meta)},
-      [&](const auto& path) { return std::filesystem::is_regular_file(path, ignored); });
+  const std::uint64_t idx_bytes = formats::mmidx_header_bytes +
+                                  12 * static_cast<std::uint64_t>(meta.counts.sequences) +
+                                  8 * (static_cast<std::uint64_t>(meta.counts.documents) + 1);
+  return std::filesystem::file_size(paths.bin, ignored) == meta.bin_bytes &&
+         std::filesystem::file_size(paths.idx, ignored) == idx_bytes;
 }
 
 }  // namespace
@@ -96,6 +81,29 @@ const char* name_of(bad_record_policy policy) {
       break;
   }
   return "fail";
+}
+
+std::optional<std::vector<input_part>> extents_of(const dataset_meta& meta,
+                                                  const run_options& options) {
+  const std::vector<input_extent>& found = meta.inputs;
+  const task_share share = options.share();
+  std::vector<input_part> parts;
+  std::size_t next = 0;
+  for (std::size_t i = share.begin.input; i < options.inputs.size(); ++i) {
+    const input_file& file = options.inputs[i];
+    const bool named = next < found.size() && found[next].path == display_path(file).string();
+    if (!share.has_start_of(i)) {
+      // A task that begins within a file may have had no line of it.
+      if (i != share.begin.input || !named || found[next].begin <= share.begin.offset_bytes) {
+        continue;
+      }
+    } else if (!named || found[next].begin != 0) {
+      return std::nullopt;
+    }
+    parts.push_back({i, found[next++]});
+  }
+  if (next != found.size()) return std::nullopt;
+  return parts;
 }
 
 dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
@@ -152,10 +160,9 @@ std::optional<std::vector<dataset_meta>> finished_outputs(
     return std::nullopt;  // then the caller says that the output exists
   }
   for (std::size_t key = 0; key < metas.size(); ++key) {
-    std::error_code ignored;
     const auto told = told_meta(tokenizer, encoding, options, key);
-    const auto bin_bytes = std::filesystem::file_size(dataset_paths(prefixes[key]).bin, ignored);
-    if (!is_same_run(metas[key], told, options) || bin_bytes != metas[key].bin_bytes) {
+    if (!is_same_run(metas[key], told, options) ||
+        !is_of(metas[key], dataset_paths(prefixes[key]))) {
       return std::nullopt;
     }
   }

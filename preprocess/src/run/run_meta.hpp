@@ -35,8 +35,19 @@ dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_option
 /// has the start.
 std::vector<std::size_t> listed_inputs(const run_options& options, const run_state& state);
 
-/// P.meta of each output, where all of them are there and of a run that was told what this one is:
-/// whose inputs have the same names and, where it is known, the same size. Else nothing.
+/// What a finished run read of an input.
+struct input_part {
+  std::size_t input = 0;  ///< in run_options::inputs
+  input_extent extent;
+};
+
+/// What `meta` lists, if its inputs have the names of this run's, in order. Else nothing.
+std::optional<std::vector<input_part>> extents_of(const dataset_meta& meta,
+                                                  const run_options& options);
+
+/// P.meta of each output, where all of them are there and of a run that was told what this one is,
+/// with inputs of the same names. Else nothing.
+/// @throws io_error  a P.meta cannot be read.
 std::optional<std::vector<dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options);

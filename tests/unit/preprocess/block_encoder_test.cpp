@@ -210,7 +210,7 @@ TEST_F(BlockEncoder, KeepsBadRecordsUnderQuarantine) {
     dropping.on_bad_record = policy;
     const auto out = encode("{\"text\": \"1\"}\nbad one\r\n\nbad two\n", dropping);
     ASSERT_EQ(out.faults.size(), 2U);
-    EXPECT_EQ(out.faults[1].place.line, 3U);
+    EXPECT_EQ(out.faults[1].place.line, 3);
     EXPECT_EQ(out.faults[1].place.begin, 24U);
     EXPECT_EQ(out.faults[1].place.size, 7U);
     const bool kept = policy == bad_record_policy::quarantine;

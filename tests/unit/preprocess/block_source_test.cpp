@@ -376,6 +376,28 @@ TEST_F(BlockSource, NoticesAFileThatChangesItsSize) {
   }
 }
 
+TEST_F(BlockSource, NoticesAFileThatChangesItsSizeWithinAGiantLine) {
+  const std::string text = "a\n" + std::string(50'000, 'g') + "\nb\n";
+  add(text);
+  const std::vector<input_file> inputs = plan_inputs(paths_);
+  const read_limits limits{.block_bytes = 64, .giant_bytes = 1000, .spool_folder = folder_.path()};
+  const auto fault = [&](const std::string& contents) -> std::string {
+    test::write_text(paths_[0], contents);
+    try {
+      block_source source(inputs, {.end = {1, 0}}, limits);
+      for (byte_block block; source.next(block) && !block.giant;) read_span(block, limits);
+    } catch (const format_error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(fault(text), "");
+  EXPECT_EQ(fault(text.substr(0, 30'000)),
+            paths_[0] + ": the file became shorter while it was read (at byte 30000)");
+  EXPECT_EQ(fault(text.substr(0, 30'000) + std::string(30'000, 'g')),
+            paths_[0] + ": the file became longer while it was read (at byte 50005)");
+}
+
 // A giant line is not kept: where it lies is told instead, between its neighbours.
 TEST_F(BlockSource, TellsWhereAGiantLineLies) {
   const std::string giant(50'000, 'g');

@@ -12,8 +12,8 @@
 
 #include <millrace/dataset/sidecar_paths.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/hex.hpp>
 #include <millrace/formats/sum.hpp>
+#include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::dataset {
@@ -43,19 +43,18 @@ inline void verify_blocks(const std::filesystem::path& path, std::uint64_t size,
                            std::to_string(size) + " when its checksums were written");
   }
   std::vector<std::byte> buffer(formats::sum_block_bytes);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const std::uint64_t begin = std::uint64_t{i} * formats::sum_block_bytes;
-    const auto block = std::span(buffer).first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - begin)));
-    const std::size_t read = io::pread_some(fd, block, begin, path);
-    if (read < block.size()) throw format_error(path, begin + read, "the file became shorter");
-    const std::uint32_t crc = formats::crc32c(block);
-    if (crc == blocks[i]) continue;
-    throw format_error(path, begin,
-                       "the " + std::to_string(block.size()) + " bytes up to byte " +
-                           std::to_string(begin + block.size()) +
-                           " are not those that were written: their checksum is " +
-                           formats::hex(crc) + ", expected " + formats::hex(blocks[i]));
+  formats::sum_check check(blocks, size);
+  try {
+    for (std::uint64_t begin = 0; begin < size; begin += buffer.size()) {
+      const auto block = std::span(buffer).first(
+          static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - begin)));
+      const std::size_t read = io::pread_some(fd, block, begin, path);
+      if (read < block.size()) throw format_error(begin + read, "the file became shorter");
+      check.add(block);
+    }
+    check.finish();
+  } catch (const format_error& e) {
+    throw e.in(path);
   }
 }
 

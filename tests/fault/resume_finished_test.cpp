@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/resume_fault.hpp"
+
+/// --resume of a run that is done: it says so only where that is true.
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using test::file_set;
+using test::good_lines;
+using test::strings;
+
+class ResumeFinished : public test::resume_fault {
+ protected:
+  /// A run over all kinds of files, finished; its files are a second older than now.
+  file_set finish() {
+    add_dirty_inputs();
+    const file_set wanted = undisturbed();
+    EXPECT_EQ(run().status, 0);
+    set_age(out(), std::chrono::hours(1));
+    set_age(folder_ / "in", std::chrono::hours(2));
+    return wanted;
+  }
+  static void set_age(const fs::path& folder, std::chrono::hours age) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      fs::last_write_time(entry, fs::file_time_type::clock::now() - age);
+    }
+  }
+  void touch(const std::string& name) const {
+    fs::last_write_time(folder_ / "in" / name, fs::file_time_type::clock::now());
+  }
+};
+
+TEST_F(ResumeFinished, ReadsOnlyInputsThatAreNewer) {
+  const file_set wanted = finish();
+  const auto untouched = run({"--resume"});
+  EXPECT_EQ(untouched.status, 0);
+  EXPECT_THAT(untouched.err, testing::HasSubstr("already complete"));
+  EXPECT_THAT(untouched.err, testing::Not(testing::HasSubstr("comparing")));
+  for (const char* name : {"a.jsonl", "b.jsonl.gz", "c.jsonl", "d.jsonl.zst", "e.jsonl"}) {
+    touch(name);
+  }
+  const auto touched = run({"--resume"});
+  EXPECT_EQ(touched.status, 0) << touched.err;
+  EXPECT_THAT(touched.err, testing::HasSubstr("x_text_document.meta, 5 inputs"));
+  expect_files(wanted);
+}
+
+TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
+  const file_set wanted = finish();
+  const std::string plain = test::read_text(folder_ / "in" / "a.jsonl");
+  std::string changed = plain;
+  changed[changed.find("rr")] = 'R';
+  for (const std::string& other : {changed, plain + "\n", plain.substr(0, plain.size() - 1)}) {
+    add("a.jsonl", other);
+    expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+    expect_files(wanted);
+  }
+  add("a.jsonl", plain);
+  // Whose text has the same size, and of which only reading tells.
+  const std::string packed = test::read_text(folder_ / "in" / "b.jsonl.gz");
+  for (const std::string& other : {test::gzip(changed), test::gzip(plain + plain)}) {
+    add("b.jsonl.gz", other);
+    expect_sentence(run({"--resume"}), "b.jsonl.gz is not what it was when");
+  }
+  add("b.jsonl.gz", packed);
+  expect_resumed(wanted);
+}
+
+TEST_F(ResumeFinished, MissesFilesThatShouldBeThere) {
+  const file_set wanted = finish();
+  for (const char* key : {"text", "title"}) {
+    for (const char* suffix : {"sum", "src", "bad"}) {
+      const std::string name = std::string("x_") + key + "_document." + suffix;
+      fs::remove(out() / name);
+      expect_sentence(run({"--resume"}), name + ", which is not there; put it back");
+      test::write_text(out() / name, wanted.at(name));
+    }
+  }
+  expect_resumed(wanted);
+  fs::resize_file(out() / "x_text_document.idx", 100);
+  expect_sentence(run({"--resume"}), "exists");
+}
+
+// They are written where they are wanted, and nobody asks for them then.
+TEST_F(ResumeFinished, NeedsNoSidecarThatWasNotWanted) {
+  add("1.jsonl", good_lines(0, 9));
+  flags_ = {"--no-checksums", "--no-provenance"};
+  const file_set wanted = undisturbed();
+  ASSERT_EQ(run().status, 0);
+  expect_resumed(wanted);
+}
+
+// Tasks begin and end within a file, where another one's bytes follow.
+TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
+  std::string text = good_lines(0, 300);
+  add("1.jsonl", text);
+  for (const char* task : {"0/3", "1/3", "2/3"}) {
+    ASSERT_EQ(run({"--task", task}).status, 0);
+    const auto again = run({"--task", task, "--resume"});
+    EXPECT_EQ(again.status, 0) << again.err;
+    EXPECT_THAT(again.err, testing::HasSubstr("already complete"));
+  }
+  text[text.find("line 150")] = 'L';
+  add("1.jsonl", text);
+  EXPECT_EQ(run({"--task", "0/3", "--resume"}).status, 0);
+  expect_sentence(run({"--task", "1/3", "--resume"}), "1.jsonl is not what it was when");
+  EXPECT_EQ(run({"--task", "2/3", "--resume"}).status, 0);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
