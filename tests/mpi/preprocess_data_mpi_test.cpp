@@ -131,17 +131,16 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
   EXPECT_GE(kills, 6);
 }
 
+// Each rank dies at that step of its own, if it gets there before another one dies.
 TEST_F(MpiJob, AJobThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
   int kills = 0;
   for (; kills < 8; ++kills) {
     const int ranks = 1 + static_cast<int>(random_() % 3);
-    const int rank = static_cast<int>(random_() % static_cast<unsigned>(ranks));
-    const auto result =
-        run_job(ranks, 7, {"--resume"},
-                {rank, "MILLRACE_TEST_KILL_AT=" + std::to_string(9 + random_() % 40)},
-                test::small_blocks(300));
+    strings environment = test::small_blocks(300);
+    environment.push_back("MILLRACE_TEST_KILL_AT=" + std::to_string(20 + random_() % 60));
+    const auto result = run_job(ranks, 7, {"--resume"}, {}, environment);
     if (result.status == 0) break;
     expect_no_half_outputs(wanted);
   }
@@ -292,6 +291,20 @@ TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   const auto again = run_job(2, 5, {"--resume"});
   ASSERT_EQ(again.status, 0) << again.err;
   expect_files(wanted);
+}
+
+TEST_F(MpiJob, RanksThatWereNotToldTheSameRefuse) {
+  add("a.jsonl", test::good_lines(0, 30));
+  strings job = job_of(2, {});
+  const strings other = job_of(1, {"--append-eod"});
+  job.push_back(":");
+  job.insert(job.end(), other.begin() + 1, other.end());
+  test::program_options options;
+  options.environment = environment_of(2);
+  const auto result = test::run_program(job, options);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr("rank 2: it was told other flags than rank 0"));
+  EXPECT_TRUE(fs::is_empty(out()));
 }
 
 TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {

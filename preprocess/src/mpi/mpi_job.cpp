@@ -16,6 +16,7 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/sha256.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_ops.hpp>
 
@@ -66,6 +67,7 @@ class mpi_job {
     done,     ///< and these, too
   };
 
+  void tell_apart();
   void look_around();
   start what_is_there();
   void open_journal();
@@ -95,6 +97,7 @@ class mpi_job {
   std::vector<std::filesystem::path> prefixes_;
   encoder_options encoding_;
   run_identity identity_;
+  formats::sha256::digest digest_{};  // of that
   start start_ = start::afresh;
   std::vector<std::size_t> changed_;  // inputs that were touched since the job began
   std::optional<journal> journal_;    // on rank 0
@@ -102,7 +105,20 @@ class mpi_job {
 
 run_summary mpi_job::finish() {
   const auto begun = clock::now();
-  ranks_.together([&] { look_around(); });
+  ranks_.together([&] { tell_apart(); });
+  auto first_digest = digest_;
+  ranks_.share(first_digest);
+  ranks_.together([&] {
+    if (digest_ != first_digest) {
+      throw config_error(
+          "it was told other flags than rank 0, or sees other inputs or tokenizer files under "
+          "their "
+          "names: all processes must be told the same, and see the same files");
+    }
+  });
+  ranks_.together([&] {
+    if (ranks_.is_first()) look_around();
+  });
   ranks_.share(start_);
   ranks_.share(changed_);
   if (start_ == start::afresh || start_ == start::go_on) {
@@ -118,15 +134,27 @@ run_summary mpi_job::finish() {
   return summary(std::chrono::duration<double>(clock::now() - begun).count());
 }
 
-void mpi_job::look_around() {
+// What this job is to be, for another to go on with it, and for ranks to find out whether all were
+// told the same.
+void mpi_job::tell_apart() {
   prefixes_ = output_prefixes(options_);
   encoding_ = encoder_options_of(tokenizer_, options_);
-  if (!ranks_.is_first()) return;
   identity_ = identity_of(tokenizer_, encoding_, options_);
   identity_.emplace_back(tasks_entry, std::to_string(tasks_));
   for (const input_file& file : options_.inputs) {
     identity_.emplace_back("bytes of " + file.path.string(), std::to_string(file.size_bytes));
   }
+  formats::sha256 digest;
+  for (const auto& [name, value] : identity_) {
+    for (const std::string& text : {name, value}) {
+      const std::uint64_t size = text.size();
+      digest.update(std::as_bytes(std::span(&size, 1))).update(std::as_bytes(std::span(text)));
+    }
+  }
+  digest_ = digest.finish();
+}
+
+void mpi_job::look_around() {
   // A pipe is refused before anything is made.
   (void)share_of(options_.inputs, {0, tasks_}, options_.limits.largest_part_bytes());
   expect_folder(options_.output_prefix);

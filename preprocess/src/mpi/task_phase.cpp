@@ -132,9 +132,14 @@ class task_taker {
   }
 
  private:
+  // That there is no thread to be had must not keep this rank from telling the others.
   void begin(std::int64_t task) {
-    running_ = std::async(std::launch::async,
-                          [this, task] { return options_.work(task, progress_, stop_); });
+    try {
+      running_ = std::async(std::launch::async,
+                            [this, task] { return options_.work(task, progress_, stop_); });
+    } catch (...) {
+      fail();
+    }
   }
 
   void collect() {
@@ -147,10 +152,15 @@ class task_taker {
     } catch (const stopped&) {
       be_in_trouble();
     } catch (...) {
-      if (!failure_) failure_ = std::current_exception();
-      be_in_trouble();
+      fail();
     }
     progress_.update({});
+  }
+
+  // With what is being thrown: call it in a handler.
+  void fail() {
+    if (!failure_) failure_ = std::current_exception();
+    be_in_trouble();
   }
 
   void be_in_trouble() {
@@ -181,9 +191,7 @@ class task_taker {
     try {
       options_.watch(desk_->together());
     } catch (...) {
-      if (!failure_) failure_ = std::current_exception();
-      desk_->stop();
-      stop_ = 1;
+      fail();
     }
   }
 
