@@ -124,9 +124,10 @@ class task_taker {
         }
         if (*order != order_stop) waiting = false;
       }
-      watch();
+      if (clock::now() - watched_ > report_period) watch();
       pause();
     }
+    watch();  // all have told the last of it when they asked for more
     if (failure_) std::rethrow_exception(failure_);
     if (stop_ != 0) throw stopped("stopped; what was done is safe, and --resume goes on");
   }
@@ -186,8 +187,8 @@ class task_taker {
   }
 
   void watch() {
-    if (!desk_ || clock::now() - watched_ < report_period) return;
     watched_ = clock::now();
+    if (!desk_) return;
     try {
       options_.watch(desk_->together());
     } catch (...) {
