@@ -288,7 +288,7 @@ run_summary mpi_job::do_task(std::int64_t task, task_progress& progress,
                        options_.limits.largest_part_bytes());
     }
   }
-  const run_summary summary = run(tokenizer_, options, progress);
+  run_summary summary = run(tokenizer_, options, progress);
   adopt_policy(prefixes, options_.on_bad_record);
   return summary;
 }
