@@ -10,15 +10,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::file_set;
-using test::files_of;
-using test::killed;
 using test::strings;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-using MpiJob = test::mpi_job;
+class MpiJob : public test::mpi_job {};
 using test::program;
 
 // The invariant. Bytes are compared, which is more than their SHA-256.
@@ -56,7 +54,7 @@ TEST_F(MpiJob, LargePartsAreSummedAsOneProcessSumsThem) {
   std::string text;
   for (int i = 0; i < 6000; ++i) {
     text +=
-        "{\"text\": \"" + std::string(random_() % 1200, 'a' + static_cast<char>(i % 26)) + "\"}\n";
+        "{\"text\": \"" + std::string(random_() % 1200, static_cast<char>('a' + i % 26)) + "\"}\n";
   }
   add("large.jsonl", text);
   const file_set wanted = undisturbed();
