@@ -19,9 +19,14 @@ class mpi_job : public resume_fault {
   // As many ranks as wanted, whatever the cores; and as root, in containers. Open MPI's, and
   // harmless to others.
   static strings environment_of(int tasks, strings more = {}) {
-    strings all = {"OMPI_MCA_rmaps_base_oversubscribe=1", "OMPI_ALLOW_RUN_AS_ROOT=1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_mpi_yield_when_idle=1",
-                   "MILLRACE_TEST_TASKS=" + std::to_string(tasks)};
+    strings all = {
+        "OMPI_MCA_rmaps_base_oversubscribe=1",
+        "OMPI_ALLOW_RUN_AS_ROOT=1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+        "OMPI_MCA_mpi_yield_when_idle=1",
+        "OMPI_MCA_odls_base_sigkill_timeout=0",  // what the other ranks get when one dies
+        "ASAN_OPTIONS=detect_leaks=0",           // MPI's own
+        "MILLRACE_TEST_TASKS=" + std::to_string(tasks)};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

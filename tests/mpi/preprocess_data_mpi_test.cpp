@@ -10,15 +10,13 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::file_set;
-using test::files_of;
-using test::killed;
 using test::strings;
 using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-using MpiJob = test::mpi_job;
+class MpiJob : public test::mpi_job {};
 using test::program;
 
 // The invariant. Bytes are compared, which is more than their SHA-256.
@@ -56,7 +54,7 @@ TEST_F(MpiJob, LargePartsAreSummedAsOneProcessSumsThem) {
   std::string text;
   for (int i = 0; i < 6000; ++i) {
     text +=
-        "{\"text\": \"" + std::string(random_() % 1200, 'a' + static_cast<char>(i % 26)) + "\"}\n";
+        "{\"text\": \"" + std::string(random_() % 1200, static_cast<char>('a' + i % 26)) + "\"}\n";
   }
   add("large.jsonl", text);
   const file_set wanted = undisturbed();
@@ -131,17 +129,16 @@ TEST_F(MpiJob, ARankThatIsKilledLeavesWhatAnotherNumberGoesOnWith) {
   EXPECT_GE(kills, 6);
 }
 
+// Each rank dies at that step of its own, if it gets there before another one dies.
 TEST_F(MpiJob, AJobThatIsKilledManyTimesComesToItsEnd) {
   add_dirty_inputs(60);
   const file_set wanted = undisturbed();
   int kills = 0;
   for (; kills < 8; ++kills) {
     const int ranks = 1 + static_cast<int>(random_() % 3);
-    const int rank = static_cast<int>(random_() % static_cast<unsigned>(ranks));
-    const auto result =
-        run_job(ranks, 7, {"--resume"},
-                {rank, "MILLRACE_TEST_KILL_AT=" + std::to_string(9 + random_() % 40)},
-                test::small_blocks(300));
+    strings environment = test::small_blocks(300);
+    environment.push_back("MILLRACE_TEST_KILL_AT=" + std::to_string(20 + random_() % 60));
+    const auto result = run_job(ranks, 7, {"--resume"}, {}, environment);
     if (result.status == 0) break;
     expect_no_half_outputs(wanted);
   }
@@ -292,6 +289,20 @@ TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   const auto again = run_job(2, 5, {"--resume"});
   ASSERT_EQ(again.status, 0) << again.err;
   expect_files(wanted);
+}
+
+TEST_F(MpiJob, RanksThatWereNotToldTheSameRefuse) {
+  add("a.jsonl", test::good_lines(0, 30));
+  strings job = job_of(2, {});
+  const strings other = job_of(1, {"--append-eod"});
+  job.push_back(":");
+  job.insert(job.end(), other.begin() + 1, other.end());
+  test::program_options options;
+  options.environment = environment_of(2);
+  const auto result = test::run_program(job, options);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr("rank 2: it was told other flags than rank 0"));
+  EXPECT_TRUE(fs::is_empty(out()));
 }
 
 TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {

@@ -16,11 +16,11 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
-#include <millrace/io/atomic_file.hpp>
+#include <millrace/formats/sha256.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "meta/meta_concatenation.hpp"
 #include "mpi/parallel_merge.hpp"
+#include "mpi/part_policy.hpp"
 #include "mpi/task_phase.hpp"
 #include "mpi/task_progress.hpp"
 #include "output/committer.hpp"
@@ -36,12 +36,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr const char* tasks_entry = "tasks";  // of the journal
-
-std::int64_t bad_records_of(const dataset_meta& meta) {
-  std::int64_t sum = 0;
-  for (const auto& [kind, count] : meta.counts.bad_records) sum += count;
-  return sum;
-}
 
 /// One rank's view of the job, from the look at what an earlier one left to the last file removed.
 class mpi_job {
@@ -66,22 +60,21 @@ class mpi_job {
     done,     ///< and these, too
   };
 
+  void tell_apart();
   void look_around();
   start what_is_there();
   void open_journal();
   void do_all_tasks();
   void tell_what_is_kept(int status);
   run_summary do_task(std::int64_t task, task_progress& progress, const std::atomic<int>& stop);
-  std::optional<bad_record_policy> other_policy(
-      const run_options& task, std::span<const std::filesystem::path> prefixes) const;
-  void adopt(std::span<const std::filesystem::path> prefixes) const;
-  void watch(const progress_state& state) const;
+  void watch(const progress_state& state);
   void expect_bad_records_allowed(std::int64_t met) const;
   void put_together();
   void publish(const std::vector<sidecar_set>& sidecars);
   run_summary summary(double seconds);
 
   run_options options_of(std::int64_t task) const;
+  std::vector<std::filesystem::path> prefixes_of(std::int64_t task) const;
   std::vector<std::filesystem::path> files_of(std::int64_t task) const;
   bool has_parts() const;
   void remove_parts();
@@ -95,13 +88,28 @@ class mpi_job {
   std::vector<std::filesystem::path> prefixes_;
   encoder_options encoding_;
   run_identity identity_;
+  formats::sha256::digest digest_{};  // of that
   start start_ = start::afresh;
   std::optional<journal> journal_;    // on rank 0
+  stage_times busy_;                  // of all ranks, on rank 0
 };
 
 run_summary mpi_job::finish() {
   const auto begun = clock::now();
-  ranks_.together([&] { look_around(); });
+  ranks_.together([&] { tell_apart(); });
+  auto first_digest = digest_;
+  ranks_.share(first_digest);
+  ranks_.together([&] {
+    if (digest_ != first_digest) {
+      throw config_error(
+          "it was told other flags than rank 0, or sees other inputs or tokenizer files under "
+          "their "
+          "names: all processes must be told the same, and see the same files");
+    }
+  });
+  ranks_.together([&] {
+    if (ranks_.is_first()) look_around();
+  });
   ranks_.share(start_);
   if (start_ == start::afresh || start_ == start::go_on) {
     do_all_tasks();
@@ -116,15 +124,27 @@ run_summary mpi_job::finish() {
   return summary(std::chrono::duration<double>(clock::now() - begun).count());
 }
 
-void mpi_job::look_around() {
+// What this job is to be, for another to go on with it, and for ranks to find out whether all were
+// told the same.
+void mpi_job::tell_apart() {
   prefixes_ = output_prefixes(options_);
   encoding_ = encoder_options_of(tokenizer_, options_);
-  if (!ranks_.is_first()) return;
   identity_ = identity_of(tokenizer_, encoding_, options_);
   identity_.emplace_back(tasks_entry, std::to_string(tasks_));
   for (const input_file& file : options_.inputs) {
     identity_.emplace_back("bytes of " + file.path.string(), std::to_string(file.size_bytes));
   }
+  formats::sha256 digest;
+  for (const auto& [name, value] : identity_) {
+    for (const std::string& text : {name, value}) {
+      const std::uint64_t size = text.size();
+      digest.update(std::as_bytes(std::span(&size, 1))).update(std::as_bytes(std::span(text)));
+    }
+  }
+  digest_ = digest.finish();
+}
+
+void mpi_job::look_around() {
   // A pipe is refused before anything is made.
   (void)share_of(options_.inputs, {0, tasks_}, options_.limits.largest_part_bytes());
   expect_folder(options_.output_prefix);
@@ -204,12 +224,17 @@ run_options mpi_job::options_of(std::int64_t task) const {
   return options;
 }
 
-std::vector<std::filesystem::path> mpi_job::files_of(std::int64_t task) const {
-  run_options options;
+// Of the parts that a task writes, one a key.
+std::vector<std::filesystem::path> mpi_job::prefixes_of(std::int64_t task) const {
+  run_options options;  // without the inputs, which may be many
   options.keys = options_.keys;
   options.sentences = options_.sentences;
   options.output_prefix = task_prefix(options_.output_prefix, {task, tasks_});
-  return files_of_run(options.output_prefix, output_prefixes(options));
+  return output_prefixes(options);
+}
+
+std::vector<std::filesystem::path> mpi_job::files_of(std::int64_t task) const {
+  return files_of_run(task_prefix(options_.output_prefix, {task, tasks_}), prefixes_of(task));
 }
 
 bool mpi_job::has_parts() const {
@@ -254,42 +279,16 @@ run_summary mpi_job::do_task(std::int64_t task, task_progress& progress,
   options.stop = &stop;
   if (!options.resume) return run(tokenizer_, options, progress);
   const auto prefixes = output_prefixes(options);
-  if (const auto policy = other_policy(options, prefixes)) options.on_bad_record = *policy;
-  const run_summary summary = run(tokenizer_, options, progress);
-  adopt(prefixes);
+  if (const auto policy = other_policy(prefixes, tokenizer_, encoding_, options)) {
+    options.on_bad_record = *policy;
+  }
+  run_summary summary = run(tokenizer_, options, progress);
+  adopt_policy(prefixes, options_.on_bad_record);
   return summary;
 }
 
-// What a finished task did with bad records, if that is not what this job does, but the task met
-// none: then it makes no difference to its part but in P.meta. So a job that ended with its first
-// bad record goes on as one that drops them.
-std::optional<bad_record_policy> mpi_job::other_policy(
-    const run_options& task, std::span<const std::filesystem::path> prefixes) const {
-  for (const auto policy : {bad_record_policy::fail, bad_record_policy::skip}) {
-    if (policy == options_.on_bad_record) continue;
-    run_options other = task;
-    other.on_bad_record = policy;
-    const auto done = finished_outputs(prefixes, tokenizer_, encoding_, other);
-    if (done && bad_records_of(done->front()) == 0) return policy;
-  }
-  return std::nullopt;
-}
-
-// Has the metas of a part, which may be of another policy, say what those of the whole will.
-void mpi_job::adopt(std::span<const std::filesystem::path> prefixes) const {
-  const std::string told = name_of(options_.on_bad_record);
-  for (const auto& prefix : prefixes) {
-    dataset_meta meta = read_metas(std::span(&prefix, 1)).front();
-    if (meta.on_bad_record == told || bad_records_of(meta) != 0) continue;
-    meta.on_bad_record = told;
-    const std::string json = to_json(meta);
-    io::atomic_file file(dataset_paths(prefix).of(sidecar::meta));
-    file.append(std::as_bytes(std::span(json)));
-    file.commit();
-  }
-}
-
-void mpi_job::watch(const progress_state& state) const {
+void mpi_job::watch(const progress_state& state) {
+  busy_ = state.busy;
   shown_.update(state);
   if (metrics_ != nullptr) {
     metrics_->update(state);
@@ -302,7 +301,7 @@ void mpi_job::watch(const progress_state& state) const {
 void mpi_job::expect_bad_records_allowed(std::int64_t met) const {
   if (!options_.most_bad_records || met <= *options_.most_bad_records) return;
   throw bad_record_error(
-      fmt::format("{} in all tasks so far; this is more than "
+      fmt::format("{} in all tasks; this is more than "
                   "--max-bad-records {}",
                   command::counted(met, "bad record"), *options_.most_bad_records));
 }
@@ -312,15 +311,7 @@ void mpi_job::put_together() {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     std::vector<std::filesystem::path> parts;
     for (std::int64_t task = 0; task < tasks_; ++task) {
-      run_options options = options_;
-      options.output_prefix = task_prefix(options_.output_prefix, {task, tasks_});
-      parts.push_back(output_prefixes(options)[key]);
-    }
-    if (key == 0) {
-      ranks_.together([&] {
-        if (!ranks_.is_first() || !options_.most_bad_records) return;
-        expect_bad_records_allowed(bad_records_of(concatenate(read_metas(parts))));
-      });
+      parts.push_back(prefixes_of(task)[key]);
     }
     wholes.push_back(
         std::make_unique<parallel_merge>(ranks_, prefixes_[key], parts, *options_.stop));
@@ -360,6 +351,7 @@ run_summary mpi_job::summary(double seconds) {
     summary.cpu_seconds = cpu_seconds;
     summary.peak_rss_bytes = peak_rss_bytes;
     summary.workers = workers;
+    summary.busy = busy_;
     if (metrics_ != nullptr) metrics_->finish(progress_of(summary));
     shown_.close();
   });

@@ -124,17 +124,23 @@ class task_taker {
         }
         if (*order != order_stop) waiting = false;
       }
-      watch();
+      if (clock::now() - watched_ > report_period) watch();
       pause();
     }
+    watch();  // all have told the last of it when they asked for more
     if (failure_) std::rethrow_exception(failure_);
     if (stop_ != 0) throw stopped("stopped; what was done is safe, and --resume goes on");
   }
 
  private:
+  // That there is no thread to be had must not keep this rank from telling the others.
   void begin(std::int64_t task) {
-    running_ = std::async(std::launch::async,
-                          [this, task] { return options_.work(task, progress_, stop_); });
+    try {
+      running_ = std::async(std::launch::async,
+                            [this, task] { return options_.work(task, progress_, stop_); });
+    } catch (...) {
+      fail();
+    }
   }
 
   void collect() {
@@ -147,10 +153,15 @@ class task_taker {
     } catch (const stopped&) {
       be_in_trouble();
     } catch (...) {
-      if (!failure_) failure_ = std::current_exception();
-      be_in_trouble();
+      fail();
     }
     progress_.update({});
+  }
+
+  // With what is being thrown: call it in a handler.
+  void fail() {
+    if (!failure_) failure_ = std::current_exception();
+    be_in_trouble();
   }
 
   void be_in_trouble() {
@@ -176,14 +187,12 @@ class task_taker {
   }
 
   void watch() {
-    if (!desk_ || clock::now() - watched_ < report_period) return;
     watched_ = clock::now();
+    if (!desk_) return;
     try {
       options_.watch(desk_->together());
     } catch (...) {
-      if (!failure_) failure_ = std::current_exception();
-      desk_->stop();
-      stop_ = 1;
+      fail();
     }
   }
 
