@@ -139,23 +139,20 @@ TEST_F(PackedRows, AreTheSameFromManyThreads) {
   }
 }
 
-TEST_F(PackedRows, AreServedInAnyOrderAndFoundAgain) {
+TEST(PackedOrder, ServesAllRowsEachEpochAndFindsThemAgain) {
   struct reversed {  // and moved on by one each epoch
-    std::int64_t permute(std::int64_t epoch, std::int64_t i) const {
-      return (rows - 1 - i + epoch) % rows;
-    }
-    std::int64_t restore(std::int64_t epoch, std::int64_t row) const {
-      return ((rows - 1 - row + epoch) % rows + rows) % rows;
-    }
-    std::int64_t rows;
+    std::int64_t operator()(std::int64_t i) const { return (9 - i + epoch) % 10; }
+    std::int64_t inverse(std::int64_t row) const { return ((9 - row + epoch) % 10 + 10) % 10; }
+    std::int64_t epoch;
   };
-  const packed_order<reversed> order(10, {10});
+  const packed_order order(10, [](std::int64_t epoch) { return reversed{epoch}; });
   EXPECT_EQ(order.samples_per_epoch(), 10);
   EXPECT_EQ(order[0], (packed_place{0, 9}));
   EXPECT_EQ(order[10], (packed_place{1, 0}));
   EXPECT_EQ(order[13], (packed_place{1, 7}));
   for (std::int64_t k = 0; k < 35; ++k) EXPECT_EQ(order.position(order[k]), k);
-  EXPECT_THROW(packed_order<stored_order>(0, {}), config_error);
+  EXPECT_EQ((packed_order<unshuffled>(3, {})[7]), (packed_place{2, 1}));
+  EXPECT_THROW(packed_order<unshuffled>(0, {}), config_error);
 }
 
 TEST_F(PackedRows, KeepTheirTableBesideTheIndex) {

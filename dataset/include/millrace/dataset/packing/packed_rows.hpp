@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
@@ -92,17 +93,15 @@ struct packed_place {
 };
 
 /// The order in which packed rows are served: all of them each epoch, permuted. Position k is row
-/// permute(k / rows, k mod rows) of epoch k / rows. Nothing is kept, so any position is as near as
+/// shuffles(k / rows)(k mod rows) of epoch k / rows. Nothing is kept, so any position is as near as
 /// the next.
 ///
-/// @tparam Permutation  has permute(epoch, i) and restore(epoch, row), inverses of each other on 0
-///                      to rows - 1 for each epoch
-template <class Permutation>
+/// @tparam Shuffles  shuffles(epoch) is a permutation p of 0 to rows - 1: p(i), and p.inverse(row)
+template <class Shuffles>
 class packed_order {
  public:
   /// @throws config_error  there is no row.
-  packed_order(std::int64_t rows, Permutation permutation)
-      : rows_(rows), permutation_(std::move(permutation)) {
+  packed_order(std::int64_t rows, Shuffles shuffles) : rows_(rows), shuffles_(std::move(shuffles)) {
     if (rows < 1) throw config_error("there are no documents to pack, expected a token at least");
   }
 
@@ -111,23 +110,26 @@ class packed_order {
   /// @pre k >= 0
   packed_place operator[](std::int64_t k) const {
     assert(k >= 0);
-    return {k / rows_, permutation_.permute(k / rows_, k % rows_)};
+    return {k / rows_, shuffles_(k / rows_)(k % rows_)};
   }
 
   /// The position at which a row is served.
   std::int64_t position(const packed_place& place) const {
-    return place.epoch * rows_ + permutation_.restore(place.epoch, place.row);
+    return place.epoch * rows_ + shuffles_(place.epoch).inverse(place.row);
   }
 
  private:
   std::int64_t rows_;
-  Permutation permutation_;
+  Shuffles shuffles_;
 };
 
 /// Rows as they are stored: for evaluation, and for who shuffles elsewhere.
-struct stored_order {
-  std::int64_t permute(std::int64_t, std::int64_t i) const noexcept { return i; }
-  std::int64_t restore(std::int64_t, std::int64_t row) const noexcept { return row; }
+struct unshuffled {
+  struct identity {
+    std::int64_t operator()(std::int64_t i) const noexcept { return i; }
+    std::int64_t inverse(std::int64_t row) const noexcept { return row; }
+  };
+  identity operator()(std::int64_t) const noexcept { return {}; }
 };
 
 // ---------------------------------------------------------------------------------------------

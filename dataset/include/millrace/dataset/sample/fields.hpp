@@ -96,20 +96,33 @@ class field_writer {
   std::int64_t start_ = 0;  // the token that has position 0
 };
 
+// The loops below are told apart by what there is to compare with, as a pad id that no token can be
+// is the usual one.
 template <class Token, class Id>
 void fill_ids(const Token* __restrict text, comparable_id<Token> pad, Id* __restrict out,
               std::size_t count) noexcept {
+  if (!pad.exists) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Id>(text[i]);
+    return;
+  }
   for (std::size_t i = 0; i < count; ++i) {
-    out[i] = pad == text[i] ? Id{} : static_cast<Id>(text[i]);
+    const auto id = static_cast<Id>(text[i]);
+    out[i] = text[i] == pad.value ? Id{} : id;
   }
 }
 
 template <class Token>
 void fill_loss(const Token* __restrict text, comparable_id<Token> pad, comparable_id<Token> eod,
                float* __restrict out, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool off = (pad == text[i + 1]) | (eod == text[i]);
-    out[i] = off ? 0.0F : 1.0F;
+  if (!pad.exists && !eod.exists) {
+    std::fill(out, out + count, 1.0F);
+  } else if (!pad.exists) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = text[i] == eod.value ? 0.0F : 1.0F;
+  } else {
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool off = (text[i + 1] == pad.value) | ((text[i] == eod.value) & eod.exists);
+      out[i] = off ? 0.0F : 1.0F;
+    }
   }
 }
 
@@ -126,18 +139,22 @@ void fill_count(Id first, Id* __restrict out, std::size_t count) noexcept {
 }
 
 /// Positions of tokens `first` up to `last`, none of them padding. Returns the token that has
-/// position 0 behind them.
+/// position 0 behind them. Token by token only where there is an eod among a few.
 template <class Token, class Id>
 std::int64_t fill_positions(const Token* text, std::int64_t first, std::int64_t last,
                             std::int64_t start, comparable_id<Token> eod, Id* out) noexcept {
-  const auto count = static_cast<std::size_t>(last - first);
-  if (!eod.exists || !any_of_them(text + first, eod, count)) {
-    fill_count(static_cast<Id>(first - start), out + first, count);
-    return start;
-  }
-  for (std::int64_t i = first; i < last; ++i) {
-    out[i] = static_cast<Id>(i - start);
-    start = eod == text[i] ? i + 1 : start;
+  const std::int64_t few = eod.exists ? 32 : last - first;
+  for (std::int64_t end = first; first < last; first = end) {
+    end = std::min(last, first + few);
+    const auto count = static_cast<std::size_t>(end - first);
+    if (!eod.exists || !any_of_them(text + first, eod, count)) {
+      fill_count(static_cast<Id>(first - start), out + first, count);
+      continue;
+    }
+    for (std::int64_t i = first; i < end; ++i) {
+      out[i] = static_cast<Id>(i - start);
+      start = eod == text[i] ? i + 1 : start;
+    }
   }
   return start;
 }
