@@ -8,6 +8,8 @@
 idx_uint16_3docs.sum   of Megatron's files of that name
 blocks.sum             of a .bin of 2 MiB + 5 bytes and an .idx of 1 MiB, byte i of each being the
                        low byte of i * i + i / 251 (that of the .idx counts from the .bin's end on)
+idx_uint16_3docs.rows-4        of Megatron's files of that name, with the .sum above
+preprocess_lines.rows-8-2-1-9  documents 1 to 8 of Megatron's files, in shares of 2, without a .sum
 preprocess_lines.src   of the lines of Megatron's preprocess_lines.jsonl
 preprocess_lines.meta  of those lines through the byte tokenizer without eod, which are Megatron's
                        preprocess_lines.bin and .idx
@@ -26,7 +28,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from sidecar_formats import encode_meta, encode_src, encode_sum, extent  # noqa: E402
+from sidecar_formats import encode_meta, encode_rows, encode_src, encode_sum, extent  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 MEGATRON = HERE.parent / "megatron"
@@ -169,6 +171,10 @@ def files():
     read = lambda name: (MEGATRON / name).read_bytes()  # noqa: E731
     yield "idx_uint16_3docs.sum", encode_sum(read("idx_uint16_3docs.bin"),
                                              read("idx_uint16_3docs.idx"))
+    pair = read("idx_uint16_3docs.bin"), read("idx_uint16_3docs.idx")
+    yield "idx_uint16_3docs.rows-4", encode_rows(*pair, 4, 1, 0, 3, encode_sum(*pair))
+    pair = read("preprocess_lines.bin"), read("preprocess_lines.idx")
+    yield "preprocess_lines.rows-8-2-1-9", encode_rows(*pair, 8, 2, 1, 9)
     size = (2 << 20) + 5
     yield "blocks.sum", encode_sum(pattern(0, size), pattern(size, 1 << 20))
     for name, meta, places in datasets():

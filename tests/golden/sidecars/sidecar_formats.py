@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sidecars of a dataset, slowly and plainly, as formats/spec/sum.md, src.md and meta.md have them.
+"""The sidecars of a dataset, slowly and plainly, as formats/spec/sum.md, src.md, meta.md and
+rows.md have them.
 
 Written from those pages alone, to compare the project's own code with.
 """
@@ -34,6 +35,42 @@ def encode_sum(bin_file, idx_file):
         for start in range(0, len(data), BLOCK):
             out += struct.pack("<I", crc32c(data[start:start + BLOCK]))
     return out + hashlib.sha256(out).digest()
+
+
+def lengths_and_document_index(idx_file):
+    """The two columns of an `.idx` that say how long documents are, as bytes and as numbers."""
+    sequences, ends = struct.unpack_from("<QQ", idx_file, 18)
+    lengths = idx_file[34:34 + 4 * sequences]
+    index = idx_file[34 + 12 * sequences:34 + 12 * sequences + 8 * ends]
+    return lengths, index, struct.unpack(f"<{sequences}i", lengths), struct.unpack(f"<{ends}q", index)
+
+
+def rows_of_block(lengths, seq_len, multiple):
+    """How many rows best fit makes of documents: every row is tried for each."""
+    full = sum(length // seq_len for length in lengths)
+    shares = sorted((-(-(length % seq_len) // multiple) * multiple for length in lengths), reverse=True)
+    rooms = []
+    for share in filter(None, shares):
+        fitting = [room for room in rooms if room >= share]
+        if fitting:
+            rooms.remove(min(fitting))
+        rooms.append((min(fitting) if fitting else seq_len) - share)
+    return full + len(rooms)
+
+
+def encode_rows(bin_file, idx_file, seq_len, multiple, first, last, sum_file=None):
+    """A table of rows, out of the bytes of a dataset and of its `.sum`, if it has one."""
+    length_bytes, index_bytes, lengths, index = lengths_and_document_index(idx_file)
+    documents = [sum(lengths[a:b]) for a, b in zip(index, index[1:])][first:last]
+    out = b"MILLROWS" + struct.pack("<II7qII", 1, 4096, seq_len, multiple, first, last,
+                                    sum(documents), len(idx_file), len(bin_file),
+                                    crc32c(index_bytes, crc32c(length_bytes)), sum_file is not None)
+    out += sum_file[-32:] if sum_file is not None else bytes(32)
+    rows = 0
+    for start in range(0, len(documents), 4096):
+        rows += rows_of_block(documents[start:start + 4096], seq_len, multiple)
+        out += struct.pack("<q", rows)
+    return out + struct.pack("<I", crc32c(out))
 
 
 def varint(value):

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What packing costs, in seconds and in padding: 100 million documents of synthetic lengths
+// (lognormal, median 400 tokens, mean about 820, at most 2^20) into rows of 4,096 and of 32,768.
+//
+//   packing_bench --benchmark_filter=lengths        best fit in blocks against a plain one
+//   packing_bench --benchmark_filter=random_row     a row anywhere, its block packed for it
+//
+// All on one thread; the pass over the blocks divides among threads, the plain one does not.
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <millrace/dataset/packing/packed_rows.hpp>
+#include <millrace/formats/mmidx.hpp>
+
+#include "support/paths.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+std::vector<std::int32_t> synthetic_lengths(std::size_t documents) {
+  std::mt19937_64 random(1);
+  std::lognormal_distribution<float> length(std::log(400.0F), 1.2F);
+  std::vector<std::int32_t> lengths(documents);
+  for (auto& l : lengths) l = static_cast<std::int32_t>(std::clamp(length(random), 1.0F, 0x1p20F));
+  return lengths;
+}
+
+const std::vector<std::int32_t>& many_lengths() {
+  static const auto lengths = synthetic_lengths(100'000'000);
+  return lengths;
+}
+
+void report(benchmark::State& state, std::int64_t rows) {
+  std::int64_t tokens = 0;
+  for (const std::int32_t l : many_lengths()) tokens += l;
+  const auto room = static_cast<double>(rows) * static_cast<double>(state.range(0));
+  state.counters["padding_percent"] = 100 * (1 - static_cast<double>(tokens) / room);
+  state.counters["rows"] = static_cast<double>(rows);
+}
+
+void lengths_in_blocks(benchmark::State& state) {
+  const auto& lengths = many_lengths();
+  std::int64_t rows = 0;
+  for (auto _ : state) {
+    rows = 0;
+    best_fit packer({.seq_len = state.range(0)});
+    std::vector<std::int64_t> block;
+    for (std::size_t first = 0; first < lengths.size(); first += packing_block) {
+      const std::size_t last = std::min<std::size_t>(lengths.size(), first + packing_block);
+      block.assign(lengths.begin() + static_cast<std::ptrdiff_t>(first),
+                   lengths.begin() + static_cast<std::ptrdiff_t>(last));
+      rows += packer.pack(block);
+    }
+  }
+  report(state, rows);
+}
+
+/// The textbook's: one document after the other, in stored order, into the fullest of all rows so
+/// far that has room.
+void lengths_plain_best_fit(benchmark::State& state) {
+  const std::int64_t seq_len = state.range(0);
+  std::int64_t rows = 0;
+  for (auto _ : state) {
+    rows = 0;
+    std::map<std::int64_t, std::int64_t> open;  // rows by their room
+    for (std::int64_t length : many_lengths()) {
+      rows += length / seq_len;
+      length %= seq_len;
+      if (length == 0) continue;
+      const auto fit = open.lower_bound(length);
+      std::int64_t room = seq_len;
+      if (fit == open.end()) {
+        ++rows;
+      } else {
+        room = fit->first;
+        if (--fit->second == 0) open.erase(fit);
+      }
+      if (room > length) ++open[room - length];
+    }
+  }
+  report(state, rows);
+}
+
+void random_row(benchmark::State& state) {
+  const test::temp_folder folder;
+  const auto lengths = synthetic_lengths(1'000'000);
+  std::vector<std::int64_t> ends(lengths.size() + 1);
+  std::uint64_t bytes = 0;
+  for (std::size_t d = 0; d < lengths.size(); ++d) {
+    ends[d + 1] = static_cast<std::int64_t>(d) + 1;
+    bytes += 2 * static_cast<std::uint64_t>(lengths[d]);
+  }
+  test::write_bytes(folder / "data.idx",
+                    formats::encode_mmidx(formats::dtype::uint16, lengths, ends));
+  test::write_text(folder / "data.bin", "");
+  std::filesystem::resize_file(folder / "data.bin", bytes);
+  const indexed_dataset data(folder / "data");
+  const packed_rows rows(data, {.seq_len = state.range(0)});
+  std::mt19937_64 random(2);
+  std::vector<packed_part> parts;
+  for (auto _ : state) {
+    const auto r = random() % static_cast<std::uint64_t>(rows.row_count());
+    rows.row(static_cast<std::int64_t>(r), parts);
+    benchmark::DoNotOptimize(parts.data());
+  }
+}
+
+BENCHMARK(lengths_in_blocks)->Arg(4096)->Arg(32768)->Iterations(1)->Unit(benchmark::kSecond);
+BENCHMARK(lengths_plain_best_fit)->Arg(4096)->Arg(32768)->Iterations(1)->Unit(benchmark::kSecond);
+BENCHMARK(random_row)->Arg(4096)->Arg(32768)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace millrace::dataset

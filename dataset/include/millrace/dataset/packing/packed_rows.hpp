@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/packing/block_layout.hpp>
+#include <millrace/dataset/packing/row_table.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+/// What packing costs.
+struct packing_report {
+  std::int64_t rows = 0;
+  std::int64_t documents = 0;
+  std::int64_t tokens = 0;   ///< of the documents
+  std::int64_t padding = 0;  ///< tokens of the rows that are none of the documents'
+
+  double padding_share() const noexcept {
+    return tokens + padding == 0
+               ? 0.0
+               : static_cast<double>(padding) / static_cast<double>(tokens + padding);
+  }
+};
+
+/// The documents of a dataset packed into rows of seq_len tokens by best fit, block by block: any
+/// row at any time. The same rows for everybody who has the same lengths and options.
+///
+/// A view: the dataset must outlive it. Any thread. The layouts of the blocks that were used last
+/// are kept, some 80 KB each; another one takes tens of microseconds.
+class packed_rows {
+ public:
+  /// @param table_path  where the table is kept, see `open_row_table`; nothing to keep none
+  /// @throws config_error, format_error  as `open_row_table`.
+  packed_rows(const indexed_dataset& data, packing_options options,
+              const std::filesystem::path& table_path = {});
+  packed_rows(const indexed_dataset&&, packing_options, const std::filesystem::path&) = delete;
+
+  const indexed_dataset& data() const noexcept { return *data_; }
+  const packing_options& options() const noexcept { return options_; }
+  const row_table& table() const noexcept { return table_; }
+  std::int64_t row_count() const noexcept { return table_.row_count(); }
+  packing_report report() const noexcept;
+
+  /// The parts of row `r`, in place of what was in `parts`.
+  ///
+  /// @pre 0 <= r < row_count()
+  /// @throws format_error  the index changed since the table was made, or is broken there.
+  void row(std::int64_t r, std::vector<packed_part>& parts) const;
+
+  /// The rows that have part of a document, in the order of its tokens.
+  ///
+  /// @pre the document is one of those that are packed
+  /// @throws format_error  as for `row`.
+  std::vector<std::int64_t> rows_of(std::int64_t document) const;
+
+ private:
+  using layout_pointer = std::shared_ptr<const block_layout>;
+  struct slot {
+    std::mutex mutex;
+    std::int64_t block = -1;
+    layout_pointer layout;
+  };
+
+  std::int64_t first_row(std::int64_t block) const noexcept {
+    return block == 0 ? 0 : table_.ends[static_cast<std::size_t>(block) - 1];
+  }
+  layout_pointer layout_of(std::int64_t block) const;
+  layout_pointer make_layout(std::int64_t block) const;
+
+  const indexed_dataset* data_;
+  packing_options options_;
+  row_table table_;
+  std::unique_ptr<std::array<slot, 64>> slots_ = std::make_unique<std::array<slot, 64>>();
+};
+
+/// Where a row of an epoch is served.
+struct packed_place {
+  std::int64_t epoch;
+  std::int64_t row;
+  friend bool operator==(const packed_place&, const packed_place&) = default;
+};
+
+/// The order in which packed rows are served: all of them each epoch, permuted. Position k is row
+/// shuffles(k / rows)(k mod rows) of epoch k / rows. Nothing is kept, so any position is as near as
+/// the next.
+///
+/// @tparam Shuffles  shuffles(epoch) is a permutation p of 0 to rows - 1: p(i), and p.inverse(row)
+template <class Shuffles>
+class packed_order {
+ public:
+  /// @throws config_error  there is no row.
+  packed_order(std::int64_t rows, Shuffles shuffles) : rows_(rows), shuffles_(std::move(shuffles)) {
+    if (rows < 1) throw config_error("there are no documents to pack, expected a token at least");
+  }
+
+  std::int64_t samples_per_epoch() const noexcept { return rows_; }
+
+  /// @pre k >= 0
+  packed_place operator[](std::int64_t k) const {
+    assert(k >= 0);
+    return {k / rows_, shuffles_(k / rows_)(k % rows_)};
+  }
+
+  /// The position at which a row is served.
+  std::int64_t position(const packed_place& place) const {
+    return place.epoch * rows_ + shuffles_(place.epoch).inverse(place.row);
+  }
+
+ private:
+  std::int64_t rows_;
+  Shuffles shuffles_;
+};
+
+/// Rows as they are stored: for evaluation, and for who shuffles elsewhere.
+struct unshuffled {
+  struct identity {
+    std::int64_t operator()(std::int64_t i) const noexcept { return i; }
+    std::int64_t inverse(std::int64_t row) const noexcept { return row; }
+  };
+  identity operator()(std::int64_t) const noexcept { return {}; }
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline packed_rows::packed_rows(const indexed_dataset& data, packing_options options,
+                                const std::filesystem::path& table_path)
+    : data_(&data), options_(options), table_(open_row_table(data, options, table_path)) {}
+
+inline packing_report packed_rows::report() const noexcept {
+  const formats::rows_header& h = table_.header;
+  return {row_count(), h.last_document - h.first_document, h.tokens,
+          row_count() * h.seq_len - h.tokens};
+}
+
+inline void packed_rows::row(std::int64_t r, std::vector<packed_part>& parts) const {
+  assert(0 <= r && r < row_count());
+  const auto block = std::ranges::upper_bound(table_.ends, r) - table_.ends.begin();
+  parts.clear();
+  layout_of(block)->append_row(r - first_row(block), parts);
+}
+
+inline std::vector<std::int64_t> packed_rows::rows_of(std::int64_t document) const {
+  assert(table_.header.first_document <= document && document < table_.header.last_document);
+  const std::int64_t block = (document - table_.header.first_document) / packing_block;
+  std::vector<std::int64_t> rows;
+  layout_of(block)->append_rows_of(document, rows);
+  for (std::int64_t& r : rows) r += first_row(block);
+  return rows;
+}
+
+inline packed_rows::layout_pointer packed_rows::layout_of(std::int64_t block) const {
+  slot& s = (*slots_)[static_cast<std::size_t>(block) % slots_->size()];
+  {
+    const std::lock_guard lock(s.mutex);
+    if (s.block == block) return s.layout;
+  }
+  auto layout = make_layout(block);  // outside the lock: two threads may make it, none waits
+  const std::lock_guard lock(s.mutex);
+  s.block = block;
+  s.layout = layout;
+  return layout;
+}
+
+inline packed_rows::layout_pointer packed_rows::make_layout(std::int64_t block) const {
+  const formats::rows_header& h = table_.header;
+  const std::int64_t first = h.first_document + block * packing_block;
+  const std::int64_t last = std::min(h.last_document, first + packing_block);
+  // A thread's own, so that the memory is had once; it depends on the options alone.
+  thread_local std::unique_ptr<best_fit> packer;
+  if (!packer || packer->options().seq_len != h.seq_len ||
+      packer->options().pad_documents_to != h.pad_documents_to) {
+    packer = std::make_unique<best_fit>(best_fit_options{h.seq_len, h.pad_documents_to});
+  }
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(static_cast<std::size_t>(last - first));
+  for (std::int64_t d = first; d < last; ++d) lengths.push_back(document_length(*data_, d));
+  auto layout = std::make_shared<const block_layout>(*packer, lengths, first);
+  const std::int64_t expected = table_.ends[static_cast<std::size_t>(block)] - first_row(block);
+  if (layout->row_count() != expected) {
+    throw format_error(data_->idx_path(), data_->index().document_index_offset(),
+                       "documents " + std::to_string(first) + " up to " + std::to_string(last) +
+                           " make " + std::to_string(layout->row_count()) + " rows, expected the " +
+                           std::to_string(expected) +
+                           " of the table of rows: the dataset was changed since, remove " +
+                           row_table_path(*data_, options_).string());
+  }
+  return layout;
+}
+
+}  // namespace millrace::dataset

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace millrace::dataset {
+
+/// Rows by the room that is left in them: finds the fullest that still has enough.
+///
+/// A bit for each room says whether there are rows of it, a bit for each 64 of those whether any is
+/// set, and so on up to one word; so a look-up takes some steps up and down, whatever the room.
+/// Rows of equal room are a stack. For one thread.
+class room_index {
+ public:
+  static constexpr std::uint32_t no_row = 0xFFFFFFFF;
+
+  /// @param most  the largest room
+  /// @param rows  row numbers are below it
+  room_index(std::size_t most, std::size_t rows) : first_(most + 1), next_(rows) {
+    std::size_t bits = most + 1;
+    do {
+      bits = (bits + 63) / 64;
+      levels_.emplace_back(bits);
+    } while (bits > 1);
+  }
+
+  /// @pre room <= most, and the row is not in here
+  void put(std::size_t room, std::uint32_t row) noexcept {
+    assert(room < first_.size() && row < next_.size());
+    next_[row] = has(room) ? first_[room] : no_row;
+    first_[room] = row;
+    for (std::size_t level = 0, at = room; level < levels_.size(); ++level, at >>= 6) {
+      levels_[level][at >> 6] |= std::uint64_t{1} << (at & 63);
+    }
+  }
+
+  struct found {
+    std::uint32_t row = no_row;
+    std::size_t room = 0;
+  };
+
+  /// Takes out a row of the least room that is at least `room`, the last one put there.
+  ///
+  /// @pre room <= most
+  found take(std::size_t room) noexcept {
+    std::size_t level = 0;
+    std::size_t at = room;
+    for (;; ++level, at = (at >> 6) + 1) {
+      if (level == levels_.size() || at >> 6 >= levels_[level].size()) return {};
+      const std::uint64_t word = levels_[level][at >> 6] >> (at & 63);
+      if (word == 0) continue;
+      at += static_cast<std::size_t>(std::countr_zero(word));
+      break;
+    }
+    while (level-- > 0) {
+      at = at << 6 | static_cast<std::size_t>(std::countr_zero(levels_[level][at]));
+    }
+    const found taken{first_[at], at};
+    first_[at] = next_[taken.row];
+    if (first_[at] == no_row) drop(at);
+    return taken;
+  }
+
+  /// Takes out all rows, as quickly as there are few of them.
+  void clear() noexcept {
+    for (found f = take(0); f.row != no_row; f = take(f.room)) {
+      first_[f.room] = no_row;
+      drop(f.room);
+    }
+  }
+
+ private:
+  bool has(std::size_t room) const noexcept {
+    return (levels_[0][room >> 6] >> (room & 63) & 1) != 0;
+  }
+
+  void drop(std::size_t at) noexcept {
+    for (auto& level : levels_) {
+      std::uint64_t& word = level[at >> 6];
+      word &= ~(std::uint64_t{1} << (at & 63));
+      if (word != 0) return;
+      at >>= 6;
+    }
+  }
+
+  std::vector<std::vector<std::uint64_t>> levels_;
+  std::vector<std::uint32_t> first_;  // by room; nothing where its bit is off
+  std::vector<std::uint32_t> next_;   // by row
+};
+
+}  // namespace millrace::dataset

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/run/edits.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+/// What a run serves once it is edited: sample n of it is which position of the run without edits.
+///
+///   skip [3, 5), replay [1, 3) at 6      served     0 1 2 3 4 5 6 7 8 ...
+///                                        position   0 1 2 5 1 2 6 7 8 ...
+///
+/// Positions keep their numbers; what is served moves up where something is skipped, and back where
+/// something is replayed. An edit acts on what is served from `since` on, so that edits that are
+/// added to a run leave what it has served where it was. A skipped position is not replayed either.
+///
+/// Immutable once made: any thread. Memory is O(ranges), look-ups O(log ranges).
+class edited_stream {
+ public:
+  /// No edits.
+  edited_stream() : edited_stream(std::vector<resolved>{}) {}
+
+  /// @param edits           in any order; of those with equal `since` and `at`, replays come in
+  ///                        theirs
+  /// @param first_position  first_position(step): of the run without edits
+  /// @param positions_of    positions_of(edit): all positions of the run that have part of the
+  ///                        blocked documents, as ranges in any order
+  /// @throws config_error   an edit contradicts itself, or comes when its replay is over.
+  template <class FirstPosition, class PositionsOf>
+  requires std::invocable<const FirstPosition&, std::int64_t> &&
+      std::invocable<const PositionsOf&, const edit&>
+      edited_stream(std::span<const edit> edits, const FirstPosition& first_position,
+                    const PositionsOf& positions_of)
+      : edited_stream(resolve(edits, first_position, positions_of)) {}
+
+  /// The position of the served sample n.
+  ///
+  /// @pre n >= 0
+  std::int64_t operator[](std::int64_t n) const noexcept;
+
+  /// Where a position is served first, or nothing if it never is.
+  std::optional<std::int64_t> served(std::int64_t position) const;
+
+  /// Everywhere a position is served, in order.
+  std::vector<std::int64_t> all_served(std::int64_t position) const;
+
+  /// Whether the first n served samples are the same as those of another stream: what edits that
+  /// are added to a run must not change.
+  bool same_until(const edited_stream& other, std::int64_t n) const noexcept;
+
+  /// Ranges of positions that are served one behind another.
+  std::size_t range_count() const noexcept { return runs_.size(); }
+
+ private:
+  static constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
+
+  struct resolved {
+    std::int64_t since = 0;
+    std::vector<position_range> skips;
+    position_range replay;
+    std::int64_t at = 0;  // of the replay
+    bool is_replay = false;
+    std::size_t number = 0;
+  };
+  struct run {
+    std::int64_t served;    // the first served sample
+    std::int64_t position;  // its position
+    std::int64_t count;
+  };
+  class builder;
+
+  template <class FirstPosition, class PositionsOf>
+  static std::vector<resolved> resolve(std::span<const edit> edits,
+                                       const FirstPosition& first_position,
+                                       const PositionsOf& positions_of);
+  explicit edited_stream(std::vector<resolved> edits);
+
+  std::vector<run> runs_;                   // by served; the last has no end
+  std::vector<std::size_t> by_position_;    // into runs_
+  std::vector<std::int64_t> furthest_end_;  // of by_position_ up to and with each
+};
+
+// ---------------------------------------------------------------------------------------------
+
+/// Serves sample by sample, but a range at a time.
+class edited_stream::builder {
+ public:
+  std::vector<run> runs;
+
+  void add(const resolved& e) {
+    if (!e.is_replay) {
+      skips_.insert(skips_.end(), e.skips.begin(), e.skips.end());
+      merge_skips();
+      return;
+    }
+    if (e.at < position_) {
+      throw config_error("edit " + std::to_string(e.number) + " is to be served again at sample " +
+                         std::to_string(e.at) + ", expected " + std::to_string(position_) +
+                         " or later, which is where the run is since " + std::to_string(e.since) +
+                         " samples were served");
+    }
+    const auto behind = std::ranges::upper_bound(replays_, e.at, {}, &replay::at);
+    replays_.insert(behind, {e.at, e.replay});
+  }
+
+  /// Serves until `end` samples are served.
+  void advance(std::int64_t end) {
+    while (served_ < end && position_ < forever) {
+      if (!again_.empty()) {
+        position_range& range = again_.front();
+        const position_range free = next_free(range.first);
+        range.first = std::min(free.first, range.last);
+        range.first += put(range.first, std::min(free.last, range.last), end);
+        if (range.first == range.last) again_.pop_front();
+      } else if (!replays_.empty() && replays_.front().at == position_) {
+        again_.push_back(replays_.front().range);
+        replays_.erase(replays_.begin());
+      } else {
+        const std::int64_t stop = replays_.empty() ? forever : replays_.front().at;
+        const position_range free = next_free(position_);
+        position_ = std::min(free.first, stop);
+        position_ += put(position_, std::min(free.last, stop), end);
+      }
+    }
+  }
+
+ private:
+  struct replay {
+    std::int64_t at;
+    position_range range;
+  };
+
+  /// Serves positions `first` to `last - 1`, up to `end` in all. Returns how many.
+  std::int64_t put(std::int64_t first, std::int64_t last, std::int64_t end) {
+    const std::int64_t count = std::min(last - first, end - served_);
+    if (count <= 0) return 0;
+    if (!runs.empty() && runs.back().position + runs.back().count == first) {
+      runs.back().count += count;
+    } else {
+      runs.push_back({served_, first, count});
+    }
+    served_ += count;
+    return count;
+  }
+
+  /// The first run of positions from `position` on that is not skipped.
+  position_range next_free(std::int64_t position) const {
+    auto skip = std::ranges::upper_bound(skips_, position, {}, &position_range::last);
+    if (skip != skips_.end() && skip->first <= position) position = (skip++)->last;
+    return {position, skip == skips_.end() ? forever : skip->first};
+  }
+
+  void merge_skips() {
+    std::ranges::sort(skips_, {}, &position_range::first);
+    std::vector<position_range> merged;
+    for (const position_range& skip : skips_) {
+      if (skip.first >= skip.last) continue;
+      if (!merged.empty() && skip.first <= merged.back().last) {
+        merged.back().last = std::max(merged.back().last, skip.last);
+      } else {
+        merged.push_back(skip);
+      }
+    }
+    skips_ = std::move(merged);
+  }
+
+  std::int64_t served_ = 0;
+  std::int64_t position_ = 0;          // the next that is served for the first time, or skipped
+  std::vector<position_range> skips_;  // ascending, apart
+  std::vector<replay> replays_;        // to come, ascending
+  std::deque<position_range> again_;   // what is being replayed
+};
+
+template <class FirstPosition, class PositionsOf>
+std::vector<edited_stream::resolved> edited_stream::resolve(std::span<const edit> edits,
+                                                            const FirstPosition& first_position,
+                                                            const PositionsOf& positions_of) {
+  std::vector<resolved> all;
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    const edit& e = edits[i];
+    check(e, i);
+    const auto position = [&](std::int64_t n) {
+      return e.unit == edit_unit::steps ? static_cast<std::int64_t>(first_position(n)) : n;
+    };
+    resolved r;
+    r.since = e.since;
+    r.number = i;
+    r.is_replay = e.kind == edit_kind::replay;
+    if (r.is_replay) {
+      r.replay = {position(e.first), position(e.last)};
+      r.at = position(e.at);
+    } else if (e.kind == edit_kind::block) {
+      for (const position_range range : positions_of(e)) r.skips.push_back(range);
+    } else {
+      r.skips.push_back({position(e.first), position(e.last)});
+    }
+    all.push_back(std::move(r));
+  }
+  return all;
+}
+
+inline edited_stream::edited_stream(std::vector<resolved> edits) {
+  std::ranges::stable_sort(edits, {}, &resolved::since);
+  builder b;
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    b.advance(edits[i].since);
+    b.add(edits[i]);
+  }
+  b.advance(forever);
+  runs_ = std::move(b.runs);
+  by_position_.resize(runs_.size());
+  std::iota(by_position_.begin(), by_position_.end(), std::size_t{0});
+  std::ranges::sort(by_position_, {},
+                    [&](std::size_t i) { return std::pair(runs_[i].position, runs_[i].served); });
+  std::int64_t furthest = 0;
+  for (const std::size_t i : by_position_) {
+    furthest = std::max(furthest, runs_[i].position + runs_[i].count);
+    furthest_end_.push_back(furthest);
+  }
+}
+
+inline std::int64_t edited_stream::operator[](std::int64_t n) const noexcept {
+  assert(n >= 0);
+  const auto& r = *(std::ranges::upper_bound(runs_, n, {}, &run::served) - 1);
+  return r.position + (n - r.served);
+}
+
+inline std::vector<std::int64_t> edited_stream::all_served(std::int64_t position) const {
+  std::vector<std::int64_t> found;
+  auto i = static_cast<std::size_t>(
+      std::ranges::upper_bound(by_position_, position, {},
+                               [&](std::size_t r) { return runs_[r].position; }) -
+      by_position_.begin());
+  // Backwards for as long as a run may reach so far: only those of replays overlap.
+  while (i-- > 0 && furthest_end_[i] > position) {
+    const run& r = runs_[by_position_[i]];
+    if (position - r.position < r.count) found.push_back(r.served + (position - r.position));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+inline std::optional<std::int64_t> edited_stream::served(std::int64_t position) const {
+  const auto all = all_served(position);
+  return all.empty() ? std::nullopt : std::optional(all.front());
+}
+
+inline bool edited_stream::same_until(const edited_stream& other, std::int64_t n) const noexcept {
+  for (std::int64_t at = 0; at < n;) {
+    const auto run_at = [at](const edited_stream& s) {
+      return *(std::ranges::upper_bound(s.runs_, at, {}, &run::served) - 1);
+    };
+    if ((*this)[at] != other[at]) return false;
+    const run a = run_at(*this);
+    const run b = run_at(other);
+    at = std::min(a.served + a.count, b.served + b.count);
+  }
+  return true;
+}
+
+}  // namespace millrace::dataset

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+enum class edit_kind : std::uint8_t {
+  skip,    ///< never served from now on
+  replay,  ///< served once more
+  block,   ///< documents whose samples are skipped wherever they come
+};
+
+enum class edit_unit : std::uint8_t { samples, steps, documents };
+
+/// A change of what a run serves. Ranges are absolute and are those of the run without edits:
+/// position 1000 is the same sample whatever was skipped before it, and step 10 is its positions
+/// 10 * global_batch on.
+struct edit {
+  edit_kind kind = edit_kind::skip;
+  edit_unit unit =
+      edit_unit::samples;  ///< samples or steps; documents where, and only where, blocked
+  std::int64_t first = 0;  ///< samples, steps or documents from here on
+  std::int64_t last = 0;   ///< up to but without this one
+  std::int64_t at = 0;  ///< of a replay: the sample or step before which it comes, `last` or later
+  std::int64_t since = 0;  ///< samples that had been served when the edit was made: those stay so
+  std::string source =
+      {};                ///< of blocked documents: the prefix of their dataset, as the run names it
+  std::string why = {};  ///< in somebody's words; not empty
+
+  friend bool operator==(const edit&, const edit&) = default;
+};
+
+/// Samples `first` to `last - 1`.
+struct position_range {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  friend bool operator==(const position_range&, const position_range&) = default;
+};
+
+/// "skip_samples", "replay_steps", "block_documents": how a state names an edit.
+inline std::string name_of(const edit& e) {
+  constexpr const char* kinds[] = {"skip", "replay", "block"};
+  constexpr const char* units[] = {"samples", "steps", "documents"};
+  return std::string(kinds[static_cast<int>(e.kind)]) + '_' + units[static_cast<int>(e.unit)];
+}
+
+/// @throws config_error  the edit contradicts itself; the message names it by its number.
+inline void check(const edit& e, std::size_t number) {
+  const auto refuse = [&](const std::string& what) {
+    throw config_error("edit " + std::to_string(number) + ", " + name_of(e) + " [" +
+                       std::to_string(e.first) + ", " + std::to_string(e.last) + "]: " + what);
+  };
+  constexpr std::int64_t most = std::int64_t{1} << 62;
+  if (e.first < 0 || e.last < e.first || e.last > most) {
+    refuse("expected two numbers that ascend in 0 to 2^62");
+  }
+  if (e.since < 0 || e.since > most) {
+    refuse("since is " + std::to_string(e.since) + ", expected 0 to 2^62");
+  }
+  if ((e.kind == edit_kind::block) != (e.unit == edit_unit::documents)) {
+    refuse("expected to block documents, and to skip or replay samples or steps");
+  }
+  if (e.kind == edit_kind::block && e.source.empty()) {
+    refuse("expected a source, the prefix of the dataset whose documents they are");
+  }
+  if (e.kind == edit_kind::replay && (e.at < e.last || e.at > most)) {
+    refuse("it is to be served again at " + std::to_string(e.at) + ", expected " +
+           std::to_string(e.last) + " or later, when it was served");
+  }
+  if (e.why.empty()) refuse("expected a reason");
+}
+
+}  // namespace millrace::dataset

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/run/state.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/json.hpp>
+#include <millrace/formats/utf8.hpp>
+
+/// The bodies of `state.hpp`: each struct lists its fields once, for reader, writer and comparison.
+namespace millrace::dataset::detail {
+
+/// The fields in the order of the text. `io` is called as io(name, member).
+template <class Io, class Source>
+requires std::is_same_v<std::remove_const_t<Source>, state_source>
+void fields(Io& io, Source& s) {
+  io("prefix", s.prefix);
+  io("weight", s.weight);
+  io("tokens", s.tokens);
+  io("sequences", s.sequences);
+  io("documents", s.documents);
+  io("bin_bytes", s.bin_bytes);
+  io("idx_bytes", s.idx_bytes);
+  io("root", s.root);
+}
+
+template <class Io, class Segment>
+requires std::is_same_v<std::remove_const_t<Segment>, state_segment>
+void fields(Io& io, Segment& s) {
+  io("first_step", s.first_step);
+  io("sources", s.sources);
+  io("weights", s.weights);
+}
+
+template <class Io, class State>
+requires std::is_same_v<std::remove_const_t<State>, run_state>
+void fields(Io& io, State& s) {
+  io("order", s.order);
+  io("seed", s.seed);
+  io("seq_len", s.seq_len);
+  io("consumed_samples", s.consumed_samples);
+  io("global_batch", s.global_batch);
+  io("extra_token", s.extra_token);
+  io("packing", s.packing);
+  io("pad_documents_to", s.pad_documents_to);
+  io("split", s.split);
+  io("split_part", s.split_part);
+  io("samples", s.samples);
+  io("surplus", s.surplus);
+  io("drop_last_partial_sequence", s.drop_last_partial_sequence);
+  io("rampup_batch", s.rampup_batch);
+  io("sampler", s.sampler);
+  io("micro_batch", s.micro_batch);
+  io("ranks", s.ranks);
+  io("sampled", s.sampled);
+  io("data_sharding", s.data_sharding);
+  io("tokenizer", s.tokenizer);
+  io("data", s.data);
+  io("schedule", s.schedule);
+  io("edits", s.edits);
+}
+
+inline formats::json_value edit_to_json(const edit& e) {
+  formats::json_object object;
+  object.push_back({name_of(e), formats::json_array{e.first, e.last}});
+  if (e.kind == edit_kind::replay) {
+    object.push_back({e.unit == edit_unit::steps ? "at_step" : "at_sample", e.at});
+  }
+  if (e.kind == edit_kind::block) object.push_back({"source", e.source});
+  if (e.since != 0) object.push_back({"since", e.since});
+  object.push_back({"why", e.why});
+  return object;
+}
+
+/// Builds an object out of fields.
+class state_writer {
+ public:
+  template <class T>
+  void operator()(const char* name, const T& value) {
+    name_ = name;
+    object_.push_back({name, json(value)});
+  }
+  formats::json_object take() { return std::move(object_); }
+
+ private:
+  formats::json_value json(bool value) const { return value; }
+  formats::json_value json(std::int64_t value) const { return value; }
+  formats::json_value json(double value) const {
+    if (!std::isfinite(value)) throw config_error(std::string(name_) + " is not a finite number");
+    return value;
+  }
+  formats::json_value json(const std::string& value) const {
+    for (std::string_view rest = value; !rest.empty();) {
+      const std::size_t size = formats::utf8_sequence_bytes(rest);
+      if (size == 0) throw config_error(std::string(name_) + " is not UTF-8: " + value);
+      rest.remove_prefix(size);
+    }
+    return value;
+  }
+  formats::json_value json(const edit& value) const {
+    (void)json(value.why);
+    (void)json(value.source);
+    return edit_to_json(value);
+  }
+  template <class T>
+  formats::json_value json(const std::vector<T>& values) const {
+    formats::json_array array;
+    for (const T& value : values) array.push_back(json(value));
+    return array;
+  }
+  template <class T>
+  formats::json_value json(const T& value) const {
+    state_writer io;
+    fields(io, value);
+    return io.take();
+  }
+
+  const char* name_ = "";
+  formats::json_object object_;
+};
+
+/// Fills fields out of an object; each may be missing, none may be left over.
+class state_reader {
+ public:
+  state_reader(const formats::json_value& value, std::string place) : place_(std::move(place)) {
+    object_ = value.as<formats::json_object>();
+    if (object_ == nullptr) refuse(place_, value, "an object");
+  }
+
+  template <class T>
+  void operator()(const char* name, T& value) {
+    for (const formats::json_member& member : *object_) {
+      if (member.name != name) continue;
+      read(member.value, value, place_of(name));
+      ++used_;
+      return;
+    }
+  }
+
+  /// @param known  says whether a member is one that nobody asked for with a call
+  template <class Known>
+  void finish(const Known& known) const {
+    if (used_ == object_->size()) return;
+    for (const formats::json_member& member : *object_) {
+      if (!known(member.name)) {
+        throw config_error("the state has \"" + place_of(member.name) +
+                           "\", which is no option that is known here: it was saved by a newer "
+                           "version, or mistyped");
+      }
+    }
+  }
+
+  [[noreturn]] static void refuse(const std::string& place, const formats::json_value& found,
+                                  const std::string& expected) {
+    throw config_error(
+        (place.empty() ? std::string("the state") : "\"" + place + "\" of the state") + " is " +
+        found.kind() + ", expected " + expected);
+  }
+
+ private:
+  std::string place_of(std::string_view name) const {
+    std::string place = place_.empty() ? place_ : place_ + '.';
+    return place += name;
+  }
+
+  static void read(const formats::json_value& from, bool& to, const std::string& place) {
+    const bool* value = from.as<bool>();
+    if (value == nullptr) refuse(place, from, "true or false");
+    to = *value;
+  }
+  static void read(const formats::json_value& from, std::int64_t& to, const std::string& place) {
+    const auto* value = from.as<std::int64_t>();
+    if (value == nullptr) refuse(place, from, "a whole number");
+    to = *value;
+  }
+  static void read(const formats::json_value& from, double& to, const std::string& place) {
+    double scratch = 0;
+    const double* value = from.as_double(scratch);
+    if (value == nullptr) refuse(place, from, "a number");
+    to = *value;
+  }
+  static void read(const formats::json_value& from, std::string& to, const std::string& place) {
+    const auto* value = from.as<std::string>();
+    if (value == nullptr) refuse(place, from, "a string");
+    to = *value;
+  }
+  static void read(const formats::json_value& from, edit& to, const std::string& place);
+  template <class T>
+  static void read(const formats::json_value& from, std::vector<T>& to, const std::string& place) {
+    const auto* array = from.as<formats::json_array>();
+    if (array == nullptr) refuse(place, from, "a list");
+    to.clear();
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      read((*array)[i], to.emplace_back(), place + '[' + std::to_string(i) + ']');
+    }
+  }
+  template <class T>
+  static void read(const formats::json_value& from, T& to, const std::string& place) {
+    state_reader io(from, place);
+    fields(io, to);
+    io.finish([&](const std::string& name) { return names_of(to, name); });
+  }
+
+  template <class T>
+  static bool names_of(T& value, std::string_view name) {
+    bool found = false;
+    const auto io = [&](const char* field, const auto&) { found |= name == field; };
+    fields(io, value);
+    return found;
+  }
+
+  std::string place_;
+  const formats::json_object* object_;
+  std::size_t used_ = 0;
+
+  friend run_state millrace::dataset::parse_state(std::string_view text);
+};
+
+inline void state_reader::read(const formats::json_value& from, edit& to,
+                               const std::string& place) {
+  state_reader io(from, place);
+  std::vector<std::int64_t> range;
+  for (const edit_kind kind : {edit_kind::skip, edit_kind::replay, edit_kind::block}) {
+    for (const edit_unit unit : {edit_unit::samples, edit_unit::steps, edit_unit::documents}) {
+      const std::size_t before = io.used_;
+      to.kind = kind;
+      to.unit = unit;
+      io(name_of(to).c_str(), range);
+      if (io.used_ == before) continue;
+      if (range.size() != 2) refuse(place, from, name_of(to) + " with two numbers");
+      to.first = range[0];
+      to.last = range[1];
+      if (kind == edit_kind::replay) io(unit == edit_unit::steps ? "at_step" : "at_sample", to.at);
+      if (kind == edit_kind::block) io("source", to.source);
+      io("since", to.since);
+      io("why", to.why);
+      const std::string own = name_of(to);
+      io.finish([&](const std::string& name) {
+        return name == own || name == "since" || name == "why" ||
+               (kind == edit_kind::block && name == "source") ||
+               (kind == edit_kind::replay &&
+                name == (unit == edit_unit::steps ? "at_step" : "at_sample"));
+      });
+      return;
+    }
+  }
+  refuse(place, from, "skip_, replay_ or block_ with samples, steps or documents");
+}
+
+}  // namespace millrace::dataset::detail
+
+namespace millrace::dataset {
+
+inline std::string write_state(const run_state& state) {
+  detail::state_writer io;
+  io("millrace_state", std::int64_t{1});
+  detail::fields(io, state);
+  return formats::write_json(io.take());
+}
+
+inline run_state parse_state(std::string_view text) {
+  const formats::json_value whole = formats::parse_json(text);
+  const formats::json_value* version = whole.find("millrace_state");
+  if (version == nullptr) {
+    throw config_error("this is no state of a run: it has no \"millrace_state\"");
+  }
+  if (*version != formats::json_value(std::int64_t{1})) {
+    throw config_error("the state is of version " + formats::write_json(*version) +
+                       ", expected 1: a newer release saved it");
+  }
+  run_state state;
+  detail::state_reader io(whole, "");
+  std::int64_t ignored = 0;
+  io("millrace_state", ignored);
+  detail::fields(io, state);
+  io.finish([&](const std::string& name) {
+    return name == "millrace_state" || detail::state_reader::names_of(state, name);
+  });
+  for (std::size_t i = 0; i < state.edits.size(); ++i) check(state.edits[i], i);
+  if (state.consumed_samples < 0) {
+    throw config_error("consumed_samples of the state is " +
+                       std::to_string(state.consumed_samples) + ", expected 0 or more");
+  }
+  return state;
+}
+
+}  // namespace millrace::dataset

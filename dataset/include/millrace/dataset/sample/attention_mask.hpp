@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace millrace::dataset {
+
+/// Which tokens of a sample see which, as a predicate: for tests, and for who wants to look. What
+/// a trainer gets is `cu_seqlens` or positions; an array [seq_len, seq_len] is never made.
+class attention_mask {
+ public:
+  /// Each token sees itself and all before it.
+  explicit attention_mask(std::int64_t seq_len) : starts_(static_cast<std::size_t>(seq_len)) {}
+
+  /// With `reset_attention_mask`: nothing up to an eod is seen from behind it. The eod belongs to
+  /// the document that it ends.
+  template <class Token>
+  static attention_mask by_eod(std::span<const Token> tokens, std::int64_t eod) {
+    attention_mask mask(static_cast<std::int64_t>(tokens.size()));
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      mask.starts_[i] = start;
+      if (static_cast<std::int64_t>(tokens[i]) == eod) start = static_cast<std::int64_t>(i) + 1;
+    }
+    return mask;
+  }
+
+  /// Between documents: nothing is seen across an entry of `cu_seqlens`, which ascend from 0 to
+  /// seq_len.
+  static attention_mask by_cu_seqlens(std::span<const std::int32_t> cu_seqlens) {
+    attention_mask mask(cu_seqlens.back());
+    for (std::size_t d = 0; d + 1 < cu_seqlens.size(); ++d) {
+      for (std::int32_t i = cu_seqlens[d]; i < cu_seqlens[d + 1]; ++i) {
+        mask.starts_[static_cast<std::size_t>(i)] = cu_seqlens[d];
+      }
+    }
+    return mask;
+  }
+
+  /// Whether token j is hidden from token i: Megatron's polarity.
+  ///
+  /// @pre 0 <= i, j < seq_len
+  bool operator()(std::int64_t i, std::int64_t j) const noexcept {
+    return j > i || j < starts_[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  std::vector<std::int64_t> starts_;  // [seq_len]: the first token that each one sees
+};
+
+}  // namespace millrace::dataset

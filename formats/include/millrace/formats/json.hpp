@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cassert>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/utf8.hpp>
+
+/// JSON for small files of our own (states, edits): strict, and slow beside simdjson, but without
+/// another library.
+namespace millrace::formats {
+
+class json_value;
+struct json_member;
+using json_array = std::vector<json_value>;
+/// In the order of the text; names do not come twice.
+using json_object = std::vector<json_member>;
+
+/// Any JSON value. A number without fraction and exponent is an int64, any other a double.
+class json_value {
+ public:
+  json_value() noexcept;  ///< null
+  json_value(bool value);
+  json_value(std::int64_t value);
+  json_value(int value);
+  /// @pre it is finite
+  json_value(double value);
+  json_value(std::string value);
+  json_value(const char* value);
+  json_value(json_array value);
+  json_value(json_object value);
+
+  bool is_null() const noexcept { return std::holds_alternative<std::monostate>(value_); }
+  /// The value if it is a T (bool, std::int64_t, double, std::string, json_array, json_object),
+  /// else null.
+  template <class T>
+  const T* as() const noexcept {
+    return std::get_if<T>(&value_);
+  }
+  /// An int64 or a double as a double; nothing else.
+  const double* as_double(double& scratch) const noexcept {
+    const auto* integer = as<std::int64_t>();
+    if (integer == nullptr) return as<double>();
+    scratch = static_cast<double>(*integer);
+    return &scratch;
+  }
+  /// The member of an object, or null where there is none, or this is none.
+  const json_value* find(std::string_view name) const noexcept;
+  /// What it is, for messages: "a number", "an object".
+  const char* kind() const noexcept;
+
+  friend bool operator==(const json_value& a, const json_value& b) noexcept;
+
+ private:
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, json_array, json_object>
+      value_;
+};
+
+struct json_member {
+  std::string name;
+  json_value value;
+  friend bool operator==(const json_member&, const json_member&) = default;
+};
+
+/// The value that a text is, as RFC 8259 has it: one value, UTF-8, white space around it.
+///
+/// @throws format_error  it is no JSON; a name comes twice in an object; a number does not fit
+///                       int64 or double; values lie in more than 64 others.
+json_value parse_json(std::string_view text);
+
+/// One line, with a space behind each comma and colon, without a line end. Doubles as briefly as
+/// parses back to the same, and with a point or an exponent, so that they stay doubles.
+std::string write_json(const json_value& value);
+
+// ---------------------------------------------------------------------------------------------
+
+// Here, as a value needs to know what a member is, and a member what a value is.
+inline json_value::json_value() noexcept = default;
+inline json_value::json_value(bool value) : value_(value) {}
+inline json_value::json_value(std::int64_t value) : value_(value) {}
+inline json_value::json_value(int value) : value_(std::int64_t{value}) {}
+inline json_value::json_value(double value) : value_(value) {
+  assert(std::isfinite(value));
+}
+inline json_value::json_value(std::string value) : value_(std::move(value)) {}
+inline json_value::json_value(const char* value) : value_(std::string(value)) {}
+inline json_value::json_value(json_array value) : value_(std::move(value)) {}
+inline json_value::json_value(json_object value) : value_(std::move(value)) {}
+
+inline bool operator==(const json_value& a, const json_value& b) noexcept {
+  return a.value_ == b.value_;
+}
+
+inline const json_value* json_value::find(std::string_view name) const noexcept {
+  if (const auto* object = as<json_object>()) {
+    for (const json_member& member : *object) {
+      if (member.name == name) return &member.value;
+    }
+  }
+  return nullptr;
+}
+
+inline const char* json_value::kind() const noexcept {
+  constexpr const char* kinds[] = {"null",     "true or false", "a whole number", "a number",
+                                   "a string", "a list",        "an object"};
+  return kinds[value_.index()];
+}
+
+namespace detail {
+
+class json_parser {
+ public:
+  explicit json_parser(std::string_view text) noexcept : text_(text) {}
+
+  json_value document() {
+    json_value found = value(0);
+    skip_space();
+    if (at_ < text_.size()) refuse("the end of the text");
+    return found;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& expected) const {
+    throw format_error(at_, "not JSON: expected " + expected +
+                                (at_ < text_.size() ? "" : ", found the end of the text"));
+  }
+
+  char peek() const noexcept { return at_ < text_.size() ? text_[at_] : '\0'; }
+
+  void skip_space() noexcept {
+    while (peek() == ' ' || peek() == '\n' || peek() == '\r' || peek() == '\t') ++at_;
+  }
+
+  bool take(char c) noexcept {
+    skip_space();
+    if (peek() != c || at_ >= text_.size()) return false;
+    ++at_;
+    return true;
+  }
+
+  bool take_word(std::string_view word) noexcept {
+    if (text_.substr(at_, word.size()) != word) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  json_value value(int depth) {
+    if (depth > 64) refuse("values in no more than 64 others");
+    skip_space();
+    switch (peek()) {
+      case '{':
+        return object(depth);
+      case '[':
+        return array(depth);
+      case '"':
+        return string();
+      case 't':
+        if (take_word("true")) return true;
+        break;
+      case 'f':
+        if (take_word("false")) return false;
+        break;
+      case 'n':
+        if (take_word("null")) return {};
+        break;
+      default:
+        if (peek() == '-' || is_digit(peek())) return number();
+    }
+    refuse("a value");
+  }
+
+  json_value object(int depth) {
+    ++at_;
+    json_object members;
+    if (take('}')) return members;
+    do {
+      skip_space();
+      const std::size_t name_at = at_;
+      if (peek() != '"') refuse("a name in quotation marks");
+      std::string name = string();
+      for (const json_member& member : members) {
+        if (member.name != name) continue;
+        at_ = name_at;
+        refuse("each name once in an object");
+      }
+      if (!take(':')) refuse("a colon");
+      members.push_back({std::move(name), value(depth + 1)});
+    } while (take(','));
+    if (!take('}')) refuse("a comma or a closing brace");
+    return members;
+  }
+
+  json_value array(int depth) {
+    ++at_;
+    json_array values;
+    if (take(']')) return values;
+    do {
+      values.push_back(value(depth + 1));
+    } while (take(','));
+    if (!take(']')) refuse("a comma or a closing bracket");
+    return values;
+  }
+
+  static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+  void digits() {
+    if (!is_digit(peek())) refuse("a digit");
+    while (is_digit(peek())) ++at_;
+  }
+
+  json_value number() {
+    const std::size_t begin = at_;
+    if (peek() == '-') ++at_;
+    if (peek() == '0') {
+      ++at_;
+    } else {
+      digits();
+    }
+    bool whole = true;
+    if (peek() == '.') {
+      whole = false;
+      ++at_;
+      digits();
+    }
+    if (peek() == 'e' || peek() == 'E') {
+      whole = false;
+      ++at_;
+      if (peek() == '+' || peek() == '-') ++at_;
+      digits();
+    }
+    const std::string_view text = text_.substr(begin, at_ - begin);
+    const auto parsed = [&]<class T>(T value) -> json_value {
+      const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+      if (result.ec == std::errc()) return value;
+      at_ = begin;
+      refuse(whole ? "a whole number that 64 bits hold" : "a number that a double holds");
+    };
+    return whole ? parsed(std::int64_t{}) : parsed(double{});
+  }
+
+  std::uint32_t hex4() {
+    std::uint32_t unit = 0;
+    for (int i = 0; i < 4; ++i, ++at_) {
+      const char c = peek();
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) refuse("four hexadecimal digits");
+      unit = unit << 4 | static_cast<std::uint32_t>(digit);
+    }
+    return unit;
+  }
+
+  void escape(std::string& out) {
+    constexpr std::string_view names = "\"\\/bfnrt";
+    constexpr std::string_view stand_for = "\"\\/\b\f\n\r\t";
+    const std::size_t which = at_ < text_.size() ? names.find(peek()) : std::string_view::npos;
+    if (which != std::string_view::npos) {
+      out += stand_for[which];
+      ++at_;
+      return;
+    }
+    if (peek() != 'u') refuse("an escape that JSON has");
+    ++at_;
+    std::uint32_t code = hex4();
+    if (code >= 0xD800 && code < 0xDC00) {
+      if (!take_word("\\u")) refuse("the second half of a surrogate pair");
+      const std::uint32_t low = hex4();
+      if (low < 0xDC00 || low > 0xDFFF) refuse("the second half of a surrogate pair");
+      code = 0x10000 + ((code & 0x3FF) << 10 | (low & 0x3FF));
+    } else if (code >= 0xDC00 && code < 0xE000) {
+      refuse("a surrogate only as one of a pair");
+    }
+    put_utf8(code, out);
+  }
+
+  static void put_utf8(std::uint32_t code, std::string& out) {
+    const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+    if (code < 0x80) return put(code);
+    if (code < 0x800) {
+      put(0xC0 | code >> 6);
+    } else {
+      if (code < 0x10000) {
+        put(0xE0 | code >> 12);
+      } else {
+        put(0xF0 | code >> 18);
+        put(0x80 | (code >> 12 & 63));
+      }
+      put(0x80 | (code >> 6 & 63));
+    }
+    put(0x80 | (code & 63));
+  }
+
+  std::string string() {
+    ++at_;
+    std::string out;
+    for (;;) {
+      if (at_ >= text_.size()) refuse("a closing quotation mark");
+      if (peek() == '"') break;
+      if (peek() == '\\') {
+        ++at_;
+        escape(out);
+        continue;
+      }
+      const std::size_t size = utf8_sequence_bytes(text_.substr(at_));
+      if (size == 0 || static_cast<unsigned char>(peek()) < 0x20) {
+        refuse("a character of UTF-8, control characters escaped");
+      }
+      out += text_.substr(at_, size);
+      at_ += size;
+    }
+    ++at_;
+    return out;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+inline void write_json_string(std::string_view text, std::string& out) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      (out += '\\') += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (byte < 0x20) {
+      ((out += "\\u00") += digits[byte >> 4]) += digits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+inline void write_json_number(double value, std::string& out) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  const std::string_view digits(text, static_cast<std::size_t>(end - text));
+  out += digits;
+  if (digits.find_first_of(".e") == std::string_view::npos) out += ".0";
+}
+
+inline void write_json_to(const json_value& value, std::string& out) {
+  if (value.is_null()) out += "null";
+  if (const auto* boolean = value.as<bool>()) out += *boolean ? "true" : "false";
+  if (const auto* integer = value.as<std::int64_t>()) out += std::to_string(*integer);
+  if (const auto* real = value.as<double>()) write_json_number(*real, out);
+  if (const auto* text = value.as<std::string>()) write_json_string(*text, out);
+  const char* between = "";
+  if (const auto* array = value.as<json_array>()) {
+    out += '[';
+    for (const json_value& element : *array) {
+      out += std::exchange(between, ", ");
+      write_json_to(element, out);
+    }
+    out += ']';
+  }
+  if (const auto* object = value.as<json_object>()) {
+    out += '{';
+    for (const json_member& member : *object) {
+      out += std::exchange(between, ", ");
+      write_json_string(member.name, out);
+      out += ": ";
+      write_json_to(member.value, out);
+    }
+    out += '}';
+  }
+}
+
+}  // namespace detail
+
+inline json_value parse_json(std::string_view text) {
+  return detail::json_parser(text).document();
+}
+
+inline std::string write_json(const json_value& value) {
+  std::string out;
+  detail::write_json_to(value, out);
+  return out;
+}
+
+}  // namespace millrace::formats

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tables of rows, byte for byte as golden/sidecars/generate.py makes them from
+// formats/spec/rows.md.
+#include <millrace/dataset/packing/row_table.hpp>
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "support/paths.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+TEST(GoldenRowTable, IsMadeOfMegatronsFiles) {
+  const test::temp_folder folder;
+  for (const char* name : {"idx_uint16_3docs", "preprocess_lines"}) {
+    for (const char* suffix : {".idx", ".bin"}) {
+      std::filesystem::copy_file(test::golden("megatron") / (std::string(name) + suffix),
+                                 folder / (std::string(name) + suffix));
+    }
+  }
+  const auto sidecars = test::golden("sidecars");
+  std::filesystem::copy_file(sidecars / "idx_uint16_3docs.sum", folder / "idx_uint16_3docs.sum");
+  const auto expect_made = [&](const std::string& name, const packing_options& options,
+                               const std::string& table) {
+    const indexed_dataset data(folder / name);
+    const auto path = row_table_path(data, options);
+    EXPECT_EQ(path.filename(), table);
+    EXPECT_FALSE(open_row_table(data, options, path).was_cached);
+    EXPECT_EQ(test::read_bytes(path), test::read_bytes(sidecars / table));
+    // And theirs is taken for ours.
+    std::filesystem::copy_file(sidecars / table, path,
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_TRUE(open_row_table(data, options, path).was_cached);
+  };
+  expect_made("idx_uint16_3docs", {.seq_len = 4}, "idx_uint16_3docs.rows-4");
+  expect_made("preprocess_lines",
+              {.seq_len = 8, .pad_documents_to = 2, .first_document = 1, .last_document = 9},
+              "preprocess_lines.rows-8-2-1-9");
+}
+
+}  // namespace
+}  // namespace millrace::dataset

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/packing/packed_rows.hpp>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/formats/sum.hpp>
+
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+#include "unit/dataset/packing/naive_packing.hpp"
+#include "unit/dataset/write_dataset.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// An index of documents of one sequence each; the `.bin` is a hole as long as it says.
+void write_lengths(const std::filesystem::path& prefix, const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int32_t> sequences;
+  std::vector<std::int64_t> ends = {0};
+  std::uint64_t tokens = 0;
+  for (const std::int64_t length : lengths) {
+    sequences.push_back(static_cast<std::int32_t>(length));
+    ends.push_back(static_cast<std::int64_t>(sequences.size()));
+    tokens += static_cast<std::uint64_t>(length);
+  }
+  test::write_bytes(test::suffixed(prefix, ".idx"),
+                    formats::encode_mmidx(formats::dtype::uint16, sequences, ends));
+  test::write_text(test::suffixed(prefix, ".bin"), "");
+  std::filesystem::resize_file(test::suffixed(prefix, ".bin"), 2 * tokens);
+}
+
+class PackedRows : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::mt19937_64 random(test::seed(4));
+    for (int d = 0; d < 9000; ++d) {  // two blocks and a short one
+      lengths_.push_back(static_cast<std::int64_t>(random() % (random() % 50 == 0 ? 300 : 60)));
+    }
+    write_lengths(prefix_, lengths_);
+  }
+
+  static std::vector<std::vector<packed_part>> all(const packed_rows& rows) {
+    std::vector<std::vector<packed_part>> found(static_cast<std::size_t>(rows.row_count()));
+    for (std::size_t r = found.size(); r-- > 0;) rows.row(static_cast<std::int64_t>(r), found[r]);
+    return found;
+  }
+
+  /// Puts a `.sum` beside the dataset, right or not.
+  void write_sum(std::uint32_t crc) {
+    const auto bin = std::filesystem::file_size(test::suffixed(prefix_, ".bin"));
+    const auto idx = std::filesystem::file_size(test::suffixed(prefix_, ".idx"));
+    test::write_bytes(
+        test::suffixed(prefix_, ".sum"),
+        formats::encode_sum(bin, std::vector<std::uint32_t>(formats::sum_block_count(bin), crc),
+                            idx, std::vector<std::uint32_t>(formats::sum_block_count(idx), crc)));
+  }
+
+  test::temp_folder folder_;
+  std::filesystem::path prefix_ = folder_ / "data";
+  std::vector<std::int64_t> lengths_;
+};
+
+TEST_F(PackedRows, AreThoseOfANaiveModelWhateverTheThreads) {
+  const indexed_dataset data(prefix_);
+  for (const std::int64_t multiple : {1, 8}) {
+    const auto expected = test::naive_rows(lengths_, 128, multiple);
+    for (const int threads : {1, 2, 5}) {
+      const packed_rows rows(data,
+                             {.seq_len = 128, .pad_documents_to = multiple, .threads = threads});
+      ASSERT_EQ(all(rows), expected);
+      const auto report = rows.report();
+      EXPECT_EQ(report.documents, 9000);
+      std::int64_t tokens = 0;
+      for (const std::int64_t length : lengths_) tokens += length;
+      EXPECT_EQ(report.tokens, tokens);
+      EXPECT_EQ(report.padding, 128 * static_cast<std::int64_t>(expected.size()) - tokens);
+      EXPECT_LT(report.padding_share(), 0.5);
+    }
+  }
+}
+
+TEST_F(PackedRows, OfARangeAreOfItsDocuments) {
+  const indexed_dataset data(prefix_);
+  const packed_rows rows(data, {.seq_len = 64, .first_document = 100, .last_document = 4300});
+  EXPECT_EQ(all(rows), test::naive_rows(lengths_, 64, 1, 100, 4300));
+  EXPECT_EQ(packed_rows(data, {.seq_len = 64, .first_document = 5, .last_document = 5}).row_count(),
+            0);
+  const auto refused = [&](std::int64_t first, std::int64_t last) {
+    EXPECT_THROW(packed_rows(data, {.seq_len = 64, .first_document = first, .last_document = last}),
+                 config_error);
+  };
+  refused(-1, 5);
+  refused(6, 5);
+  refused(0, 9001);
+}
+
+TEST_F(PackedRows, KnowWhereADocumentIs) {
+  const indexed_dataset data(prefix_);
+  const packed_rows rows(data, {.seq_len = 100});
+  const auto expected = all(rows);
+  for (std::int64_t d = 0; d < 9000; d += 7) {
+    std::vector<std::int64_t> naive;
+    for (std::size_t r = 0; r < expected.size(); ++r) {
+      if (std::ranges::count(expected[r], d, &packed_part::document) != 0) {
+        naive.push_back(static_cast<std::int64_t>(r));
+      }
+    }
+    auto found = rows.rows_of(d);
+    std::ranges::sort(found);
+    ASSERT_EQ(found, naive) << d;
+  }
+}
+
+TEST_F(PackedRows, AreTheSameFromManyThreads) {
+  const indexed_dataset data(prefix_);
+  const packed_rows rows(data, {.seq_len = 128});
+  const auto expected = test::naive_rows(lengths_, 128, 1);
+  std::vector<std::jthread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      std::vector<packed_part> parts;
+      for (int i = 0; i < 500; ++i) {
+        const std::size_t r = random() % expected.size();
+        rows.row(static_cast<std::int64_t>(r), parts);
+        EXPECT_EQ(parts, expected[r]);
+      }
+    });
+  }
+}
+
+TEST(PackedOrder, ServesAllRowsEachEpochAndFindsThemAgain) {
+  struct reversed {  // and moved on by one each epoch
+    std::int64_t operator()(std::int64_t i) const { return (9 - i + epoch) % 10; }
+    std::int64_t inverse(std::int64_t row) const { return ((9 - row + epoch) % 10 + 10) % 10; }
+    std::int64_t epoch;
+  };
+  const packed_order order(10, [](std::int64_t epoch) { return reversed{epoch}; });
+  EXPECT_EQ(order.samples_per_epoch(), 10);
+  EXPECT_EQ(order[0], (packed_place{0, 9}));
+  EXPECT_EQ(order[10], (packed_place{1, 0}));
+  EXPECT_EQ(order[13], (packed_place{1, 7}));
+  for (std::int64_t k = 0; k < 35; ++k) EXPECT_EQ(order.position(order[k]), k);
+  EXPECT_EQ((packed_order<unshuffled>(3, {})[7]), (packed_place{2, 1}));
+  EXPECT_THROW(packed_order<unshuffled>(0, {}), config_error);
+}
+
+TEST_F(PackedRows, KeepTheirTableBesideTheIndex) {
+  const indexed_dataset data(prefix_);
+  const packing_options options{.seq_len = 128};
+  const auto path = row_table_path(data, options);
+  EXPECT_EQ(path, folder_ / "data.rows-128");
+  const packed_rows first(data, options, path);
+  EXPECT_FALSE(first.table().was_cached);
+  EXPECT_EQ(first.table().not_written, "");
+  const packed_rows second(data, options, path);
+  EXPECT_TRUE(second.table().was_cached);
+  EXPECT_EQ(second.table().ends, first.table().ends);
+  EXPECT_EQ(second.report().tokens, first.report().tokens);
+  EXPECT_EQ(all(second), all(first));
+  EXPECT_EQ(row_table_path(data, {.seq_len = 128, .pad_documents_to = 16}),
+            folder_ / "data.rows-128-16");
+  EXPECT_EQ(row_table_path(data, {.seq_len = 128, .last_document = 7}),
+            folder_ / "data.rows-128-1-0-7");
+}
+
+TEST_F(PackedRows, NeverTrustATableThatDoesNotFit) {
+  const packing_options options{.seq_len = 128};
+  const auto table = folder_ / "table";
+  const auto was_cached = [&](const packing_options& asked) {
+    const indexed_dataset data(prefix_);
+    return packed_rows(data, asked, table).table().was_cached;
+  };
+  EXPECT_FALSE(was_cached(options));
+  EXPECT_TRUE(was_cached(options));
+  EXPECT_FALSE(was_cached({.seq_len = 64}));
+  EXPECT_FALSE(was_cached({.seq_len = 64, .pad_documents_to = 2}));
+  EXPECT_FALSE(was_cached({.seq_len = 64, .pad_documents_to = 2, .last_document = 10}));
+  EXPECT_FALSE(was_cached(options));
+
+  // The same sizes, other lengths.
+  std::swap(lengths_[10], lengths_[8000]);
+  ASSERT_NE(lengths_[10], lengths_[8000]);
+  write_lengths(prefix_, lengths_);
+  EXPECT_FALSE(was_cached(options));
+  EXPECT_TRUE(was_cached(options));
+
+  // A broken file.
+  auto bytes = test::read_bytes(table);
+  bytes[120] ^= std::byte{1};
+  test::write_bytes(table, bytes);
+  EXPECT_FALSE(was_cached(options));
+  EXPECT_TRUE(was_cached(options));
+
+  // Another .sum is another dataset; one of other sizes says nothing.
+  write_sum(1);
+  std::filesystem::remove(table);
+  EXPECT_FALSE(was_cached(options));
+  EXPECT_TRUE(was_cached(options));
+  write_sum(2);
+  EXPECT_FALSE(was_cached(options));
+  EXPECT_TRUE(was_cached(options));
+  test::write_bytes(test::suffixed(prefix_, ".sum"), formats::encode_sum(0, {}, 0, {}));
+  EXPECT_TRUE(was_cached(options)) << "the lengths still say what it is of";
+}
+
+TEST_F(PackedRows, DoWithoutATableThatCannotBeKept) {
+  const indexed_dataset data(prefix_);
+  const packed_rows rows(data, {.seq_len = 128}, folder_ / "no/such/folder/table");
+  EXPECT_THAT(rows.table().not_written, HasSubstr("No such file or directory"));
+  EXPECT_EQ(all(rows), test::naive_rows(lengths_, 128, 1));
+}
+
+TEST_F(PackedRows, NameABlockThatIsNotTheTables) {
+  const packing_options options{.seq_len = 128};
+  const auto table = folder_ / "table";
+  write_sum(1);
+  {
+    const indexed_dataset data(prefix_);
+    (void)packed_rows(data, options, table);
+  }
+  // The .sum is left as it was, but the lengths of the second block are others: two equal halves.
+  for (std::size_t d = 5000; d < 5500; ++d) std::swap(lengths_[d], lengths_[d + 3500]);
+  write_lengths(prefix_, lengths_);
+  const indexed_dataset data(prefix_);
+  const packed_rows rows(data, options, table);
+  ASSERT_TRUE(rows.table().was_cached);
+  try {
+    (void)rows.rows_of(5000);
+    ADD_FAILURE() << "not refused";
+  } catch (const format_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("data.idx: documents 4096 up to 8192 make "));
+    EXPECT_THAT(e.what(), HasSubstr("remove "));
+  }
+  EXPECT_NO_THROW((void)rows.rows_of(0));
+}
+
+TEST_F(PackedRows, ReportABrokenIndexFromAnyThread) {
+  auto idx = test::read_bytes(test::suffixed(prefix_, ".idx"));
+  const std::int32_t negative = -1;
+  std::memcpy(idx.data() + 34 + 4 * 7000, &negative, 4);
+  test::write_bytes(test::suffixed(prefix_, ".idx"), idx);
+  const indexed_dataset data(prefix_);
+  for (const int threads : {1, 4}) {
+    EXPECT_THROW(packed_rows(data, {.seq_len = 128, .threads = threads}), format_error);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::dataset

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/run/edited_stream.hpp>
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/seed.hpp"
+#include "unit/dataset/run/naive_stream.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using positions = std::vector<std::int64_t>;
+
+constexpr std::int64_t global_batch = 4;
+
+edit skip(std::int64_t first, std::int64_t last, std::int64_t since = 0) {
+  return {.first = first, .last = last, .since = since, .why = "a loss spike"};
+}
+edit replay(std::int64_t first, std::int64_t last, std::int64_t at, std::int64_t since = 0) {
+  return {.kind = edit_kind::replay,
+          .first = first,
+          .last = last,
+          .at = at,
+          .since = since,
+          .why = "once more"};
+}
+
+edited_stream stream_of(const std::vector<edit>& edits,
+                        const std::map<std::int64_t, positions>& documents = {}) {
+  return edited_stream(
+      edits, [](std::int64_t step) { return step * global_batch; },
+      [&](const edit& e) {
+        std::vector<position_range> found;
+        for (std::int64_t d = e.first; d < e.last; ++d) {
+          const auto at = documents.find(d);
+          if (at == documents.end()) continue;
+          for (const std::int64_t p : at->second) found.push_back({p, p + 1});
+        }
+        return found;
+      });
+}
+
+positions first_of(const edited_stream& stream, std::int64_t count) {
+  positions all;
+  for (std::int64_t n = 0; n < count; ++n) all.push_back(stream[n]);
+  return all;
+}
+
+std::string fault(const std::vector<edit>& edits) {
+  try {
+    (void)stream_of(edits);
+  } catch (const config_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(EditedStream, OfNoEditsIsEveryPosition) {
+  for (const edited_stream& stream : {edited_stream(), stream_of({})}) {
+    EXPECT_THAT(first_of(stream, 4), ElementsAre(0, 1, 2, 3));
+    EXPECT_EQ(stream[std::int64_t{1} << 60], std::int64_t{1} << 60);
+    EXPECT_EQ(stream.served(std::int64_t{1} << 60), std::int64_t{1} << 60);
+    EXPECT_EQ(stream.range_count(), 1U);
+  }
+}
+
+TEST(EditedStream, SkipsAndReplays) {
+  const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});
+  EXPECT_THAT(first_of(stream, 9), ElementsAre(0, 1, 2, 5, 1, 2, 6, 7, 8));
+  EXPECT_THAT(stream.all_served(1), ElementsAre(1, 4));
+  EXPECT_THAT(stream.all_served(3), ElementsAre());
+  EXPECT_EQ(stream.served(3), std::nullopt);
+  EXPECT_EQ(stream.served(5), 3);
+  EXPECT_EQ(stream.served(1000), 1000);  // two less and two more before it
+}
+
+TEST(EditedStream, CountsStepsOfTheRunWithoutEdits) {
+  edit steps = skip(1, 2);
+  steps.unit = edit_unit::steps;
+  edit twice = replay(0, 1, 3);
+  twice.unit = edit_unit::steps;
+  EXPECT_THAT(first_of(stream_of({steps, twice}), 13),
+              ElementsAre(0, 1, 2, 3, 8, 9, 10, 11, 0, 1, 2, 3, 12));
+}
+
+TEST(EditedStream, BlocksDocumentsWhereverTheyCome) {
+  const edit blocked{.kind = edit_kind::block,
+                     .unit = edit_unit::documents,
+                     .first = 7,
+                     .last = 9,
+                     .source = "web",
+                     .why = "leaked"};
+  EXPECT_THAT(first_of(stream_of({blocked}, {{7, {1, 5}}, {8, {5, 6}}, {9, {2}}}), 5),
+              ElementsAre(0, 2, 3, 4, 7));
+}
+
+// What was served before an edit was made stays where it was.
+TEST(EditedStream, LeavesAloneWhatWasServedBeforeAnEdit) {
+  EXPECT_THAT(first_of(stream_of({skip(1, 5, 3)}), 6), ElementsAre(0, 1, 2, 5, 6, 7));
+  EXPECT_THAT(first_of(stream_of({skip(0, 2, 3)}), 4), ElementsAre(0, 1, 2, 3));
+  // Made while a replay is being served.
+  EXPECT_THAT(first_of(stream_of({replay(0, 3, 3), skip(1, 2, 4)}), 7),
+              ElementsAre(0, 1, 2, 0, 2, 3, 4));
+}
+
+TEST(EditedStream, NeverReplaysWhatIsSkipped) {
+  EXPECT_THAT(first_of(stream_of({skip(1, 2), replay(0, 3, 3)}), 6), ElementsAre(0, 2, 0, 2, 3, 4));
+  EXPECT_THAT(first_of(stream_of({replay(0, 2, 4), skip(3, 6)}), 6), ElementsAre(0, 1, 2, 0, 1, 6))
+      << "before a position that is skipped itself";
+}
+
+TEST(EditedStream, RefusesEditsThatContradictThemselves) {
+  EXPECT_THAT(fault({skip(0, 1), skip(5, 3)}),
+              HasSubstr("edit 1, skip_samples [5, 3]: expected two numbers that ascend"));
+  EXPECT_THAT(fault({skip(-1, 3)}), HasSubstr("edit 0, skip_samples [-1, 3]"));
+  EXPECT_THAT(fault({skip(1, 3, -1)}), HasSubstr("since is -1"));
+  EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("served again at 2, expected 3 or later"));
+  EXPECT_THAT(fault({replay(1, 3, 4, 9)}),
+              HasSubstr("edit 0 is to be served again at sample 4, expected 9 or later"));
+  edit no_reason = skip(0, 1);
+  no_reason.why = "";
+  EXPECT_THAT(fault({no_reason}), HasSubstr("expected a reason"));
+  edit documents = skip(0, 1);
+  documents.unit = edit_unit::documents;
+  EXPECT_THAT(fault({documents}), HasSubstr("skip_documents [0, 1]: expected to block documents"));
+  documents.kind = edit_kind::block;
+  EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
+}
+
+TEST(EditedStream, KnowsWhetherAnEditMovesWhatWasServed) {
+  const auto before = stream_of({skip(10, 20)});
+  EXPECT_TRUE(before.same_until(stream_of({skip(10, 20), skip(30, 40)}), 20));
+  EXPECT_FALSE(before.same_until(stream_of({skip(10, 20), skip(30, 40)}), 21));
+  EXPECT_TRUE(before.same_until(stream_of({skip(10, 20), skip(0, 5, 100)}), 100));
+  EXPECT_FALSE(before.same_until(stream_of({}), 11));
+  EXPECT_TRUE(before.same_until(stream_of({}), 10));
+  EXPECT_TRUE(before.same_until(stream_of({skip(10, 15), skip(15, 20)}), 1 << 20));
+}
+
+TEST(EditedStream, IsThatOfANaiveModel) {
+  std::mt19937_64 random(test::seed(7));
+  const auto below = [&](std::int64_t n) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n));
+  };
+  int replays = 0;
+  int compared = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::map<std::int64_t, positions> documents;
+    for (std::int64_t d = 0; d < 4; ++d) {
+      for (std::int64_t i = below(4); i > 0; --i) documents[d].push_back(below(120));
+    }
+    std::vector<edit> edits;
+    for (std::int64_t i = below(7); i > 0; --i) {
+      edit e = skip(0, 0, below(3) == 0 ? below(60) : 0);
+      e.unit = below(3) == 0 ? edit_unit::steps : edit_unit::samples;
+      const std::int64_t most = e.unit == edit_unit::steps ? 25 : 100;
+      e.first = below(most);
+      e.last = e.first + below(most / 5);
+      const auto kind = below(3);
+      if (kind == 1) {
+        e.kind = edit_kind::replay;
+        e.at = e.last + below(20) + e.since;  // late enough for what it was made after
+        ++replays;
+      } else if (kind == 2) {
+        e = {.kind = edit_kind::block,
+             .unit = edit_unit::documents,
+             .first = 0,
+             .last = below(5),
+             .since = e.since,
+             .source = "web",
+             .why = "leaked"};
+      }
+      edits.push_back(e);
+    }
+    // The order of a list is that in which its edits were made.
+    std::ranges::stable_sort(edits, {}, &edit::since);
+    edited_stream stream;
+    try {
+      stream = stream_of(edits, documents);
+    } catch (const config_error&) {
+      continue;  // skips before it took a replay's place past where it was to come
+    }
+    const auto expected = test::naive_stream(edits, 300, global_batch, documents);
+    ASSERT_EQ(first_of(stream, 300), expected) << round;
+    ++compared;
+    for (std::int64_t p = 0; p < 200; ++p) {
+      positions naive;
+      for (std::size_t n = 0; n < expected.size(); ++n) {
+        if (expected[n] == p) naive.push_back(static_cast<std::int64_t>(n));
+      }
+      positions found = stream.all_served(p);
+      std::erase_if(found, [](std::int64_t n) { return n >= 300; });  // the model looks no further
+      ASSERT_EQ(found, naive) << round << ", position " << p;
+      if (naive.empty()) continue;
+      ASSERT_EQ(stream.served(p), naive.front());
+    }
+  }
+  EXPECT_GT(compared, 2000);
+  EXPECT_GT(replays, 1000);
+}
+
+}  // namespace
+}  // namespace millrace::dataset
