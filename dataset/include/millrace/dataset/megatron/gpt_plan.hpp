@@ -15,7 +15,7 @@ namespace millrace::dataset {
 /// What a GPTDataset of Megatron is asked for. The names are those of its configuration.
 struct gpt_request {
   std::int64_t sequence_length = 0;
-  std::optional<std::int64_t> num_samples;  ///< at least so many; nothing means one epoch
+  std::optional<std::int64_t> num_samples = {};  ///< at least so many; nothing means one epoch
   split_part part = split_part::train;
   std::uint32_t random_seed = 1234;
   bool add_extra_token = true;  ///< windows are one token longer than their step, for the labels
@@ -141,7 +141,7 @@ inline gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequen
   if (request.part == split_part::valid && !request.drop_last_partial_validation_sequence) {
     const std::int64_t whole = plan.samples;
     plan.samples = detail::samples_with_partial(usable, length);
-    plan.last_sample_is_partial = plan.samples * length > usable;
+    plan.last_sample_is_partial = plan.samples > 0 && plan.samples * length > usable;
     // One that has only the token which it shares is taken, as Megatron does; one without is not.
     const bool too_many = plan.samples > 0 && (plan.samples - 1) * length > usable;
     if (too_many || plan.samples < request.num_samples.value_or(0)) {

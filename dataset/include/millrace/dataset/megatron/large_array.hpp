@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <span>
 
+#include <millrace/formats/unaligned_span.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 namespace millrace::dataset {
@@ -40,5 +42,15 @@ class large_array {
   io::detail::unique_region region_;
   std::size_t size_ = 0;
 };
+
+/// Numbers copied to where they are quick to reach in any order.
+template <class T>
+large_array<T> large_copy(formats::unaligned_span<T> numbers) {
+  large_array<T> copy(numbers.size());
+  if (!numbers.empty()) {
+    std::memcpy(copy.numbers().data(), numbers.bytes().data(), numbers.bytes().size());
+  }
+  return copy;
+}
 
 }  // namespace millrace::dataset
