@@ -31,28 +31,27 @@ constexpr const char* help =
        inspect_dataset prepare-cache --train-data-path PREFIX --valid-data-path PREFIX ...
 
 Builds the index caches that Megatron's first rank would build before it trains, with the same names
-and bytes, so that the run finds them. What is there already, whole and fitting, is left alone.
-Paths and --split enter the names: give them as the run does.
+and bytes. What is there already, whole and fitting, is left alone. Paths and --split enter the
+names: give them as the run does.
 
-  --data-path PREFIX                 the dataset that is split into train, valid and test
-  --split TEXT                       how; without it '969, 30, 1'
-  --train-data-path, --valid-data-path, --test-data-path PREFIX
-                                     instead: a dataset for each part, used whole
-  --train-samples, --valid-samples, --test-samples N
-                                     samples of a part; left out: one epoch
-  --full-validation                  validation is one epoch, whatever --valid-samples says
-  --seq-length L                     tokens of a sample
-  --seed N                           0 to 4294967295; 1234 without it
-  --data-cache-path FOLDER           where the files go; it is made if it is not there
-  --tokenizer-description FILE.json  json.dumps(tokenizer.unique_identifiers), as Megatron has it
-  --no-extra-token                   samples have no token beside their L for the last label
-  --keep-partial-validation          the last sample of validation may be partial
-  --threads N                        1 or 2 for each dataset; 2 without it
-  --json                             one JSON object: datasets, with part, prefix, num_samples, samples,
-                                     epochs, tokens_per_epoch, separate_last_epoch, name, built
+  --data-path PREFIX         the dataset that is split into train, valid and test
+  --split TEXT               how; without it '969, 30, 1'
+  --train-data-path PREFIX   instead, and --valid-data-path, --test-data-path: one for each part
+  --train-samples N          and --valid-samples, --test-samples; left out: one epoch
+  --full-validation          validation is one epoch, whatever --valid-samples says
+  --seq-length L             tokens of a sample
+  --seed N                   0 to 4294967295; 1234 without it
+  --data-cache-path FOLDER   where the files go; it is made if it is not there
+  --tokenizer-description FILE.json
+                             json.dumps(tokenizer.unique_identifiers), of Megatron's tokenizer
+  --no-extra-token           samples have no token beside their L for the last label
+  --keep-partial-validation  the last sample of validation may be partial
+  --threads N                1 or 2 for each dataset; 2 without it
+  --json                     one JSON object: datasets, each with part, prefix, num_samples,
+                             samples, epochs, tokens_per_epoch, separate_last_epoch, name, built
 
-  inspect_dataset prepare-cache --data-path data/web_text_document --seq-length 4096 --train-samples 1000000 \
-      --valid-samples 10000 --test-samples 1000 --data-cache-path cache --tokenizer-description tokenizer.json
+  inspect_dataset prepare-cache --data-path web_text_document --seq-length 4096 \
+      --train-samples 1000000 --data-cache-path cache --tokenizer-description tokenizer.json
 )";
 
 constexpr std::array<const char*, 3> path_flags = {"train-data-path", "valid-data-path",
