@@ -7,8 +7,11 @@ namespace millrace::inspect {
 
 namespace po = boost::program_options;
 
-std::optional<command_line> parse(const arguments& args, const po::options_description& own,
-                                  const std::string& help) {
+namespace {
+
+/// Nothing where the answer was the help.
+std::optional<command_line> parse_all(const arguments& args, const po::options_description& own,
+                                      const std::string& help) {
   command_line result;
   po::options_description options;
   options.add(own);
@@ -27,10 +30,28 @@ std::optional<command_line> parse(const arguments& args, const po::options_descr
     command::answer(help);
     return std::nullopt;
   }
-  const auto prefixes = result.find<std::vector<std::string>>("prefix");
+  return result;
+}
+
+}  // namespace
+
+std::optional<command_line> parse(const arguments& args, const po::options_description& own,
+                                  const std::string& help) {
+  auto result = parse_all(args, own, help);
+  if (!result) return result;
+  const auto prefixes = result->find<std::vector<std::string>>("prefix");
   if (!prefixes) throw misuse("which dataset? PREFIX is missing", help);
   if (prefixes->size() > 1) throw misuse("one PREFIX at a time, not also " + (*prefixes)[1], help);
-  result.prefix = prefixes->front();
+  result->prefix = prefixes->front();
+  return result;
+}
+
+std::optional<command_line> parse_options(const arguments& args, const po::options_description& own,
+                                          const std::string& help) {
+  auto result = parse_all(args, own, help);
+  if (!result) return result;
+  const auto words = result->find<std::vector<std::string>>("prefix");
+  if (words) throw misuse("'" + words->front() + "' belongs to no option", help);
   return result;
 }
 

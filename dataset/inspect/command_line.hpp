@@ -36,6 +36,13 @@ std::optional<command_line> parse(const arguments& args,
                                   const boost::program_options::options_description& own,
                                   const std::string& help);
 
+/// The same of a verb that takes no PREFIX: options alone.
+///
+/// @throws usage_error  they do not fit, or a word belongs to none of them.
+std::optional<command_line> parse_options(const arguments& args,
+                                          const boost::program_options::options_description& own,
+                                          const std::string& help);
+
 /// An error about the command line, with the usage out of `help` behind it.
 command::usage_error misuse(const std::string& what, const std::string& help);
 

@@ -21,5 +21,6 @@ using command::counted;
 int info(const arguments& args);
 int verify(const arguments& args);
 int show(const arguments& args);
+int prepare_cache(const arguments& args);
 
 }  // namespace millrace::inspect

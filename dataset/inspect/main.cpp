@@ -18,11 +18,12 @@ constexpr const char* usage = R"(usage: inspect_dataset VERB PREFIX [OPTIONS]
 
 constexpr const char* help = R"(
 
-Looks into a dataset, PREFIX.bin and PREFIX.idx, and changes nothing.
+Looks into a dataset, PREFIX.bin and PREFIX.idx, and does not change it.
 
   info     what it holds: type, counts, sizes, lengths
   verify   whether it is whole: checks every entry, names the first fault and its byte
   show     one document: its ids, and its text where a tokenizer is named
+  prepare-cache  builds the index caches that Megatron would build, beforehand
 
 Answers go to stdout, everything else to stderr; with --json the answer is one JSON object.
 Exit status: 0 done, 1 failed or a fault found, 2 wrong command line.
@@ -30,13 +31,15 @@ Exit status: 0 done, 1 failed or a fault found, 2 wrong command line.
   inspect_dataset info data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257 --json
   inspect_dataset show data/web_text_document --doc 0 --tokenizer-type ByteLevelTokenizer
+  inspect_dataset prepare-cache --help
 )";
 
 struct verb {
   const char* name;
   int (*run)(const arguments&);
 };
-constexpr verb verbs[] = {{"info", info}, {"verify", verify}, {"show", show}};
+constexpr verb verbs[] = {
+    {"info", info}, {"verify", verify}, {"show", show}, {"prepare-cache", prepare_cache}};
 
 int run(arguments args) {
   if (args.empty()) throw command::usage_error("a verb and a PREFIX are missing");
@@ -52,7 +55,8 @@ int run(arguments args) {
   }
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
-    throw command::usage_error("no verb '" + first + "', expected info, verify or show");
+    throw command::usage_error("no verb '" + first +
+                               "', expected info, verify, show or prepare-cache");
   }
   return found->run(args);
 }

@@ -124,6 +124,10 @@ class indexed_dataset {
   /// @throws format_error  as for `document` and `sequence`, or the sequences lie apart.
   token_view document_tokens(std::int64_t d) const;
 
+  /// Lets go of the memory that the pages of the `.idx` take, which are read again when touched:
+  /// for who has copied what it needs of them.
+  void let_go_of_index() const noexcept { idx_file_.let_go(); }
+
   /// The `.idx` as parsed; entries in the middle are unchecked.
   const formats::mmidx_view& index() const noexcept { return idx_; }
 

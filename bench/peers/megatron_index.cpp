@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds the index caches of one epoch-shuffled dataset, and says what each part took:
+//   bench_megatron_index PREFIX FOLDER SEQUENCE_LENGTH SAMPLES SEED THREADS TOKENIZER_JSON
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <string>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/megatron/gpt_cache.hpp>
+#include <millrace/dataset/megatron/large_array.hpp>
+#include <millrace/dataset/megatron/read_python_json.hpp>
+
+using namespace millrace;
+using namespace millrace::dataset;
+
+namespace {
+
+double now(::clockid_t clock) {
+  ::timespec t{};
+  ::clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// Kilobytes of a line of /proc/self/status.
+long status_kb(const char* name) {
+  long kb = 0;
+  char line[256];
+  std::FILE* file = std::fopen("/proc/self/status", "r");
+  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::string(line).starts_with(name))
+      (void)std::sscanf(line + std::string(name).size(), ": %ld", &kb);
+  }
+  if (file != nullptr) (void)std::fclose(file);
+  return kb;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 8) return 2;
+  try {
+    gpt_description description;
+    description.dataset_path = argv[1];
+    description.sequence_length = std::stoll(argv[3]);
+    description.num_samples = std::stoll(argv[4]);
+    description.random_seed = static_cast<std::uint32_t>(std::stoul(argv[5]));
+    description.split = "100,0,0";
+    description.tokenizer = read_python_json(argv[7]);
+    const double wall = now(CLOCK_MONOTONIC);
+    const double cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+    const indexed_dataset data(argv[1], {.check = check_level::quick});
+    const large_array<std::int32_t> copy = large_copy(data.index().lengths);
+    data.let_go_of_index();
+    const formats::unaligned_span<std::int32_t> lengths(copy.bytes());
+    const sequence_range all{0, data.sequence_count()};
+    const gpt_request request{description.sequence_length, description.num_samples,
+                              split_part::train, description.random_seed};
+    const gpt_plan plan = plan_gpt_index(request, all, count_tokens(lengths, all, 0), argv[1]);
+    gpt_cache(argv[2], description).build(plan, lengths, argv[1], std::stoi(argv[6]));
+    std::printf(
+        "{\"wall\": %.4f, \"cpu\": %.4f, \"epochs\": %ld, \"samples\": %ld, \"rss_mb\": %.1f, "
+        "\"anonymous_mb\": %.1f, \"name\": \"%s\"}\n",
+        now(CLOCK_MONOTONIC) - wall, now(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+        static_cast<long>(plan.epochs), static_cast<long>(plan.samples),
+        static_cast<double>(status_kb("VmHWM")) / 1024,
+        static_cast<double>(status_kb("RssAnon")) / 1024, description.cache_name().c_str());
+  } catch (const std::exception& e) {
+    (void)std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

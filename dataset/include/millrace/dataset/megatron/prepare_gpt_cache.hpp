@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/megatron/gpt_cache.hpp>
+#include <millrace/dataset/megatron/gpt_description.hpp>
+#include <millrace/dataset/megatron/gpt_plan.hpp>
+#include <millrace/dataset/megatron/large_array.hpp>
+#include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+/// What the caches of a run have in common, over all parts and datasets.
+struct gpt_cache_options {
+  std::filesystem::path folder;  ///< Megatron's --data-cache-path
+  std::int64_t sequence_length = 0;
+  std::uint32_t random_seed = 1234;
+  std::optional<std::string> split;  ///< as typed; nothing where each part has its own data
+  python_json tokenizer;             ///< the tokenizer's `unique_identifiers`
+  bool add_extra_token = true;
+  bool drop_last_partial_validation_sequence = true;
+  int threads = 1;  ///< 1 or 2
+};
+
+/// A dataset's part whose cache is there and fits.
+struct prepared_gpt_cache {
+  gpt_description description;
+  gpt_plan plan;
+  bool built = false;  ///< or was there before
+};
+
+/// Sees to it that the indices of a part of PREFIX are in the folder: what Megatron's rank 0 does
+/// before training, with the same files (megatron-core, GPTDataset). Reads the `.idx`, not the
+/// tokens.
+///
+/// @param prefix       as typed: it enters the names of the files
+/// @param num_samples  nothing means one epoch
+/// @return nothing if the split gives the part no weight: Megatron makes no dataset of it
+/// @throws config_error  as plan_gpt_index, gpt_cache::load; or the sequence length is above all
+///                       tokens of the dataset and one epoch is asked for.
+/// @throws io_error, format_error  the dataset cannot be read, the cache not be written.
+std::optional<prepared_gpt_cache> prepare_gpt_cache(const gpt_cache_options& options,
+                                                    const std::string& prefix, split_part part,
+                                                    std::optional<std::int64_t> num_samples);
+
+// ---------------------------------------------------------------------------------------------
+
+inline std::optional<prepared_gpt_cache> prepare_gpt_cache(
+    const gpt_cache_options& options, const std::string& prefix, split_part part,
+    std::optional<std::int64_t> num_samples) {
+  const indexed_dataset data(prefix);
+  sequence_range range{0, data.sequence_count()};
+  if (options.split) {
+    const split_matrix split(*options.split);
+    if (!split.has(part)) return std::nullopt;
+    range = split.of(part, data.sequence_count());
+  }
+  // Read all over, while the pages of the file would count as memory of ours as well.
+  const large_array<std::int32_t> copy = large_copy(data.index().lengths);
+  data.let_go_of_index();
+  const formats::unaligned_span<std::int32_t> lengths(copy.bytes());
+
+  prepared_gpt_cache prepared;
+  prepared.description = {
+      prefix,        num_samples,      part, options.random_seed, options.sequence_length,
+      options.split, options.tokenizer};
+  const gpt_request request{options.sequence_length,
+                            num_samples,
+                            part,
+                            options.random_seed,
+                            options.add_extra_token,
+                            options.drop_last_partial_validation_sequence};
+  const std::string whose = "the " + std::string(name(part)) + " part of " + prefix;
+  std::int64_t tokens = 0;
+  try {
+    tokens = count_tokens(lengths, range, data.index().lengths_offset());
+  } catch (const format_error& e) {
+    throw e.in(data.idx_path());
+  }
+  prepared.plan = plan_gpt_index(request, range, tokens, whose);
+  const std::int64_t all = data.token_count();
+  if (prepared.plan.samples == 0 && !num_samples && all > 0 && all <= options.sequence_length) {
+    throw config_error("the sequence length " + std::to_string(options.sequence_length) +
+                       " is above all " + std::to_string(all) + " tokens of " + prefix +
+                       ": make it shorter, or ask for a number of samples, for which epochs are "
+                       "joined");
+  }
+  (void)gpt_cache(options.folder, prepared.description)
+      .load_or_build(prepared.plan, lengths, whose, options.threads, &prepared.built);
+  return prepared;
+}
+
+}  // namespace millrace::dataset

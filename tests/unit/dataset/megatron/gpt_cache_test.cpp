@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/megatron/gpt_cache.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/paths.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class GptCache : public testing::Test {
+ protected:
+  formats::unaligned_span<std::int32_t> lengths() const {
+    return formats::unaligned_span<std::int32_t>(std::as_bytes(std::span(lengths_)));
+  }
+  gpt_plan plan(const gpt_request& request) const {
+    const sequence_range all{0, static_cast<std::int64_t>(lengths_.size())};
+    return plan_gpt_index(request, all, count_tokens(lengths(), all, 0), "data");
+  }
+  gpt_plan plan() const { return plan(request_); }
+  gpt_cache cache() const { return {folder_ / "cache", description_}; }
+  std::vector<fs::path> paths() const {
+    return {cache().description_path(), cache().document_path(), cache().sample_path(),
+            cache().shuffle_path()};
+  }
+  std::string unfit(const gpt_plan& other) const {
+    try {
+      (void)cache().load(other, lengths());
+    } catch (const config_error& e) {
+      return e.what();
+    }
+    return "accepted";
+  }
+
+  test::temp_folder folder_{test::quick_folder()};
+  std::vector<std::int32_t> lengths_ = {7, 0, 12, 5, 9, 1, 30, 8};
+  gpt_request request_{.sequence_length = 4, .num_samples = 40};
+  gpt_description description_{"data", 40, split_part::train, 1234, 4, "1", python_json::object()};
+};
+
+TEST_F(GptCache, GivesBackWhatWasBuilt) {
+  EXPECT_FALSE(cache().load(plan(), lengths()));
+  bool built = false;
+  const gpt_order first = cache().load_or_build(plan(), lengths(), "data", 1, &built);
+  EXPECT_TRUE(built);
+  const gpt_order second = cache().load_or_build(plan(), lengths(), "data", 2, &built);
+  EXPECT_FALSE(built);
+  const gpt_order memory(plan(), lengths(), view_of(build_gpt_index(plan(), lengths(), "data")));
+  ASSERT_EQ(first.size(), 53);
+  for (std::int64_t k = 0; k < first.size(); ++k) {
+    ASSERT_EQ(first.sample(k), memory.sample(k));
+    ASSERT_EQ(second.sample(k), memory.sample(k));
+  }
+  EXPECT_EQ(test::read_text(cache().description_path()), description_.text());
+}
+
+// Each file cut off at each byte is damaged, and so is one that is gone: it is built again.
+TEST_F(GptCache, TrustsNoTruncatedFile) {
+  cache().build(plan(), lengths(), "data");
+  for (const fs::path& path : paths()) {
+    const auto whole = test::read_bytes(path);
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      test::write_bytes(path, std::span(whole).first(size));
+      std::string why;
+      ASSERT_FALSE(cache().load(plan(), lengths(), &why)) << path << " cut at " << size;
+      ASSERT_THAT(why, HasSubstr(path.filename().string()));
+    }
+    fs::remove(path);
+    EXPECT_FALSE(cache().load(plan(), lengths())) << path;
+    bool built = false;
+    (void)cache().load_or_build(plan(), lengths(), "data", 1, &built);
+    EXPECT_TRUE(built);
+    EXPECT_EQ(test::read_bytes(path), whole);
+  }
+}
+
+// Megatron's names say nothing of these, so the files of one are found by the other.
+TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
+  cache().build(plan(), lengths(), "data");
+  gpt_request other = request_;
+  other.sequence_length = 5;
+  EXPECT_THAT(unfit(plan(other)), AllOf(HasSubstr("shape"), HasSubstr("--data-cache-path")));
+  other = request_;
+  other.add_extra_token = false;
+  EXPECT_THAT(unfit(plan(other)), HasSubstr("with other options"));
+
+  std::swap(lengths_[0], lengths_[3]);  // as many tokens, sequences and samples
+  EXPECT_THAT(unfit(plan()), AllOf(HasSubstr("sample_index.npy"), HasSubstr("other data")));
+}
+
+TEST_F(GptCache, ReadsInt64WhereOthersWriteInt32) {
+  gpt_plan wide = plan();
+  wide.wide_sample_index = wide.wide_shuffle_index = true;
+  cache().build(wide, lengths(), "data");
+  const auto order = cache().load(plan(), lengths());
+  ASSERT_TRUE(order);
+  const gpt_order memory(plan(), lengths(), view_of(build_gpt_index(plan(), lengths(), "data")));
+  for (std::int64_t k = 0; k < order->size(); ++k) EXPECT_EQ(order->sample(k), memory.sample(k));
+}
+
+TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
+  fs::create_directories(cache().shuffle_path());  // a folder where a file belongs
+  EXPECT_THROW(cache().build(plan(), lengths(), "data", 2), io_error);
+  int entries = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "cache")) {
+    EXPECT_EQ(entry.path(), cache().shuffle_path());
+    ++entries;
+  }
+  EXPECT_EQ(entries, 1);
+}
+
+TEST_F(GptCache, IsBuiltOnceByManyAtATime) {
+  std::vector<std::thread> threads;
+  std::atomic<int> sound = 0;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const gpt_order order = cache().load_or_build(plan(), lengths(), "data");
+      sound += order.size() == 53;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sound, 8);
+}
+
+TEST_F(GptCache, HasMegatronsDefaultFolder) {
+  EXPECT_EQ(gpt_cache::default_folder("a/web_text_document"),
+            fs::path("a/web_text_document/cache/GPTDataset_indices"));
+}
+
+}  // namespace
+}  // namespace millrace::dataset

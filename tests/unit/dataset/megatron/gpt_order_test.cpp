@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/megatron/gpt_order.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::dataset {
+namespace {
+
+using testing::HasSubstr;
+using lengths_span = formats::unaligned_span<std::int32_t>;
+
+lengths_span view(const std::vector<std::int32_t>& lengths) {
+  return lengths_span(std::as_bytes(std::span(lengths)));
+}
+
+gpt_order order_of(const gpt_request& request, const std::vector<std::int32_t>& lengths,
+                   int threads = 1) {
+  const sequence_range all{0, static_cast<std::int64_t>(lengths.size())};
+  const gpt_plan plan = plan_gpt_index(request, all, count_tokens(view(lengths), all, 0), "data");
+  return {plan, view(lengths), view_of(build_gpt_index(plan, view(lengths), "data", threads))};
+}
+
+std::int64_t below(std::mt19937& random, std::int64_t limit) {
+  return static_cast<std::int64_t>(random()) % limit;
+}
+
+std::vector<std::int32_t> random_lengths(std::mt19937& random, int count) {
+  std::vector<std::int32_t> lengths;
+  for (int i = 0; i < count; ++i) {
+    lengths.push_back(random() % 5 == 0 ? 0 : static_cast<std::int32_t>(random() % 30));
+  }
+  lengths.push_back(40);
+  return lengths;
+}
+
+using token = std::pair<std::int64_t, std::int64_t>;  // sequence, number in it
+
+std::vector<token> tokens_of(const std::vector<piece>& pieces) {
+  std::vector<token> out;
+  for (const piece& p : pieces) {
+    for (std::int64_t i = 0; i < p.tokens; ++i) out.emplace_back(p.sequence, p.first + i);
+  }
+  return out;
+}
+
+/// All entries of the document index one behind the other, cut at every L tokens.
+TEST(GptOrder, CutsTheShuffledSequencesIntoSamples) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    const auto lengths = random_lengths(random, static_cast<int>(random() % 30));
+    const gpt_request request{.sequence_length = 2 + below(random, 20),
+                              .num_samples = below(random, 60),
+                              .part = split_part::valid,
+                              .random_seed = static_cast<std::uint32_t>(random()),
+                              .add_extra_token = random() % 2 == 0,
+                              .drop_last_partial_validation_sequence = true};
+    const gpt_order order = order_of(request, lengths, 1 + round % 2);
+    std::vector<token> stream;
+    for (std::int64_t i = 0; i < order.plan().document_entries(); ++i) {
+      const std::int64_t sequence = order.index().document[i];
+      for (std::int64_t t = 0; t < lengths[static_cast<std::size_t>(sequence)]; ++t) {
+        stream.emplace_back(sequence, t);
+      }
+    }
+    std::set<std::int64_t> seen;
+    for (std::int64_t k = 0; k < order.size(); ++k) {
+      const std::int64_t j = order.index().shuffle[k];
+      seen.insert(j);
+      const auto start = stream.begin() + j * request.sequence_length;
+      ASSERT_EQ(tokens_of(order.sample(k)),
+                std::vector<token>(start, start + order.sample_tokens()))
+          << "round " << round << ", sample " << k;
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(seen.size()), order.size());
+  }
+}
+
+TEST(GptOrder, FindsTheSamplesOfAToken) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 60; ++round) {
+    const auto lengths = random_lengths(random, 12);
+    const gpt_request request{.sequence_length = 2 + below(random, 20),
+                              .num_samples = below(random, 60),
+                              .part = split_part::valid,
+                              .add_extra_token = random() % 2 == 0,
+                              .drop_last_partial_validation_sequence = random() % 2 == 0};
+    if (request.drop_last_partial_validation_sequence == false && lengths.back() == 0) continue;
+    gpt_order order = [&] {
+      for (gpt_request again = request;; ++again.random_seed) {
+        try {
+          return order_of(again, lengths);
+        } catch (const config_error&) {  // ends in an empty sequence
+        }
+      }
+    }();
+    for (std::size_t s = 0; s < lengths.size(); ++s) {
+      for (std::int64_t t = 0; t < lengths[s]; ++t) {
+        std::vector<std::int64_t> expected;
+        for (std::int64_t k = 0; k < order.size(); ++k) {
+          const auto tokens = tokens_of(order.sample(k));
+          const token wanted{static_cast<std::int64_t>(s), t};
+          if (std::ranges::find(tokens, wanted) != tokens.end()) expected.push_back(k);
+        }
+        ASSERT_EQ(order.samples_with(static_cast<std::int64_t>(s), t), expected)
+            << "round " << round << ", token " << t << " of " << s;
+      }
+    }
+  }
+}
+
+TEST(GptOrder, SaysHowMuchOfAPartialSampleIsPadding) {
+  const std::vector<std::int32_t> lengths = {7, 7, 9};
+  const gpt_request request{.sequence_length = 10,
+                            .part = split_part::valid,
+                            .drop_last_partial_validation_sequence = false};
+  const gpt_order order = order_of(request, lengths);
+  ASSERT_EQ(order.size(), 3);
+  std::vector<piece> pieces;
+  EXPECT_EQ(order.unshuffled_sample(0, pieces), 0);
+  EXPECT_EQ(order.unshuffled_sample(2, pieces), 8);  // tokens 20 to 22 of what should be 11
+  EXPECT_EQ(tokens_of(pieces).size(), 3U);
+}
+
+// 20 sequences of which all but the first are empty: some shuffle ends in one.
+TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
+  std::vector<std::int32_t> lengths(20, 0);
+  lengths[0] = 15;
+  int refused = 0;
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    const gpt_request request{.sequence_length = 10,
+                              .part = split_part::valid,
+                              .random_seed = seed,
+                              .drop_last_partial_validation_sequence = false};
+    try {
+      EXPECT_EQ(order_of(request, lengths, 1 + static_cast<int>(seed % 2)).index().document[19], 0);
+    } catch (const config_error& e) {
+      ++refused;
+      EXPECT_THAT(e.what(), HasSubstr("take another seed"));
+    }
+  }
+  EXPECT_GT(refused, 200);
+  EXPECT_LT(refused, 300);
+}
+
+// An index that says anything else than its dataset: each access throws, or is a sample.
+TEST(GptOrder, ReadsNothingThatIsNotThere) {
+  const std::vector<std::int32_t> lengths = {7, 0, 12, 5, 9, 1};
+  const gpt_request request{.sequence_length = 4, .num_samples = 10};
+  const gpt_order good = order_of(request, lengths);
+  const gpt_plan plan = good.plan();
+  int refused = 0;
+  for (int column = 0; column < 3; ++column) {
+    for (int at = 0;; ++at) {
+      bool inside = true;
+      for (const std::int32_t value : {-1, 0, 3, 6, 100, 2147483647, -2147483647 - 1}) {
+        gpt_index index = build_gpt_index(plan, view(lengths), "data");
+        std::span<std::byte> bytes;
+        if (column == 0) bytes = std::as_writable_bytes(index.document.numbers());
+        if (column == 1) bytes = std::as_writable_bytes(std::get<0>(index.sample).numbers());
+        if (column == 2) bytes = std::as_writable_bytes(std::get<0>(index.shuffle).numbers());
+        inside = 4 * static_cast<std::size_t>(at) < bytes.size();
+        if (!inside) break;
+        std::memcpy(bytes.data() + 4 * at, &value, 4);
+        const gpt_order order(plan, view(lengths), view_of(std::move(index)));
+        for (std::int64_t k = 0; k < order.size(); ++k) {
+          try {
+            for (const piece& p : order.sample(k)) {
+              ASSERT_TRUE(0 <= p.sequence && p.sequence < 6 && 0 <= p.first && 0 <= p.tokens);
+              ASSERT_LE(p.first + p.tokens, lengths[static_cast<std::size_t>(p.sequence)]);
+            }
+          } catch (const format_error&) {
+            ++refused;
+          }
+        }
+      }
+      if (!inside) break;
+    }
+  }
+  EXPECT_GT(refused, 300);
+}
+
+TEST(CountTokens, RefusesANegativeLength) {
+  const std::vector<std::int32_t> lengths = {3, -1, 4};
+  EXPECT_EQ(count_tokens(view(lengths), {2, 3}, 34), 4);
+  try {
+    (void)count_tokens(view(lengths), {0, 3}, 34);
+    FAIL() << "accepted";
+  } catch (const format_error& e) {
+    EXPECT_EQ(e.offset(), 38U);
+    EXPECT_THAT(e.what(), HasSubstr("length of sequence 1 is -1"));
+  }
+}
+
+}  // namespace
+}  // namespace millrace::dataset

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/megatron/gpt_plan.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::dataset {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+gpt_plan plan_of(const gpt_request& request, std::int64_t tokens, std::int64_t sequences = 10) {
+  return plan_gpt_index(request, {0, sequences}, tokens, "web train");
+}
+
+std::string refusal(const gpt_request& request, std::int64_t tokens, std::int64_t sequences = 10) {
+  try {
+    (void)plan_of(request, tokens, sequences);
+  } catch (const config_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+/// Megatron's own loop.
+std::int64_t naive_epochs(std::int64_t samples, std::int64_t length, std::int64_t tokens,
+                          std::int64_t extra) {
+  std::int64_t epochs = 1;
+  for (std::int64_t have = tokens; have < samples * length + extra; have += tokens) ++epochs;
+  return epochs;
+}
+
+TEST(GptPlan, TakesTheEpochsThatTheSamplesNeed) {
+  for (const bool extra : {true, false}) {
+    for (std::int64_t tokens = 2; tokens < 60; ++tokens) {
+      for (std::int64_t samples = 0; samples < 40; ++samples) {
+        const gpt_request request{
+            .sequence_length = 7, .num_samples = samples, .add_extra_token = extra};
+        const gpt_plan plan = plan_of(request, tokens);
+        ASSERT_EQ(plan.epochs, naive_epochs(samples, 7, tokens, extra)) << tokens << " " << samples;
+        ASSERT_GE(plan.samples, samples);
+        ASSERT_EQ(plan.samples, (plan.epochs * tokens - extra) / 7);
+      }
+    }
+  }
+}
+
+// 100 tokens have 9 samples of 10 and a label; 0.80 of 9, truncated, is 7: from the 7th on the last
+// epoch is shuffled with the others.
+TEST(GptPlan, SeparatesALastEpochOfWhichLittleIsNeeded) {
+  const auto plan = [](std::int64_t samples) {
+    return plan_of({.sequence_length = 10, .num_samples = samples}, 100);
+  };
+  EXPECT_FALSE(plan(9).separate_last_epoch);  // one epoch
+  EXPECT_TRUE(plan(10).separate_last_epoch);
+  EXPECT_EQ(plan(10).samples_before_last_epoch, 9);
+  EXPECT_TRUE(plan(15).separate_last_epoch);
+  EXPECT_FALSE(plan(16).separate_last_epoch);
+  EXPECT_EQ(plan(16).epochs, 2);
+}
+
+TEST(GptPlan, CountsPartialSamplesOfValidationOnly) {
+  gpt_request request{.sequence_length = 10, .drop_last_partial_validation_sequence = false};
+  EXPECT_EQ(plan_of(request, 96).samples, 9);
+  request.part = split_part::valid;
+  EXPECT_EQ(plan_of(request, 96).samples, 10);
+  EXPECT_TRUE(plan_of(request, 96).last_sample_is_partial);
+  EXPECT_EQ(plan_of(request, 91).samples, 9);
+  EXPECT_FALSE(plan_of(request, 91).last_sample_is_partial);
+  EXPECT_EQ(plan_of(request, 0).samples, 0);
+  EXPECT_FALSE(plan_of(request, 0).last_sample_is_partial);
+}
+
+// 2^24 + 1 is no float. Counts that Megatron itself gives.
+TEST(GptPlan, CountsThemInSinglePrecision) {
+  gpt_request request{.sequence_length = 2,
+                      .part = split_part::valid,
+                      .drop_last_partial_validation_sequence = false};
+  EXPECT_EQ(plan_of(request, 16777217 + 1).samples, 8388608);
+  request.sequence_length = 4096;
+  EXPECT_EQ(plan_of(request, 134217737).samples, 32768);
+  request.sequence_length = 2;  // rounded up, to a sample that is not there
+  EXPECT_THAT(refusal(request, (std::int64_t{1} << 40) - 1000),
+              AllOf(HasSubstr("single precision"), HasSubstr("drop the last partial sample")));
+  request.num_samples = 16777217;  // rounded down, below what is asked for
+  EXPECT_THAT(refusal(request, 33554435), HasSubstr("counts 16777216 in single precision"));
+}
+
+TEST(GptPlan, HasNoSamplesWhereNoneAreAskedFor) {
+  EXPECT_EQ(plan_of({.sequence_length = 8, .num_samples = 0}, 0, 0).samples, 0);
+  EXPECT_EQ(plan_of({.sequence_length = 8}, 0, 0).samples, 0);
+  EXPECT_EQ(plan_of({.sequence_length = 8}, 8).samples, 0);  // one short of a sample
+}
+
+TEST(GptPlan, RefusesSamplesOfNoTokens) {
+  EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 0, 0),
+              AllOf(HasSubstr("web train is asked for 5 samples of 8 tokens, but has 0"),
+                    HasSubstr("larger part of --split")));
+  EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 1), HasSubstr("but has 1"));
+}
+
+TEST(GptPlan, RefusesWhatIsOutOfRange) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THAT(refusal({.sequence_length = 1}, 9), HasSubstr("the sequence length is 1"));
+  EXPECT_THAT(refusal({.sequence_length = 2147483647}, 9), HasSubstr("expected 2 to 2147483646"));
+  EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = -1}, 9), HasSubstr("asked for -1"));
+  EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = most}, 9), HasSubstr("2^63 tokens"));
+  EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 1LL << 40}, 9), HasSubstr("epochs"));
+  EXPECT_THAT(refusal({.sequence_length = 8}, 9, 2147483648), HasSubstr("in 32 bits"));
+}
+
+// The types follow from the sizes alone, so no array of 2^31 is needed to see them.
+TEST(GptPlan, WidensIndicesThatOutgrow32Bits) {
+  gpt_request request{.sequence_length = 2, .num_samples = 4294967293 / 3};
+  EXPECT_FALSE(plan_of(request, 3 << 20, 1 << 20).wide_sample_index);
+  const gpt_plan many = plan_of({.sequence_length = 8, .num_samples = 1 << 28}, 1 << 20, 1 << 20);
+  EXPECT_EQ(many.document_entries(), 2049LL << 20);
+  EXPECT_TRUE(many.wide_sample_index);
+  EXPECT_FALSE(many.wide_shuffle_index);
+  EXPECT_TRUE(plan_of({.sequence_length = 2}, 2 * 4294967294LL + 1, 8).wide_shuffle_index);
+  EXPECT_FALSE(plan_of({.sequence_length = 2}, 2 * 4294967293LL + 1, 8).wide_shuffle_index);
+}
+
+}  // namespace
+}  // namespace millrace::dataset
