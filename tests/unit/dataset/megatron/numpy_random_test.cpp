@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/megatron/numpy_random.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/formats/sha256.hpp>
+
+namespace millrace::dataset {
+namespace {
+
+using testing::ElementsAre;
+
+/// numpy's loop as it is written there: one draw, one swap at a time.
+class naive_random {
+ public:
+  explicit naive_random(std::uint32_t seed) : twister_(seed) {}
+
+  std::uint64_t interval(std::uint64_t max) {
+    std::uint64_t mask = max;
+    for (int shift = 1; shift < 64; shift *= 2) mask |= mask >> shift;
+    if (max == 0) return 0;
+    std::uint64_t drawn = 0;
+    do {
+      drawn = twister_();
+      if (max > 0xFFFFFFFF) drawn = drawn << 32 | twister_();
+      drawn &= mask;
+    } while (drawn > max);
+    return drawn;
+  }
+
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t i = values.size(); i-- > 1;) std::swap(values[i], values[interval(i)]);
+  }
+
+ private:
+  std::mt19937 twister_;
+};
+
+template <class T>
+std::vector<T> iota(std::size_t n) {
+  std::vector<T> values(n);
+  std::iota(values.begin(), values.end(), T{0});
+  return values;
+}
+
+std::string shuffled_sha256(numpy_random& random, std::size_t n) {
+  auto values = iota<std::int32_t>(n);
+  random.shuffle(std::span(values));
+  return formats::sha256_hex(std::as_bytes(std::span(values)));
+}
+
+// Made with numpy 2.4.6: r = RandomState(1234); a = arange(n, dtype=int32); r.shuffle(a); in turn.
+TEST(NumpyRandom, ShufflesAsNumpyDoes) {
+  numpy_random random(1234);
+  auto ten = iota<std::int32_t>(10);
+  random.shuffle(std::span(ten));
+  EXPECT_THAT(ten, ElementsAre(7, 2, 9, 1, 0, 8, 4, 5, 6, 3));
+  auto seven = iota<std::int64_t>(7);
+  random.shuffle(std::span(seven));
+  EXPECT_THAT(seven, ElementsAre(6, 4, 0, 5, 3, 2, 1));
+  EXPECT_EQ(shuffled_sha256(random, 1000),
+            "c9a2365ef92dd8d26f784ebe8c07a0edebd06438c39a6a66f3bf2b01bed76fad");
+  EXPECT_EQ(shuffled_sha256(random, 100003),
+            "3c120517a531d9a7ffa5129545b77bf59e11b24d357dd527c6dd645295951765");
+  EXPECT_EQ(shuffled_sha256(random, 3000017),
+            "ca77415220aecb2f4c73d45b17a4deeba07ce0b79a5190054276f159801c7d24");
+}
+
+// Sizes on both sides of every power of two, of a block of targets and of a group of draws; one
+// generator for all, so that a draw too many or too few shows in the next.
+TEST(NumpyRandom, TakesNoDrawMoreThanNumpy) {
+  numpy_random ours(7);
+  naive_random naive(7);
+  std::vector<std::size_t> sizes = iota<std::size_t>(300);
+  for (std::size_t power = 512; power <= 1 << 17; power *= 2) {
+    for (std::size_t n = power - 18; n < power + 18; ++n) sizes.push_back(n);
+    for (const std::size_t n : {power + 255, power + 257}) sizes.push_back(n);
+  }
+  for (const std::size_t n : sizes) {
+    auto values = iota<std::uint32_t>(n);
+    auto expected = values;
+    ours.shuffle(std::span(values));
+    naive.shuffle(expected);
+    ASSERT_EQ(values, expected) << n;
+    ASSERT_EQ(ours.interval(1000), naive.interval(1000)) << "after " << n;
+  }
+}
+
+TEST(NumpyRandom, DrawsFromEveryInterval) {
+  numpy_random ours(42);
+  naive_random naive(42);
+  for (int bits = 0; bits < 64; ++bits) {
+    const std::uint64_t power = std::uint64_t{1} << bits;
+    for (const std::uint64_t max : {power - 1, power, power + power / 3}) {
+      for (int i = 0; i < 20; ++i) ASSERT_EQ(ours.interval(max), naive.interval(max)) << max;
+    }
+  }
+  EXPECT_EQ(ours.interval(~std::uint64_t{0}), naive.interval(~std::uint64_t{0}));
+}
+
+// The upper end of 32 bits, where bounds and masks are about to wrap.
+TEST(NumpyRandom, DrawsManyIntervalsAtOnce) {
+  for (const std::uint32_t last : {0xFFFFFFFFU, 0xFFFFFFF0U, 0x80000100U, 0x7FFFFFFFU, 700U}) {
+    numpy_random ours(5);
+    naive_random naive(5);
+    std::vector<std::uint32_t> targets(700);
+    ours.intervals(last, targets);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      ASSERT_EQ(targets[i], naive.interval(last - i)) << last << " - " << i;
+    }
+    EXPECT_EQ(ours.interval(9), naive.interval(9)) << last;
+  }
+}
+
+}  // namespace
+}  // namespace millrace::dataset
