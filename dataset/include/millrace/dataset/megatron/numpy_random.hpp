@@ -35,7 +35,14 @@ class numpy_random {
 
   /// RandomState.shuffle of a one-dimensional array, of any size and element type.
   template <class T>
-  void shuffle(std::span<T> values) noexcept;
+  void shuffle(std::span<T> values) {
+    shuffle(values, [](std::size_t) {});
+  }
+
+  /// The same; `settled(i)` is called now and then, with i that fall to 0: what stands at i and
+  /// behind it stays there.
+  template <class T, class Settled>
+  void shuffle(std::span<T> values, Settled&& settled);
 
  private:
   void intervals_of_one_mask(std::uint32_t last, std::uint32_t mask,
@@ -125,8 +132,8 @@ inline void numpy_random::intervals_of_one_mask(std::uint32_t last, std::uint32_
   }
 }
 
-template <class T>
-void numpy_random::shuffle(std::span<T> values) noexcept {
+template <class T, class Settled>
+void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
   // From the last element down to the second, each changes places with one at or before it.
   std::size_t left = values.empty() ? 0 : values.size() - 1;  // still to be moved, with the first
   for (; left > 0xFFFFFFFFU; --left) std::swap(values[left], values[interval(left)]);
@@ -153,7 +160,9 @@ void numpy_random::shuffle(std::span<T> values) noexcept {
       std::swap(data[left], data[now[i]]);
       --left;
     }
+    settled(left + 1);
   }
+  settled(0);
 }
 
 }  // namespace millrace::dataset
