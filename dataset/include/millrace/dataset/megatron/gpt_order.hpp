@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/megatron/gpt_index_view.hpp>
+#include <millrace/dataset/megatron/gpt_plan.hpp>
+#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/unaligned_span.hpp>
+
+namespace millrace::dataset {
+
+/// The order in which Megatron's GPTDataset serves a dataset: which tokens make its k-th sample,
+/// and which samples hold a token.
+///
+/// Indices from a file are checked where they are followed: a sample is what `plan` says it must
+/// be, or `format_error`. Copies share the indices. Any thread.
+class gpt_order {
+ public:
+  /// @param lengths  of all sequences of the `.idx`; its file must outlive the order
+  /// @pre the sizes of `index` are those of `plan`
+  gpt_order(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
+            gpt_index_view index)
+      : plan_(plan), lengths_(lengths), index_(std::move(index)) {}
+
+  const gpt_plan& plan() const noexcept { return plan_; }
+  const gpt_index_view& index() const noexcept { return index_; }
+
+  /// Samples, over all epochs.
+  std::int64_t size() const noexcept { return plan_.samples; }
+
+  /// Tokens in a sample, those for the labels included.
+  std::int64_t sample_tokens() const noexcept { return plan_.sequence_length + plan_.extra_token; }
+
+  /// The pieces of sample k, in order, in place of what `pieces` held. A sequence without tokens
+  /// that lies in the sample is a piece of none.
+  ///
+  /// @return how many tokens of padding follow: 0 but for a partial last sample
+  /// @pre 0 <= k < size()
+  /// @throws format_error  the index contradicts the dataset.
+  std::int64_t sample(std::int64_t k, std::vector<piece>& pieces) const {
+    return unshuffled_sample(shuffled(k), pieces);
+  }
+  std::vector<piece> sample(std::int64_t k) const {
+    std::vector<piece> pieces;
+    (void)sample(k, pieces);
+    return pieces;
+  }
+
+  /// The same of the j-th sample before the shuffle of samples.
+  std::int64_t unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const;
+
+  /// The samples, ascending, that hold token `token` of sequence `sequence`: as many as it has
+  /// epochs, fewer where a remainder is dropped, more where neighbours share it. Reads the whole
+  /// document index and shuffle index.
+  ///
+  /// @pre 0 <= token < the length of the sequence
+  /// @throws format_error  the index contradicts the dataset.
+  std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
+
+ private:
+  struct row {
+    std::int64_t entry;
+    std::int64_t offset;
+  };
+
+  row row_at(std::int64_t j) const noexcept {
+    return {index_.sample[2 * j], index_.sample[2 * j + 1]};
+  }
+  std::int64_t shuffled(std::int64_t k) const;
+  std::int64_t sequence_at(std::int64_t entry) const;
+  std::int64_t length_at(std::int64_t entry) const {
+    return lengths_[static_cast<std::size_t>(sequence_at(entry))];
+  }
+  std::int64_t first_token_of(std::int64_t entry) const;
+  [[noreturn]] void throw_bad_sample(std::int64_t j) const;
+
+  gpt_plan plan_;
+  formats::unaligned_span<std::int32_t> lengths_;
+  gpt_index_view index_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline std::int64_t gpt_order::shuffled(std::int64_t k) const {
+  assert(0 <= k && k < size());
+  const std::int64_t j = index_.shuffle[k];
+  if (j < 0 || j >= plan_.samples) {
+    throw format_error(
+        index_.shuffle_path,
+        index_.shuffle_offset + index_.shuffle.number_bytes() * static_cast<std::uint64_t>(k),
+        "sample " + std::to_string(k) + " is number " + std::to_string(j) +
+            " before the shuffle, expected 0 to " + std::to_string(plan_.samples - 1));
+  }
+  return j;
+}
+
+inline std::int64_t gpt_order::sequence_at(std::int64_t entry) const {
+  const std::int64_t sequence = index_.document[entry];
+  if (sequence < plan_.sequences.first || sequence >= plan_.sequences.last) {
+    throw format_error(
+        index_.document_path,
+        index_.document_offset + index_.document.number_bytes() * static_cast<std::uint64_t>(entry),
+        "entry " + std::to_string(entry) + " is sequence " + std::to_string(sequence) +
+            ", expected " + std::to_string(plan_.sequences.first) + " to " +
+            std::to_string(plan_.sequences.last - 1));
+  }
+  return sequence;
+}
+
+inline std::int64_t gpt_order::unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const {
+  assert(0 <= j && j < size());
+  pieces.clear();
+  const row begin = row_at(j);
+  const row end = row_at(j + 1);
+  if (begin.entry < 0 || begin.offset < 0 || end.entry < begin.entry ||
+      end.entry >= plan_.document_entries()) {
+    throw_bad_sample(j);
+  }
+  std::int64_t missing = sample_tokens();
+  for (std::int64_t entry = begin.entry; entry <= end.entry; ++entry) {
+    const std::int64_t sequence = sequence_at(entry);
+    const std::int64_t length = lengths_[static_cast<std::size_t>(sequence)];
+    const std::int64_t first = entry == begin.entry ? begin.offset : 0;
+    const std::int64_t last = entry == end.entry ? end.offset + plan_.extra_token : length;
+    if (first > last || last > length || last - first > missing) throw_bad_sample(j);
+    pieces.push_back({sequence, first, last - first});
+    missing -= last - first;
+  }
+  const bool may_be_partial = plan_.last_sample_is_partial && j == plan_.samples - 1;
+  if (missing != 0 && !may_be_partial) throw_bad_sample(j);
+  return missing;
+}
+
+/// The token of the stream of all entries at which an entry begins: from the nearest row before.
+inline std::int64_t gpt_order::first_token_of(std::int64_t entry) const {
+  // Row j is at token j * L, whichever way it says so; only that of a partial last sample is not.
+  std::int64_t low = 0;
+  std::int64_t high = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (row_at(middle).entry <= entry ? low : high) = middle;
+  }
+  const row nearest = row_at(low);
+  std::int64_t token = low * plan_.sequence_length - nearest.offset;
+  for (std::int64_t i = nearest.entry; i < entry; ++i) token += length_at(i);
+  return token;
+}
+
+inline std::vector<std::int64_t> gpt_order::samples_with(std::int64_t sequence,
+                                                         std::int64_t token) const {
+  std::vector<std::int64_t> unshuffled;
+  for (std::int64_t entry = 0; entry < plan_.document_entries(); ++entry) {
+    if (index_.document[entry] != sequence) continue;
+    const std::int64_t at = first_token_of(entry) + token;
+    const std::int64_t j = at / plan_.sequence_length;
+    if (j < plan_.samples) unshuffled.push_back(j);
+    // The first token of a sample is also the last, a label only, of the one before.
+    const bool shared = plan_.extra_token == 1 && j > 0 && at % plan_.sequence_length == 0;
+    if (shared && j - 1 < plan_.samples) unshuffled.push_back(j - 1);
+  }
+  std::ranges::sort(unshuffled);
+  std::vector<std::int64_t> samples;
+  for (std::int64_t k = 0; k < plan_.samples && !unshuffled.empty(); ++k) {
+    if (std::ranges::binary_search(unshuffled, index_.shuffle[k])) samples.push_back(k);
+  }
+  return samples;
+}
+
+inline void gpt_order::throw_bad_sample(std::int64_t j) const {
+  const row begin = row_at(j);
+  const row end = row_at(j + 1);
+  const auto text = [](row r) {
+    return "(" + std::to_string(r.entry) + ", " + std::to_string(r.offset) + ")";
+  };
+  throw format_error(
+      index_.sample_path,
+      index_.sample_offset + 2 * index_.sample.number_bytes() * static_cast<std::uint64_t>(j),
+      "the sample from " + text(begin) + " to " + text(end) + " has not the " +
+          std::to_string(sample_tokens()) +
+          " tokens of a sample: the index was made for another dataset, or for "
+          "other options");
+}
+
+}  // namespace millrace::dataset
