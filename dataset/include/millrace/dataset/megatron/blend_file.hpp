@@ -21,8 +21,8 @@ namespace millrace::dataset {
 /// The blends of train, valid and test, in this order; nothing for a part without one.
 using part_blends = std::array<std::optional<blend_list>, 3>;
 
-/// The text of a file for `--per-split-data-args-path`: a JSON object with the keys train, valid and
-/// test, each null, a text of words, or an array of words; weights may be numbers.
+/// The text of a file for `--per-split-data-args-path`: a JSON object with the keys train, valid
+/// and test, each null, a text of words, or an array of words; weights may be numbers.
 ///
 /// @param option  as for `parse_blend_list`; the key is added
 /// @throws format_error  it is no JSON
@@ -61,9 +61,9 @@ class blend_file_reader {
   std::string string();
   std::string_view scalar() {
     const std::size_t end = std::min(text_.find_first_of(" \t\n\r,]}", at_), text_.size());
-    const std::string_view word = text_.substr(at_, end - at_);
+    const std::string_view text = text_.substr(at_, end - at_);
     at_ = end;
-    return word;
+    return text;
   }
   void skip();
   value words();
@@ -143,7 +143,8 @@ inline void blend_file_reader::skip() {
 }
 
 inline blend_file_reader::value blend_file_reader::words() {
-  value out{.found = true};
+  value out;
+  out.found = true;
   if (peek() == '"') {
     out.is_words = true;
     for (std::string& each : python_split(string())) out.words.push_back({std::move(each)});

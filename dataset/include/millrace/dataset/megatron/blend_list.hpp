@@ -29,11 +29,12 @@ struct blend_list {
 /// are prefixes; an even number are weights and prefixes in turn where every other word, from the
 /// first on, is a number as Python's float() reads it, and prefixes where none of these is.
 ///
-/// A prefix that looks like a number is thus taken for a weight; written ./7 it is not. Space around
-/// prefixes is dropped.
+/// A prefix that looks like a number is thus taken for a weight; written ./7 it is not. Space
+/// around prefixes is dropped.
 ///
 /// @param option  what the words were given by, for messages
-/// @throws config_error  no words, an empty prefix, some numbers and some not where weights would be,
+/// @throws config_error  no words, an empty prefix, some numbers and some not where weights would
+/// be,
 ///                       a weight that is not finite and above 0
 blend_list parse_blend_list(std::span<const std::string> words, std::string_view option);
 
@@ -64,7 +65,25 @@ inline std::vector<std::string> python_split(std::string_view text) {
   return words;
 }
 
-inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+inline bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+/// Whether a number is 1 or more, by its digits and its exponent alone.
+inline bool is_beyond_one(std::string_view number) noexcept {
+  const std::size_t e = std::min(number.find('e'), number.size());
+  const std::string_view digits = number.substr(0, e);
+  const auto point = static_cast<std::ptrdiff_t>(std::min(digits.find('.'), digits.size()));
+  const auto first = static_cast<std::ptrdiff_t>(digits.find_first_of("123456789"));
+  std::string_view power = number.substr(e);
+  if (!power.empty()) power.remove_prefix(power.starts_with("e+") ? 2 : 1);
+  std::ptrdiff_t exponent = 0;
+  if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec != std::errc() &&
+      !power.empty()) {
+    return power[0] != '-';  // more digits than any text of a number has places
+  }
+  return exponent + (first < point ? point - first : point - first + 1) > 0;
+}
 
 /// Digits without the underscores between them, or nothing where one stands elsewhere.
 inline std::optional<std::string> without_underscores(std::string_view text) {
@@ -88,8 +107,9 @@ inline std::optional<double> read_python_float(std::string_view text) {
   const bool negative = number[0] == '-';
   if (negative || number[0] == '+') number.erase(0, 1);
   std::string word = number;
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(word.begin(), word.end(), word.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   double value = 0;
   if (word == "inf" || word == "infinity") {
     value = std::numeric_limits<double>::infinity();
@@ -103,9 +123,7 @@ inline std::optional<double> read_python_float(std::string_view text) {
       return std::nullopt;
     }
     if (problem == std::errc::result_out_of_range) {
-      const bool tiny = word.find("e-") != word.npos || word.starts_with('.') ||
-                        word.find_first_not_of("0") == word.find('.');
-      value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
+      value = detail::is_beyond_one(word) ? std::numeric_limits<double>::infinity() : 0.0;
     }
   }
   return negative ? -value : value;

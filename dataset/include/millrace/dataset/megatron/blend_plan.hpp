@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,16 +28,17 @@ struct planned_dataset {
 
 /// What is built for train, valid or test.
 struct part_plan {
-  std::vector<planned_dataset> datasets;
+  std::vector<planned_dataset> datasets = {};
 
-  /// They are served as one. Else there is one, or, of `--multiple-validation-sets`, each is for itself.
+  /// They are served as one. Else there is one, or, of `--multiple-validation-sets`, each is for
+  /// itself.
   bool blended = false;
 
   /// Normalised once; empty where datasets are blended by their lengths.
-  std::vector<double> weights;
+  std::vector<double> weights = {};
 
   /// Samples of the blend. Nothing: all there are. By length, it is capped by what there is.
-  std::optional<std::int64_t> size;
+  std::optional<std::int64_t> size = {};
 };
 
 /// Samples asked for: train, valid, test; nothing for one epoch of what there is.
@@ -49,8 +49,9 @@ using data_plan = std::array<std::optional<part_plan>, 3>;
 
 /// Says what is to be built, by the rules of megatron-core's BlendedMegatronDatasetBuilder.
 ///
-/// With weights, dataset d is to give ceil(size * share) samples, and has ceil(that * (1 + surplus))
-/// built; the blend has the sum of the former. Without, each dataset is built for one epoch.
+/// With weights, dataset d is to give ceil(size * share) samples, and has ceil(that * (1 +
+/// surplus)) built; the blend has the sum of the former. Without, each dataset is built for one
+/// epoch.
 ///
 /// @throws config_error  weights without a size, a negative size, a share that is no number above 0
 data_plan plan_data(const data_blends& blends, const part_sizes& sizes);
@@ -73,8 +74,8 @@ inline std::vector<double> shares_of(const blend_list& list) {
   std::vector<double> shares = normalize(list.weights);
   for (std::size_t d = 0; d < shares.size(); ++d) {
     if (shares[d] > 0 && std::isfinite(shares[d])) continue;
-    throw config_error("the weight of '" + list.prefixes[d] + "' is " + python_float(list.weights[d]) +
-                       ", " + python_float(shares[d]) +
+    throw config_error("the weight of '" + list.prefixes[d] + "' is " +
+                       python_float(list.weights[d]) + ", " + python_float(shares[d]) +
                        " of all weights: expected weights that are closer to each other");
   }
   return shares;
@@ -87,7 +88,7 @@ inline part_plan plan_weighted(const blend_list& list, std::int64_t size, double
     const std::int64_t target = sample_ceil(static_cast<double>(size) * plan.weights[d], part);
     const std::int64_t built = sample_ceil(static_cast<double>(target) * (1 + surplus), part);
     plan.datasets.push_back({list.prefixes[d], built});
-    *plan.size += target;  // less than 2^15 times 2^53 has room only because shares sum to 1
+    *plan.size += target;
   }
   return plan;
 }
@@ -107,9 +108,14 @@ inline data_plan plan_data(const data_blends& blends, const part_sizes& sizes) {
       throw config_error("the " + part_name + " part is asked for " + std::to_string(*size) +
                          " samples, expected 0 or more");
     }
+    if (size && *size >= std::int64_t{1} << 53) {
+      throw config_error("the " + part_name + " part is asked for " + std::to_string(*size) +
+                         " samples, expected less than 2^53");
+    }
     if (part == split_part::valid && blends.full_validation) size.reset();
     if (list.weighted() && !size) {
-      throw config_error("the " + part_name + " part has weights, but no number of samples: "
+      throw config_error("the " + part_name +
+                         " part has weights, but no number of samples: "
                          "expected one of the two, as without a number each sample is used once");
     }
     if (split && !split_matrix(*blends.split).has(part)) continue;

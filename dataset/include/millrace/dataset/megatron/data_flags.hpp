@@ -53,7 +53,8 @@ bool set_data_flag(data_flags& flags, std::string_view flag, std::span<const std
 
 /// Reads the files that are named, and sees whether the flags fit together.
 ///
-/// @throws config_error  no data is named, or in two ways; a flag does not fit the others; a list of
+/// @throws config_error  no data is named, or in two ways; a flag does not fit the others; a list
+/// of
 ///                       words is no blend
 /// @throws io_error, format_error  a file cannot be read, or is not what it is to be
 data_blends resolve_data_flags(const data_flags& flags);
@@ -108,17 +109,17 @@ inline bool set_data_flag(data_flags& flags, std::string_view flag,
   if (flag == "--full-validation") return on(flags.full_validation);
   if (flag == "--multiple-validation-sets") return on(flags.multiple_validation_sets);
   if (flag != "--mid-level-dataset-surplus") return false;
-  const auto surplus = values.size() == 1 ? read_python_float(values[0]) : std::nullopt;
-  expect(surplus && std::isfinite(*surplus) && *surplus >= 0, "one number of 0 or more");
-  flags.mid_level_dataset_surplus = *surplus;
+  const double surplus = values.size() == 1 ? read_python_float(values[0]).value_or(-1.0) : -1.0;
+  expect(std::isfinite(surplus) && surplus >= 0, "one number of 0 or more");
+  flags.mid_level_dataset_surplus = surplus;
   return true;
 }
 
 inline data_blends resolve_data_flags(const data_flags& flags) {
-  const std::array<std::pair<const char*, const std::optional<std::vector<std::string>>*>, 3> parts =
-      {{{"--train-data-path", &flags.train_data_path},
-        {"--valid-data-path", &flags.valid_data_path},
-        {"--test-data-path", &flags.test_data_path}}};
+  const std::array<std::pair<const char*, const std::optional<std::vector<std::string>>*>, 3>
+      parts = {{{"--train-data-path", &flags.train_data_path},
+                {"--valid-data-path", &flags.valid_data_path},
+                {"--test-data-path", &flags.test_data_path}}};
   std::vector<std::string> sources;
   if (flags.data_path) sources.emplace_back("--data-path");
   if (flags.data_args_path) sources.emplace_back("--data-args-path");
@@ -151,7 +152,8 @@ inline data_blends resolve_data_flags(const data_flags& flags) {
   } else if (flags.per_split_data_args_path) {
     const std::string& path = *flags.per_split_data_args_path;
     try {
-      blends.per_part = read_part_blends(detail::file_text(path), "--per-split-data-args-path " + path);
+      blends.per_part =
+          read_part_blends(detail::file_text(path), "--per-split-data-args-path " + path);
     } catch (const format_error& e) {
       throw e.in(path);
     }
@@ -163,8 +165,9 @@ inline data_blends resolve_data_flags(const data_flags& flags) {
   }
 
   if (blends.blend && !blends.split) {
-    throw config_error("--data-args-path is given without --split: expected, for example, --split '" +
-                       std::string(split_matrix::default_text) + "', as --data-path alone has it");
+    throw config_error(
+        "--data-args-path is given without --split: expected, for example, --split '" +
+        std::string(split_matrix::default_text) + "', as --data-path alone has it");
   }
   if (blends.blend) (void)split_matrix(*blends.split);
   if (!blends.blend && blends.split) {
@@ -177,19 +180,21 @@ inline data_blends resolve_data_flags(const data_flags& flags) {
   }
   if (blends.multiple_validation_sets) {
     if (!valid) {
-      throw config_error("--multiple-validation-sets is given, but no data for validation alone: "
-                         "expected --valid-data-path or --per-split-data-args-path");
+      throw config_error(
+          "--multiple-validation-sets is given, but no data for validation alone: "
+          "expected --valid-data-path or --per-split-data-args-path");
     }
     if (valid->weighted()) {
-      throw config_error("--multiple-validation-sets is given, and weights for validation: "
-                         "expected prefixes alone, as each set is used whole");
+      throw config_error(
+          "--multiple-validation-sets is given, and weights for validation: "
+          "expected prefixes alone, as each set is used whole");
     }
   }
   if (blends.full_validation) {
     const auto& used = blends.blend ? blends.blend : valid;
     if (used && used->weighted()) {
-      throw config_error("--full-validation is given, and weights for the data it uses, " + sources[0] +
-                         ": expected prefixes alone, as each sample is used once");
+      throw config_error("--full-validation is given, and weights for the data it uses, " +
+                         sources[0] + ": expected prefixes alone, as each sample is used once");
     }
   }
   return blends;
