@@ -3,7 +3,9 @@
 // Answers the cases of property/dataset/blends_against_reference.py, a line of stdin each with tabs
 // between fields, by a line of JSON on stdout. Words are in hexadecimal, as they may hold anything.
 //
-//   greedy SIZE WEIGHT ...            MD5 of both columns, rounded twice, then fused
+//   greedy SIZE WEIGHT ...            MD5 of both columns, rounded twice, then fused; of the
+//   weights,
+//                                     normalised twice
 //   exhaustive LENGTH ...             MD5 of both columns
 //   randperm SEED N                   MD5 of the permutation as int64
 //   float WORD                        as repr() of what float() gives, or null
@@ -26,6 +28,7 @@
 #include <millrace/dataset/megatron/blend_recipe.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/greedy_blend.hpp>
+#include <millrace/dataset/megatron/normalize.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/megatron/torch_random.hpp>
 #include <millrace/formats/md5.hpp>
@@ -76,9 +79,10 @@ std::string word_of(const std::string& hex) {
 std::string greedy(std::span<const std::string> field) {
   std::vector<double> weights;
   for (const std::string& text : field.subspan(1)) weights.push_back(std::stod(text));
+  weights = normalize(normalize(weights));
   const std::int64_t size = std::stoll(field[0]);
   return '"' + blended(weights, {}, size, blend_rounding::twice) +
-         blended(weights, {}, size, blend_rounding::fused) + '"';
+         blended(weights, {}, size, blend_rounding::fused) + md5_of(weights) + '"';
 }
 
 std::string exhaustive(std::span<const std::string> field) {

@@ -130,21 +130,23 @@ def random_weights(rng, seen):
 
 
 def greedy_case(rng, ask, seen):
-    weights = normalize(normalize(random_weights(rng, seen)))
+    typed = [float(weight) for weight in random_weights(rng, seen)]
+    weights = normalize(normalize(typed))
     if min(weights) <= 0:
         seen["left out: a weight underflowed"] += 1
         return
     size = rng.randrange(0, 3000) if rng.random() < 0.9 else 20000
     # Fractions are slow: some small ones are enough, as our own model with fma() does the others.
-    ours = ask("greedy", size, *map(float.__repr__, weights))
+    ours = ask("greedy", size, *map(float.__repr__, typed))
+    assert ours[128:] == md5(numpy.array(weights)), f"normalised twice: {typed}"
     dataset, sample = reference_blend(numpy.array(weights), size)
     assert ours[:64] == md5(dataset) + md5(sample), f"greedy blend of {size}: {weights}"
     seen["groups: more than lanes" if len(set(weights)) > 64 else "groups: in lanes"] += 1
     if size * len(weights) < 6000:
         once = fused_blend(weights, size)
-        assert ours[64:] == md5(once[0]) + md5(once[1]), f"fused blend of {size}: {weights}"
+        assert ours[64:128] == md5(once[0]) + md5(once[1]), f"fused blend of {size}: {weights}"
         seen["fused: compared"] += 1
-        seen["fused: another blend than rounded twice"] += ours[64:] != ours[:64]
+        seen["fused: another blend than rounded twice"] += ours[64:128] != ours[:64]
 
 
 def exhaustive_case(rng, ask, seen):
