@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blending by weight: Megatron's plain loop over all datasets, our blocks, and our blocks without
+// AVX-512, on the same log-normal weights. All write the same blend, which is checked.
+//
+//   blend_bench --benchmark_filter=/200/1000000
+//   blend_bench --benchmark_filter=/200/100000000
+//
+// Time is CPU time, on one thread; `per_sample` is what to compare.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <millrace/dataset/megatron/greedy_blend.hpp>
+#include <millrace/dataset/megatron/normalize.hpp>
+
+#include "support/plain_blend.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+std::vector<double> weights_of(std::int64_t datasets) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal(0.0, 1.5);
+  std::vector<double> weights(static_cast<std::size_t>(datasets));
+  for (double& weight : weights) weight = std::exp(normal(random));
+  return normalize(weights);
+}
+
+/// Every blend of a shape must be the first one.
+void check(const benchmark::State& state, const test::blend_columns& columns) {
+  static std::map<std::pair<std::int64_t, std::int64_t>, test::blend_columns> firsts;
+  const auto [first, is_new] = firsts.try_emplace({state.range(0), state.range(1)}, columns);
+  if (is_new || first->second == columns) return;
+  std::cerr << "blend_bench: two ways of blending differ\n";
+  std::exit(1);
+}
+
+template <class Fill>
+void run(benchmark::State& state, Fill fill) {
+  const std::vector<double> weights = weights_of(state.range(0));
+  test::blend_columns columns(
+      state.range(1));  // touched, so that no page is new while time is taken
+  for (auto _ : state) fill(weights, columns.span());
+  check(state, columns);
+  using benchmark::Counter;
+  state.counters["per_sample"] = Counter(static_cast<double>(state.iterations() * state.range(1)),
+                                         Counter::kIsRate | Counter::kInvert);
+}
+
+void plain_loop(benchmark::State& state) {
+  run(state, [](const std::vector<double>& weights, blend_index_span out) {
+    test::fill_plain_blend(weights, {}, out, detail::blend_error<blend_rounding::twice>);
+  });
+}
+
+void greedy_blend(benchmark::State& state) {
+  run(state, [](const std::vector<double>& weights, blend_index_span out) {
+    fill_greedy_blend(weights, out);
+  });
+}
+
+void greedy_blend_plain_kernel(benchmark::State& state) {
+  run(state, [](const std::vector<double>& weights, blend_index_span out) {
+    detail::run_greedy<detail::plain_kernel>({weights, {}}, out, blend_rounding::twice);
+  });
+}
+
+// [datasets, samples]
+void shapes(benchmark::internal::Benchmark* bench) {
+  for (const std::int64_t datasets : {8, 50, 200, 2000}) bench->Args({datasets, 1000000});
+}
+void long_run(benchmark::internal::Benchmark* bench) {
+  bench->Args({200, 100000000})->Iterations(1)->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK(plain_loop)->Apply(shapes);
+BENCHMARK(plain_loop)->Apply(long_run);
+BENCHMARK(greedy_blend)->Apply(shapes);
+BENCHMARK(greedy_blend)->Apply(long_run);
+BENCHMARK(greedy_blend_plain_kernel)->Apply(shapes);
+BENCHMARK(greedy_blend_plain_kernel)->Apply(long_run);
+
+}  // namespace
+}  // namespace millrace::dataset

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+/// The state of a greedy blend.
+namespace millrace::dataset {
+
+/// Where a blend is written: for each sample its dataset and its number there.
+struct blend_index_span {
+  std::span<std::int16_t> dataset_index;
+  std::span<std::int64_t> dataset_sample_index;  ///< as long
+};
+
+namespace detail {
+
+/// Datasets of equal weight, taken together.
+///
+/// Between two datasets of equal weight the one with fewer samples is further behind, and of two
+/// with as many the first one wins: so those of a group are served in turn, and only the next of
+/// each group needs to be looked at. Datasets without equals are groups of one.
+class greedy_groups {
+ public:
+  /// @param limits  how many samples each dataset has; none where that is not looked at
+  greedy_groups(std::span<const double> weights, std::span<const std::int64_t> limits);
+
+  std::size_t size() const noexcept { return weights_.size(); }
+  const double* weights() const noexcept { return weights_.data(); }
+
+  /// Samples that the group's next dataset has given, or infinity where all its datasets are spent.
+  const double* counts() const noexcept { return counts_.data(); }
+
+  /// The dataset of the group that is served next.
+  std::int16_t next_of(std::size_t group) const noexcept { return members_[turns_[group].next]; }
+
+  /// Writes the next sample of the group.
+  /// @return the group's count has changed
+  bool take(std::size_t group, std::int64_t at, blend_index_span out) noexcept {
+    turn& t = turns_[group];
+    out.dataset_index[static_cast<std::size_t>(at)] = members_[t.next];
+    out.dataset_sample_index[static_cast<std::size_t>(at)] = t.round;
+    if (++t.next != t.end) return false;
+    t.next = t.begin;
+    ++t.round;
+    counts_[group] =
+        t.round == t.limit ? std::numeric_limits<double>::infinity() : static_cast<double>(t.round);
+    return true;
+  }
+
+ private:
+  /// Members [begin, end) are served in turn; those before `next` have given round + 1 samples.
+  struct turn {
+    std::uint32_t begin, end, next;
+    std::int64_t round, limit;
+  };
+
+  std::vector<double> weights_;
+  std::vector<double> counts_;
+  std::vector<turn> turns_;
+  std::vector<std::int16_t> members_;  // datasets, those of a group in a row, ascending
+};
+
+inline greedy_groups::greedy_groups(std::span<const double> weights,
+                                    std::span<const std::int64_t> limits)
+    : members_(weights.size()) {
+  assert(limits.empty() || limits.size() == weights.size());
+  const auto limit_of = [&](std::int16_t dataset) {
+    return limits.empty() ? std::numeric_limits<std::int64_t>::max()
+                          : limits[static_cast<std::size_t>(dataset)];
+  };
+  const auto weight_of = [&](std::int16_t dataset) {
+    return weights[static_cast<std::size_t>(dataset)];
+  };
+  std::iota(members_.begin(), members_.end(), std::int16_t{0});
+  std::stable_sort(members_.begin(), members_.end(), [&](std::int16_t a, std::int16_t b) {
+    if (weight_of(a) != weight_of(b)) return weight_of(a) > weight_of(b);
+    return limit_of(a) < limit_of(b);
+  });
+  for (std::uint32_t i = 0; i < members_.size();) {
+    const std::int16_t first = members_[i];
+    std::uint32_t end = i + 1;
+    while (end < members_.size() && weight_of(members_[end]) == weight_of(first) &&
+           limit_of(members_[end]) == limit_of(first)) {
+      ++end;
+    }
+    weights_.push_back(weight_of(first));
+    counts_.push_back(0.0);
+    turns_.push_back({i, end, i, 0, limit_of(first)});
+    i = end;
+  }
+}
+
+}  // namespace detail
+}  // namespace millrace::dataset

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares our blends with megatron-core's: its greedy and its exhaustive loop, what its builder makes
+of --data-path and the other flags of data, sizes and surpluses; numbers with Python's float(), and
+permutations with torch.randperm.
+
+usage: blends_against_reference.py --driver D [--cases N] [--seed S]
+       blends_against_reference.py --plant-bugs --include FOLDER ... [--cases N] [--seed S]
+
+The driver is the program made of tests/support/megatron_blend.cpp. With --plant-bugs it is built here,
+by $CXX or c++, once for each bug that is put into a copy of our headers; each must be found. The seed
+is printed; the same seed gives the same cases. What Megatron refuses, we must refuse too; what we refuse
+beyond that is counted. Exits 1 on a difference, or on a bug that was not found, and 77 where
+megatron-core is missing.
+"""
+import argparse
+import collections
+import hashlib
+import json
+import logging
+import math
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.CRITICAL)
+try:
+    import numpy
+    import torch
+    from megatron.core.datasets import helpers_cpp
+    from megatron.core.datasets.blended_dataset import BlendedDataset
+    from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
+    from megatron.core.datasets.blended_megatron_dataset_config import BlendedMegatronDatasetConfig
+    from megatron.core.datasets.utils import get_blend_from_list, normalize
+except ImportError as missing:
+    print(f"skipped: needs the Python packages megatron-core and torch ({missing})")
+    sys.exit(77)
+
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+
+# Each is a line of ours as it is, and as somebody might write it.
+BUGS = (
+    ("errors are rounded once", "blend_rounding.hpp",
+     "return rounded(weight * position) - count;", "return std::fma(weight, position, -count);"),
+    ("errors are rounded once, by AVX-512", "greedy_lanes_avx512.hpp",
+     "return _mm512_sub_pd(product, counts);", "return _mm512_fmsub_pd(weights, position, counts);"),
+    ("of equals the last wins (>= for >)", "greedy_lanes.hpp",
+     "all.next_of(some.groups[winner]) < all.next_of(some.groups[lane])",
+     "all.next_of(some.groups[winner]) > all.next_of(some.groups[lane])"),
+    ("of equals the last wins, by AVX-512", "greedy_lanes_avx512.hpp",
+     "all.next_of(some.groups[lane]) < all.next_of(some.groups[winner])",
+     "all.next_of(some.groups[lane]) > all.next_of(some.groups[winner])"),
+    ("the first step has position 0", "greedy_lanes.hpp",
+     "return std::max(static_cast<double>(at), 1.0);", "return static_cast<double>(at);"),
+    ("groups are bounded by where a block begins", "greedy_blend.hpp",
+     "blend_position(end - 1)", "blend_position(begin)"),
+    ("blocks go on below their floor", "greedy_blend.hpp",
+     "steps(end, floor_);", "steps(end, floor_ - 0.01);"),
+    # That they are never spent would not show: a dataset that has given all is never furthest behind.
+    ("datasets are spent a sample early", "greedy_groups.hpp",
+     "t.round == t.limit ?", "t.round + 1 == t.limit ?"),
+    ("weights are normalised once", "blend_recipe.hpp",
+     "shares_ = normalize(plan.weights);", "shares_ = plan.weights;"),
+    ("sums are pairwise in longer pieces", "normalize.hpp",
+     "most_at_once = 128", "most_at_once = 256"),
+    ("built samples are rounded up once", "blend_plan.hpp",
+     "static_cast<double>(target) * (1 + surplus)",
+     "static_cast<double>(size) * plan.weights[d] * (1 + surplus)"),
+    ("a blend by length is not capped", "blend_recipe.hpp",
+     "size_ = std::min(size_, *plan.size);", "size_ = *plan.size;"),
+    ("a weighted single prefix is no blend", "blend_plan.hpp",
+     "list.prefixes.size() == 1 && (!split || !list.weighted())", "list.prefixes.size() == 1"),
+    ("the surplus is taken for all samples", "blend_plan.hpp",
+     "*plan.size += target;", "*plan.size += built;"),
+    ("prefixes keep their spaces", "blend_list.hpp",
+     "list.prefixes.emplace_back(detail::python_strip(words[i]));",
+     "list.prefixes.emplace_back(words[i]);"),
+    ("underscores are no part of a number", "blend_list.hpp",
+     "!is_digit(text[i - 1]) || !is_digit(text[i + 1])", "true"),
+    ("permutations are shuffled from the end", "torch_random.hpp",
+     "i + twister() % static_cast<std::uint32_t>(n - i)",
+     "twister() % static_cast<std::uint32_t>(i + 1)"),
+)
+
+
+def md5(array):
+    return hashlib.md5(numpy.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def reference_blend(weights, size):
+    dataset = numpy.zeros(size, dtype=numpy.int16)
+    sample = numpy.zeros(size, dtype=numpy.int64)
+    helpers_cpp.build_blending_indices(dataset, sample, weights, len(weights), size, False)
+    return dataset, sample
+
+
+def fused_blend(weights, size):
+    """The same in exact fractions, rounded once: what fma() gives."""
+    from fractions import Fraction
+    exact = [Fraction(w) for w in weights]
+    counts = [0] * len(weights)
+    dataset = numpy.zeros(size, dtype=numpy.int16)
+    sample = numpy.zeros(size, dtype=numpy.int64)
+    for i in range(size):
+        errors = [float(w * max(i, 1) - c) for w, c in zip(exact, counts)]
+        winner = errors.index(max(errors))
+        dataset[i], sample[i] = winner, counts[winner]
+        counts[winner] += 1
+    return dataset, sample
+
+
+def random_weights(rng, seen):
+    count = rng.choice([1, 2, 3, 5, 8, 12, 40, 41, 64, 65, 100, 129, 200, 300])
+    kind = rng.choice(["integers", "few integers", "log-normal", "steep", "equal", "dyadic", "nearly equal"])
+    seen[f"weights: {kind}"] += 1
+    draw = {"integers": lambda: rng.randrange(1, 1000),
+            "few integers": lambda: rng.randrange(1, 4),
+            "log-normal": lambda: math.exp(rng.gauss(0, 1.5)),
+            "steep": lambda: math.exp(rng.gauss(0, 8)),
+            "equal": lambda: 0.1,
+            "dyadic": lambda: 2.0 ** -rng.randrange(6),
+            "nearly equal": lambda: 1 + rng.randrange(5) * 2.0 ** -50}[kind]
+    return [draw() for _ in range(count)]
+
+
+def greedy_case(rng, ask, seen):
+    typed = [float(weight) for weight in random_weights(rng, seen)]
+    weights = normalize(normalize(typed))
+    if min(weights) <= 0:
+        seen["left out: a weight underflowed"] += 1
+        return
+    size = rng.randrange(0, 3000) if rng.random() < 0.9 else 20000
+    # Fractions are slow: some small ones are enough, as our own model with fma() does the others.
+    ours = ask("greedy", size, *map(float.__repr__, typed))
+    assert ours[128:] == md5(numpy.array(weights)), f"normalised twice: {typed}"
+    dataset, sample = reference_blend(numpy.array(weights), size)
+    assert ours[:64] == md5(dataset) + md5(sample), f"greedy blend of {size}: {weights}"
+    seen["groups: more than lanes" if len(set(weights)) > 64 else "groups: in lanes"] += 1
+    if size * len(weights) < 6000:
+        once = fused_blend(weights, size)
+        assert ours[64:128] == md5(once[0]) + md5(once[1]), f"fused blend of {size}: {weights}"
+        seen["fused: compared"] += 1
+        seen["fused: another blend than rounded twice"] += ours[64:128] != ours[:64]
+
+
+def exhaustive_case(rng, ask, seen):
+    count = rng.choice([1, 2, 3, 8, 40, 41, 64, 65, 100])
+    most = rng.choice([1, 2, 20, 200])
+    sizes = [rng.randint(1, most) for _ in range(count)]
+    if rng.random() < 0.3:
+        sizes[rng.randrange(count)] += 2000
+    dataset = numpy.zeros(sum(sizes), dtype=numpy.int16)
+    sample = numpy.zeros(sum(sizes), dtype=numpy.int64)
+    helpers_cpp.build_exhaustive_blending_indices(dataset, sample, numpy.array(sizes), count)
+    assert ask("exhaustive", *sizes) == md5(dataset) + md5(sample), f"exhaustive blend: {sizes}"
+    seen["exhaustive"] += 1
+
+
+def randperm_case(rng, ask, seen):
+    seed, size = rng.randrange(2**33), rng.choice([0, 1, 2, 64, 65, rng.randrange(3000)])
+    order = torch.randperm(size, generator=torch.Generator().manual_seed(seed))
+    assert ask("randperm", seed, size) == md5(order.numpy()), f"randperm: {seed} {size}"
+    seen["randperm"] += 1
+
+
+FLOATS = ["1", "0", "7", "_", ".", "e", "E", "+", "-", " ", "inf", "nan", "INF", "infinity", "12", "5", "\t", "x"]
+
+
+def float_case(rng, ask, seen):
+    text = "".join(rng.choice(FLOATS) for _ in range(rng.randrange(0, 7)))
+    try:
+        expected = json.dumps(float(text))
+    except ValueError:
+        expected = None
+    assert ask("float", text.encode().hex()) == expected, f"float({text!r}), expected {expected}"
+    seen["float: a number" if expected else "float: none"] += 1
+
+
+class Dataset:
+    """Stands for a GPTDataset: it has as many samples as whole epochs need."""
+    def __init__(self, low, path, indices, num_samples, part, config):
+        epoch = len(path.encode()) * 7
+        self.length = epoch * max(1, -(-(1 if num_samples is None else num_samples) // epoch))
+        self.index_split, self.num_samples = part, num_samples
+        self.unique_identifiers = {"path": path, "num_samples": num_samples, "part": part.name}
+
+    def __len__(self):
+        return self.length
+
+    @staticmethod
+    def build_low_level_dataset(path, config):
+        return path
+
+    @staticmethod
+    def numel_low_level_dataset(low):
+        return 1000
+
+
+PREFIXES = ["a", "bb", "ccc", "data/web", "7", "0.5", " padded ", "1e2", "\u00e9t\u00e9", "x_1"]
+
+
+def random_words(rng):
+    words = []
+    weighted = rng.random() < 0.5
+    for _ in range(rng.randrange(1, 8)):
+        if weighted or rng.random() < 0.05:
+            words.append(rng.choice(["1", "2.5", "0.1", "30", "1_0", " 3", "1e-3", "0.7"]))
+        words.append(rng.choice(PREFIXES))
+    return words
+
+
+def reference_data(flags, sizes):
+    """What Megatron's training code and builder make of it."""
+    per_split = not ("--data-path" in flags)
+    options = {"random_seed": 1, "sequence_length": 8}
+    if per_split:
+        options["blend_per_split"] = [get_blend_from_list(flags.get(f"--{part}-data-path"))
+                                      for part in ("train", "valid", "test")]
+    else:
+        options["blend"] = get_blend_from_list(flags["--data-path"])
+        options["split"] = flags.get("--split", ["969, 30, 1"])[0]
+    options["full_validation"] = "--full-validation" in flags
+    options["multiple_validation_sets"] = "--multiple-validation-sets" in flags
+    if "--mid-level-dataset-surplus" in flags:
+        options["mid_level_dataset_surplus"] = float(flags["--mid-level-dataset-surplus"][0])
+    sizes = list(sizes)
+    if options["full_validation"]:
+        sizes[1] = None
+    config = BlendedMegatronDatasetConfig(**options)
+    built = BlendedMegatronDatasetBuilder(Dataset, sizes, lambda: True, config).build()
+    answer = []
+    for part in built:
+        if part is None:
+            answer.append(None)
+        elif isinstance(part, BlendedDataset):
+            answer.append([part.unique_description, md5(part.dataset_index) + md5(part.dataset_sample_index)])
+        else:
+            answer.append([each.unique_identifiers for each in (part if isinstance(part, list) else [part])])
+    return answer
+
+
+def data_case(rng, ask, seen):
+    flags = {}
+    if rng.random() < 0.5:
+        flags["--data-path"] = random_words(rng)
+        if rng.random() < 0.8:
+            flags["--split"] = [rng.choice(["80,15,5", "1,1,1", "100,0,0", "50;50", "9.5/0.5"])]
+    else:
+        for part in rng.sample(["train", "valid", "test"], rng.randrange(1, 4)):
+            flags[f"--{part}-data-path"] = random_words(rng)
+        if rng.random() < 0.3 and "--valid-data-path" in flags:
+            flags["--multiple-validation-sets"] = []
+    if rng.random() < 0.2:
+        flags["--full-validation"] = []
+    if rng.random() < 0.4:
+        flags["--mid-level-dataset-surplus"] = [rng.choice(["0", "0.005", "0.05", "0.5", "1"])]
+    sizes = [rng.choice([0, 1, rng.randrange(100), rng.randrange(3000)]) for _ in range(3)]
+    if rng.random() < 0.15:
+        sizes[rng.randrange(3)] = None
+    fields = []
+    for flag, words in flags.items():
+        fields += [flag, len(words), *(word.encode().hex() for word in words)]
+    ours = ask("data", *("-" if size is None else size for size in sizes), *fields)
+    try:
+        expected = reference_data(flags, sizes)
+    except (AssertionError, IndexError, ValueError) as refused:
+        assert "refused" in ours, f"Megatron refuses {flags} {sizes}: {refused}, we give {ours}"
+        seen[f"data: both refuse, {type(refused).__name__}"] += 1
+        return
+    if isinstance(ours, dict):
+        why = ours["refused"]
+        stricter = [w for w in ("each set is used whole", "each sample is used once",
+                                "no number of samples", "expected a weight before each prefix")
+                    if w in why]
+        assert stricter, f"we refuse {flags} {sizes}: {why}"
+        seen[f"data: we alone refuse, {stricter[0]}"] += 1
+        return
+    assert ours == expected, f"{flags} {sizes}: {ours} for {expected}"
+    for part in expected:
+        kind = ("no part" if part is None else "apart" if not isinstance(part[0], str) else
+                "exhaustive" if '"size": null' in part[0] else "blended")
+        seen[f"data: {kind}"] += 1
+
+
+def run(driver, cases, seed, quiet=False):
+    rng = random.Random(seed)
+    seen = collections.Counter()
+    if not quiet:
+        print(f"seed {seed}", flush=True)
+    with subprocess.Popen([driver], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        def ask(*fields):
+            program.stdin.write("\t".join(map(str, fields)) + "\n")
+            program.stdin.flush()
+            return json.loads(program.stdout.readline())
+        try:
+            for _ in range(cases):
+                rng.choices([greedy_case, exhaustive_case, data_case, float_case, randperm_case],
+                            [6, 2, 5, 4, 1])[0](rng, ask, seen)
+        finally:
+            program.stdin.close()
+    if not quiet:
+        for what, count in sorted(seen.items()):
+            print(f"  {count:6} {what}")
+
+
+def plant(bug, includes, folder):
+    """The driver with a bug in it."""
+    name, file, old, new = bug
+    copy = pathlib.Path(folder) / "include"
+    for include in includes:
+        shutil.copytree(include, copy, dirs_exist_ok=True)
+    header = copy / "millrace/dataset/megatron" / file
+    text = header.read_text()
+    if text.count(old) != 1:
+        sys.exit(f"{name}: the line to alter is not once in {file}: {old!r}")
+    header.write_text(text.replace(old, new))
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-DNDEBUG", f"-I{copy}", f"-I{TESTS}",
+                    str(TESTS / "support/megatron_blend.cpp"), "-o", f"{folder}/driver"], check=True)
+    return f"{folder}/driver"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--driver")
+    parser.add_argument("--cases", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--plant-bugs", action="store_true")
+    parser.add_argument("--include", nargs="*", default=[])
+    options = parser.parse_args()
+    if not options.plant_bugs:
+        run(options.driver, options.cases, options.seed)
+        return
+    has_avx512 = "avx512dq" in pathlib.Path("/proc/cpuinfo").read_text()
+    missed = 0
+    for bug in BUGS:
+        if "AVX-512" in bug[0] and not has_avx512:
+            print(f"left out, as this processor has no AVX-512: {bug[0]}")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            driver = plant(bug, options.include, folder)
+            try:
+                run(driver, options.cases, options.seed, quiet=True)
+                print(f"NOT FOUND: {bug[0]}", flush=True)
+                missed += 1
+            except AssertionError as e:
+                print(f"found: {bug[0]} ({str(e).splitlines()[0][:60]} ...)", flush=True)
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except AssertionError as difference:
+        print(difference)
+        sys.exit(1)

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <millrace/dataset/megatron/greedy_blend.hpp>
+
+/// The greedy blend as its definition reads: every dataset, every sample. What ours are compared
+/// with, in results and in time.
+namespace millrace::test {
+
+/// A blend's two columns.
+struct blend_columns {
+  std::vector<std::int16_t> dataset_index;
+  std::vector<std::int64_t> dataset_sample_index;
+
+  explicit blend_columns(std::int64_t size)
+      : dataset_index(static_cast<std::size_t>(size), -1),
+        dataset_sample_index(static_cast<std::size_t>(size), -1) {}
+  dataset::blend_index_span span() { return {dataset_index, dataset_sample_index}; }
+  bool operator==(const blend_columns&) const = default;
+};
+
+/// Two roundings, whatever the compiler would like to make of it.
+inline double error_rounded_twice(double weight, double position, double count) {
+  volatile double product = weight * position;
+  return product - count;
+}
+
+inline double error_rounded_once(double weight, double position, double count) {
+  return std::fma(weight, position, -count);
+}
+
+/// @param limits  samples of each dataset, or empty: without limit
+template <class Error>
+void fill_plain_blend(std::span<const double> weights, std::span<const std::int64_t> limits,
+                      dataset::blend_index_span out, Error error) {
+  std::vector<std::int64_t> counts(weights.size());
+  for (std::size_t i = 0; i < out.dataset_index.size(); ++i) {
+    const double position = std::max(static_cast<double>(i), 1.0);
+    double best = std::numeric_limits<double>::lowest();
+    std::size_t winner = 0;
+    for (std::size_t d = 0; d < weights.size(); ++d) {
+      if (!limits.empty() && counts[d] == limits[d]) continue;
+      const double e = error(weights[d], position, static_cast<double>(counts[d]));
+      if (e > best) {
+        best = e;
+        winner = d;
+      }
+    }
+    out.dataset_index[i] = static_cast<std::int16_t>(winner);
+    out.dataset_sample_index[i] = counts[winner]++;
+  }
+}
+
+}  // namespace millrace::test
