@@ -12,6 +12,10 @@
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/megatron/blend_cache.hpp>
+#include <millrace/dataset/megatron/blend_plan.hpp>
+#include <millrace/dataset/megatron/blend_recipe.hpp>
+#include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
 #include <millrace/dataset/megatron/read_python_json.hpp>
 #include <millrace/io/file_mapping.hpp>
@@ -26,45 +30,41 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr const char* help =
-    R"(usage: inspect_dataset prepare-cache --data-path PREFIX [--split TEXT] --seq-length L
+    R"(usage: inspect_dataset prepare-cache --data-path [WEIGHT] PREFIX ... [--split TEXT] --seq-length L
            --data-cache-path FOLDER --tokenizer-description FILE.json [OPTIONS]
-       inspect_dataset prepare-cache --train-data-path PREFIX --valid-data-path PREFIX ...
 
 Builds the index caches that Megatron's first rank would build before it trains, with the same names
-and bytes. What is there already, whole and fitting, is left alone. Paths and --split enter the
-names: give them as the run does.
+and bytes. What is there already, whole and fitting, is left alone. Paths, weights and --split enter
+the names: give them as the run does.
 
-  --data-path PREFIX         the dataset that is split into train, valid and test
-  --split TEXT               how; without it '969, 30, 1'
-  --train-data-path PREFIX   instead, and --valid-data-path, --test-data-path: one for each part
-  --train-samples N          and --valid-samples, --test-samples; left out: one epoch
-  --full-validation          validation is one epoch, whatever --valid-samples says
-  --seq-length L             tokens of a sample
-  --seed N                   0 to 4294967295; 1234 without it
-  --data-cache-path FOLDER   where the files go; it is made if it is not there
+  --data-path, --split            data that is split into parts; how: without it '969, 30, 1'
+  --train-data-path, --valid-data-path, --test-data-path   instead: data for each part
+  --data-args-path FILE, --per-split-data-args-path FILE   the same, in files
+  --train-samples N               and --valid-samples, --test-samples; left out: one epoch
+  --full-validation, --multiple-validation-sets, --mid-level-dataset-surplus X (0.005)
+  --seq-length L                  tokens of a sample
+  --seed N                        0 to 4294967295; 1234 without it
+  --data-cache-path FOLDER        where the files go; it is made if it is not there
   --tokenizer-description FILE.json
-                             json.dumps(tokenizer.unique_identifiers), of Megatron's tokenizer
-  --no-extra-token           samples have no token beside their L for the last label
-  --keep-partial-validation  the last sample of validation may be partial
-  --threads N                1 or 2 for each dataset; 2 without it
-  --json                     one JSON object: datasets, each with part, prefix, num_samples,
-                             samples, epochs, tokens_per_epoch, separate_last_epoch, name, built
+                                  json.dumps(tokenizer.unique_identifiers), of Megatron's tokenizer
+  --no-extra-token                samples have no token beside their L for the last label
+  --keep-partial-validation       the last sample of validation may be partial
+  --threads N                     1 or 2 for each dataset; 2 without it
+  --json                          one JSON object: datasets and blends, each with part, samples,
+                                  name and built; of datasets also prefix, num_samples, epochs,
+                                  tokens_per_epoch, separate_last_epoch
 
-  inspect_dataset prepare-cache --data-path web_text_document --seq-length 4096 \
-      --train-samples 1000000 --data-cache-path cache --tokenizer-description tokenizer.json
+  inspect_dataset prepare-cache --data-path 0.7 web_text_document 0.3 code_text_document \
+      --seq-length 4096 --train-samples 1000000 --valid-samples 10000 --test-samples 0 \
+      --data-cache-path cache --tokenizer-description tokenizer.json
 )";
 
-constexpr std::array<const char*, 3> path_flags = {"train-data-path", "valid-data-path",
+constexpr std::array<const char*, 3> word_flags = {"train-data-path", "valid-data-path",
                                                    "test-data-path"};
+constexpr std::array<const char*, 4> text_flags = {"data-args-path", "per-split-data-args-path",
+                                                   "split", "mid-level-dataset-surplus"};
 constexpr std::array<const char*, 3> sample_flags = {"train-samples", "valid-samples",
                                                      "test-samples"};
-
-/// A dataset's part to be prepared.
-struct task {
-  dataset::split_part part;
-  std::string prefix;
-  std::optional<std::int64_t> num_samples;
-};
 
 std::int64_t number_of(const command_line& line, const char* flag, std::int64_t least,
                        std::int64_t most) {
@@ -111,34 +111,32 @@ dataset::gpt_cache_options options_of(const command_line& line) {
   return options;
 }
 
-/// What the flags ask for; sets the split.
-std::vector<task> tasks_of(const command_line& line, dataset::gpt_cache_options& options) {
-  std::vector<task> tasks;
-  const auto whole = line.find<std::string>("data-path");
-  const auto split = line.find<std::string>("split");
-  for (std::size_t i = 0; i < path_flags.size(); ++i) {
-    const auto part = dataset::split_parts[i];
-    const auto own = line.find<std::string>(path_flags[i]);
-    if (own && whole) {
-      throw misuse(fmt::format("--data-path and --{}: expected one of the two", path_flags[i]),
-                   help);
-    }
-    if (own && split) {
-      throw misuse(
-          fmt::format("--split and --{}: a dataset of one part is not split", path_flags[i]), help);
-    }
-    std::optional<std::int64_t> samples;
-    if (line.find<std::int64_t>(sample_flags[i])) {
-      samples = number_of(line, sample_flags[i], 0, std::numeric_limits<std::int64_t>::max());
-    }
-    const bool full =
-        part == dataset::split_part::valid && line.values["full-validation"].as<bool>();
-    if (full) samples.reset();
-    if (own || whole) tasks.push_back({part, own ? *own : *whole, samples});
+dataset::data_blends blends_of(const command_line& line) {
+  dataset::data_flags flags;
+  const auto set = [&](const std::string& flag, const std::vector<std::string>& values) {
+    (void)dataset::set_data_flag(flags, "--" + flag, values);
+  };
+  const auto set_words = [&](const char* flag) {
+    if (const auto words = line.find<std::vector<std::string>>(flag)) set(flag, *words);
+  };
+  set_words("data-path");
+  for (const char* flag : word_flags) set_words(flag);
+  for (const char* flag : text_flags) {
+    if (const auto text = line.find<std::string>(flag)) set(flag, {*text});
   }
-  if (tasks.empty()) throw misuse("which dataset? --data-path is missing", help);
-  if (whole) options.split = split.value_or(std::string(dataset::split_matrix::default_text));
-  return tasks;
+  for (const char* flag : {"full-validation", "multiple-validation-sets"}) {
+    if (line.values[flag].as<bool>()) set(flag, {});
+  }
+  return dataset::resolve_data_flags(flags);
+}
+
+dataset::part_sizes sizes_of(const command_line& line) {
+  dataset::part_sizes sizes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (!line.find<std::int64_t>(sample_flags[i])) continue;
+    sizes[i] = number_of(line, sample_flags[i], 0, std::numeric_limits<std::int64_t>::max());
+  }
+  return sizes;
 }
 
 std::string sentence(const dataset::prepared_gpt_cache& one) {
@@ -164,39 +162,108 @@ void write_json(command::json_writer& json, const dataset::prepared_gpt_cache& o
   json.key("name").value(one.description.cache_name()).key("built").value(one.built).close('}');
 }
 
+struct prepared_blend {
+  dataset::split_part part;
+  std::int64_t samples;
+  std::string name;
+  bool built;
+};
+
+std::string sentence(const prepared_blend& one) {
+  return fmt::format("{}: {} of the blend; {} {}\n", name(one.part), counted(one.samples, "sample"),
+                     one.built ? "built" : "found", one.name);
+}
+
+void write_json(command::json_writer& json, const prepared_blend& one) {
+  json.open('{').key("part").value(name(one.part)).key("samples").value(one.samples);
+  json.key("name").value(one.name).key("built").value(one.built).close('}');
+}
+
+/// All that was prepared: told as it is done, or at the end.
+class report {
+ public:
+  explicit report(bool as_json) : as_json_(as_json) {}
+
+  void add(dataset::prepared_gpt_cache one) {
+    if (!as_json_) command::answer(sentence(one));
+    datasets_.push_back(std::move(one));
+  }
+  void add(prepared_blend one) {
+    if (!as_json_) command::answer(sentence(one));
+    blends_.push_back(std::move(one));
+  }
+  void add_nothing(dataset::split_part part) const {
+    if (as_json_) return;
+    command::answer(fmt::format("{}: nothing, as --split gives it no weight\n", name(part)));
+  }
+  void finish() const {
+    if (!as_json_) return;
+    command::json_writer json;
+    json.open('{').key("datasets").open('[');
+    for (const auto& one : datasets_) write_json(json, one);
+    json.close(']').key("blends").open('[');
+    for (const auto& one : blends_) write_json(json, one);
+    command::answer(json.close(']').close('}').text() + '\n');
+  }
+
+ private:
+  bool as_json_;
+  std::vector<dataset::prepared_gpt_cache> datasets_;
+  std::vector<prepared_blend> blends_;
+};
+
+void prepare_part(const dataset::gpt_cache_options& options, const dataset::part_plan& plan,
+                  dataset::split_part part, report& out) {
+  std::vector<std::int64_t> lengths;
+  std::vector<dataset::python_json> identifiers;
+  for (const dataset::planned_dataset& each : plan.datasets) {
+    auto prepared = dataset::prepare_gpt_cache(options, each.prefix, part, each.num_samples);
+    if (!prepared) return out.add_nothing(part);
+    lengths.push_back(prepared->plan.samples);
+    identifiers.push_back(prepared->description.identifiers());
+    out.add(*std::move(prepared));
+  }
+  if (!plan.blended) return;
+  const dataset::blend_recipe recipe(plan, lengths, part);
+  const dataset::blend_cache cache(options.folder, recipe, std::move(identifiers), part);
+  bool built = false;
+  (void)cache.load_or_build(dataset::blend_rounding::twice, &built);
+  out.add(prepared_blend{part, recipe.size(), blend_cache_name(cache.text(), part), built});
+}
+
 }  // namespace
 
 int prepare_cache(const arguments& args) {
   po::options_description own;
   auto add = own.add_options();
-  for (const char* flag : {"data-path", "split", "data-cache-path", "tokenizer-description"}) {
+  const auto words = [] { return po::value<std::vector<std::string>>()->multitoken(); };
+  add("data-path", words());
+  for (const char* flag : word_flags) add(flag, words());
+  for (const char* flag : text_flags) add(flag, po::value<std::string>());
+  for (const char* flag : {"data-cache-path", "tokenizer-description"}) {
     add(flag, po::value<std::string>());
   }
-  for (const char* flag : path_flags) add(flag, po::value<std::string>());
   for (const char* flag : sample_flags) add(flag, po::value<std::int64_t>());
   add("seq-length", po::value<std::int64_t>());
   add("seed", po::value<std::int64_t>()->default_value(1234));
   add("threads", po::value<std::int64_t>()->default_value(2));
-  for (const char* flag : {"no-extra-token", "keep-partial-validation", "full-validation"}) {
+  for (const char* flag : {"no-extra-token", "keep-partial-validation", "full-validation",
+                           "multiple-validation-sets"}) {
     add(flag, po::bool_switch());
   }
   const auto line = parse_options(args, own, help);
   if (!line) return command::exit_done;
 
   dataset::gpt_cache_options options = options_of(*line);
-  const std::vector<task> tasks = tasks_of(*line, options);
-  command::json_writer json;
-  json.open('{').key("datasets").open('[');
-  for (const task& each : tasks) {
-    const auto prepared =
-        dataset::prepare_gpt_cache(options, each.prefix, each.part, each.num_samples);
-    if (line->json && prepared) write_json(json, *prepared);
-    if (line->json) continue;
-    command::answer(
-        prepared ? sentence(*prepared)
-                 : fmt::format("{}: nothing, as --split gives it no weight\n", name(each.part)));
+  const dataset::data_blends blends = blends_of(*line);
+  options.split = blends.blend ? blends.split : std::nullopt;
+  const dataset::data_plan plan = dataset::plan_data(blends, sizes_of(*line));
+  report out(line->json);
+  for (const dataset::split_part part : dataset::split_parts) {
+    const auto& of_part = plan[static_cast<std::size_t>(part)];
+    if (of_part) prepare_part(options, *of_part, part, out);
   }
-  if (line->json) command::answer(json.close(']').close('}').text() + '\n');
+  out.finish();
   return command::exit_done;
 }
 
