@@ -4,16 +4,20 @@
 
 usage: instant_against_model.py --driver instant_lines [--seed N] [--cases N] [--print-vectors]
 
-  --print-vectors  prints the golden vectors of tests/unit/dataset/instant/golden_order_test.cpp, made
-                   by the model alone, and compares nothing
+  --print-vectors  prints tests/golden/instant/vectors.json, made by the model alone, and compares
+                   nothing
 """
 
 import argparse
+import json
+import pathlib
 import random
 import subprocess
 import sys
 
 import instant_model as model
+
+GOLDEN = pathlib.Path(__file__).parents[2] / "golden/instant/vectors.json"
 
 
 def ask(driver, lines):
@@ -93,8 +97,10 @@ def against_numpy(driver, rng):
             sys.exit("that is not within a factor of two")
 
 
-def print_vectors():
-    for what, name, seed, epoch, n in (
+def vectors():
+    """The numbers that are frozen, by the model alone."""
+    permute, window, blend = [], [], []
+    for tag, name, seed, epoch, n in (
         ("windows", "web", 0, 0, 10),
         ("windows", "web_text_document", 1234, 0, 1000),
         ("windows", "web_text_document", 1234, 1, 1000),
@@ -102,16 +108,20 @@ def print_vectors():
         ("bins", "code", 2**64 - 1, 3, 300),
         ("documents", "", 42, 0, 10**9),
     ):
-        hashed = model.epoch_hash(what, seed, name, epoch)
-        row = [model.permute(hashed, n, i) for i in range(10)]
-        print(f'    {{shuffle_of::{what}, "{name}", {seed}u, {epoch}, {n}, {{{", ".join(map(str, row))}}}}},')
+        hashed = model.epoch_hash(tag, seed, name, epoch)
+        to = [model.permute(hashed, n, i) for i in range(10)]
+        permute.append({"tag": tag, "source": name, "seed": seed, "e": epoch, "n": n, "to": to})
     for name, seed, tokens, seq_len in (("web", 1, 10**12, 4096), ("books", 99, 123457, 100)):
         per_epoch = (tokens - 1) // seq_len
         for k in (0, 1, per_epoch - 1, per_epoch, 5 * per_epoch + 3):
-            place = model.window(seed, name, tokens, seq_len, k)
-            print(f'    {{"{name}", {seed}, {tokens}, {seq_len}, {k}, {place[0]}, {place[1]}, {place[2]}}},')
+            at = model.window(seed, name, tokens, seq_len, k)
+            case = {"source": name, "seed": seed, "N": tokens, "L": seq_len, "k": k}
+            window.append({**case, "epoch": at[0], "window": at[1], "first": at[2]})
     for weights in ([0.5, 0.3, 0.2], [1, 1, 1, 1], [0.7, 0.2, 0.09, 0.01]):
-        print(weights, *model.counts_of(weights), model.slots_of(weights, 24))
+        slots, bits = model.counts_of(weights)
+        first = model.slots_of(weights, 24)
+        blend.append({"weights": weights, "P": 1 << bits, "slots": slots, "first": first})
+    return {"permute": permute, "window": window, "blend": blend}
 
 
 def main():
@@ -122,8 +132,10 @@ def main():
     parser.add_argument("--print-vectors", action="store_true")
     args = parser.parse_args()
     if args.print_vectors:
-        print_vectors()
+        print(json.dumps(vectors()))
         return
+    if json.loads(GOLDEN.read_text()) != vectors():
+        sys.exit(f"{GOLDEN} is not what the model says")
     rng = random.Random(args.seed)
     print(f"seed {args.seed}")
     windows(args.driver, rng, args.cases)
