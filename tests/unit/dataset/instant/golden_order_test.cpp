@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instant order is a format: runs are resumed by it after years. These numbers were printed by
-// tests/property/dataset/instant_against_model.py --print-vectors, which knows the specification
-// alone, and stand in formats/spec/instant_order.md. If a line fails, the code is wrong.
+// The instant order is a format: runs are resumed by it after years. These are the numbers of
+// tests/golden/instant/vectors.json, which a model made that knows formats/spec/instant_order.md
+// alone. If a line fails, the code is wrong.
 #include <cstdint>
 #include <vector>
 
