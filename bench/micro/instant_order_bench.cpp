@@ -6,8 +6,8 @@
 //   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
 // The dataset is made sparse in /dev/shm or the folder $MILLRACE_BENCH_FOLDER: documents of 700
-// tokens, 10^7 of them (a 200 MB index), or $MILLRACE_BENCH_DOCUMENTS: 10^9 take 20 GB of disk. CPU
-// time counts.
+// tokens, 10^7 of them (a 200 MB index), or $MILLRACE_BENCH_DOCUMENTS: 10^9 take 20 GB of disk. Or
+// it is the one that $MILLRACE_BENCH_PREFIX names. CPU time counts.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -128,7 +128,8 @@ const std::filesystem::path& large_dataset() {
   const char* folder = std::getenv("MILLRACE_BENCH_FOLDER");
   static const test::temp_folder home(folder != nullptr ? std::filesystem::path(folder)
                                                         : test::quick_folder());
-  static const std::filesystem::path prefix = [] {
+  static const std::filesystem::path prefix = []() -> std::filesystem::path {
+    if (const char* given = std::getenv("MILLRACE_BENCH_PREFIX")) return given;
     const auto path = home / "large.idx";
     const std::int64_t count = document_count();
     const io::unique_fd idx(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
