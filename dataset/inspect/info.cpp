@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
+#include <millrace/command/run_command.hpp>
+#include <millrace/dataset/document_sources.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/length_statistics.hpp>
+#include <millrace/dataset/neighbour_statistics.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -21,12 +25,14 @@ constexpr const char* help = R"(usage: inspect_dataset info PREFIX [--json]
 
 Says what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and how long sequences and documents
 are; and what they were made of, if there is a PREFIX.meta. Never reads the .bin, however large.
+Warns where documents that lie side by side are alike in length, or, by PREFIX.src, in their input.
 
   PREFIX   path of the dataset, without .bin and .idx
   --json   one JSON object: prefix, dtype, sequences, documents, tokens, bin_bytes, idx_bytes,
            multimodal, empty_sequences, empty_documents, and sequence_tokens and document_tokens
-           with min, median, mean, max (null where there are none), and meta: the contents of
-           PREFIX.meta (null where there is none)
+           with min, median, mean, max (null where there are none), neighbours with
+           length_correlation, same_input and same_input_shuffled (null where not known), and
+           meta: the contents of PREFIX.meta (null where there is none)
 
   inspect_dataset info data/web_text_document
   inspect_dataset info data/web_text_document --json | jq .tokens
@@ -49,6 +55,22 @@ std::string lengths_line(const dataset::length_statistics& lengths) {
                      lengths.mean, lengths.max);
 }
 
+void add_neighbours(command::json_writer& json, const dataset::neighbour_statistics& found) {
+  const auto add = [&](const char* key, const std::optional<double>& value) {
+    json.key(key);
+    if (value) {
+      json.value(*value);
+    } else {
+      json.null();
+    }
+  };
+  json.key("neighbours").open('{');
+  add("length_correlation", found.length_correlation);
+  add("same_input", found.same_input);
+  add("same_input_shuffled", found.same_input_shuffled);
+  json.close('}');
+}
+
 std::string empty_note(const dataset::length_statistics& lengths) {
   return lengths.empty == 0 ? "" : fmt::format(" ({} empty)", lengths.empty);
 }
@@ -63,6 +85,11 @@ int info(const arguments& args) {
   const auto sequences = dataset::sequence_lengths(data);
   const auto documents = dataset::document_lengths(data);
   const auto meta = find_meta(data);
+  const auto sources = dataset::document_sources::find(data);
+  const auto neighbours = dataset::look_at_neighbours(data, sources ? &*sources : nullptr);
+  if (const std::string warning = neighbours.warning(); !warning.empty()) {
+    command::tell(fmt::format("inspect_dataset: {}: {}\n", data.prefix().string(), warning));
+  }
 
   if (line->json) {
     command::json_writer json;
@@ -79,6 +106,7 @@ int info(const arguments& args) {
     json.key("empty_documents").value(documents.empty);
     add_lengths(json, "sequence_tokens", sequences);
     add_lengths(json, "document_tokens", documents);
+    add_neighbours(json, neighbours);
     json.key("meta");
     if (meta) {
       add_meta(json, *meta);

@@ -150,7 +150,12 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   for (const input_extent& input : meta->inputs) {
     extents.push_back({input.begin, input.begin + input.text_bytes, input.lines});
   }
-  dataset::verify_sources(*sources, extents);
+  // Whoever asked for another order is in the options.
+  const bool reordered = std::ranges::any_of(meta->options, [](const auto& option) {
+    return option.first == "--partitions" || option.first == "shuffle_documents";
+  });
+  dataset::verify_sources(
+      *sources, extents, reordered ? dataset::source_order::any : dataset::source_order::of_inputs);
   for (std::size_t i = 0; i < extents.size(); ++i) {
     // The names in the .src are exact; in JSON, U+FFFD stands for what is no UTF-8.
     const std::string name = json_string(sources->input_name(static_cast<std::uint32_t>(i)));

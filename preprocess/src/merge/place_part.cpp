@@ -14,7 +14,6 @@
 #include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_mapping.hpp>
 
-
 namespace millrace::preprocess {
 namespace {
 

@@ -90,8 +90,8 @@ class mpi_job {
   run_identity identity_;
   formats::sha256::digest digest_{};  // of that
   start start_ = start::afresh;
-  std::optional<journal> journal_;    // on rank 0
-  stage_times busy_;                  // of all ranks, on rank 0
+  std::optional<journal> journal_;  // on rank 0
+  stage_times busy_;                // of all ranks, on rank 0
 };
 
 run_summary mpi_job::finish() {

@@ -35,7 +35,7 @@ struct run_state {
   std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
   record_counts counts;
   output_states outputs;
-  input_start start;                   ///< of the input of `next`
+  input_start start;  ///< of the input of `next`
   /// The run ended as that input is damaged: its text, up to `next` too, may not be what it should.
   bool damaged = false;
 };

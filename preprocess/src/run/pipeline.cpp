@@ -144,7 +144,7 @@ void run_in_progress::tell_done(const run_summary& summary) {
     return !file.regular;  // a pipe, which is not drained to find out
   });
   progress_.note_outcome(std::string("already complete: nothing was written") +
-                 (blind ? "; what comes through a pipe was not compared" : ""));
+                         (blind ? "; what comes through a pipe was not compared" : ""));
   if (metrics_ == nullptr) return;
   metrics_->finish(progress_of(summary));
 }

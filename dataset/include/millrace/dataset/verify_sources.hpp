@@ -17,6 +17,12 @@ struct source_extent {
   std::int64_t line_count = 0;  ///< counted from `begin`, as the lines of its documents are
 };
 
+/// In which order documents lie.
+enum class source_order {
+  of_inputs,  ///< of inputs and their lines, none within another
+  any,        ///< another, which somebody asked for
+};
+
 /// Every entry is sound by itself: the list "for each group" of formats/spec/src.md.
 ///
 /// One pass over the `.src`, in constant memory.
@@ -25,13 +31,13 @@ struct source_extent {
 void verify_sources(const document_sources& sources);
 
 /// Also that the inputs are as many, that each document comes from within what was read of its one,
-/// and that documents lie in the order of inputs and lines, none within another: what a PREFIX.meta
-/// promises (formats/spec/meta.md).
+/// and that documents lie in `order`: what a PREFIX.meta promises (formats/spec/meta.md).
 ///
 /// @param inputs  of the dataset's PREFIX.meta, in its order
 /// @throws format_error  the first document that does not, with the path, and the byte where the
 ///                       `.src` tells its group.
-void verify_sources(const document_sources& sources, std::span<const source_extent> inputs);
+void verify_sources(const document_sources& sources, std::span<const source_extent> inputs,
+                    source_order order = source_order::of_inputs);
 
 // ---------------------------------------------------------------------------------------------
 
@@ -40,8 +46,9 @@ namespace detail {
 /// Holds places, as they come, against what was read.
 class place_check {
  public:
-  place_check(const document_sources& sources, std::span<const source_extent> inputs)
-      : sources_(sources), inputs_(inputs) {}
+  place_check(const document_sources& sources, std::span<const source_extent> inputs,
+              source_order order)
+      : sources_(sources), inputs_(inputs), order_(order) {}
 
   void operator()(std::int64_t document, const formats::source_place& place) {
     const source_extent& input = inputs_[place.input];
@@ -54,6 +61,7 @@ class place_check {
       fail(document, "at line " + std::to_string(place.line) + ", but the .meta says that " +
                          std::to_string(input.line_count) + " lines were read");
     }
+    if (order_ == source_order::any) return;
     if (document != 0 && place.input < last_.input) {
       fail(document, "of input " + std::to_string(place.input) + ", behind a document of input " +
                          std::to_string(last_.input) + ", but inputs were read in order");
@@ -78,6 +86,7 @@ class place_check {
 
   const document_sources& sources_;
   std::span<const source_extent> inputs_;
+  source_order order_;
   formats::source_place last_;
 };
 
@@ -87,13 +96,14 @@ inline void verify_sources(const document_sources& sources) {
   sources.for_each([](std::int64_t, const formats::source_place&) {});
 }
 
-inline void verify_sources(const document_sources& sources, std::span<const source_extent> inputs) {
+inline void verify_sources(const document_sources& sources, std::span<const source_extent> inputs,
+                           source_order order) {
   if (sources.input_count() != inputs.size()) {
     throw format_error(sources.path(), 32,
                        "the names of " + std::to_string(sources.input_count()) +
                            " inputs, but the .meta has " + std::to_string(inputs.size()));
   }
-  detail::place_check check(sources, inputs);
+  detail::place_check check(sources, inputs, order);
   sources.for_each(check);
 }
 

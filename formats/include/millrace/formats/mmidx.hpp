@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -51,6 +53,23 @@ void fields(Io& io, Header& header) {
   io("the document index size", header.document_index_size);
 }
 
+/// Where the arrays of an `.idx` lie: all that its header and its size tell.
+struct mmidx_layout {
+  dtype type = dtype::uint16;
+  std::uint64_t sequence_count = 0;
+  std::uint64_t document_index_size = 0;
+  bool has_modes = false;
+
+  std::uint64_t lengths_offset() const noexcept { return mmidx_header_bytes; }
+  std::uint64_t pointers_offset() const noexcept { return lengths_offset() + 4 * sequence_count; }
+  std::uint64_t document_index_offset() const noexcept {
+    return pointers_offset() + 8 * sequence_count;
+  }
+  std::uint64_t modes_offset() const noexcept {
+    return document_index_offset() + 8 * document_index_size;
+  }
+};
+
 /// A parsed `.idx`: views into the bytes it was parsed from, which must outlive it.
 struct mmidx_view {
   dtype type = dtype::uint16;
@@ -70,6 +89,21 @@ struct mmidx_view {
     return pointers_offset() + 8 * lengths.size();
   }
 };
+
+/// Parses the header, and holds its counts against the size of the file.
+///
+/// @param head       the first `mmidx_header_bytes` of the file, or all of a shorter one
+/// @param file_size  in bytes
+/// @throws format_error  it is no header, or the file is not as long as it says.
+mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uint64_t file_size);
+
+/// Looks at the first and last entries of the arrays, wherever they lie.
+///
+/// @param read  `read(offset, value)` fills an int32 or int64 from a byte of the file
+/// @return bytes of `.bin` that the last sequence ends at
+/// @throws format_error  they contradict the header or each other.
+template <class Read>
+std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read);
 
 /// Parses an `.idx` in O(1): what it checks is the list "at open" of formats/spec/mmidx.md.
 ///
@@ -98,8 +132,8 @@ std::vector<std::byte> encode_mmidx(dtype type, std::span<const std::int32_t> le
 
 // ---------------------------------------------------------------------------------------------
 
-inline mmidx_view parse_mmidx(std::span<const std::byte> file) {
-  byte_reader reader(file);
+inline mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uint64_t file_size) {
+  byte_reader reader(head);
   const auto magic = reader.take("the magic", mmidx_magic.size());
   for (std::size_t i = 0; i < magic.size(); ++i) {
     if (std::to_integer<unsigned char>(magic[i]) != mmidx_magic[i]) {
@@ -119,10 +153,10 @@ inline mmidx_view parse_mmidx(std::span<const std::byte> file) {
   const std::uint64_t sequences = header.sequence_count;
   const std::uint64_t ends = header.document_index_size;
   // Each bound divides, so no count, however hostile, can wrap a product.
-  const std::uint64_t room = reader.remaining();
+  const std::uint64_t room = file_size - mmidx_header_bytes;
   if (sequences > room / 12) {
     throw format_error(18, "the header counts " + std::to_string(sequences) +
-                               " sequences, more than the " + std::to_string(file.size()) +
+                               " sequences, more than the " + std::to_string(file_size) +
                                " bytes of the file can hold");
   }
   if (ends == 0) {
@@ -131,37 +165,75 @@ inline mmidx_view parse_mmidx(std::span<const std::byte> file) {
   if (ends > (room - 12 * sequences) / 8) {
     throw format_error(26, "the header counts " + std::to_string(ends) +
                                " document index entries, more than the " +
-                               std::to_string(file.size()) + " bytes of the file can hold");
+                               std::to_string(file_size) + " bytes of the file can hold");
   }
-
-  mmidx_view idx;
-  idx.type = *type;
-  idx.lengths = unaligned_span<std::int32_t>(reader.take("the lengths", 4 * sequences));
-  idx.pointers = unaligned_span<std::int64_t>(reader.take("the pointers", 8 * sequences));
-  idx.document_index = unaligned_span<std::int64_t>(reader.take("the document index", 8 * ends));
-  if (reader.remaining() != 0 && reader.remaining() != sequences) {
-    throw format_error(reader.offset(), std::to_string(reader.remaining()) +
-                                            " bytes follow the document index, expected none, or " +
-                                            std::to_string(sequences) + " of modes");
+  mmidx_layout layout{*type, sequences, ends, false};
+  const std::uint64_t left = file_size - layout.modes_offset();
+  if (left != 0 && left != sequences) {
+    throw format_error(layout.modes_offset(), std::to_string(left) +
+                                                  " bytes follow the document index, expected "
+                                                  "none, or " +
+                                                  std::to_string(sequences) + " of modes");
   }
-  idx.modes = unaligned_span<std::int8_t>(reader.take("the modes", reader.remaining()));
+  layout.has_modes = left != 0;
+  return layout;
+}
 
-  if (idx.document_index[0] != 0) {
+template <class Read>
+std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read) {
+  std::int64_t entry = 0;
+  read(layout.document_index_offset(), entry);
+  if (entry != 0) {
+    throw format_error(layout.document_index_offset(),
+                       "the document index starts with " + std::to_string(entry) + ", expected 0");
+  }
+  const std::uint64_t last_end =
+      layout.document_index_offset() + 8 * (layout.document_index_size - 1);
+  read(last_end, entry);
+  if (entry != static_cast<std::int64_t>(layout.sequence_count)) {
+    throw format_error(last_end, "the document index ends with " + std::to_string(entry) +
+                                     ", expected " + std::to_string(layout.sequence_count) +
+                                     ", the number of sequences");
+  }
+  if (layout.sequence_count == 0) return 0;
+  read(layout.pointers_offset(), entry);
+  if (entry != 0) {
     throw format_error(
-        idx.document_index_offset(),
-        "the document index starts with " + std::to_string(idx.document_index[0]) + ", expected 0");
+        layout.pointers_offset(),
+        "the first sequence starts at byte " + std::to_string(entry) + " of the .bin, expected 0");
   }
-  if (idx.document_index.back() != idx.sequence_count()) {
-    throw format_error(idx.document_index_offset() + 8 * (ends - 1),
-                       "the document index ends with " + std::to_string(idx.document_index.back()) +
-                           ", expected " + std::to_string(sequences) + ", the number of sequences");
+  const std::uint64_t last = layout.sequence_count - 1;
+  std::int32_t length = 0;
+  read(layout.lengths_offset() + 4 * last, length);
+  if (length < 0) {
+    throw format_error(layout.lengths_offset() + 4 * last,
+                       "the last length is " + std::to_string(length) + ", expected 0 or more");
   }
-  if (sequences != 0 && idx.pointers[0] != 0) {
-    throw format_error(idx.pointers_offset(), "the first sequence starts at byte " +
-                                                  std::to_string(idx.pointers[0]) +
-                                                  " of the .bin, expected 0");
+  read(layout.pointers_offset() + 8 * last, entry);
+  if (entry < 0) {
+    throw format_error(layout.pointers_offset() + 8 * last,
+                       "the last pointer is " + std::to_string(entry) + ", expected 0 or more");
   }
-  (void)bin_size_bytes(idx);
+  // At most 2^63 - 1 + 2^31 * 8: fits 64 bits without a sign.
+  return static_cast<std::uint64_t>(entry) +
+         static_cast<std::uint64_t>(length) * size_bytes(layout.type);
+}
+
+inline mmidx_view parse_mmidx(std::span<const std::byte> file) {
+  const mmidx_layout layout = parse_mmidx_layout(
+      file.first(std::min<std::size_t>(file.size(), mmidx_header_bytes)), file.size());
+  (void)check_mmidx_edges(layout, [&](std::uint64_t offset, auto& value) {
+    std::memcpy(&value, file.data() + offset, sizeof(value));
+  });
+  const std::uint64_t sequences = layout.sequence_count;
+  mmidx_view idx;
+  idx.type = layout.type;
+  idx.lengths = unaligned_span<std::int32_t>(file.subspan(layout.lengths_offset(), 4 * sequences));
+  idx.pointers =
+      unaligned_span<std::int64_t>(file.subspan(layout.pointers_offset(), 8 * sequences));
+  idx.document_index = unaligned_span<std::int64_t>(
+      file.subspan(layout.document_index_offset(), 8 * layout.document_index_size));
+  idx.modes = unaligned_span<std::int8_t>(file.subspan(layout.modes_offset()));
   return idx;
 }
 

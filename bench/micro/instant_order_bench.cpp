@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the instant order costs: position to window and back, through a blend of 200 sources, window
+// to documents, and the first sample of a large dataset.
+//
+//   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
+//
+// The dataset is made sparse in /dev/shm or the folder $MILLRACE_BENCH_FOLDER: documents of 700
+// tokens, 10^7 of them (a 200 MB index), or $MILLRACE_BENCH_DOCUMENTS: 10^9 take 20 GB of disk. Or
+// it is the one that $MILLRACE_BENCH_PREFIX names. CPU time counts.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <millrace/dataset/instant/document_search.hpp>
+#include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/formats/mmidx.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "support/paths.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+constexpr std::int64_t seq_len = 4096;
+constexpr std::int64_t document_tokens = 700;
+
+/// Random positions, made beforehand.
+std::vector<std::int64_t> random_below(std::int64_t limit) {
+  std::mt19937_64 random(1);
+  std::vector<std::int64_t> out(1 << 14);
+  for (auto& i : out) i = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
+  return out;
+}
+
+// The argument is the number of windows; just above a power of two is the worst there is.
+void position_to_window(benchmark::State& state) {
+  const std::int64_t count = state.range(0);
+  const window_order order("web", count * seq_len + 77, seq_len, 1234);
+  const auto positions = random_below(20 * count);
+  std::size_t i = 0;
+  std::int64_t sum = 0;
+  for (auto _ : state) {
+    // Each waits for the one before, so that no two overlap.
+    sum += order.at(positions[i++ & 0x3fff] + (sum & 1)).window;
+  }
+  benchmark::DoNotOptimize(sum);
+}
+void window_to_position(benchmark::State& state) {
+  const std::int64_t count = state.range(0);
+  const window_order order("web", count * seq_len + 77, seq_len, 1234);
+  const auto windows = random_below(count - 1);
+  std::size_t i = 0;
+  std::int64_t sum = 0;
+  for (auto _ : state) {
+    sum += order.sample_of(static_cast<std::int64_t>(i & 15), windows[i & 0x3fff] + (sum & 1));
+    ++i;
+  }
+  benchmark::DoNotOptimize(sum);
+}
+void sizes(benchmark::internal::Benchmark* bench) {
+  bench->Arg(1000)->Arg(1 << 20)->Arg((1 << 20) + 1)->Arg(244'140'624)->Arg((1LL << 38) + 1);
+}
+BENCHMARK(position_to_window)->Apply(sizes);
+BENCHMARK(window_to_position)->Apply(sizes);
+
+// The argument: the smallest weight is one in so many of the largest.
+instant_order blend_of(std::int64_t sources, std::int64_t smallest) {
+  std::vector<instant_source> all;
+  schedule_segment segment;
+  for (std::int64_t i = 0; i < sources; ++i) {
+    all.push_back({"source" + std::to_string(i), "", {}, 1'000'000'000 + i});
+    segment.sources.push_back({i, i == 0 ? 1. / static_cast<double>(smallest) : 1.});
+  }
+  return {std::move(all),
+          {.seed = 1234,
+           .seq_len = seq_len,
+           .segments = {segment},
+           .first_position_of = [](std::int64_t step) { return step * 512; },
+           .train_samples = std::nullopt,
+           .most_open = 512}};
+}
+
+void blend_forward(benchmark::State& state) {
+  const instant_order order = blend_of(state.range(0), state.range(1));
+  const auto positions = random_below(std::int64_t{1} << 32);
+  std::size_t i = 0;
+  std::int64_t sum = 0;
+  for (auto _ : state) sum += order.at(positions[i++ & 0x3fff] + (sum & 1)).place.window;
+  benchmark::DoNotOptimize(sum);
+}
+void blend_back(benchmark::State& state) {
+  const instant_order order = blend_of(state.range(0), state.range(1));
+  const auto windows = random_below(200'000);
+  std::size_t i = 0;
+  std::int64_t sum = 0;
+  for (auto _ : state) {
+    const std::int64_t source = static_cast<std::int64_t>(i) % order.source_count();
+    sum += *order.position_of(source, static_cast<std::int64_t>(i & 15),
+                              windows[i & 0x3fff] + (sum & 1));
+    ++i;
+  }
+  benchmark::DoNotOptimize(sum);
+}
+void make_blend(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(blend_of(state.range(0), state.range(1)).end());
+}
+BENCHMARK(blend_forward)->Args({1, 1})->Args({200, 1})->Args({200, 5000})->ArgNames({"", "1/"});
+BENCHMARK(blend_back)->Args({1, 1})->Args({200, 1})->Args({200, 5000})->ArgNames({"", "1/"});
+BENCHMARK(make_blend)->Args({200, 1})->Args({200, 5000})->Unit(benchmark::kMillisecond);
+
+std::int64_t document_count() {
+  const char* given = std::getenv("MILLRACE_BENCH_DOCUMENTS");
+  return given != nullptr ? std::strtoll(given, nullptr, 10) : 10'000'000;
+}
+
+/// A whole index over a `.bin` that is one hole.
+const std::filesystem::path& large_dataset() {
+  const char* folder = std::getenv("MILLRACE_BENCH_FOLDER");
+  static const test::temp_folder home(folder != nullptr ? std::filesystem::path(folder)
+                                                        : test::quick_folder());
+  static const std::filesystem::path prefix = []() -> std::filesystem::path {
+    if (const char* given = std::getenv("MILLRACE_BENCH_PREFIX")) return given;
+    const auto path = home / "large.idx";
+    const std::int64_t count = document_count();
+    const io::unique_fd idx(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    std::uint64_t at = 0;
+    const auto append = [&](std::span<const std::byte> bytes) {
+      io::pwrite_all(idx, bytes, at, path);
+      at += bytes.size();
+    };
+    const auto column = [&]<class T>(std::int64_t entries, T, auto value) {
+      std::vector<T> chunk;
+      for (std::int64_t i = 0; i < entries; ++i) {
+        chunk.push_back(static_cast<T>(value(i)));
+        if (chunk.size() < 1 << 20 && i + 1 < entries) continue;
+        append(std::as_bytes(std::span(chunk)));
+        chunk.clear();
+      }
+    };
+    append(formats::encode_mmidx_header(formats::dtype::uint16, static_cast<std::uint64_t>(count),
+                                        static_cast<std::uint64_t>(count)));
+    column(count, std::int32_t{}, [](std::int64_t) { return document_tokens; });
+    column(count, std::int64_t{}, [](std::int64_t i) { return 2 * document_tokens * i; });
+    column(count + 1, std::int64_t{}, [](std::int64_t i) { return i; });
+    const io::unique_fd bin(
+        ::open((home / "large.bin").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (::ftruncate(bin.get(), 2 * document_tokens * count) != 0) std::abort();
+    return home / "large";
+  }();
+  return prefix;
+}
+
+void window_to_documents(benchmark::State& state) {
+  const document_search search(index_columns(
+      large_dataset(), state.range(0) != 0 ? index_access::pread : index_access::map_if_possible));
+  const window_order order("large", search.columns().token_count(), seq_len, 1);
+  const auto positions = random_below(order.windows_per_epoch());
+  std::vector<piece> pieces;
+  for (const std::int64_t p : positions) {  // warm
+    search.pieces(order.at(p).first_token, seq_len + 1, pieces);
+    pieces.clear();
+  }
+  std::size_t i = 0;
+  for (auto _ : state) {
+    pieces.clear();
+    search.pieces(order.at(positions[i++ & 0x3fff]).first_token, seq_len + 1, pieces);
+    benchmark::DoNotOptimize(pieces.data());
+  }
+}
+BENCHMARK(window_to_documents)->ArgName("pread")->Arg(0)->Arg(1);
+
+std::int64_t anonymous_kilobytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("RssAnon:", 0) == 0) return std::stoll(line.substr(8));
+  }
+  return 0;
+}
+
+// From nothing to the pieces of a sample: open, order, search.
+void first_sample(benchmark::State& state) {
+  const auto prefix = large_dataset();
+  std::int64_t position = 0;
+  for (auto _ : state) {
+    const instant_order order({{prefix, "", {}, {}}},
+                              {.seed = 1234,
+                               .seq_len = seq_len,
+                               .segments = {{0, {{0, 1}}}},
+                               .first_position_of = [](std::int64_t step) { return step * 512; },
+                               .train_samples = std::nullopt,
+                               .most_open = 512});
+    std::vector<piece> pieces;
+    order.pieces(order.at(position++ % 64), pieces);
+    benchmark::DoNotOptimize(pieces.data());
+  }
+  state.counters["RssAnon_kB"] = static_cast<double>(anonymous_kilobytes());
+}
+BENCHMARK(first_sample)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace millrace::dataset

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/mmidx.hpp>
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
+#include <millrace/io/unique_fd.hpp>
+
+namespace millrace::dataset {
+
+/// How the entries of an `.idx` are got at.
+enum class index_access {
+  map_if_possible,  ///< mapped; by pread where the file system or the system's limits refuse maps
+  pread,            ///< a system call an entry, and no map: to look at very many files once
+};
+
+/// The lengths, pointers and document index of an `.idx`, entry by entry, in O(1) to open and
+/// without the `.bin` but for its size: what an order needs of a dataset.
+///
+/// Entries are as they lie in the file, unchecked: who follows one checks it. Any number of threads
+/// may read it. The file must not shrink while it is mapped (see `io::file_mapping`).
+class index_columns {
+ public:
+  /// @param prefix  path of both files without `.bin` and `.idx`
+  /// @throws io_error      a file cannot be opened or is none, or is being replaced (ESTALE).
+  /// @throws format_error  the `.idx` is none, or the `.bin` is not as long as it says.
+  explicit index_columns(const std::filesystem::path& prefix,
+                         index_access access = index_access::map_if_possible);
+
+  /// The columns of a dataset, which must outlive this; moves of it are allowed.
+  explicit index_columns(const indexed_dataset& data);
+  explicit index_columns(const indexed_dataset&&) = delete;
+
+  const std::filesystem::path& idx_path() const noexcept { return idx_path_; }
+  formats::dtype type() const noexcept { return layout_.type; }
+  std::int64_t sequence_count() const noexcept {
+    return static_cast<std::int64_t>(layout_.sequence_count);
+  }
+  std::int64_t document_count() const noexcept {
+    return static_cast<std::int64_t>(layout_.document_index_size) - 1;
+  }
+  std::int64_t token_count() const noexcept { return token_count_; }
+  bool is_mapped() const noexcept { return bytes_.data() != nullptr; }
+
+  /// Tokens of sequence i.
+  /// @pre 0 <= i < sequence_count()
+  std::int64_t length(std::int64_t i) const {
+    assert(0 <= i && i < sequence_count());
+    return entry<std::int32_t>(length_offset(i));
+  }
+  /// The byte of the `.bin` at which sequence i starts.
+  /// @pre 0 <= i < sequence_count()
+  std::int64_t pointer(std::int64_t i) const {
+    assert(0 <= i && i < sequence_count());
+    return entry<std::int64_t>(pointer_offset(i));
+  }
+  /// The first sequence of document d; of d = document_count(), sequence_count().
+  /// @pre 0 <= d <= document_count()
+  std::int64_t document_start(std::int64_t d) const {
+    assert(0 <= d && d <= document_count());
+    return entry<std::int64_t>(document_offset(d));
+  }
+
+  /// Where in the file an entry lies, for messages.
+  std::uint64_t length_offset(std::int64_t i) const noexcept {
+    return layout_.lengths_offset() + 4 * static_cast<std::uint64_t>(i);
+  }
+  std::uint64_t pointer_offset(std::int64_t i) const noexcept {
+    return layout_.pointers_offset() + 8 * static_cast<std::uint64_t>(i);
+  }
+  std::uint64_t document_offset(std::int64_t d) const noexcept {
+    return layout_.document_index_offset() + 8 * static_cast<std::uint64_t>(d);
+  }
+
+ private:
+  /// @throws io_error, format_error  where it is not mapped: the read failed, or the file ended.
+  template <class T>
+  T entry(std::uint64_t offset) const {
+    T value{};
+    if (is_mapped()) {
+      std::memcpy(&value, bytes_.data() + offset, sizeof(T));
+    } else {
+      read(offset, std::as_writable_bytes(std::span(&value, 1)));
+    }
+    return value;
+  }
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  std::uint64_t open_unreplaced(const std::filesystem::path& bin_path);
+  void map(std::uint64_t size);
+
+  std::filesystem::path idx_path_;
+  io::unique_fd idx_;                   // empty where it is mapped
+  io::detail::unique_region region_;    // empty where it is not, or where a dataset owns it
+  std::span<const std::byte> bytes_{};  // of the mapping
+  formats::mmidx_layout layout_;
+  std::int64_t token_count_ = 0;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+inline std::filesystem::path suffixed_path(std::filesystem::path prefix, const char* suffix) {
+  return prefix += suffix;
+}
+
+}  // namespace detail
+
+inline index_columns::index_columns(const std::filesystem::path& prefix, index_access access)
+    : idx_path_(detail::suffixed_path(prefix, ".idx")) {
+  const auto bin_path = detail::suffixed_path(prefix, ".bin");
+  const std::uint64_t bin_bytes = open_unreplaced(bin_path);
+  const std::uint64_t size = io::regular_file_size(idx_, idx_path_);
+  try {
+    std::array<std::byte, formats::mmidx_header_bytes> head{};
+    const std::size_t got = io::pread_some(idx_, head, 0, idx_path_);
+    layout_ = formats::parse_mmidx_layout(std::span(head).first(got), size);
+    if (access == index_access::map_if_possible) map(size);
+    const std::uint64_t expected = formats::check_mmidx_edges(
+        layout_, [&]<class T>(std::uint64_t offset, T& value) { value = entry<T>(offset); });
+    if (bin_bytes != expected) {
+      throw format_error(bin_path, std::min(bin_bytes, expected),
+                         std::to_string(bin_bytes) + " bytes, expected " +
+                             std::to_string(expected) + ", where the last sequence of " +
+                             idx_path_.filename().string() + " ends");
+    }
+  } catch (const format_error& e) {
+    if (!e.path().empty()) throw;
+    throw e.in(idx_path_);
+  }
+  token_count_ = static_cast<std::int64_t>(bin_bytes / formats::size_bytes(layout_.type));
+}
+
+inline index_columns::index_columns(const indexed_dataset& data)
+    : idx_path_(data.idx_path()), token_count_(data.token_count()) {
+  const formats::mmidx_view& idx = data.index();
+  layout_ = {idx.type, idx.lengths.size(), idx.document_index.size(), !idx.modes.empty()};
+  // The whole file, of which the document index, never empty, is one part.
+  bytes_ = {idx.document_index.bytes().data() - layout_.document_index_offset(),
+            static_cast<std::size_t>(data.idx_size_bytes())};
+}
+
+/// Opens the `.idx`, and asks for the size of the `.bin` while it is in place.
+inline std::uint64_t index_columns::open_unreplaced(const std::filesystem::path& bin_path) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (attempt != 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    try {
+      idx_ = io::open_read_only(idx_path_, O_NONBLOCK);
+      struct ::stat status {};
+      if (::fstat(idx_.get(), &status) != 0) throw io_error(idx_path_, "fstat", errno);
+      const io::unique_fd bin = io::open_read_only(bin_path, O_NONBLOCK);
+      const std::uint64_t bin_bytes = io::regular_file_size(bin, bin_path);
+      if (io::identity_of(idx_path_) == io::file_identity{status.st_dev, status.st_ino}) {
+        return bin_bytes;
+      }
+    } catch (const io_error& e) {
+      if (attempt == 0 || e.code() != ENOENT || e.path() != idx_path_) throw;
+    }
+  }
+  throw io_error(idx_path_, "open (it is being replaced by another process)", ESTALE);
+}
+
+/// A refusal is no failure: entries are read through the descriptor then, and if that does not work
+/// either, the first read tells.
+inline void index_columns::map(std::uint64_t size) {
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, idx_.get(), 0);
+  if (address == MAP_FAILED) return;
+  region_ = io::detail::unique_region({address, size});
+  bytes_ = {static_cast<const std::byte*>(address), size};
+  (void)::madvise(address, size, MADV_RANDOM);  // read-ahead would fetch what nobody asks for
+  idx_.reset();
+}
+
+inline void index_columns::read(std::uint64_t offset, std::span<std::byte> out) const {
+  if (io::pread_some(idx_, out, offset, idx_path_) != out.size()) {
+    throw format_error(idx_path_, offset, "the file became shorter while it was in use");
+  }
+}
+
+}  // namespace millrace::dataset

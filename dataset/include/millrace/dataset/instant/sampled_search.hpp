@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace millrace::dataset {
+
+/// Search in an ascending column of a file too large to be looked through, which remembers every
+/// 2^s-th entry that it met: 8,192 of them at most, 64 KiB, filled as they are used.
+///
+/// Between two of those it guesses by proportion and looks near the guess, so that a search in 10^9
+/// entries touches about five pages of the file. What it finds in a column that does not ascend is
+/// some entry: the caller checks it. Any number of threads may search at once.
+class sampled_search {
+ public:
+  static constexpr std::int64_t most_samples = 8192;
+
+  /// @param count  entries of the column
+  /// @throws std::bad_alloc
+  explicit sampled_search(std::int64_t count);
+
+  /// The last entry that is at most `target`; -1 if the first is above it.
+  ///
+  /// @param value  `value(i)` is entry i, 0 <= i < count; always the same column
+  template <class Value>
+  std::int64_t last_not_above(std::int64_t target, const Value& value) const;
+
+ private:
+  struct free_memory {
+    void operator()(std::uint64_t* memory) const noexcept { std::free(memory); }
+  };
+  /// Entries before `low` are at most the target, those from `high` on above it.
+  struct interval {
+    std::int64_t low;
+    std::int64_t high;
+    std::int64_t value_at_low;
+    std::int64_t value_at_high;
+  };
+
+  template <class Value>
+  std::int64_t sample(std::int64_t j, const Value& value) const;
+  template <class Value>
+  static void narrow_by_proportion(interval& in, std::int64_t target, const Value& value);
+
+  std::int64_t count_;
+  int shift_ = 0;
+  std::int64_t samples_ = 0;
+  // Each a value + 1, or 0 where it was not met yet; so that memory nobody used is not touched.
+  std::unique_ptr<std::uint64_t[], free_memory> met_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline sampled_search::sampled_search(std::int64_t count) : count_(count) {
+  assert(0 <= count);
+  while (count >> shift_ > most_samples) ++shift_;
+  samples_ = count == 0 ? 0 : ((count - 1) >> shift_) + 1;
+  if (shift_ == 0) return;  // a column that small is its own top level
+  met_.reset(static_cast<std::uint64_t*>(
+      std::calloc(static_cast<std::size_t>(samples_), sizeof(std::uint64_t))));
+  if (!met_) throw std::bad_alloc();
+}
+
+template <class Value>
+std::int64_t sampled_search::sample(std::int64_t j, const Value& value) const {
+  if (!met_) return value(j << shift_);
+  // Several threads may look the same one up: all write the same.
+  const std::atomic_ref<std::uint64_t> met(met_[static_cast<std::size_t>(j)]);
+  std::uint64_t known = met.load(std::memory_order_relaxed);
+  if (known == 0) {
+    known = static_cast<std::uint64_t>(value(j << shift_)) + 1;
+    met.store(known, std::memory_order_relaxed);
+  }
+  return static_cast<std::int64_t>(known - 1);
+}
+
+template <class Value>
+void sampled_search::narrow_by_proportion(interval& in, std::int64_t target, const Value& value) {
+  const auto size = static_cast<double>(in.high - in.low);
+  const double part =
+      (static_cast<double>(target) - static_cast<double>(in.value_at_low)) /
+      (static_cast<double>(in.value_at_high) - static_cast<double>(in.value_at_low));
+  if (!(part >= 0 && part <= 1)) return;  // nonsense, also NaN, in a column that does not ascend
+  const auto guess = in.low + static_cast<std::int64_t>(part * size);
+  const auto margin = static_cast<std::int64_t>(4 * std::sqrt(size)) + 1;
+  for (const std::int64_t probe : {guess - margin, guess + margin}) {
+    if (probe <= in.low || probe >= in.high) continue;
+    const std::int64_t found = value(probe);
+    if (found <= target) {
+      in.low = probe;
+      in.value_at_low = found;
+    } else {
+      in.high = probe;
+      in.value_at_high = found;
+      return;
+    }
+  }
+}
+
+template <class Value>
+std::int64_t sampled_search::last_not_above(std::int64_t target, const Value& value) const {
+  if (samples_ == 0) return -1;
+  std::int64_t low = 0;
+  std::int64_t high = samples_;
+  interval in{0, count_, sample(0, value), 0};
+  if (in.value_at_low > target) return -1;
+  bool has_high = false;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    const std::int64_t found = sample(middle, value);
+    if (found <= target) {
+      low = middle;
+      in.value_at_low = found;
+    } else {
+      high = middle;
+      in.value_at_high = found;
+      has_high = true;
+    }
+  }
+  if (shift_ == 0) return low;
+  in.low = low << shift_;
+  if (has_high) in.high = high << shift_;
+  while (in.high - in.low > 1) {
+    // Within a page or two there is nothing left to save by guessing.
+    if (has_high && in.high - in.low > 512) narrow_by_proportion(in, target, value);
+    if (in.high - in.low <= 1) break;
+    const std::int64_t middle = in.low + (in.high - in.low) / 2;
+    const std::int64_t found = value(middle);
+    if (found <= target) {
+      in.low = middle;
+      in.value_at_low = found;
+    } else {
+      in.high = middle;
+      in.value_at_high = found;
+      has_high = true;
+    }
+  }
+  return in.low;
+}
+
+}  // namespace millrace::dataset

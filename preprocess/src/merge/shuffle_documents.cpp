@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge/shuffle_documents.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/dataset/instant/feistel.hpp>
+#include <millrace/dataset/instant/order_keys.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/mmidx.hpp>
+#include <millrace/formats/src.hpp>
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
+
+#include "merge/merge_folder.hpp"
+#include "merge/merge_input.hpp"
+#include "merge/merge_sidecars.hpp"
+#include "merge/shuffle_spill.hpp"
+#include "merge/shuffled_dataset.hpp"
+#include "output/output_check.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+/// Entries of an array of an `.idx`, front to back, a chunk at a time.
+template <class T>
+class column_reader {
+ public:
+  column_reader(const merge_input& input, std::uint64_t array, std::uint64_t count)
+      : input_(&input), array_(array), left_(count) {}
+
+  /// @pre it is not the end
+  T next() {
+    if (at_ == chunk_.size()) {
+      chunk_.resize(std::min<std::uint64_t>(left_, (std::size_t{64} << 10)));
+      input_->read_index(array_, done_, std::span(chunk_));
+      done_ += chunk_.size();
+      left_ -= chunk_.size();
+      at_ = 0;
+    }
+    return chunk_[at_++];
+  }
+
+ private:
+  const merge_input* input_;
+  std::uint64_t array_;
+  std::uint64_t left_;
+  std::uint64_t done_ = 0;
+  std::size_t at_ = 0;
+  std::vector<T> chunk_;
+};
+
+/// A document of an input, as its `.idx` tells.
+struct stored_document {
+  std::uint64_t begin = 0;  ///< of its tokens, in the .bin
+  std::uint64_t bytes = 0;
+  std::span<const std::int32_t> lengths;
+  std::span<const std::int8_t> modes;
+};
+
+/// Calls `work(document)` for each document of an input, in order; holds all of the `.idx` to be
+/// as it must, since what is written is computed from the lengths alone.
+template <class Work>
+void for_each_document(const merge_input& input, bool multimodal, Work&& work) {
+  const auto& idx = input.view();
+  const auto item = static_cast<std::int64_t>(formats::size_bytes(idx.type));
+  const std::uint64_t sequences = idx.lengths.size();
+  column_reader<std::int32_t> lengths(input, idx.lengths_offset(), sequences);
+  column_reader<std::int64_t> pointers(input, idx.pointers_offset(), sequences);
+  column_reader<std::int64_t> ends(input, idx.document_index_offset() + 8,
+                                   idx.document_index.size() - 1);
+  column_reader<std::int8_t> modes(
+      input, idx.document_index_offset() + 8 * idx.document_index.size(), sequences);
+  std::vector<std::int32_t> own_lengths;
+  std::vector<std::int8_t> own_modes;
+  std::int64_t sequence = 0;
+  std::int64_t pointer = 0;
+  for (std::int64_t d = 0; d < idx.document_count(); ++d) {
+    const std::int64_t end = ends.next();
+    if (end < sequence || end > idx.sequence_count()) {
+      throw format_error(input.paths().idx,
+                         idx.document_index_offset() + 8 * (static_cast<std::uint64_t>(d) + 1),
+                         fmt::format("a document ends before sequence {}, expected {} to {}", end,
+                                     sequence, idx.sequence_count()));
+    }
+    own_lengths.clear();
+    own_modes.clear();
+    const std::int64_t begin = pointer;
+    for (; sequence < end; ++sequence) {
+      const std::int32_t length = lengths.next();
+      const std::int64_t found = pointers.next();
+      if (length < 0 || found != pointer) {
+        throw format_error(
+            input.paths().idx, idx.pointers_offset() + 8 * static_cast<std::uint64_t>(sequence),
+            fmt::format("sequence {} has length {} and pointer {}, expected 0 or more, and {}",
+                        sequence, length, found, pointer));
+      }
+      pointer += length * item;
+      own_lengths.push_back(length);
+      if (multimodal) own_modes.push_back(modes.next());
+    }
+    work(stored_document{static_cast<std::uint64_t>(begin),
+                         static_cast<std::uint64_t>(pointer - begin), own_lengths, own_modes});
+  }
+  if (sequence != idx.sequence_count()) {
+    throw format_error(input.paths().idx, idx.document_index_offset(),
+                       fmt::format("the documents end at sequence {}, expected {}", sequence,
+                                   idx.sequence_count()));
+  }
+}
+
+/// The tokens of an input front to back, in long reads, held against its P.sum if there is one.
+class token_reader {
+ public:
+  token_reader(const merge_input& input, bool checksums)
+      : input_(&input), left_(formats::bin_size_bytes(input.view())) {
+    if (!checksums) return;
+    const auto path = input.paths().of(sidecar::sum);
+    sum_file_ = io::file_mapping(path);
+    try {
+      sum_ = formats::parse_sum(sum_file_.bytes());
+    } catch (const format_error& e) {
+      throw e.in(path);
+    }
+    if (sum_.bin_bytes != left_ || sum_.idx_bytes != input.idx_bytes()) {
+      throw format_error(path, 16, "it is of another dataset: the sizes differ");
+    }
+    check_.emplace(sum_.bin_blocks, sum_.bin_bytes);
+  }
+
+  /// The next tokens; valid until the next call.
+  std::span<const std::byte> next(std::uint64_t size) {
+    if (size > buffer_.size() - at_) {
+      buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
+      at_ = 0;
+      const std::size_t kept = buffer_.size();
+      const std::uint64_t more =
+          std::min<std::uint64_t>(left_, std::max<std::uint64_t>(size - kept, chunk_bytes));
+      buffer_.resize(kept + more);
+      const auto part = std::span(buffer_).subspan(kept);
+      input_->read_tokens(offset_, part);
+      if (check_) in(input_->paths().bin, [&] { check_->add(part); });
+      offset_ += more;
+      left_ -= more;
+    }
+    const auto result = std::span<const std::byte>(buffer_).subspan(at_, size);
+    at_ += size;
+    return result;
+  }
+
+  /// Call it when all came: checks the `.idx`, too.
+  void finish() {
+    if (!check_) return;
+    in(input_->paths().bin, [&] { check_->finish(); });
+    formats::sum_check idx_check(sum_.idx_blocks, sum_.idx_bytes);
+    std::vector<std::byte> chunk(chunk_bytes);
+    in(input_->paths().idx, [&] {
+      for (std::uint64_t at = 0; at < input_->idx_bytes(); at += chunk.size()) {
+        const auto part =
+            std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), input_->idx_bytes() - at));
+        input_->read_index(0, at, part);
+        idx_check.add(part);
+      }
+      idx_check.finish();
+    });
+  }
+
+ private:
+  // What is said of a block says where; this, of which file.
+  template <class Work>
+  static void in(const std::filesystem::path& of, Work&& work) {
+    try {
+      work();
+    } catch (const format_error& e) {
+      throw e.path().empty() ? e.in(of) : e;
+    }
+  }
+
+  const merge_input* input_;
+  std::uint64_t left_;
+  std::uint64_t offset_ = 0;
+  std::size_t at_ = 0;
+  std::vector<std::byte> buffer_;
+  io::file_mapping sum_file_;
+  formats::sum_view sum_;
+  std::optional<formats::sum_check> check_;
+};
+
+/// The places of an input's documents front to back, as those of the whole.
+class place_reader {
+ public:
+  place_reader(const merge_input& input, const part_shift& shift, std::vector<std::string>& names)
+      : path_(input.paths().of(sidecar::src)), file_(path_), shift_(&shift) {
+    read([&] {
+      view_ = formats::parse_src(file_.bytes());
+      if (view_.document_count() != input.view().document_index.size() - 1) {
+        throw format_error(16, "it is of another dataset: the numbers of documents differ");
+      }
+      names.resize(shift.inputs_before);
+      for (std::size_t i = 0; i < view_.input_count(); ++i) {
+        names.emplace_back(view_.input_name(i));
+      }
+      cursor_.emplace(view_);
+    });
+  }
+  place_reader(const place_reader&) = delete;
+
+  formats::source_place next() {
+    if (at_ == places_.size()) {
+      read([&] { places_ = cursor_->next(); });
+      at_ = 0;
+    }
+    return shift_->apply(places_[at_++]);
+  }
+
+ private:
+  template <class Work>
+  void read(Work&& work) const {
+    try {
+      work();
+    } catch (const format_error& e) {
+      throw e.in(path_);
+    }
+  }
+
+  std::filesystem::path path_;
+  io::file_mapping file_;
+  const part_shift* shift_;
+  formats::src_view view_;
+  std::optional<formats::src_cursor> cursor_;
+  std::span<const formats::source_place> places_;
+  std::size_t at_ = 0;
+};
+
+void check_fits(const merge_input& input, const merge_input& first, const merge_options& options) {
+  if (input.view().type != first.view().type) {
+    throw config_error(fmt::format("{} holds {}, but {} holds {}; only equal types can be merged",
+                                   input.paths().bin.string(), name(input.view().type),
+                                   first.paths().bin.string(), name(first.view().type)));
+  }
+  if (options.multimodal && input.view().modes.size() != input.view().lengths.size()) {
+    throw config_error(fmt::format("--multimodal: {} has no modes", input.paths().idx.string()));
+  }
+  std::error_code ignored;
+  if (std::filesystem::equivalent(io::parent_folder(options.output_prefix), options.input,
+                                  ignored)) {
+    throw config_error(fmt::format(
+        "--output-prefix {}: the output would lie among the inputs, and be merged with them the "
+        "next time; name another folder",
+        options.output_prefix.string()));
+  }
+}
+
+/// The order of all documents: where the next one of the inputs goes.
+class turns {
+ public:
+  turns(std::uint64_t documents, std::uint64_t seed) {
+    if (documents == 0) return;  // nobody asks
+    const std::uint64_t hash = dataset::absorb(
+        dataset::order_hash(dataset::shuffle_of::documents, seed, dataset::name_hash("")), 0);
+    order_.emplace(static_cast<std::int64_t>(documents), dataset::keys_of(hash));
+  }
+  std::uint64_t of(std::uint64_t document) const noexcept {
+    return static_cast<std::uint64_t>(order_->inverse(static_cast<std::int64_t>(document)));
+  }
+
+ private:
+  std::optional<dataset::feistel> order_;
+};
+
+/// What all inputs hold together.
+struct whole_size {
+  std::uint64_t sequences = 0;
+  std::uint64_t documents = 0;
+  std::uint64_t bin_bytes = 0;
+};
+
+/// Bytes that the documents of each part of the spill take: a pass over the indices alone.
+std::vector<std::uint64_t> part_sizes(const merge_options& options,
+                                      std::span<const std::filesystem::path> prefixes,
+                                      const whole_size& whole, const turns& order,
+                                      std::uint64_t turns_of_part) {
+  std::vector<std::uint64_t> sizes((whole.documents + turns_of_part - 1) / turns_of_part);
+  std::uint64_t number = 0;
+  for (const auto& prefix : prefixes) {
+    const merge_input input(prefix);
+    for_each_document(input, options.multimodal, [&](const stored_document& document) {
+      if (number == whole.documents) throw io_error(input.paths().idx, "read", ESTALE);
+      sizes[order.of(number++) / turns_of_part] +=
+          shuffle_spill::size_of(document.lengths.size(), !document.modes.empty(), document.bytes);
+    });
+  }
+  return sizes;
+}
+
+}  // namespace
+
+merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
+  merge_summary summary;
+  summary.prefixes = datasets_in(options.input);
+  expect_folder(options.output_prefix);
+  const merge_input first(summary.prefixes.front());
+  summary.type = first.view().type;
+  merged_sidecars sidecars = plan_sidecars(summary.prefixes);
+  if (sidecars.meta && sidecars.meta->tasks) {
+    throw config_error(fmt::format(
+        "--shuffle-documents: {} has some of the tasks of a run, expected all of them: what is "
+        "shuffled cannot be put together with the rest any more",
+        options.input.string()));
+  }
+  whole_size whole;
+  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+    const merge_input input(summary.prefixes[i]);
+    check_fits(input, first, options);
+    if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
+    whole.sequences += input.view().lengths.size();
+    whole.documents += input.view().document_index.size() - 1;
+    whole.bin_bytes += formats::bin_size_bytes(input.view());
+  }
+
+  shuffled_dataset output(options.output_prefix, {.type = summary.type,
+                                                  .sequences = whole.sequences,
+                                                  .documents = whole.documents,
+                                                  .multimodal = options.multimodal,
+                                                  .checksums = sidecars.sum,
+                                                  .provenance = sidecars.src});
+  if (!options.overwrite) refuse_existing(options.output_prefix);
+  const turns order(whole.documents, seed);
+  const std::uint64_t turns_of_part =
+      shuffle_spill::turns_of_part(whole.documents, whole.bin_bytes);
+  shuffle_spill spill(output.paths().with(".shuffle"), turns_of_part,
+                      part_sizes(options, summary.prefixes, whole, order, turns_of_part));
+  std::vector<std::string> names;
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+    const merge_input input(summary.prefixes[i]);
+    check_fits(input, first, options);  // again: it may have been replaced since
+    token_reader tokens(input, sidecars.sum);
+    std::optional<place_reader> places;
+    if (sidecars.src) places.emplace(input, sidecars.changes[i].shift, names);
+    for_each_document(input, options.multimodal, [&](const stored_document& document) {
+      if (number == whole.documents) throw io_error(input.paths().idx, "read", ESTALE);
+      spill.add({.turn = order.of(number++),
+                 .place = places ? places->next() : formats::source_place{},
+                 .lengths = document.lengths,
+                 .modes = document.modes,
+                 .tokens = tokens.next(document.bytes)});
+    });
+    tokens.finish();
+  }
+  spill.read([&](const spilled_document& document) { output.append(document); });
+
+  if (sidecars.meta) {
+    auto& flags = sidecars.meta->options;
+    std::erase_if(flags, [](const auto& flag) { return flag.first == "shuffle_documents"; });
+    flags.emplace_back("shuffle_documents", std::to_string(seed));
+  }
+  output.finish(names, sidecars.meta);
+  summary.dropped = sidecars.dropped;
+  if (sidecars.bad) {
+    summary.dropped.push_back({sidecar::bad,
+                               "bad records have no place in a shuffled order; the "
+                               "inputs have them"});
+  }
+  summary.sequences = static_cast<std::int64_t>(whole.sequences);
+  summary.documents = static_cast<std::int64_t>(whole.documents);
+  summary.tokens = static_cast<std::int64_t>(whole.bin_bytes / formats::size_bytes(summary.type));
+  return summary;
+}
+
+}  // namespace millrace::preprocess

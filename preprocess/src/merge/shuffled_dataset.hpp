@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/formats/dtype.hpp>
+#include <millrace/io/atomic_file.hpp>
+
+#include "merge/shuffle_spill.hpp"
+#include "meta/dataset_meta.hpp"
+#include "output/checksum_writer.hpp"
+#include "output/dataset_paths.hpp"
+#include "output/provenance_writer.hpp"
+
+namespace millrace::preprocess {
+
+/// What a shuffled_dataset will hold, known beforehand.
+struct shuffled_layout {
+  formats::dtype type{};
+  std::uint64_t sequences = 0;
+  std::uint64_t documents = 0;
+  bool multimodal = false;
+  bool checksums = false;   ///< P.sum
+  bool provenance = false;  ///< P.src
+};
+
+/// A dataset written document by document. As its counts are known, each array of the `.idx` goes
+/// to its place at once. Nothing shows under the final names before finish() ends; without it no
+/// file is left. For one thread.
+class shuffled_dataset {
+ public:
+  /// @throws io_error  the folder refuses, or another process writes this dataset.
+  shuffled_dataset(const std::filesystem::path& prefix, const shuffled_layout& layout);
+
+  const dataset_paths& paths() const noexcept { return paths_; }
+
+  /// @throws io_error
+  void append(const spilled_document& document);
+
+  /// Completes all files, makes them durable and gives them their names.
+  /// @param inputs  names for P.src
+  /// @param meta    without the root of P.sum, which is put in
+  void finish(std::span<const std::string> inputs, std::optional<dataset_meta>& meta);
+
+ private:
+  /// A run of the `.idx` that is written front to back.
+  struct column {
+    std::uint64_t offset;
+    std::vector<std::byte> pending = {};
+  };
+  void put(column& to, std::span<const std::byte> bytes);
+  void flush(column& to);
+  void append_places();
+
+  shuffled_layout layout_;
+  dataset_paths paths_;
+  io::atomic_file bin_;
+  io::atomic_file idx_;
+  std::optional<checksum_writer> checksums_;
+  std::optional<provenance_writer> provenance_;
+  column lengths_;
+  column pointers_;
+  column documents_;
+  column modes_;
+  std::vector<std::byte> tokens_;  // small documents are gathered before they are written
+  std::vector<formats::source_place> places_;  // likewise
+  std::int64_t pointer_ = 0;
+  std::int64_t sequences_ = 0;
+};
+
+}  // namespace millrace::preprocess
