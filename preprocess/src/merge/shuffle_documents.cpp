@@ -17,6 +17,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
+#include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
