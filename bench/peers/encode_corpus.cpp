@@ -24,10 +24,9 @@
 #include <simdjson.h>
 #include <boost/program_options.hpp>
 
+#include <millrace/formats/md5.hpp>
 #include <millrace/tokenizer/make_tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
-
-#include "support/md5.hpp"
 
 namespace {
 
@@ -138,7 +137,7 @@ int run(int argc, char** argv) {
     rates += comma + rate(taken.wall);
     cpu_rates += comma + rate(taken.cpu);
   }
-  millrace::test::md5 md5;
+  millrace::formats::md5 md5;
   std::size_t tokens = 0;
   for (const share& mine : shares) {
     tokens += mine.ids.size();

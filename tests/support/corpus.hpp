@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/formats/md5.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/encode.hpp"
-#include "support/md5.hpp"
 
 namespace millrace::test {
 
@@ -48,7 +48,7 @@ inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
   in.push(file);
   const auto encoder = tokenizer.make_encoder();
   simdjson::dom::parser parser;
-  md5 all_ids;
+  formats::md5 all_ids;
   token_stream stream;
   std::vector<std::int32_t> lengths;
   for (std::string line; std::getline(in, line);) {
@@ -60,7 +60,7 @@ inline token_stream encode_corpus(const tokenizer::tokenizer& tokenizer,
   }
   stream.docs = static_cast<std::int64_t>(lengths.size());
   stream.ids_md5 = all_ids.hex();
-  stream.lengths_md5 = md5().update(std::as_bytes(std::span(lengths))).hex();
+  stream.lengths_md5 = formats::md5().update(std::as_bytes(std::span(lengths))).hex();
   return stream;
 }
 

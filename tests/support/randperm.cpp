@@ -12,8 +12,7 @@
 #include <vector>
 
 #include <millrace/dataset/megatron/torch_random.hpp>
-
-#include "support/md5.hpp"
+#include <millrace/formats/md5.hpp>
 
 int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
@@ -21,7 +20,7 @@ int main(int argc, char** argv) {
     millrace::dataset::torch_randperm(std::strtoull(argv[1], nullptr, 10), std::span(order));
     std::cout << order.size() << " [";
     for (std::size_t k = 0; k < 4; ++k) std::cout << (k == 0 ? "" : ", ") << order.at(k);
-    std::cout << "] " << millrace::test::md5().update(std::as_bytes(std::span(order))).hex()
+    std::cout << "] " << millrace::formats::md5().update(std::as_bytes(std::span(order))).hex()
               << '\n';
   }
 }

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-
-#include "support/md5.hpp"
+#include <millrace/formats/md5.hpp>
 
 namespace {
 
@@ -27,7 +26,7 @@ void print_list(const char* name, std::int64_t count, Get&& get) {
 }
 
 void print(const indexed_dataset& data, bool multimodal) {
-  millrace::test::md5 tokens;
+  millrace::formats::md5 tokens;
   for (std::int64_t i = 0; i < data.sequence_count(); ++i) {
     const auto sequence = data.sequence(i);
     std::vector<std::int64_t> wide(static_cast<std::size_t>(sequence.size()));

@@ -27,6 +27,7 @@
 #include "output/output_check.hpp"
 #include "run/fault_point.hpp"
 #include "run/journal.hpp"
+#include "run/output_names.hpp"
 #include "run/pipeline.hpp"
 #include "run/run_identity.hpp"
 #include "run/run_meta.hpp"

@@ -370,21 +370,6 @@ void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& 
 
 }  // namespace
 
-std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
-  std::vector<std::filesystem::path> prefixes;
-  for (const text_key& key : options.keys) {
-    if (key.name.find('/') != key.name.npos || key.name.find('\0') != key.name.npos) {
-      throw config_error(fmt::format(
-          "--json-keys {}: a key with '/' cannot be part of the name of its output file",
-          key.name));
-    }
-    auto prefix = options.output_prefix;
-    prefix += fmt::format("_{}_{}", key.name, options.sentences ? "sentence" : "document");
-    prefixes.push_back(std::move(prefix));
-  }
-  return prefixes;
-}
-
 encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                                    const run_options& options) {
   encoder_options out{.keys = options.keys,

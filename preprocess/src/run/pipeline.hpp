@@ -24,10 +24,6 @@ class stopped : public error {
   using error::error;
 };
 
-/// The prefixes of the datasets that a run writes, one a key.
-/// @throws config_error  a key cannot be part of a file name.
-std::vector<std::filesystem::path> output_prefixes(const run_options& options);
-
 /// What the encoders of a run are told.
 ///
 /// @throws config_error  as run().

@@ -12,7 +12,8 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include "support/md5.hpp"
+#include <millrace/formats/md5.hpp>
+
 #include "support/paths.hpp"
 
 namespace millrace::dataset {
@@ -39,7 +40,7 @@ TEST(TorchRandpermGolden, IsTorchs) {
     for (const simdjson::dom::element number : each["first"]) {
       EXPECT_EQ(order[i++], std::int64_t{number});
     }
-    const std::string md5 = test::md5().update(std::as_bytes(std::span(order))).hex();
+    const std::string md5 = formats::md5().update(std::as_bytes(std::span(order))).hex();
     EXPECT_EQ(md5, std::string(std::string_view(each["md5_le_int64"])));
     EXPECT_EQ(permutation<std::uint32_t>(seed, size), order);
     ++cases;

@@ -1,20 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include <millrace/formats/hex.hpp>
+
 namespace millrace::formats {
 
-/// MD5 (RFC 1321) of `text`, as 32 lower-case hexadecimal digits.
+/// MD5 (RFC 1321) of bytes as they come.
 ///
 /// For names that other programs made with it, Megatron's caches above all. It protects against
 /// nothing: whoever wants two texts of one MD5 can have them.
-inline std::string md5_hex(std::string_view text);
+class md5 {
+ public:
+  md5& update(std::span<const std::byte> bytes) noexcept;
+  /// Of all that came so far, as 32 lower-case hexadecimal digits.
+  std::string hex() const;
+
+ private:
+  std::array<std::uint32_t, 4> state_ = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
+  std::array<std::byte, 64> block_{};
+  std::uint64_t size_bytes_ = 0;
+};
+
+/// The same of one text.
+inline std::string md5_hex(std::string_view text) {
+  return md5().update(std::as_bytes(std::span(text))).hex();
+}
 
 // ---------------------------------------------------------------------------------------------
 
@@ -37,11 +56,10 @@ inline constexpr std::array<std::array<int, 4>, 4> md5_shifts = {
     {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}}};
 
 /// Takes one block of 64 bytes into the state.
-inline void md5_block(md5_state& state, std::string_view block) noexcept {
+inline void md5_block(md5_state& state, std::span<const std::byte, 64> block) noexcept {
   std::array<std::uint32_t, 16> words{};
   for (std::size_t i = 0; i < 64; ++i) {
-    const std::uint32_t byte = static_cast<unsigned char>(block[i]);
-    words[i / 4] |= byte << i % 4 * 8;
+    words[i / 4] |= std::to_integer<std::uint32_t>(block[i]) << i % 4 * 8;
   }
   auto [a, b, c, d] = state;
   for (std::size_t i = 0; i < 64; ++i) {
@@ -75,29 +93,33 @@ inline void md5_block(md5_state& state, std::string_view block) noexcept {
 
 }  // namespace detail
 
-inline std::string md5_hex(std::string_view text) {
-  detail::md5_state state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
-  const std::uint64_t size_bits = std::uint64_t{text.size()} * 8;
-  for (; text.size() >= 64; text.remove_prefix(64)) detail::md5_block(state, text.substr(0, 64));
+inline md5& md5::update(std::span<const std::byte> bytes) noexcept {
+  while (!bytes.empty()) {
+    const std::size_t at = size_bytes_ % block_.size();
+    const std::size_t n = std::min(block_.size() - at, bytes.size());
+    std::copy_n(bytes.begin(), n, block_.begin() + static_cast<std::ptrdiff_t>(at));
+    size_bytes_ += n;
+    bytes = bytes.subspan(n);
+    if (at + n == block_.size()) detail::md5_block(state_, block_);
+  }
+  return *this;
+}
 
+inline std::string md5::hex() const {
   // A one bit, zeros up to eight bytes before the end of a block, the length in bits.
-  std::string tail(text);
-  tail += '\x80';
-  tail.append((120 - tail.size()) % 64, '\0');
-  for (int i = 0; i < 8; ++i) tail += static_cast<char>(size_bits >> 8 * i & 0xFF);
-  for (std::size_t at = 0; at < tail.size(); at += 64) {
-    detail::md5_block(state, std::string_view(tail).substr(at, 64));
+  std::array<std::byte, 72> tail{std::byte{0x80}};
+  const std::size_t zeros = (119 - size_bytes_ % 64) % 64;
+  for (std::size_t i = 0; i < 8; ++i) {
+    tail[1 + zeros + i] = static_cast<std::byte>(size_bytes_ * 8 >> 8 * i & 0xFF);
   }
+  md5 padded = *this;
+  padded.update(std::span(tail).first(1 + zeros + 8));
 
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string hex;
-  for (const std::uint32_t word : state) {
-    for (int i = 0; i < 4; ++i) {
-      hex += digits[word >> (8 * i + 4) & 15];
-      hex += digits[word >> 8 * i & 15];
-    }
+  std::array<std::byte, 16> digest{};
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    digest[i] = static_cast<std::byte>(padded.state_[i / 4] >> i % 4 * 8 & 0xFF);
   }
-  return hex;
+  return formats::hex(digest);
 }
 
 }  // namespace millrace::formats
