@@ -28,6 +28,8 @@ std::tuple<std::string, std::optional<std::uint64_t>> convert(const std::string&
     }
   } catch (const format_error& e) {
     return {made, e.offset()};
+  } catch (const config_error&) {  // another encoding, told by the first bytes
+    return {made, 0};
   }
   return {made, std::nullopt};
 }
