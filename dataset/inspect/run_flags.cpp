@@ -12,6 +12,8 @@
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
 
+#include "tokenizer_description.hpp"
+
 namespace millrace::inspect {
 
 namespace po = boost::program_options;
@@ -19,6 +21,7 @@ namespace po = boost::program_options;
 const char* const run_flags_help =
     R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   one dataset, or a blend; of megatron its train part
   --order megatron|instant     megatron builds its indices in memory; instant needs none
+  --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
   --seq-length L               tokens of a sample
   --seed N                     1234 without it
   --split TEXT                 of megatron; without it '969, 30, 1'
@@ -49,14 +52,26 @@ dataset::data_blends data_of(const command_line& line, const std::string& help) 
   return dataset::resolve_data_flags(flags);
 }
 
+std::optional<dataset::megatron_caches> caches_of(const command_line& line,
+                                                  const std::string& help) {
+  const auto folder = line.find<std::string>("data-cache-path");
+  const auto description = line.find<std::string>("tokenizer-description");
+  if (folder.has_value() != description.has_value()) {
+    throw misuse("--data-cache-path and --tokenizer-description go together", help);
+  }
+  if (!folder) return std::nullopt;
+  return dataset::megatron_caches{*folder, tokenizer_description(*description)};
+}
+
 dataset::megatron_run megatron_of(const dataset::data_blends& data, std::int64_t seq_length,
-                                  std::int64_t seed, std::optional<std::int64_t> train_samples) {
+                                  std::int64_t seed, std::optional<std::int64_t> train_samples,
+                                  const std::optional<dataset::megatron_caches>& caches) {
   const auto plan = dataset::plan_data(data, {train_samples, 0, 0});
   return dataset::megatron_run::build(*plan[0],
                                       {.sequence_length = seq_length,
                                        .part = dataset::split_part::train,
                                        .random_seed = static_cast<std::uint32_t>(seed)},
-                                      data.split, 2);
+                                      data.split, 2, caches);
 }
 
 /// Without weights, sources count by their windows, so that all end their epochs together.
@@ -86,7 +101,8 @@ dataset::instant_run instant_of(const dataset::blend_list& data, std::int64_t se
 void add_run_flags(po::options_description& own) {
   auto add = own.add_options();
   add("data-path", po::value<std::vector<std::string>>()->multitoken());
-  for (const char* flag : {"order", "split"}) add(flag, po::value<std::string>());
+  for (const char* flag : {"order", "split", "data-cache-path", "tokenizer-description"})
+    add(flag, po::value<std::string>());
   for (const char* flag :
        {"seq-length", "train-samples", "ranks", "micro-batch-size", "global-batch-size", "seed"}) {
     add(flag, po::value<std::int64_t>());
@@ -112,6 +128,9 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   if (instant && line.find<std::string>("split")) {
     throw misuse("--split is for --order megatron; instant serves whole datasets", help);
   }
+  if (instant && caches_of(line, help)) {
+    throw misuse("--data-cache-path is for --order megatron; instant has no indices", help);
+  }
   const auto seq_length = count_of(line, "seq-length", 1, help);
   if (!seq_length) throw misuse("--seq-length is missing", help);
   const std::int64_t seed = count_of(line, "seed", 0, help).value_or(1234);
@@ -132,7 +151,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
 
   const dataset::data_blends data = data_of(line, help);
   if (!instant) {
-    auto run = megatron_of(data, *seq_length, seed, train_samples);
+    auto run = megatron_of(data, *seq_length, seed, train_samples, caches_of(line, help));
     const std::int64_t samples = std::min(run.end(), train_samples.value_or(most));
     return {std::move(run), ranks, samples};
   }

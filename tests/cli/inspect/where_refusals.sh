@@ -23,3 +23,7 @@ fails preprocess_lines --data-path preprocess_lines --order instant --seq-length
 fails --data-path a b --order instant --seq-length 40 --step 0
 fails nowhere --order instant --seq-length 40 --step 0
 fails --data-path 1 preprocess_lines 1 other --order megatron --seq-length 40 --step 0
+fails preprocess_lines --order megatron --seq-length 40 --step 0 --data-cache-path cache
+echo '{}' > tokenizer.json
+fails preprocess_lines --order instant --seq-length 40 --step 0 --data-cache-path cache \
+    --tokenizer-description tokenizer.json

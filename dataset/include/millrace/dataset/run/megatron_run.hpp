@@ -16,8 +16,11 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/blend_recipe.hpp>
+#include <millrace/dataset/megatron/gpt_cache.hpp>
+#include <millrace/dataset/megatron/gpt_description.hpp>
 #include <millrace/dataset/megatron/gpt_index.hpp>
 #include <millrace/dataset/megatron/gpt_order.hpp>
+#include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/error.hpp>
 
@@ -27,6 +30,12 @@ namespace millrace::dataset {
 struct blend_columns {
   std::vector<std::int16_t> dataset;
   std::vector<std::int64_t> sample;
+};
+
+/// Where Megatron has kept the indices of a run's datasets.
+struct megatron_caches {
+  std::filesystem::path folder;  ///< --data-cache-path
+  python_json tokenizer;         ///< the tokenizer's `unique_identifiers`
 };
 
 /// Megatron's order of one part of a run, over one dataset or a blend, as a run_order. Copies share
@@ -41,14 +50,18 @@ class megatron_run {
   /// Builds the indices of a part in memory, as Megatron would: 4 bytes a sequence and 12 a sample
   /// of each dataset, 10 a sample of the blend.
   ///
+  /// @param caches   the indices of the datasets are taken from there, and not built; that of the
+  ///                 blend is built all the same
   /// @param plan     one dataset, or a blend
   /// @param request  of all datasets; its number of samples is not looked at
   /// @param split    as typed; nothing where the part has data of its own
   /// @throws config_error  the split gives the part nothing, the plan is of several datasets that
-  ///                       are not blended; or as plan_gpt_index, blend_recipe
+  ///                       are not blended, a cache is not there or damaged; or as plan_gpt_index,
+  ///                       blend_recipe
   /// @throws io_error, format_error  a dataset cannot be read
   static megatron_run build(const part_plan& plan, gpt_request request,
-                            const std::optional<std::string>& split, int threads = 1);
+                            const std::optional<std::string>& split, int threads = 1,
+                            const std::optional<megatron_caches>& caches = std::nullopt);
 
   /// @param blend  empty for one source
   /// @pre there is a source; samples of the blend are ones of its sources
@@ -118,7 +131,8 @@ namespace detail {
 inline megatron_run::indexed_source build_source(const planned_dataset& planned,
                                                  gpt_request request,
                                                  const std::optional<std::string>& split,
-                                                 int threads) {
+                                                 int threads,
+                                                 const std::optional<megatron_caches>& caches) {
   auto data = std::make_shared<const indexed_dataset>(planned.prefix);
   const std::string whose = "the " + std::string(name(request.part)) + " part of " + planned.prefix;
   sequence_range range{0, data->sequence_count()};
@@ -138,6 +152,18 @@ inline megatron_run::indexed_source build_source(const planned_dataset& planned,
   }
   request.num_samples = planned.num_samples;
   const gpt_plan plan = plan_gpt_index(request, range, tokens, whose);
+  if (caches) {
+    const gpt_description description = {planned.prefix,      planned.num_samples,     request.part,
+                                         request.random_seed, request.sequence_length, split,
+                                         caches->tokenizer};
+    std::string why;
+    auto order = gpt_cache(caches->folder, description).load(plan, lengths, &why);
+    if (!order) {
+      throw config_error("the cache of " + whose + " cannot be used: " + why +
+                         "; build it with inspect_dataset prepare-cache");
+    }
+    return {std::move(data), *std::move(order)};
+  }
   gpt_order order(plan, lengths, view_of(build_gpt_index(plan, lengths, whose, threads)));
   return {std::move(data), std::move(order)};
 }
@@ -145,7 +171,8 @@ inline megatron_run::indexed_source build_source(const planned_dataset& planned,
 }  // namespace detail
 
 inline megatron_run megatron_run::build(const part_plan& plan, gpt_request request,
-                                        const std::optional<std::string>& split, int threads) {
+                                        const std::optional<std::string>& split, int threads,
+                                        const std::optional<megatron_caches>& caches) {
   if (plan.datasets.empty()) {
     throw config_error("the " + std::string(name(request.part)) +
                        " part has no data: give it a weight in --split, and samples");
@@ -158,7 +185,7 @@ inline megatron_run megatron_run::build(const part_plan& plan, gpt_request reque
   std::vector<indexed_source> sources;
   std::vector<std::int64_t> lengths;
   for (const planned_dataset& each : plan.datasets) {
-    sources.push_back(detail::build_source(each, request, split, threads));
+    sources.push_back(detail::build_source(each, request, split, threads, caches));
     lengths.push_back(sources.back().order.size());
   }
   if (!plan.blended) return megatron_run(std::move(sources));
