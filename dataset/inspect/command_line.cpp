@@ -55,6 +55,12 @@ std::optional<command_line> parse_options(const arguments& args, const po::optio
   return result;
 }
 
+std::optional<command_line> parse_run_options(const arguments& args,
+                                              const po::options_description& own,
+                                              const std::string& help) {
+  return parse_all(args, own, help);
+}
+
 command::usage_error misuse(const std::string& what, const std::string& help) {
   return command::usage_error(what, help.substr(0, help.find("\n\n")));
 }

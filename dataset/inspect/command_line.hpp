@@ -43,6 +43,13 @@ std::optional<command_line> parse_options(const arguments& args,
                                           const boost::program_options::options_description& own,
                                           const std::string& help);
 
+/// The same of a verb to which data may be told by words or by options: `prefix` holds the words.
+///
+/// @throws usage_error  they do not fit.
+std::optional<command_line> parse_run_options(
+    const arguments& args, const boost::program_options::options_description& own,
+    const std::string& help);
+
 /// An error about the command line, with the usage out of `help` behind it.
 command::usage_error misuse(const std::string& what, const std::string& help);
 

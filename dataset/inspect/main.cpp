@@ -24,6 +24,8 @@ Looks into a dataset, PREFIX.bin and PREFIX.idx, and does not change it.
   verify   whether it is whole: checks every entry, names the first fault and its byte
   show     one document: its ids, and its text where a tokenizer is named
   prepare-cache  builds the index caches that Megatron would build, beforehand
+  where    which documents a slot of a run serves, or which slots serve a document
+  audit    whether a run serves each token once an epoch, or what becomes of it
 
 Answers go to stdout, everything else to stderr; with --json the answer is one JSON object.
 Exit status: 0 done, 1 failed or a fault found, 2 wrong command line.
@@ -39,7 +41,9 @@ struct verb {
   int (*run)(const arguments&);
 };
 constexpr verb verbs[] = {
-    {"info", info}, {"verify", verify}, {"show", show}, {"prepare-cache", prepare_cache}};
+    {"info", info},   {"verify", verify}, {"show", show}, {"prepare-cache", prepare_cache},
+    {"where", where}, {"audit", audit},
+};
 
 int run(arguments args) {
   if (args.empty()) throw command::usage_error("a verb and a PREFIX are missing");
@@ -56,7 +60,7 @@ int run(arguments args) {
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
     throw command::usage_error("no verb '" + first +
-                               "', expected info, verify, show or prepare-cache");
+                               "', expected info, verify, show, prepare-cache, where or audit");
   }
   return found->run(args);
 }

@@ -17,11 +17,10 @@
 #include <millrace/dataset/megatron/blend_recipe.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
-#include <millrace/dataset/megatron/read_python_json.hpp>
-#include <millrace/io/file_mapping.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
+#include "tokenizer_description.hpp"
 
 namespace millrace::inspect {
 
@@ -80,19 +79,6 @@ T required(const command_line& line, const char* flag) {
   const auto value = line.find<T>(flag);
   if (!value) throw misuse(fmt::format("--{} is missing", flag), help);
   return *value;
-}
-
-dataset::python_json tokenizer_description(const std::string& path) {
-  const io::file_mapping file{std::filesystem::path(path)};
-  const auto bytes = file.bytes();
-  try {
-    auto json =
-        dataset::read_python_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    if (!json.is_object()) throw format_error(0, "expected a JSON object");
-    return json;
-  } catch (const format_error& e) {
-    throw e.in(path);
-  }
 }
 
 dataset::gpt_cache_options options_of(const command_line& line) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <set>
 #include <span>
@@ -116,6 +117,22 @@ TEST(GptOrder, FindsTheSamplesOfAToken) {
             << "round " << round << ", token " << t << " of " << s;
       }
     }
+    // All of some sequences, and what lies behind the last sample.
+    const sequence_range some{2, 2 + below(random, 8)};
+    std::vector<std::int64_t> expected;
+    std::int64_t inputs = 0;
+    for (std::int64_t k = 0; k < order.size(); ++k) {
+      const auto tokens = tokens_of(order.sample(k));
+      inputs += std::min<std::int64_t>(std::ssize(tokens), request.sequence_length);
+      if (std::ranges::any_of(tokens, [&](const token& t) {
+            return some.first <= t.first && t.first < some.last;
+          })) {
+        expected.push_back(k);
+      }
+    }
+    ASSERT_EQ(order.samples_with(some), expected) << "round " << round;
+    ASSERT_EQ(std::ssize(tokens_of(order.behind_last_sample())), order.plan().tokens() - inputs)
+        << "round " << round;
   }
 }
 

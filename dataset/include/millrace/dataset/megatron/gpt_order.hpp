@@ -65,6 +65,18 @@ class gpt_order {
   /// @throws format_error  the index contradicts the dataset.
   std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
 
+  /// The samples, ascending, that hold any token of some sequences; those that the part has not are
+  /// in none. Reads the whole document index and shuffle index.
+  ///
+  /// @throws format_error  the index contradicts the dataset.
+  std::vector<std::int64_t> samples_with(sequence_range sequences) const;
+
+  /// What no sample has as an input, in the order of the document index: behind the last sample.
+  /// Its first token is the last label of that, where samples have an extra token.
+  ///
+  /// @throws format_error  the index contradicts the dataset.
+  std::vector<piece> behind_last_sample() const;
+
  private:
   struct row {
     std::int64_t entry;
@@ -80,6 +92,7 @@ class gpt_order {
     return lengths_[static_cast<std::size_t>(sequence_at(entry))];
   }
   std::int64_t first_token_of(std::int64_t entry) const;
+  std::vector<std::int64_t> in_shuffled_order(std::vector<std::int64_t> unshuffled) const;
   [[noreturn]] void throw_bad_sample(std::int64_t j) const;
 
   gpt_plan plan_;
@@ -166,12 +179,50 @@ inline std::vector<std::int64_t> gpt_order::samples_with(std::int64_t sequence,
     const bool shared = plan_.extra_token == 1 && j > 0 && at % plan_.sequence_length == 0;
     if (shared && j - 1 < plan_.samples) unshuffled.push_back(j - 1);
   }
+  return in_shuffled_order(std::move(unshuffled));
+}
+
+inline std::vector<std::int64_t> gpt_order::samples_with(sequence_range sequences) const {
+  std::vector<std::int64_t> unshuffled;
+  for (std::int64_t entry = 0; entry < plan_.document_entries(); ++entry) {
+    const std::int64_t sequence = index_.document[entry];
+    if (sequence < sequences.first || sequence >= sequences.last) continue;
+    const std::int64_t length = length_at(entry);
+    if (length == 0) continue;
+    const std::int64_t first = first_token_of(entry);
+    const std::int64_t last = first + length - 1;
+    std::int64_t j = first / plan_.sequence_length;
+    // The first token of a sample is also the last, a label only, of the one before.
+    if (plan_.extra_token == 1 && j > 0 && first % plan_.sequence_length == 0) --j;
+    for (; j < plan_.samples && j <= last / plan_.sequence_length; ++j) unshuffled.push_back(j);
+  }
+  return in_shuffled_order(std::move(unshuffled));
+}
+
+inline std::vector<std::int64_t> gpt_order::in_shuffled_order(
+    std::vector<std::int64_t> unshuffled) const {
   std::ranges::sort(unshuffled);
   std::vector<std::int64_t> samples;
   for (std::int64_t k = 0; k < plan_.samples && !unshuffled.empty(); ++k) {
     if (std::ranges::binary_search(unshuffled, index_.shuffle[k])) samples.push_back(k);
   }
   return samples;
+}
+
+inline std::vector<piece> gpt_order::behind_last_sample() const {
+  std::vector<piece> pieces;
+  if (plan_.last_sample_is_partial || plan_.tokens() == 0) return pieces;
+  const row begin = row_at(plan_.samples);
+  if (begin.entry < 0 || begin.entry >= plan_.document_entries() || begin.offset < 0 ||
+      begin.offset > length_at(begin.entry)) {
+    throw_bad_sample(plan_.samples - 1);
+  }
+  for (std::int64_t entry = begin.entry; entry < plan_.document_entries(); ++entry) {
+    const std::int64_t first = entry == begin.entry ? begin.offset : 0;
+    const std::int64_t tokens = length_at(entry) - first;
+    if (tokens > 0) pieces.push_back({sequence_at(entry), first, tokens});
+  }
+  return pieces;
 }
 
 inline void gpt_order::throw_bad_sample(std::int64_t j) const {

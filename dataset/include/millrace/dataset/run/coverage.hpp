@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace millrace::dataset {
+
+/// A place of a stream from which on tokens are counted so many times more, or fewer.
+struct count_change {
+  std::int64_t at = 0;
+  std::int64_t change = 0;
+};
+
+/// How many times each token of a stream is in a set of runs. Runs that lie side by side cost
+/// nothing, so memory is O(places where the count changes), whatever the number of runs.
+class coverage {
+ public:
+  /// Tokens `first` up to but without `last` are there `times` times more.
+  void add(std::int64_t first, std::int64_t last, std::int64_t times = 1) {
+    if (first >= last) return;
+    changes_.push_back({first, times});
+    changes_.push_back({last, -times});
+    tokens_ += (last - first) * times;
+    if (changes_.size() >= settle_at_) settle();
+  }
+
+  /// The sum of the lengths of all runs.
+  std::int64_t tokens() const noexcept { return tokens_; }
+
+  /// Numbers that are kept now; more than needed until `changes` is called.
+  std::size_t size() const noexcept { return changes_.size(); }
+
+  /// Where the count changes, ascending.
+  const std::vector<count_change>& changes() {
+    settle();
+    return changes_;
+  }
+
+ private:
+  void settle() {
+    std::ranges::sort(changes_, {}, &count_change::at);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < changes_.size();) {
+      count_change sum{changes_[i].at, 0};
+      for (; i < changes_.size() && changes_[i].at == sum.at; ++i) sum.change += changes_[i].change;
+      if (sum.change != 0) changes_[kept++] = sum;
+    }
+    changes_.resize(kept);
+    settle_at_ = std::max<std::size_t>(2 * kept, 4096);
+  }
+
+  std::vector<count_change> changes_;
+  std::size_t settle_at_ = 4096;
+  std::int64_t tokens_ = 0;
+};
+
+}  // namespace millrace::dataset

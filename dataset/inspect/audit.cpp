@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/run/audit.hpp>
+
+#include "command_line.hpp"
+#include "inspect.hpp"
+#include "run_flags.hpp"
+
+namespace millrace::inspect {
+
+namespace po = boost::program_options;
+
+namespace {
+
+const std::string help =
+    std::string(
+        R"(usage: inspect_dataset audit PREFIX --order ORDER --seq-length L [RUN FLAGS]
+           [--first-step N] [--last-step N] [--json]
+
+Counts how often each token is an input, over every step, rank and slot of a run, and accounts for
+all tokens of each dataset in each epoch (megatron: in all epochs together): served, left out and
+why, missing, repeated. Fails where tokens are missing or repeated and nothing says why.
+
+)") +
+    run_flags_help +
+    R"(  --first-step N --last-step N the steps audited, without the last; else all whole ones
+  --json                       one JSON object: first_step, last_step, sound and ledgers, each with
+                               prefix, round, tokens, times, samples, served, not_in_steps,
+                               left_out, missing, repeated, label_only, padding, faults (first 16)
+
+  inspect_dataset audit data/web_text_document --order instant --seq-length 4096 --ranks 8 \
+      --micro-batch-size 4 --global-batch-size 256
+)";
+
+using dataset::audit_fault;
+using dataset::audit_ledger;
+
+struct audited {
+  std::int64_t first_step;
+  std::int64_t last_step;
+  std::vector<std::string> prefixes;
+  std::vector<audit_ledger> ledgers;
+  bool sound;
+};
+
+void add_row(std::string& text, std::int64_t tokens, const std::string& what) {
+  fmt::format_to(std::back_inserter(text), "{:>15}  {}\n", tokens, what);
+}
+
+std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
+  std::string text = fmt::format(
+      "{}, {}: {}{}\n", prefix, ledger.round.name, counted(ledger.tokens, "token"),
+      ledger.round.times == 1 ? std::string() : fmt::format(", {} times", ledger.round.times));
+  add_row(text, ledger.served, "served, each as often as it is to be");
+  add_row(text, ledger.not_in_steps, "not in these steps, but in samples before or behind them");
+  for (const auto& [why, tokens] : ledger.left_out) add_row(text, tokens, "left out: " + why);
+  add_row(text, ledger.holes, "missing, and nothing says why");
+  fmt::format_to(std::back_inserter(text),
+                 "beside these, in {}: {} repeated, {} as last labels only, {} of padding\n",
+                 counted(ledger.samples, "sample"), ledger.repeated, ledger.label_only,
+                 ledger.padding);
+  for (const audit_fault& each : ledger.faults) {
+    fmt::format_to(std::back_inserter(text),
+                   "fault: {} from token {} of sequence {} on: served {}, expected {}\n",
+                   counted(each.tokens, "token"), each.first, each.sequence,
+                   counted(each.times, "time"), each.expected);
+  }
+  return text;
+}
+
+void write_json(command::json_writer& json, const audit_ledger& ledger, const std::string& prefix) {
+  json.open('{').key("prefix").value(prefix).key("round").value(ledger.round.name);
+  json.key("tokens").value(ledger.tokens).key("times").value(ledger.round.times);
+  json.key("samples").value(ledger.samples).key("served").value(ledger.served);
+  json.key("not_in_steps").value(ledger.not_in_steps).key("left_out").open('[');
+  for (const auto& [why, tokens] : ledger.left_out) {
+    json.open('{').key("why").value(why).key("tokens").value(tokens).close('}');
+  }
+  json.close(']').key("missing").value(ledger.holes).key("repeated").value(ledger.repeated);
+  json.key("label_only").value(ledger.label_only).key("padding").value(ledger.padding);
+  json.key("faults").open('[');
+  for (const audit_fault& each : ledger.faults) {
+    json.open('{').key("sequence").value(each.sequence).key("first").value(each.first);
+    json.key("tokens").value(each.tokens).key("times").value(each.times);
+    json.key("expected").value(each.expected).close('}');
+  }
+  json.close(']').close('}');
+}
+
+template <class Order>
+audited audit_of(const command_line& line, const Order& order, const run_configuration& run) {
+  const std::int64_t steps = run.samples / run.ranks.global_batch_size();
+  audited result{count_of(line, "first-step", 0, help).value_or(0),
+                 count_of(line, "last-step", 0, help).value_or(steps),
+                 {},
+                 {},
+                 true};
+  if (steps == 0) {
+    throw config_error(fmt::format("the run has {}, less than the {} of a step",
+                                   counted(run.samples, "sample"), run.ranks.global_batch_size()));
+  }
+  for (std::int64_t s = 0; s < order.source_count(); ++s) {
+    result.prefixes.push_back(order.prefix(s).string());
+  }
+  result.ledgers = dataset::audit_run(order, run.ranks, result.first_step, result.last_step);
+  result.sound = std::ranges::all_of(result.ledgers, &audit_ledger::sound);
+  return result;
+}
+
+std::string as_text(const audited& found) {
+  std::string text = fmt::format("steps {} to {}\n", found.first_step, found.last_step - 1);
+  for (const audit_ledger& each : found.ledgers) {
+    text += text_of(each, found.prefixes[static_cast<std::size_t>(each.source)]);
+  }
+  return text + (found.sound ? "sound\n" : "not sound\n");
+}
+
+std::string as_json(const audited& found) {
+  command::json_writer json;
+  json.open('{').key("first_step").value(found.first_step);
+  json.key("last_step").value(found.last_step).key("sound").value(found.sound);
+  json.key("ledgers").open('[');
+  for (const audit_ledger& each : found.ledgers) {
+    write_json(json, each, found.prefixes[static_cast<std::size_t>(each.source)]);
+  }
+  return json.close(']').close('}').text() + '\n';
+}
+
+}  // namespace
+
+int audit(const arguments& args) {
+  po::options_description own;
+  add_run_flags(own);
+  auto add = own.add_options();
+  for (const char* flag : {"first-step", "last-step"}) add(flag, po::value<std::int64_t>());
+  const auto line = parse_run_options(args, own, help);
+  if (!line) return command::exit_done;
+
+  const run_configuration run = run_configuration_of(*line, help);
+  const audited found =
+      std::visit([&](const auto& order) { return audit_of(*line, order, run); }, run.order);
+  command::answer(line->json ? as_json(found) : as_text(found));
+  return found.sound ? command::exit_done : command::exit_failed;
+}
+
+}  // namespace millrace::inspect

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_flags.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/megatron/blend_plan.hpp>
+#include <millrace/dataset/megatron/data_flags.hpp>
+
+#include "tokenizer_description.hpp"
+
+namespace millrace::inspect {
+
+namespace po = boost::program_options;
+
+const char* const run_flags_help =
+    R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   one dataset, or a blend; of megatron its train part
+  --order megatron|instant     megatron builds its indices in memory; instant needs none
+  --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
+  --seq-length L               tokens of a sample
+  --seed N                     1234 without it
+  --split TEXT                 of megatron; without it '969, 30, 1'
+  --train-samples N            length of the run; without it one epoch of one dataset
+  --ranks N                    data-parallel ranks (1)
+  --micro-batch-size B         samples of a rank in a micro-batch (1)
+  --global-batch-size G        samples of a step: a multiple of B times ranks (that)
+)";
+
+namespace {
+
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+dataset::data_blends data_of(const command_line& line, const std::string& help) {
+  auto words = line.find<std::vector<std::string>>("prefix");
+  const auto blend = line.find<std::vector<std::string>>("data-path");
+  if (words && blend) throw misuse("PREFIX and --data-path exclude each other", help);
+  if (!words && !blend) throw misuse("which data? PREFIX, or --data-path, is missing", help);
+  if (words && words->size() > 1) {
+    throw misuse("one PREFIX at a time, not also " + (*words)[1] + "; --data-path takes blends",
+                 help);
+  }
+  dataset::data_flags flags;
+  (void)dataset::set_data_flag(flags, "--data-path", blend ? *blend : *words);
+  if (const auto split = line.find<std::string>("split")) {
+    (void)dataset::set_data_flag(flags, "--split", std::vector<std::string>{*split});
+  }
+  return dataset::resolve_data_flags(flags);
+}
+
+std::optional<dataset::megatron_caches> caches_of(const command_line& line,
+                                                  const std::string& help) {
+  const auto folder = line.find<std::string>("data-cache-path");
+  const auto description = line.find<std::string>("tokenizer-description");
+  if (folder.has_value() != description.has_value()) {
+    throw misuse("--data-cache-path and --tokenizer-description go together", help);
+  }
+  if (!folder) return std::nullopt;
+  return dataset::megatron_caches{*folder, tokenizer_description(*description)};
+}
+
+dataset::megatron_run megatron_of(const dataset::data_blends& data, std::int64_t seq_length,
+                                  std::int64_t seed, std::optional<std::int64_t> train_samples,
+                                  const std::optional<dataset::megatron_caches>& caches) {
+  const auto plan = dataset::plan_data(data, {train_samples, 0, 0});
+  return dataset::megatron_run::build(*plan[0],
+                                      {.sequence_length = seq_length,
+                                       .part = dataset::split_part::train,
+                                       .random_seed = static_cast<std::uint32_t>(seed)},
+                                      data.split, 2, caches);
+}
+
+/// Without weights, sources count by their windows, so that all end their epochs together.
+dataset::instant_run instant_of(const dataset::blend_list& data, std::int64_t seq_length,
+                                std::int64_t seed, std::int64_t global_batch_size,
+                                std::optional<std::int64_t> train_samples) {
+  std::vector<dataset::instant_source> sources;
+  dataset::instant_options options;
+  options.seed = static_cast<std::uint64_t>(seed);
+  options.seq_len = seq_length;
+  options.first_position_of = [=](std::int64_t step) { return step * global_batch_size; };
+  options.train_samples = train_samples;
+  options.segments.push_back({0, {}});
+  for (std::size_t i = 0; i < data.prefixes.size(); ++i) {
+    const dataset::index_columns columns(data.prefixes[i]);
+    sources.push_back({data.prefixes[i], "", {}, columns.token_count()});
+    const double weight = data.weighted() ? data.weights[i]
+                                          : static_cast<double>(std::max<std::int64_t>(
+                                                1, (columns.token_count() - 1) / seq_length));
+    options.segments[0].sources.push_back({static_cast<std::int64_t>(i), weight});
+  }
+  return {sources, options};
+}
+
+}  // namespace
+
+void add_run_flags(po::options_description& own) {
+  auto add = own.add_options();
+  add("data-path", po::value<std::vector<std::string>>()->multitoken());
+  for (const char* flag : {"order", "split", "data-cache-path", "tokenizer-description"})
+    add(flag, po::value<std::string>());
+  for (const char* flag :
+       {"seq-length", "train-samples", "ranks", "micro-batch-size", "global-batch-size", "seed"}) {
+    add(flag, po::value<std::int64_t>());
+  }
+}
+
+std::optional<std::int64_t> count_of(const command_line& line, const char* flag, std::int64_t least,
+                                     const std::string& help) {
+  const auto value = line.find<std::int64_t>(flag);
+  if (value && *value < least) {
+    throw misuse(fmt::format("--{} is {}, expected {} or more", flag, *value, least), help);
+  }
+  return value;
+}
+
+run_configuration run_configuration_of(const command_line& line, const std::string& help) {
+  const auto order = line.find<std::string>("order");
+  if (!order) throw misuse("which order? --order megatron or --order instant is missing", help);
+  if (*order != "megatron" && *order != "instant") {
+    throw misuse("--order '" + *order + "', expected megatron or instant", help);
+  }
+  const bool instant = *order == "instant";
+  if (instant && line.find<std::string>("split")) {
+    throw misuse("--split is for --order megatron; instant serves whole datasets", help);
+  }
+  if (instant && caches_of(line, help)) {
+    throw misuse("--data-cache-path is for --order megatron; instant has no indices", help);
+  }
+  const auto seq_length = count_of(line, "seq-length", 1, help);
+  if (!seq_length) throw misuse("--seq-length is missing", help);
+  const std::int64_t seed = count_of(line, "seed", 0, help).value_or(1234);
+  if (!instant && seed > std::numeric_limits<std::uint32_t>::max()) {
+    throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
+  }
+  const auto train_samples = count_of(line, "train-samples", 1, help);
+  const std::int64_t rank_count = count_of(line, "ranks", 1, help).value_or(1);
+  const std::int64_t micro_batch = count_of(line, "micro-batch-size", 1, help).value_or(1);
+  if (micro_batch > most / rank_count) {
+    throw misuse(
+        fmt::format("--micro-batch-size is {}, too much for {} ranks", micro_batch, rank_count),
+        help);
+  }
+  const std::int64_t global_batch =
+      count_of(line, "global-batch-size", 1, help).value_or(micro_batch * rank_count);
+  const dataset::topology ranks(rank_count, micro_batch, global_batch);
+
+  const dataset::data_blends data = data_of(line, help);
+  if (!instant) {
+    auto run = megatron_of(data, *seq_length, seed, train_samples, caches_of(line, help));
+    const std::int64_t samples = std::min(run.end(), train_samples.value_or(most));
+    return {std::move(run), ranks, samples};
+  }
+  if (!train_samples && data.blend->prefixes.size() > 1) {
+    throw misuse("--train-samples is missing: a blend has no one epoch", help);
+  }
+  auto run = instant_of(*data.blend, *seq_length, seed, global_batch, train_samples);
+  const std::int64_t samples = train_samples.value_or(run.order().windows(0).windows_per_epoch());
+  return {std::move(run), ranks, samples};
+}
+
+}  // namespace millrace::inspect

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/run/topology.hpp>
+
+#include "command_line.hpp"
+
+/// The flags by which verbs are told a run: its data, its order, its ranks.
+namespace millrace::inspect {
+
+/// The lines of `--help` about them.
+extern const char* const run_flags_help;
+
+void add_run_flags(boost::program_options::options_description& own);
+
+struct run_configuration {
+  std::variant<dataset::megatron_run, dataset::instant_run> order;
+  dataset::topology ranks;
+  /// Positions of the run: --train-samples, or one epoch where that is not given.
+  std::int64_t samples;
+};
+
+/// @param help  of the verb
+/// @throws usage_error  a flag is missing or out of range
+/// @throws config_error, io_error, format_error  as the orders
+run_configuration run_configuration_of(const command_line& line, const std::string& help);
+
+/// The value of a flag that must be `least` or more, if it is given.
+/// @throws usage_error  it is less
+std::optional<std::int64_t> count_of(const command_line& line, const char* flag, std::int64_t least,
+                                     const std::string& help);
+
+}  // namespace millrace::inspect

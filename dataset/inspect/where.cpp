@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/run/where.hpp>
+
+#include "command_line.hpp"
+#include "inspect.hpp"
+#include "run_flags.hpp"
+
+namespace millrace::inspect {
+
+namespace po = boost::program_options;
+
+namespace {
+
+const std::string help =
+    std::string(
+        R"(usage: inspect_dataset where PREFIX --order ORDER --seq-length L [RUN FLAGS]
+           --step N --rank N --slot N | --document N [--of PREFIX] [--json]
+
+Says which documents are served in a slot of a run, with input, line and bytes of each where there
+is a PREFIX.src; or in which steps, ranks and slots a document is served.
+
+)") +
+    run_flags_help +
+    R"(  --step N --rank N --slot N   slot: row plus micro-batch times B, in the rank's share of the step
+                               without --train-samples, instant answers for any epoch
+  --document N                 every slot of the run with a token of it, be it as the last label
+  --of PREFIX                  the dataset of a blend that has the document
+  --json                       one JSON object: step, rank, slot, sample, prefix, sample_of_prefix,
+                               padding and documents; or prefix, document, source, samples and slots
+
+  inspect_dataset where data/web_text_document --order instant --seq-length 4096 --ranks 8 \
+      --micro-batch-size 4 --global-batch-size 256 --step 1000 --rank 3 --slot 17
+  inspect_dataset where --data-path 0.7 web 0.3 code --order megatron --seq-length 4096 \
+      --train-samples 100000 --document 12 --of code
+)";
+
+using dataset::document_piece;
+using dataset::record_place;
+
+std::string text_of(const std::optional<record_place>& from) {
+  if (!from) return "";
+  return fmt::format("; from {}, line {}, bytes {} to {}", command::one_line(from->input),
+                     from->line, from->begin, from->end);
+}
+
+void write_json(command::json_writer& json, const std::optional<record_place>& from) {
+  json.key("source");
+  if (!from) {
+    json.null();
+    return;
+  }
+  json.open('{').key("input").value(from->input).key("line").value(from->line);
+  json.key("begin").value(from->begin).key("end").value(from->end).close('}');
+}
+
+std::string at_text(const dataset::slot_place& at) {
+  return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
+}
+
+template <class Places>
+std::string as_text(const Places& places, const std::string& prefix,
+                    const dataset::served_sample& served) {
+  std::string text = fmt::format("{}: sample {} of the run, sample {} of {}\n",
+                                 at_text(served.slot), served.position, served.sample.k, prefix);
+  for (const document_piece& each : served.pieces) {
+    const dataset::piece& p = each.tokens;
+    fmt::format_to(std::back_inserter(text),
+                   "token {}: {} of document {}, sequence {} from token {} on{}\n", each.at,
+                   counted(p.tokens, "token"), each.document, p.sequence, p.first,
+                   text_of(places.documents(served.sample.source).read_from(each.document)));
+  }
+  if (served.padding > 0) text += counted(served.padding, "token") + " of padding\n";
+  return text;
+}
+
+template <class Places>
+std::string as_json(const Places& places, const std::string& prefix,
+                    const dataset::served_sample& served) {
+  command::json_writer json;
+  json.open('{').key("step").value(served.slot.step).key("rank").value(served.slot.rank);
+  json.key("slot").value(served.slot.slot).key("sample").value(served.position);
+  json.key("prefix").value(prefix).key("sample_of_prefix").value(served.sample.k);
+  json.key("padding").value(served.padding).key("documents").open('[');
+  for (const document_piece& each : served.pieces) {
+    const dataset::piece& p = each.tokens;
+    json.open('{').key("at").value(each.at).key("document").value(each.document);
+    json.key("sequence").value(p.sequence).key("first").value(p.first);
+    json.key("tokens").value(p.tokens);
+    write_json(json, places.documents(served.sample.source).read_from(each.document));
+    json.close('}');
+  }
+  return json.close(']').close('}').text() + '\n';
+}
+
+struct question {
+  std::int64_t source;
+  std::int64_t document;
+  std::int64_t samples;  // of the run
+};
+
+std::string as_text(const std::string& prefix, const question& q,
+                    const std::optional<record_place>& from,
+                    const std::vector<dataset::appearance>& found) {
+  std::string text =
+      fmt::format("{}, document {}{}: in {} of {}\n", prefix, q.document, text_of(from),
+                  counted(std::ssize(found), "slot"), counted(q.samples, "sample"));
+  for (const dataset::appearance& each : found) {
+    fmt::format_to(std::back_inserter(text), "{}: sample {}, {} from token {} on{}\n",
+                   at_text(each.slot), each.position, counted(each.tokens, "token"), each.at,
+                   each.label_only ? ", a label only" : "");
+  }
+  return text;
+}
+
+std::string as_json(const std::string& prefix, const question& q,
+                    const std::optional<record_place>& from,
+                    const std::vector<dataset::appearance>& found) {
+  command::json_writer json;
+  json.open('{').key("prefix").value(prefix).key("document").value(q.document);
+  write_json(json, from);
+  json.key("samples").value(q.samples).key("slots").open('[');
+  for (const dataset::appearance& each : found) {
+    json.open('{').key("step").value(each.slot.step).key("rank").value(each.slot.rank);
+    json.key("slot").value(each.slot.slot).key("sample").value(each.position);
+    json.key("sample_of_prefix").value(each.k).key("at").value(each.at);
+    json.key("tokens").value(each.tokens).key("label_only").value(each.label_only).close('}');
+  }
+  return json.close(']').close('}').text() + '\n';
+}
+
+/// The source that --of names.
+template <class Order>
+std::int64_t source_of(const command_line& line, const Order& order) {
+  const auto wanted = line.find<std::string>("of");
+  if (!wanted) {
+    if (order.source_count() == 1) return 0;
+    throw misuse("a document of which dataset? --of PREFIX is missing", help);
+  }
+  for (std::int64_t s = 0; s < order.source_count(); ++s) {
+    if (order.prefix(s) == *wanted) return s;
+  }
+  throw misuse("--of " + *wanted + ": no such prefix in --data-path", help);
+}
+
+template <class Order>
+std::string answer_of(const command_line& line, const Order& order, const run_configuration& run) {
+  const dataset::run_places places(order, run.ranks);
+  if (const auto document = count_of(line, "document", 0, help)) {
+    const question q{source_of(line, order), *document, run.samples};
+    const auto found = places.of(q.source, q.document, q.samples);
+    const auto from = places.documents(q.source).read_from(q.document);
+    const std::string& prefix = order.prefix(q.source).native();
+    return line.json ? as_json(prefix, q, from, found) : as_text(prefix, q, from, found);
+  }
+  const dataset::slot_place slot{*line.find<std::int64_t>("step"),
+                                 line.find<std::int64_t>("rank").value_or(0),
+                                 line.find<std::int64_t>("slot").value_or(0)};
+  const auto served = places.at(slot);
+  const std::string& prefix = order.prefix(served.sample.source).native();
+  return line.json ? as_json(places, prefix, served) : as_text(places, prefix, served);
+}
+
+}  // namespace
+
+int where(const arguments& args) {
+  po::options_description own;
+  add_run_flags(own);
+  auto add = own.add_options();
+  for (const char* flag : {"step", "rank", "slot", "document"})
+    add(flag, po::value<std::int64_t>());
+  add("of", po::value<std::string>());
+  const auto line = parse_run_options(args, own, help);
+  if (!line) return command::exit_done;
+
+  const bool by_slot = line->find<std::int64_t>("step") || line->find<std::int64_t>("rank") ||
+                       line->find<std::int64_t>("slot");
+  const bool by_document = line->find<std::int64_t>("document").has_value();
+  if (by_slot == by_document) {
+    throw misuse("give either --step, --rank and --slot, or --document", help);
+  }
+  if (by_slot && !line->find<std::int64_t>("step")) throw misuse("--step is missing", help);
+  const run_configuration run = run_configuration_of(*line, help);
+  command::answer(
+      std::visit([&](const auto& order) { return answer_of(*line, order, run); }, run.order));
+  return command::exit_done;
+}
+
+}  // namespace millrace::inspect

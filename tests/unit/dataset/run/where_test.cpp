@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/run/where.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/dataset/run/stored_run.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+using testing::HasSubstr;
+
+const topology ranks(2, 2, 8);
+
+using document_number = std::pair<std::int64_t, std::int64_t>;  // source, document
+
+/// Token by token: which document each token of the run is of, by the dataset itself.
+template <class Order>
+std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
+                                                             std::int64_t before) {
+  std::map<document_number, std::vector<appearance>> all;
+  for (std::int64_t position = 0; position < before; ++position) {
+    const source_sample sample = order.at(position);
+    const indexed_dataset data(order.prefix(sample.source));
+    std::vector<piece> pieces;
+    (void)order.pieces(sample, pieces);
+    std::map<std::int64_t, appearance> here;
+    std::int64_t at = 0;
+    for (const piece& p : pieces) {
+      for (std::int64_t t = 0; t < p.tokens; ++t, ++at) {
+        std::int64_t d = 0;
+        while (!(data.document(d).first <= p.sequence && p.sequence < data.document(d).last)) ++d;
+        const auto [found, is_new] = here.try_emplace(
+            d, appearance{ranks.place_of(position), position, sample.k, at, 0, false});
+        ++found->second.tokens;
+        found->second.label_only = found->second.at == order.seq_len();
+      }
+    }
+    for (const auto& [d, found] : here) all[{sample.source, d}].push_back(found);
+  }
+  return all;
+}
+
+template <class Order>
+void expect_both_ways(const Order& order, std::int64_t before) {
+  const run_places where(order, ranks);
+  const auto expected = enumerate(order, before);
+  std::size_t found = 0;
+  for (std::int64_t source = 0; source < order.source_count(); ++source) {
+    const std::int64_t documents = where.documents(source).data().document_count();
+    for (std::int64_t d = 0; d < documents; ++d) {
+      const auto there = expected.find({source, d});
+      const auto wanted = there == expected.end() ? std::vector<appearance>() : there->second;
+      const auto appearances = where.of(source, d, before);
+      ASSERT_EQ(appearances, wanted) << "document " << d << " of source " << source;
+      if (!appearances.empty()) ++found;
+      for (const appearance& each : appearances) {
+        const served_sample served = where.at(each.slot);
+        ASSERT_EQ(served.position, each.position);
+        ASSERT_EQ(served.sample, (source_sample{source, each.k}));
+        std::int64_t tokens = 0;
+        for (const document_piece& p : served.pieces) {
+          if (p.document == d) tokens += p.tokens.tokens;
+        }
+        ASSERT_EQ(tokens, each.tokens);
+      }
+    }
+  }
+  EXPECT_EQ(found, expected.size());
+  EXPECT_GT(found, 5U);
+}
+
+class Where : public testing::Test {
+ protected:
+  std::filesystem::path stored(const std::string& name, int documents) {
+    return test::store_documents(folder_ / name, random_, documents);
+  }
+  test::temp_folder folder_;
+  std::mt19937 random_{7};
+};
+
+TEST_F(Where, AgreesForwardAndBackInMegatronsOrder) {
+  for (int round = 0; round < 6; ++round) {
+    const auto web = stored("web" + std::to_string(round), 25);
+    for (const std::optional<std::int64_t> samples : {std::optional<std::int64_t>(), {60}}) {
+      const auto order = test::megatron_run_of({web}, 7 + round, "8,1,1", samples);
+      expect_both_ways(order, order.end());
+    }
+  }
+}
+
+TEST_F(Where, AgreesForwardAndBackInTheOrderInstant) {
+  for (int round = 0; round < 6; ++round) {
+    const auto order =
+        test::instant_run_of({stored("web" + std::to_string(round), 25)}, 7 + round, 8, {});
+    expect_both_ways(order, 150);
+  }
+}
+
+TEST_F(Where, AgreesForwardAndBackInBlends) {
+  const auto web = stored("web", 25);
+  const auto code = stored("code", 12);
+  const auto megatron = test::megatron_run_of({web, code}, 9, "9,1,0", 70);
+  expect_both_ways(megatron, megatron.end());
+  const auto instant = test::instant_run_of({web, code}, 9, 8, 70);
+  expect_both_ways(instant, instant.end());
+}
+
+TEST_F(Where, SaysOnlyWhatIsBeforeAPosition) {
+  const auto order = test::instant_run_of({stored("web", 25)}, 9, 8, {});
+  expect_both_ways(order, 11);
+  const auto megatron = test::megatron_run_of({stored("code", 25)}, 9, "1,0,0", 70);
+  expect_both_ways(megatron, 11);
+}
+
+TEST_F(Where, RefusesWhatIsNotThere) {
+  const auto order = test::megatron_run_of({stored("web", 5)}, 4, "1,0,0", 20);
+  const run_places where(order, ranks);
+  const auto refusal = [](const auto& ask) -> std::string {
+    try {
+      ask();
+    } catch (const config_error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal([&] {
+                (void)where.at({1000, 0, 1});
+              }),
+              HasSubstr("step 1000, rank 0, slot 1 is sample 8001, but the run has only "));
+  EXPECT_THAT(refusal([&] { (void)where.at({0, 2, 0}); }), HasSubstr("rank is 2"));
+  EXPECT_THAT(refusal([&] { (void)where.of(0, 6, 10); }),
+              HasSubstr("document 6: " + (folder_ / "web").string() + " has documents 0 to 5"));
+  EXPECT_THAT(refusal([&] { (void)where.of(0, -1, 10); }), HasSubstr("document -1"));
+}
+
+// What the golden file says of line and bytes of each document.
+TEST(WhereInTheCorpus, NamesTheRecord) {
+  test::temp_folder folder;
+  const auto prefix = folder / "preprocess_lines";
+  for (const char* extension : {".bin", ".idx"}) {
+    std::filesystem::copy_file(test::golden("megatron/preprocess_lines" + std::string(extension)),
+                               test::suffixed(prefix, extension));
+  }
+  {
+    const auto order = test::instant_run_of({prefix}, 10, 8, {});
+    EXPECT_EQ(run_places(order, ranks).documents(0).read_from(0), std::nullopt);
+  }
+  std::filesystem::copy_file(test::golden("sidecars/preprocess_lines.src"),
+                             test::suffixed(prefix, ".src"));
+  const auto order = test::instant_run_of({prefix}, 10, 8, {});
+  const run_places where(order, ranks);
+  const served_sample served = where.at({0, 0, 0});
+  ASSERT_FALSE(served.pieces.empty());
+  const document_piece first = served.pieces.front();
+  const auto from = where.documents(0).read_from(first.document);
+  ASSERT_TRUE(from);
+  EXPECT_EQ(from->input, "preprocess_lines.jsonl");
+  EXPECT_EQ(where.documents(0).read_from(0)->line, 1);
+  EXPECT_LT(from->begin, from->end);
+}
+
+}  // namespace
+}  // namespace millrace::dataset
