@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the caches of this folder with megatron-core's own GPTDataset, of ../megatron/idx_int32.
+
+usage: generate.py
+
+Exits 77 where megatron-core is not installed.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import warnings
+
+warnings.filterwarnings("ignore")  # of packages that megatron-core would use for training
+try:
+    from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
+    from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig
+except ImportError as missing:
+    print(f"skipped: needs the Python package megatron-core ({missing})")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Tokenizer:
+    """What a description wants of one."""
+
+    unique_identifiers = {"class": "some.Tokenizer", "vocab_size": "100"}
+    vocab_size, pad, eod, eos = 100, -1, -2, -2
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # the path of the dataset, as typed, is in the name of its cache
+        for suffix in ("bin", "idx"):
+            shutil.copy(HERE.parent / "megatron" / f"idx_int32.{suffix}", folder)
+        config = GPTDatasetConfig(
+            random_seed=1234, sequence_length=2, blend=(["idx_int32"], None), split="1,0,0",
+            path_to_cache="cache", tokenizer=Tokenizer(), reset_position_ids=False,
+            reset_attention_mask=False, eod_mask_loss=False,
+        )  # fmt: skip
+        BlendedMegatronDatasetBuilder(GPTDataset, [6, None, None], lambda: True, config).build()
+        for file in pathlib.Path("cache").iterdir():
+            shutil.copy(file, HERE)
+    (HERE / "tokenizer.json").write_text(json.dumps(Tokenizer.unique_identifiers))
+
+
+if __name__ == "__main__":
+    main()
