@@ -317,5 +317,20 @@ TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {
   EXPECT_TRUE(fs::is_empty(out()));
 }
 
+// Else the last sample would take the place of what was just made.
+TEST_F(MpiJob, MetricsDoNotGoIntoWhatTheJobWrites) {
+  add("a.jsonl", test::good_lines(0, 30));
+  for (const char* name : {"x_text_document.bin", "x_text_document.meta", "x.journal",
+                           "x_00001-of-00003_text_document.idx", "x_00002-of-00003.journal"}) {
+    const auto result = run_job(2, 3, {"--metrics", (out() / name).string()});
+    EXPECT_EQ(result.status, 1) << name << result.err;
+    EXPECT_THAT(sentence_of(result), HasSubstr("this run writes its output there")) << name;
+  }
+  const auto nowhere = run_job(2, 3, {"--metrics", (out() / "none" / "m").string()});
+  EXPECT_EQ(nowhere.status, 1) << nowhere.err;
+  EXPECT_THAT(sentence_of(nowhere), HasSubstr("there is no folder"));
+  EXPECT_TRUE(fs::is_empty(out()));
+}
+
 }  // namespace
 }  // namespace millrace::preprocess
