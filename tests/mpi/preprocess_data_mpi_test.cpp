@@ -291,6 +291,36 @@ TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   expect_files(wanted);
 }
 
+// Of the same size, and older than the parts that were made of the first.
+TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
+  const std::string text = test::good_lines(0, 900);
+  const std::string path = add("a.jsonl", text);
+  const file_set wanted = undisturbed();
+  const auto now = fs::last_write_time(path);
+  const auto put = [&](const std::string& contents, std::chrono::hours age) {
+    add("a.jsonl", contents);
+    fs::last_write_time(path, now - age);
+  };
+  std::string changed = text;
+  changed[20] = 'X';
+  // Once when all parts are done, and once when all wholes are.
+  for (const char* step : {"place:1", "parts:1"}) {
+    empty_out();
+    put(text, std::chrono::hours(2));
+    ASSERT_NE(run_job(2, 5, {}, {0, std::string("MILLRACE_TEST_KILL_AT=") + step}).status, 0);
+    put(changed, std::chrono::hours(1));
+    for (int time = 0; time < 2; ++time) {
+      const auto refused = run_job(2, 5, {"--resume"});
+      EXPECT_EQ(refused.status, 1) << step << refused.err;
+      EXPECT_THAT(sentence_of(refused), HasSubstr("a.jsonl is not what it was")) << step;
+    }
+    put(text, std::chrono::hours(3));
+    const auto again = run_job(2, 5, {"--resume"});
+    ASSERT_EQ(again.status, 0) << step << again.err;
+    expect_files(wanted);
+  }
+}
+
 TEST_F(MpiJob, RanksThatWereNotToldTheSameRefuse) {
   add("a.jsonl", test::good_lines(0, 30));
   strings job = job_of(2, {});

@@ -65,6 +65,7 @@ class mpi_job {
   void look_around();
   start what_is_there();
   void open_journal();
+  void expect_inputs_of(const std::vector<dataset_meta>& metas);
   void do_all_tasks();
   void tell_what_is_kept(int status);
   run_summary do_task(std::int64_t task, task_progress& progress, const std::atomic<int>& stop);
@@ -91,6 +92,7 @@ class mpi_job {
   run_identity identity_;
   formats::sha256::digest digest_{};  // of that
   start start_ = start::afresh;
+  bool inputs_are_dated_ = true;    // as they were when the job was begun
   std::optional<journal> journal_;  // on rank 0
   stage_times busy_;                // of all ranks, on rank 0
 };
@@ -112,13 +114,17 @@ run_summary mpi_job::finish() {
     if (ranks_.is_first()) look_around();
   });
   ranks_.share(start_);
+  ranks_.share(inputs_are_dated_);
   if (start_ == start::afresh || start_ == start::go_on) {
     do_all_tasks();
     put_together();
   } else {
     ranks_.together([&] {
       if (!ranks_.is_first()) return;
-      if (start_ == start::publish) publish(*journal_->finished());
+      if (start_ == start::publish) {
+        publish(*journal_->finished());
+        expect_inputs_of(read_metas(prefixes_));
+      }
       shown_.note_outcome("already complete: nothing was read or written");
     });
   }
@@ -154,6 +160,9 @@ void mpi_job::look_around() {
   open_journal();
   try {
     start_ = what_is_there();
+    if (start_ == start::go_on || start_ == start::publish) {
+      inputs_are_dated_ = journal_->stamps() == stamps_of(options_.inputs);
+    }
     if (start_ == start::afresh) {
       journal_->clear();
       journal_->begin(identity_, stamps_of(options_.inputs));
@@ -207,13 +216,19 @@ mpi_job::start mpi_job::what_is_there() {
     return start::afresh;
   }
   if (const auto metas = finished_outputs(prefixes_, tokenizer_, encoding_, options_)) {
-    expect_as_finished(prefixes_, *metas, options_,
-                       [this](const std::string& what) { shown_.note(what); });
+    expect_inputs_of(*metas);
     journal_->remove();
     return start::done;
   }
   for (const auto& prefix : prefixes_) refuse_existing(prefix);
   return start::afresh;
+}
+
+void mpi_job::expect_inputs_of(const std::vector<dataset_meta>& metas) {
+  run_options options = options_;
+  options.trust_dates = inputs_are_dated_;
+  expect_as_finished(prefixes_, metas, options,
+                     [this](const std::string& what) { shown_.note(what); });
 }
 
 run_options mpi_job::options_of(std::int64_t task) const {
@@ -222,6 +237,7 @@ run_options mpi_job::options_of(std::int64_t task) const {
   options.task = share_of(options_.inputs, id, options_.limits.largest_part_bytes());
   options.output_prefix = task_prefix(options_.output_prefix, id);
   options.resume = start_ == start::go_on;
+  options.trust_dates = inputs_are_dated_;
   return options;
 }
 
