@@ -321,6 +321,27 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   }
 }
 
+// x with the key a_text writes what x_a with the key text does.
+TEST_F(MpiJob, ADatasetOfAnUnfinishedRunUnderAnotherPrefixIsLeftAlone) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "{\"text\": \"one\", \"a_text\": \"two\"}\n";
+  add("a.jsonl", text);
+  strings alone = command();
+  alone.at(2) = (out() / "x_a").string();
+  test::program_options options;
+  options.environment = test::small_blocks();
+  options.environment.push_back("MILLRACE_TEST_KILL_AT=journal:9");
+  ASSERT_EQ(test::run_program(alone, options).status, test::killed);
+  const file_set left = test::files_of(out());
+  flags_ = {"--json-keys", "a_text"};
+  for (const strings& more : {strings{}, strings{"--overwrite"}, strings{"--resume"}}) {
+    const auto refused = run_job(2, 3, more);
+    EXPECT_EQ(refused.status, 1) << refused.err;
+    EXPECT_THAT(sentence_of(refused), HasSubstr("x_a.journal, which did not finish, writes it"));
+    EXPECT_EQ(test::files_of(out()), left);
+  }
+}
+
 TEST_F(MpiJob, RanksThatWereNotToldTheSameRefuse) {
   add("a.jsonl", test::good_lines(0, 30));
   strings job = job_of(2, {});

@@ -164,6 +164,7 @@ void mpi_job::look_around() {
       inputs_are_dated_ = journal_->stamps() == stamps_of(options_.inputs);
     }
     if (start_ == start::afresh) {
+      refuse_datasets_of_others(options_, prefixes_);
       journal_->clear();
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
