@@ -321,6 +321,37 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   }
 }
 
+// Which had other flags, keys and text, but as many tasks, and was done but for its wholes.
+TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
+  add("a.jsonl", test::good_lines(100, 999));
+  for (const int step : {2, 6, 9, 0}) {
+    SCOPED_TRACE(step);
+    empty_out();
+    flags_ = {"--json-keys", "title", "text"};
+    ASSERT_NE(run_job(2, 5, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}).status, 0);
+    add("a.jsonl", test::good_lines(200, 1099));
+    flags_ = {"--no-provenance"};
+    const file_set wanted = undisturbed();
+    const std::string kill = step == 0 ? "place:1" : "parts:" + std::to_string(step);
+    ASSERT_NE(run_job(2, 5, {"--overwrite"}, {0, "MILLRACE_TEST_KILL_AT=" + kill}).status, 0);
+    const auto resumed = run_job(2, 5, {"--resume"});
+    if (step != 0) {  // the journal still spoke of the first one
+      EXPECT_EQ(resumed.status, 1) << resumed.err;
+      EXPECT_THAT(sentence_of(resumed), HasSubstr("was told otherwise"));
+      const auto again = run_job(2, 5, {"--overwrite"});
+      EXPECT_EQ(again.status, 0) << again.err;
+    } else {
+      EXPECT_EQ(resumed.status, 0) << resumed.err;
+    }
+    for (const auto& [name, bytes] :
+         test::files_of(out())) {  // of a whole, for whoever has its key
+      if (name.starts_with("x_title_document.")) fs::remove(out() / name);
+    }
+    expect_files(wanted);
+    add("a.jsonl", test::good_lines(100, 999));
+  }
+}
+
 // x with the key a_text writes what x_a with the key text does.
 TEST_F(MpiJob, ADatasetOfAnUnfinishedRunUnderAnotherPrefixIsLeftAlone) {
   std::string text;

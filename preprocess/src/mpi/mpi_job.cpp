@@ -38,6 +38,13 @@ namespace {
 using clock = std::chrono::steady_clock;
 constexpr const char* tasks_entry = "tasks";  // of the journal
 
+bool any_is_there(const std::vector<std::filesystem::path>& files) {
+  return std::ranges::any_of(files, [](const auto& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+  });
+}
+
 /// One rank's view of the job, from the look at what an earlier one left to the last file removed.
 class mpi_job {
  public:
@@ -77,9 +84,9 @@ class mpi_job {
 
   run_options options_of(std::int64_t task) const;
   std::vector<std::filesystem::path> prefixes_of(std::int64_t task) const;
-  std::vector<std::filesystem::path> files_of(std::int64_t task) const;
   bool has_parts() const;
-  void remove_parts();
+  void remove_parts(const run_identity& job) const;
+  void remove_all_parts() const;
 
   rank_group& ranks_;
   const tokenizer::tokenizer& tokenizer_;
@@ -165,6 +172,7 @@ void mpi_job::look_around() {
     }
     if (start_ == start::afresh) {
       refuse_datasets_of_others(options_, prefixes_);
+      if (options_.overwrite) remove_all_parts();
       journal_->clear();
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
@@ -174,7 +182,6 @@ void mpi_job::look_around() {
   }
 }
 
-// To start again is to remove the parts of a job that had other tasks, too: nobody else would.
 void mpi_job::open_journal() {
   try {
     journal_.emplace(options_.output_prefix, journal::start::go_on);
@@ -182,20 +189,33 @@ void mpi_job::open_journal() {
     if (!options_.overwrite) throw;
     journal_.emplace(options_.output_prefix, journal::start::afresh);
   }
-  if (!options_.overwrite || !journal_->identity()) return;
-  for (const auto& [name, value] : *journal_->identity()) {
-    if (name != tasks_entry || value == std::to_string(tasks_)) continue;
-    const std::int64_t here = std::exchange(tasks_, std::stoll(value));
-    remove_parts();
-    tasks_ = here;
+}
+
+// The parts of any job, which may have other tasks and keys than this one.
+void mpi_job::remove_parts(const run_identity& job) const {
+  const auto entry = std::ranges::find(job, tasks_entry, &run_identity::value_type::first);
+  if (entry == job.end()) return;  // it was one process that wrote the wholes
+  const std::int64_t tasks = std::stoll(entry->second);
+  for (std::int64_t task = 0; task < tasks; ++task) {
+    fault_point("parts");
+    const auto prefix = task_prefix(options_.output_prefix, {task, tasks});
+    const auto files = files_of_run(prefix, output_prefixes(prefix, job));
+    if (!any_is_there(files)) continue;
+    // Whoever writes that part now has its lock. And a state must not outlive its files.
+    journal part(prefix, journal::start::afresh);
+    part.clear();
+    for (const auto& path : files) {
+      if (path != part.path()) io::remove_if_exists(path);
+    }
+    part.remove();
   }
 }
 
-void mpi_job::remove_parts() {
-  for (std::int64_t task = 0; task < tasks_; ++task) {
-    fault_point("parts");
-    for (const auto& path : files_of(task)) io::remove_if_exists(path);
-  }
+// Else --resume would take parts of the job that was to be overwritten for its own. The journal
+// speaks of that one until they are gone.
+void mpi_job::remove_all_parts() const {
+  if (journal_->identity()) remove_parts(*journal_->identity());
+  remove_parts(identity_);
 }
 
 mpi_job::start mpi_job::what_is_there() {
@@ -244,25 +264,12 @@ run_options mpi_job::options_of(std::int64_t task) const {
 
 // Of the parts that a task writes, one a key.
 std::vector<std::filesystem::path> mpi_job::prefixes_of(std::int64_t task) const {
-  run_options options;  // without the inputs, which may be many
-  options.keys = options_.keys;
-  options.sentences = options_.sentences;
-  options.output_prefix = task_prefix(options_.output_prefix, {task, tasks_});
-  return output_prefixes(options);
-}
-
-std::vector<std::filesystem::path> mpi_job::files_of(std::int64_t task) const {
-  return files_of_run(task_prefix(options_.output_prefix, {task, tasks_}), prefixes_of(task));
+  return output_prefixes(task_prefix(options_.output_prefix, {task, tasks_}), identity_);
 }
 
 bool mpi_job::has_parts() const {
   for (std::int64_t task = 0; task < tasks_; ++task) {
-    std::error_code ignored;
-    if (std::ranges::any_of(files_of(task), [&](const auto& path) {
-          return std::filesystem::exists(path, ignored);
-        })) {
-      return true;
-    }
+    if (any_is_there(files_of_task(options_, {task, tasks_}))) return true;
   }
   return false;
 }
@@ -352,7 +359,7 @@ void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
   }
-  remove_parts();
+  remove_parts(identity_);
   journal_->remove();
 }
 
