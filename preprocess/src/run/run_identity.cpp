@@ -173,7 +173,7 @@ bool expect_same_run(const journal& journal, const run_identity& identity,
   const run_state& state = *journal.state();
   const auto stamps = stamps_of(inputs);
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
-    const bool damaged = state.damaged && i == state.next.input;
+    const bool damaged = state.damaged && i == state.next.input && !journal.finished();
     // What can be read only once is compared when it is read again, up to where the run was.
     if (!inputs[i].regular && damaged) return true;
     if (!inputs[i].regular || stamps[i] == journal.stamps().at(i)) continue;
