@@ -200,13 +200,12 @@ class token_reader {
 /// The places of an input's documents front to back, as those of the whole.
 class place_reader {
  public:
-  place_reader(const merge_input& input, const part_shift& shift, std::vector<std::string>& names)
+  place_reader(const merge_input& input, const dataset_meta& meta, const part_shift& shift,
+               std::vector<std::string>& names)
       : path_(input.paths().of(sidecar::src)), file_(path_), shift_(&shift) {
     read([&] {
       view_ = formats::parse_src(file_.bytes());
-      if (view_.document_count() != input.view().document_index.size() - 1) {
-        throw format_error(16, "it is of another dataset: the numbers of documents differ");
-      }
+      expect_src_of(view_, meta);
       names.resize(shift.inputs_before);
       for (std::size_t i = 0; i < view_.input_count(); ++i) {
         names.emplace_back(view_.input_name(i));
@@ -348,9 +347,10 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
     check_fits(input, first, options);  // again: it may have been replaced since
     token_reader tokens(input, sidecars.sum);
     std::optional<place_reader> places;
-    if (sidecars.src) places.emplace(input, sidecars.changes[i].shift, names);
+    if (sidecars.src) {
+      places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);
+    }
     for_each_document(input, options.multimodal, [&](const stored_document& document) {
-      if (number == whole.documents) throw io_error(input.paths().idx, "read", ESTALE);
       spill.add({.turn = order.of(number++),
                  .place = places ? places->next() : formats::source_place{},
                  .lengths = document.lengths,
