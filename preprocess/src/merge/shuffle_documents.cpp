@@ -24,6 +24,8 @@
 #include "merge/merge_folder.hpp"
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
+#include "merge/merged_layout.hpp"
+#include "merge/place_part.hpp"
 #include "merge/shuffle_spill.hpp"
 #include "merge/shuffled_dataset.hpp"
 #include "output/output_check.hpp"
@@ -278,24 +280,17 @@ class turns {
   std::optional<dataset::feistel> order_;
 };
 
-/// What all inputs hold together.
-struct whole_size {
-  std::uint64_t sequences = 0;
-  std::uint64_t documents = 0;
-  std::uint64_t bin_bytes = 0;
-};
-
 /// Bytes that the documents of each part of the spill take: a pass over the indices alone.
 std::vector<std::uint64_t> part_sizes(const merge_options& options,
                                       std::span<const std::filesystem::path> prefixes,
-                                      const whole_size& whole, const turns& order,
+                                      std::span<const dataset_extent> extents,
+                                      std::uint64_t documents, const turns& order,
                                       std::uint64_t turns_of_part) {
-  std::vector<std::uint64_t> sizes((whole.documents + turns_of_part - 1) / turns_of_part);
+  std::vector<std::uint64_t> sizes((documents + turns_of_part - 1) / turns_of_part);
   std::uint64_t number = 0;
-  for (const auto& prefix : prefixes) {
-    const merge_input input(prefix);
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const merge_input input = reopen(prefixes[i], extents[i]);
     for_each_document(input, options.multimodal, [&](const stored_document& document) {
-      if (number == whole.documents) throw io_error(input.paths().idx, "read", ESTALE);
       sizes[order.of(number++) / turns_of_part] +=
           shuffle_spill::size_of(document.lengths.size(), !document.modes.empty(), document.bytes);
     });
@@ -318,14 +313,14 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
         "shuffled cannot be put together with the rest any more",
         options.input.string()));
   }
-  whole_size whole;
+  dataset_extent whole;
+  std::vector<dataset_extent> extents;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input(summary.prefixes[i]);
     check_fits(input, first, options);
     if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
-    whole.sequences += input.view().lengths.size();
-    whole.documents += input.view().document_index.size() - 1;
-    whole.bin_bytes += formats::bin_size_bytes(input.view());
+    extents.push_back(extent_of(input.view()));
+    whole += extents.back();
   }
 
   shuffled_dataset output(options.output_prefix, {.type = summary.type,
@@ -338,12 +333,13 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   const turns order(whole.documents, seed);
   const std::uint64_t turns_of_part =
       shuffle_spill::turns_of_part(whole.documents, whole.bin_bytes);
-  shuffle_spill spill(output.paths().with(".shuffle"), turns_of_part,
-                      part_sizes(options, summary.prefixes, whole, order, turns_of_part));
+  shuffle_spill spill(
+      output.paths().with(".shuffle"), turns_of_part,
+      part_sizes(options, summary.prefixes, extents, whole.documents, order, turns_of_part));
   std::vector<std::string> names;
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
-    const merge_input input(summary.prefixes[i]);
+    const merge_input input = reopen(summary.prefixes[i], extents[i]);
     check_fits(input, first, options);  // again: it may have been replaced since
     token_reader tokens(input, sidecars.sum);
     std::optional<place_reader> places;
