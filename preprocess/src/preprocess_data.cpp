@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <millrace/command/run_command.hpp>
 #include <millrace/io/file_ops.hpp>
@@ -11,7 +9,6 @@
 
 #include "input/input_plan.hpp"
 #include "output/committer.hpp"
-#include "output/output_check.hpp"
 #include "run/options.hpp"
 #include "run/output_names.hpp"
 #include "run/pipeline.hpp"
@@ -49,17 +46,6 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
   return command::exit_done;
 }
 
-// Before anything starts: later there is a run that it would spoil, or one without its metrics.
-void expect_metrics_file(const preprocess::command_line& line) {
-  const auto outputs =
-      preprocess::files_of_run(line.run.output_prefix, preprocess::output_prefixes(line.run),
-                               static_cast<std::size_t>(line.run.partitions));
-  const auto partial = std::filesystem::path(*line.metrics).concat(".partial");
-  const std::vector<std::filesystem::path> files = {*line.metrics, partial};
-  for (const auto& file : files) preprocess::expect_own_file(file, outputs, "--metrics");
-  preprocess::refuse_inputs_among(files, line.run.inputs, "--metrics");
-}
-
 int preprocess_data(int argc, const char* const* argv) {
   preprocess::command_line line = preprocess::parse_command_line(argc, argv);
   if (line.help) {
@@ -85,7 +71,7 @@ int preprocess_data(int argc, const char* const* argv) {
   if (line.dry_run) return foretell(*tokenizer, line);
   std::optional<preprocess::run_metrics> metrics;
   if (line.metrics) {
-    expect_metrics_file(line);
+    preprocess::expect_metrics_file(*line.metrics, line.run);
     metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
   }
   line.run.limits.spool_folder = millrace::io::parent_folder(line.run.output_prefix);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,8 +15,8 @@
 #include "mpi/mpi_job.hpp"
 #include "mpi/rank_group.hpp"
 #include "mpi/task_count.hpp"
-#include "output/output_check.hpp"
 #include "run/options.hpp"
+#include "run/output_names.hpp"
 #include "run/stop_signals.hpp"
 #include "run/test_hooks.hpp"
 #include "watch/metrics.hpp"
@@ -75,9 +73,7 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
     if (!ranks.is_first()) return;
     for (const std::string& note : tokenizer->notes()) progress.note("note: " + note);
     if (!line.metrics) return;
-    const auto partial = std::filesystem::path(*line.metrics).concat(".partial");
-    const std::vector<std::filesystem::path> files = {*line.metrics, partial};
-    preprocess::refuse_inputs_among(files, line.run.inputs, "--metrics");
+    preprocess::expect_metrics_file(*line.metrics, line.run, tasks);
     metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
   });
   const preprocess::run_summary summary = preprocess::run_job(

@@ -12,19 +12,12 @@ using test::strings;
 
 class ResumeFinished : public test::resume_fault {
  protected:
-  /// A run over all kinds of files, finished; its files are a second older than now.
+  /// A run over all kinds of files, finished well after these were written.
   file_set finish() {
     add_dirty_inputs();
     const file_set wanted = undisturbed();
     EXPECT_EQ(run().status, 0);
-    set_age(out(), std::chrono::hours(1));
-    set_age(folder_ / "in", std::chrono::hours(2));
     return wanted;
-  }
-  static void set_age(const fs::path& folder, std::chrono::hours age) {
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      fs::last_write_time(entry, fs::file_time_type::clock::now() - age);
-    }
   }
   void touch(const std::string& name) const {
     fs::last_write_time(folder_ / "in" / name, fs::file_time_type::clock::now());
@@ -64,6 +57,29 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
     expect_sentence(run({"--resume"}), "b.jsonl.gz is not what it was when");
   }
   add("b.jsonl.gz", packed);
+  expect_resumed(wanted);
+}
+
+// As cp -p, mv and a link give it: of the same size, and older than what was made of the first.
+TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
+  const file_set wanted = finish();
+  const fs::path input = folder_ / "in" / "a.jsonl";
+  const std::string plain = test::read_text(input);
+  std::string changed = plain;
+  changed[changed.find("rr")] = 'R';
+  const auto old = fs::last_write_time(input) - std::chrono::hours(1);
+  const fs::path other = folder_ / "other";
+  test::write_text(other, changed);
+  fs::last_write_time(other, old);
+  fs::rename(input, folder_ / "kept");
+  fs::create_symlink(other, input);
+  expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+  fs::remove(input);
+  fs::rename(other, input);
+  ASSERT_EQ(fs::last_write_time(input), old);
+  expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+  expect_files(wanted);
+  fs::rename(folder_ / "kept", input);
   expect_resumed(wanted);
 }
 

@@ -138,7 +138,7 @@ struct damage {
       good +=
           "{\"text\": \"" + std::string(40'000, 'r') + std::to_string(i) + "\", \"title\": \"\"}\n";
     }
-    std::string wrong = good;
+    wrong = good;
     wrong[wrong.find("r7\"")] = 'R';
     gzip = test::gzip(good);
     zstd = test::zstd(good);
@@ -151,6 +151,7 @@ struct damage {
   }
 
   std::string good;
+  std::string wrong;
   std::string gzip;
   std::string zstd;
   std::string bad_gzip;
@@ -209,6 +210,25 @@ TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
     EXPECT_EQ(run_killed_at(step, {"--resume"}).status, killed);
     expect_resumed(wanted);
   }
+}
+
+// A run that goes on over the damage proves nothing of the text before it: not if it is killed.
+TEST_F(ResumeInputs, BeginsAnewAfterAKillBehindTheDamage) {
+  const damage files;
+  const std::string more = good_lines(0, 200);
+  add("1.jsonl", good_lines(0, 20));
+  add("2.jsonl.zst", test::zstd(files.good + more));
+  const file_set wanted = undisturbed();
+  empty_out();
+  add("2.jsonl.zst", files.bad_zstd);
+  expect_sentence(run(), "2.jsonl.zst: ");
+  add("2.jsonl.zst", test::zstd(files.wrong + more));
+  EXPECT_EQ(run_killed_at("journal:5", {"--resume"}).status, killed);
+  add("2.jsonl.zst", test::zstd(files.good + more));
+  const auto result = run({"--resume"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, testing::HasSubstr("2.jsonl.zst was damaged; it is read again"));
+  expect_files(wanted);
 }
 
 }  // namespace

@@ -291,6 +291,88 @@ TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   expect_files(wanted);
 }
 
+// Of the same size, and older than the parts that were made of the first.
+TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
+  const std::string text = test::good_lines(0, 900);
+  const std::string path = add("a.jsonl", text);
+  const file_set wanted = undisturbed();
+  const auto now = fs::last_write_time(path);
+  const auto put = [&](const std::string& contents, std::chrono::hours age) {
+    add("a.jsonl", contents);
+    fs::last_write_time(path, now - age);
+  };
+  std::string changed = text;
+  changed[20] = 'X';
+  // Once when all parts are done, and once when all wholes are.
+  for (const char* step : {"place:1", "parts:1"}) {
+    empty_out();
+    put(text, std::chrono::hours(2));
+    ASSERT_NE(run_job(2, 5, {}, {0, std::string("MILLRACE_TEST_KILL_AT=") + step}).status, 0);
+    put(changed, std::chrono::hours(1));
+    for (int time = 0; time < 2; ++time) {
+      const auto refused = run_job(2, 5, {"--resume"});
+      EXPECT_EQ(refused.status, 1) << step << refused.err;
+      EXPECT_THAT(sentence_of(refused), HasSubstr("a.jsonl is not what it was")) << step;
+    }
+    put(text, std::chrono::hours(3));
+    const auto again = run_job(2, 5, {"--resume"});
+    ASSERT_EQ(again.status, 0) << step << again.err;
+    expect_files(wanted);
+  }
+}
+
+// Which had other flags, keys and text, but as many tasks, and was done but for its wholes.
+TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
+  add("a.jsonl", test::good_lines(100, 999));
+  for (const int step : {2, 6, 9, 0}) {
+    SCOPED_TRACE(step);
+    empty_out();
+    flags_ = {"--json-keys", "title", "text"};
+    ASSERT_NE(run_job(2, 5, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}).status, 0);
+    add("a.jsonl", test::good_lines(200, 1099));
+    flags_ = {"--no-provenance"};
+    const file_set wanted = undisturbed();
+    const std::string kill = step == 0 ? "place:1" : "parts:" + std::to_string(step);
+    ASSERT_NE(run_job(2, 5, {"--overwrite"}, {0, "MILLRACE_TEST_KILL_AT=" + kill}).status, 0);
+    const auto resumed = run_job(2, 5, {"--resume"});
+    if (step != 0) {  // the journal still spoke of the first one
+      EXPECT_EQ(resumed.status, 1) << resumed.err;
+      EXPECT_THAT(sentence_of(resumed), HasSubstr("was told otherwise"));
+      const auto again = run_job(2, 5, {"--overwrite"});
+      EXPECT_EQ(again.status, 0) << again.err;
+    } else {
+      EXPECT_EQ(resumed.status, 0) << resumed.err;
+    }
+    for (const auto& [name, bytes] :
+         test::files_of(out())) {  // of a whole, for whoever has its key
+      if (name.starts_with("x_title_document.")) fs::remove(out() / name);
+    }
+    expect_files(wanted);
+    add("a.jsonl", test::good_lines(100, 999));
+  }
+}
+
+// x with the key a_text writes what x_a with the key text does.
+TEST_F(MpiJob, ADatasetOfAnUnfinishedRunUnderAnotherPrefixIsLeftAlone) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "{\"text\": \"one\", \"a_text\": \"two\"}\n";
+  add("a.jsonl", text);
+  strings alone = command();
+  alone.at(2) = (out() / "x_a").string();
+  test::program_options options;
+  options.environment = test::small_blocks();
+  options.environment.push_back("MILLRACE_TEST_KILL_AT=journal:9");
+  ASSERT_EQ(test::run_program(alone, options).status, test::killed);
+  const file_set left = test::files_of(out());
+  flags_ = {"--json-keys", "a_text"};
+  for (const strings& more : {strings{}, strings{"--overwrite"}, strings{"--resume"}}) {
+    const auto refused = run_job(2, 3, more);
+    EXPECT_EQ(refused.status, 1) << refused.err;
+    EXPECT_THAT(sentence_of(refused), HasSubstr("x_a.journal, which did not finish, writes it"));
+    EXPECT_EQ(test::files_of(out()), left);
+  }
+}
+
 TEST_F(MpiJob, RanksThatWereNotToldTheSameRefuse) {
   add("a.jsonl", test::good_lines(0, 30));
   strings job = job_of(2, {});
@@ -314,6 +396,21 @@ TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {
   const auto pipe = run_job(2, 1);
   EXPECT_EQ(pipe.status, 1);
   EXPECT_THAT(sentence_of(pipe), HasSubstr("stdin is no regular file"));
+  EXPECT_TRUE(fs::is_empty(out()));
+}
+
+// Else the last sample would take the place of what was just made.
+TEST_F(MpiJob, MetricsDoNotGoIntoWhatTheJobWrites) {
+  add("a.jsonl", test::good_lines(0, 30));
+  for (const char* name : {"x_text_document.bin", "x_text_document.meta", "x.journal",
+                           "x_00001-of-00003_text_document.idx", "x_00002-of-00003.journal"}) {
+    const auto result = run_job(2, 3, {"--metrics", (out() / name).string()});
+    EXPECT_EQ(result.status, 1) << name << result.err;
+    EXPECT_THAT(sentence_of(result), HasSubstr("this run writes its output there")) << name;
+  }
+  const auto nowhere = run_job(2, 3, {"--metrics", (out() / "none" / "m").string()});
+  EXPECT_EQ(nowhere.status, 1) << nowhere.err;
+  EXPECT_THAT(sentence_of(nowhere), HasSubstr("there is no folder"));
   EXPECT_TRUE(fs::is_empty(out()));
 }
 

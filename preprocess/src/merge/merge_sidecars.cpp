@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/src.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 #include "merge/bad_record_shift.hpp"
@@ -155,20 +154,22 @@ void expect_meta_of(const merge_input& input, const dataset_meta& meta) {
   expect("bytes of tokens", meta.bin_bytes, formats::bin_size_bytes(idx));
 }
 
+void expect_src_of(const formats::src_view& src, const dataset_meta& meta) {
+  const auto documents = static_cast<std::uint64_t>(meta.counts.documents);
+  if (src.document_count() == documents && src.input_count() == meta.inputs.size()) return;
+  throw format_error(
+      16, fmt::format("it is of {} documents and {} inputs, but there are {} and {}: it is of "
+                      "another dataset",
+                      src.document_count(), src.input_count(), documents, meta.inputs.size()));
+}
+
 void append_places(const dataset_paths& part, const dataset_meta& meta, const part_shift& shift,
                    provenance_writer& writer, std::vector<std::string>& names) {
   const auto path = part.of(sidecar::src);
-  const auto documents = static_cast<std::uint64_t>(meta.counts.documents);
   const io::file_mapping file(path);
   try {
     const formats::src_view view = formats::parse_src(file.bytes());
-    if (view.document_count() != documents || view.input_count() != meta.inputs.size()) {
-      throw format_error(
-          16,
-          fmt::format("it is of {} documents and {} inputs, but there are {} and {}: it is of "
-                      "another dataset",
-                      view.document_count(), view.input_count(), documents, meta.inputs.size()));
-    }
+    expect_src_of(view, meta);
     names.resize(shift.inputs_before);  // without the one that this part goes on with
     for (std::size_t i = 0; i < view.input_count(); ++i) names.emplace_back(view.input_name(i));
     formats::src_cursor cursor(view);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/formats/src.hpp>
 #include <millrace/io/atomic_file.hpp>
 
 #include "merge/merge_input.hpp"
@@ -49,6 +50,9 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
 
 /// @throws format_error  `meta`, which lies beside `input`, is of another dataset.
 void expect_meta_of(const merge_input& input, const dataset_meta& meta);
+
+/// @throws format_error  `src` is of another dataset than `meta`.
+void expect_src_of(const formats::src_view& src, const dataset_meta& meta);
 
 /// Appends the places of a part's documents.
 ///

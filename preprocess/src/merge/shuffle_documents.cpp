@@ -24,6 +24,8 @@
 #include "merge/merge_folder.hpp"
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
+#include "merge/merged_layout.hpp"
+#include "merge/place_part.hpp"
 #include "merge/shuffle_spill.hpp"
 #include "merge/shuffled_dataset.hpp"
 #include "output/output_check.hpp"
@@ -200,13 +202,12 @@ class token_reader {
 /// The places of an input's documents front to back, as those of the whole.
 class place_reader {
  public:
-  place_reader(const merge_input& input, const part_shift& shift, std::vector<std::string>& names)
+  place_reader(const merge_input& input, const dataset_meta& meta, const part_shift& shift,
+               std::vector<std::string>& names)
       : path_(input.paths().of(sidecar::src)), file_(path_), shift_(&shift) {
     read([&] {
       view_ = formats::parse_src(file_.bytes());
-      if (view_.document_count() != input.view().document_index.size() - 1) {
-        throw format_error(16, "it is of another dataset: the numbers of documents differ");
-      }
+      expect_src_of(view_, meta);
       names.resize(shift.inputs_before);
       for (std::size_t i = 0; i < view_.input_count(); ++i) {
         names.emplace_back(view_.input_name(i));
@@ -279,24 +280,17 @@ class turns {
   std::optional<dataset::feistel> order_;
 };
 
-/// What all inputs hold together.
-struct whole_size {
-  std::uint64_t sequences = 0;
-  std::uint64_t documents = 0;
-  std::uint64_t bin_bytes = 0;
-};
-
 /// Bytes that the documents of each part of the spill take: a pass over the indices alone.
 std::vector<std::uint64_t> part_sizes(const merge_options& options,
                                       std::span<const std::filesystem::path> prefixes,
-                                      const whole_size& whole, const turns& order,
+                                      std::span<const dataset_extent> extents,
+                                      std::uint64_t documents, const turns& order,
                                       std::uint64_t turns_of_part) {
-  std::vector<std::uint64_t> sizes((whole.documents + turns_of_part - 1) / turns_of_part);
+  std::vector<std::uint64_t> sizes((documents + turns_of_part - 1) / turns_of_part);
   std::uint64_t number = 0;
-  for (const auto& prefix : prefixes) {
-    const merge_input input(prefix);
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const merge_input input = reopen(prefixes[i], extents[i]);
     for_each_document(input, options.multimodal, [&](const stored_document& document) {
-      if (number == whole.documents) throw io_error(input.paths().idx, "read", ESTALE);
       sizes[order.of(number++) / turns_of_part] +=
           shuffle_spill::size_of(document.lengths.size(), !document.modes.empty(), document.bytes);
     });
@@ -319,14 +313,14 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
         "shuffled cannot be put together with the rest any more",
         options.input.string()));
   }
-  whole_size whole;
+  dataset_extent whole;
+  std::vector<dataset_extent> extents;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input(summary.prefixes[i]);
     check_fits(input, first, options);
     if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
-    whole.sequences += input.view().lengths.size();
-    whole.documents += input.view().document_index.size() - 1;
-    whole.bin_bytes += formats::bin_size_bytes(input.view());
+    extents.push_back(extent_of(input.view()));
+    whole += extents.back();
   }
 
   shuffled_dataset output(options.output_prefix, {.type = summary.type,
@@ -339,18 +333,20 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   const turns order(whole.documents, seed);
   const std::uint64_t turns_of_part =
       shuffle_spill::turns_of_part(whole.documents, whole.bin_bytes);
-  shuffle_spill spill(output.paths().with(".shuffle"), turns_of_part,
-                      part_sizes(options, summary.prefixes, whole, order, turns_of_part));
+  shuffle_spill spill(
+      output.paths().with(".shuffle"), turns_of_part,
+      part_sizes(options, summary.prefixes, extents, whole.documents, order, turns_of_part));
   std::vector<std::string> names;
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
-    const merge_input input(summary.prefixes[i]);
+    const merge_input input = reopen(summary.prefixes[i], extents[i]);
     check_fits(input, first, options);  // again: it may have been replaced since
     token_reader tokens(input, sidecars.sum);
     std::optional<place_reader> places;
-    if (sidecars.src) places.emplace(input, sidecars.changes[i].shift, names);
+    if (sidecars.src) {
+      places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);
+    }
     for_each_document(input, options.multimodal, [&](const stored_document& document) {
-      if (number == whole.documents) throw io_error(input.paths().idx, "read", ESTALE);
       spill.add({.turn = order.of(number++),
                  .place = places ? places->next() : formats::source_place{},
                  .lengths = document.lengths,

@@ -58,6 +58,7 @@ shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t tu
   std::uint64_t begin = 0;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].begin = parts_[i].end = begin;
+    parts_[i].left = part_sizes[i];
     begin += (part_sizes[i] + page - 1) / page * page;  // a part is mapped by itself
   }
   file_.reserve(begin);
@@ -68,6 +69,13 @@ shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t tu
 
 void shuffle_spill::add(const spilled_document& document) {
   part& to = parts_.at(document.turn / turns_of_part_);
+  const std::uint64_t size =
+      size_of(document.lengths.size(), !document.modes.empty(), document.tokens.size());
+  if (size > to.left) {  // it would go over the next part
+    throw io_error(file_.partial_path(), "write (an input was replaced by another process)",
+                   ESTALE);
+  }
+  to.left -= size;
   const record head{document.turn,          document.lengths.size(),
                     document.tokens.size(), document.modes.empty() ? 0U : 1U,
                     document.place.input,   document.place.line,

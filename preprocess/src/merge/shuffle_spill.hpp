@@ -46,8 +46,7 @@ class shuffle_spill {
   shuffle_spill(const std::filesystem::path& path, std::uint64_t turns_of_part,
                 std::span<const std::uint64_t> part_sizes);
 
-  /// @pre it fits its part
-  /// @throws io_error
+  /// @throws io_error  ESTALE where it is none of those that the sizes are of
   void add(const spilled_document& document);
 
   /// Calls `work(document)` for all that were added, in the order of their turns.
@@ -66,6 +65,7 @@ class shuffle_spill {
   struct part {
     std::uint64_t begin = 0;  // in the file
     std::uint64_t end = 0;    // of what is written
+    std::uint64_t left = 0;   // for what was not added yet
     std::vector<std::byte> pending;
   };
   struct entry {

@@ -2,8 +2,9 @@
 #include "merge/shuffled_dataset.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <cerrno>
 
+#include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/file_ops.hpp>
 
@@ -94,7 +95,9 @@ void shuffled_dataset::append_places() {
 
 void shuffled_dataset::finish(std::span<const std::string> inputs,
                               std::optional<dataset_meta>& meta) {
-  assert(static_cast<std::uint64_t>(sequences_) == layout_.sequences);
+  if (static_cast<std::uint64_t>(sequences_) != layout_.sequences) {
+    throw io_error(paths_.idx, "write (an input was replaced by another process)", ESTALE);
+  }
   bin_.append(tokens_, io::page_cache::pass_through);
   if (checksums_) checksums_->add(tokens_);
   for (column* to : {&lengths_, &pointers_, &documents_, &modes_}) flush(*to);

@@ -46,6 +46,7 @@ class shuffled_dataset {
   /// Completes all files, makes them durable and gives them their names.
   /// @param inputs  names for P.src
   /// @param meta    without the root of P.sum, which is put in
+  /// @throws io_error  the disk is full, say; or other documents came than the layout tells of
   void finish(std::span<const std::string> inputs, std::optional<dataset_meta>& meta);
 
  private:

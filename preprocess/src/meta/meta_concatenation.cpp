@@ -2,8 +2,10 @@
 #include "meta/meta_concatenation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,9 +36,15 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
 
 using option = std::pair<std::string, std::string>;
 
-// The one that says nothing of what documents hold, only of their order.
+// Those that say nothing of what documents hold, only of their order; as they stand in a .meta.
+constexpr std::array<std::string_view, 2> orders = {"--partitions", "shuffle_documents"};
+
 bool is_order(const option& given) {
-  return given.first == "--partitions";
+  return std::ranges::find(orders, given.first) != orders.end();
+}
+
+bool has(const std::vector<option>& options, std::string_view name) {
+  return std::ranges::find(options, name, &option::first) != options.end();
 }
 
 std::vector<option> without_order(std::vector<option> options) {
@@ -199,14 +207,13 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
   }
 }
 
-// Each part keeps its order, and one behind the other they have no order that partitions give.
+// Each part keeps its order, and one behind the other they have none that an option gives.
 void concatenation::append_order(const dataset_meta& part) {
-  if (std::ranges::none_of(whole_.options, is_order) &&
-      std::ranges::none_of(part.options, is_order)) {
-    return;
+  const std::vector<option> before = whole_.options;
+  whole_.options = without_order(before);
+  for (const std::string_view name : orders) {
+    if (has(before, name) || has(part.options, name)) whole_.options.emplace_back(name, "mixed");
   }
-  whole_.options = without_order(std::move(whole_.options));
-  whole_.options.emplace_back("--partitions", "mixed");
 }
 
 concatenation concatenated(std::span<const dataset_meta> parts) {

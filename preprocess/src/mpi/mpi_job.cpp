@@ -38,6 +38,13 @@ namespace {
 using clock = std::chrono::steady_clock;
 constexpr const char* tasks_entry = "tasks";  // of the journal
 
+bool any_is_there(const std::vector<std::filesystem::path>& files) {
+  return std::ranges::any_of(files, [](const auto& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+  });
+}
+
 /// One rank's view of the job, from the look at what an earlier one left to the last file removed.
 class mpi_job {
  public:
@@ -65,6 +72,7 @@ class mpi_job {
   void look_around();
   start what_is_there();
   void open_journal();
+  void expect_inputs_of(const std::vector<dataset_meta>& metas);
   void do_all_tasks();
   void tell_what_is_kept(int status);
   run_summary do_task(std::int64_t task, task_progress& progress, const std::atomic<int>& stop);
@@ -76,9 +84,9 @@ class mpi_job {
 
   run_options options_of(std::int64_t task) const;
   std::vector<std::filesystem::path> prefixes_of(std::int64_t task) const;
-  std::vector<std::filesystem::path> files_of(std::int64_t task) const;
   bool has_parts() const;
-  void remove_parts();
+  void remove_parts(const run_identity& job) const;
+  void remove_all_parts() const;
 
   rank_group& ranks_;
   const tokenizer::tokenizer& tokenizer_;
@@ -91,6 +99,7 @@ class mpi_job {
   run_identity identity_;
   formats::sha256::digest digest_{};  // of that
   start start_ = start::afresh;
+  bool inputs_are_dated_ = true;    // as they were when the job was begun
   std::optional<journal> journal_;  // on rank 0
   stage_times busy_;                // of all ranks, on rank 0
 };
@@ -112,13 +121,17 @@ run_summary mpi_job::finish() {
     if (ranks_.is_first()) look_around();
   });
   ranks_.share(start_);
+  ranks_.share(inputs_are_dated_);
   if (start_ == start::afresh || start_ == start::go_on) {
     do_all_tasks();
     put_together();
   } else {
     ranks_.together([&] {
       if (!ranks_.is_first()) return;
-      if (start_ == start::publish) publish(*journal_->finished());
+      if (start_ == start::publish) {
+        publish(*journal_->finished());
+        expect_inputs_of(read_metas(prefixes_));
+      }
       shown_.note_outcome("already complete: nothing was read or written");
     });
   }
@@ -154,7 +167,12 @@ void mpi_job::look_around() {
   open_journal();
   try {
     start_ = what_is_there();
+    if (start_ == start::go_on || start_ == start::publish) {
+      inputs_are_dated_ = journal_->stamps() == stamps_of(options_.inputs);
+    }
     if (start_ == start::afresh) {
+      refuse_datasets_of_others(options_, prefixes_);
+      if (options_.overwrite) remove_all_parts();
       journal_->clear();
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
@@ -164,7 +182,6 @@ void mpi_job::look_around() {
   }
 }
 
-// To start again is to remove the parts of a job that had other tasks, too: nobody else would.
 void mpi_job::open_journal() {
   try {
     journal_.emplace(options_.output_prefix, journal::start::go_on);
@@ -172,20 +189,33 @@ void mpi_job::open_journal() {
     if (!options_.overwrite) throw;
     journal_.emplace(options_.output_prefix, journal::start::afresh);
   }
-  if (!options_.overwrite || !journal_->identity()) return;
-  for (const auto& [name, value] : *journal_->identity()) {
-    if (name != tasks_entry || value == std::to_string(tasks_)) continue;
-    const std::int64_t here = std::exchange(tasks_, std::stoll(value));
-    remove_parts();
-    tasks_ = here;
+}
+
+// The parts of any job, which may have other tasks and keys than this one.
+void mpi_job::remove_parts(const run_identity& job) const {
+  const auto entry = std::ranges::find(job, tasks_entry, &run_identity::value_type::first);
+  if (entry == job.end()) return;  // it was one process that wrote the wholes
+  const std::int64_t tasks = std::stoll(entry->second);
+  for (std::int64_t task = 0; task < tasks; ++task) {
+    fault_point("parts");
+    const auto prefix = task_prefix(options_.output_prefix, {task, tasks});
+    const auto files = files_of_run(prefix, output_prefixes(prefix, job));
+    if (!any_is_there(files)) continue;
+    // Whoever writes that part now has its lock. And a state must not outlive its files.
+    journal part(prefix, journal::start::afresh);
+    part.clear();
+    for (const auto& path : files) {
+      if (path != part.path()) io::remove_if_exists(path);
+    }
+    part.remove();
   }
 }
 
-void mpi_job::remove_parts() {
-  for (std::int64_t task = 0; task < tasks_; ++task) {
-    fault_point("parts");
-    for (const auto& path : files_of(task)) io::remove_if_exists(path);
-  }
+// Else --resume would take parts of the job that was to be overwritten for its own. The journal
+// speaks of that one until they are gone.
+void mpi_job::remove_all_parts() const {
+  if (journal_->identity()) remove_parts(*journal_->identity());
+  remove_parts(identity_);
 }
 
 mpi_job::start mpi_job::what_is_there() {
@@ -207,13 +237,19 @@ mpi_job::start mpi_job::what_is_there() {
     return start::afresh;
   }
   if (const auto metas = finished_outputs(prefixes_, tokenizer_, encoding_, options_)) {
-    expect_as_finished(prefixes_, *metas, options_,
-                       [this](const std::string& what) { shown_.note(what); });
+    expect_inputs_of(*metas);
     journal_->remove();
     return start::done;
   }
   for (const auto& prefix : prefixes_) refuse_existing(prefix);
   return start::afresh;
+}
+
+void mpi_job::expect_inputs_of(const std::vector<dataset_meta>& metas) {
+  run_options options = options_;
+  options.trust_dates = inputs_are_dated_;
+  expect_as_finished(prefixes_, metas, options,
+                     [this](const std::string& what) { shown_.note(what); });
 }
 
 run_options mpi_job::options_of(std::int64_t task) const {
@@ -222,30 +258,18 @@ run_options mpi_job::options_of(std::int64_t task) const {
   options.task = share_of(options_.inputs, id, options_.limits.largest_part_bytes());
   options.output_prefix = task_prefix(options_.output_prefix, id);
   options.resume = start_ == start::go_on;
+  options.trust_dates = inputs_are_dated_;
   return options;
 }
 
 // Of the parts that a task writes, one a key.
 std::vector<std::filesystem::path> mpi_job::prefixes_of(std::int64_t task) const {
-  run_options options;  // without the inputs, which may be many
-  options.keys = options_.keys;
-  options.sentences = options_.sentences;
-  options.output_prefix = task_prefix(options_.output_prefix, {task, tasks_});
-  return output_prefixes(options);
-}
-
-std::vector<std::filesystem::path> mpi_job::files_of(std::int64_t task) const {
-  return files_of_run(task_prefix(options_.output_prefix, {task, tasks_}), prefixes_of(task));
+  return output_prefixes(task_prefix(options_.output_prefix, {task, tasks_}), identity_);
 }
 
 bool mpi_job::has_parts() const {
   for (std::int64_t task = 0; task < tasks_; ++task) {
-    std::error_code ignored;
-    if (std::ranges::any_of(files_of(task), [&](const auto& path) {
-          return std::filesystem::exists(path, ignored);
-        })) {
-      return true;
-    }
+    if (any_is_there(files_of_task(options_, {task, tasks_}))) return true;
   }
   return false;
 }
@@ -335,7 +359,7 @@ void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
   }
-  remove_parts();
+  remove_parts(identity_);
   journal_->remove();
 }
 

@@ -49,8 +49,7 @@ committer::committer(std::span<const input_file> inputs, const read_range& range
                from != nullptr ? &from->outputs : nullptr),
       begun_(from != nullptr || range.at_line) {
   if (from != nullptr) {
-    state_ = *from;
-    state_.damaged = false;
+    state_ = *from;  // with its damage, until what lies behind that was read
     untouched_ = false;
   } else {
     state_.next = range.begin;
@@ -229,6 +228,10 @@ bool committer::join_partitions(std::span<const std::string> inputs, std::size_t
 
 void committer::note_damage(const format_error& fault) {
   if (fault.path() == display_path(inputs_[state_.next.input])) state_.damaged = true;
+}
+
+void committer::note_all_read() noexcept {
+  state_.damaged = false;
 }
 
 void committer::sync() {

@@ -82,6 +82,8 @@ class committer {
   /// Notes that the input that is being read is damaged, if `fault` is of it: whoever goes on may
   /// then find other text there, and begin with it anew.
   void note_damage(const format_error& fault);
+  /// Notes that none is, to the end of the last one.
+  void note_all_read() noexcept;
 
   /// Makes durable what was committed before the call. From another thread too.
   void sync();

@@ -8,6 +8,8 @@
 
 #include <millrace/error.hpp>
 
+#include "input/task_split.hpp"
+#include "output/output_check.hpp"
 #include "run/journal.hpp"
 
 namespace millrace::preprocess {
@@ -15,16 +17,6 @@ namespace {
 
 std::string dataset_name(const std::string& prefix, const std::string& key, bool sentences) {
   return fmt::format("{}_{}_{}", prefix, key, sentences ? "sentence" : "document");
-}
-
-bool is_dataset_of(const std::string& name, const std::string& prefix, const run_identity& run) {
-  const bool sentences = std::ranges::any_of(run, [](const auto& entry) {
-    return entry.first == "--split-sentences" && entry.second != "off";
-  });
-  return std::ranges::any_of(run, [&](const auto& entry) {
-    return (entry.first == "--json-keys" || entry.first == "--text-key") &&
-           dataset_name(prefix, entry.second, sentences) == name;
-  });
 }
 
 }  // namespace
@@ -43,6 +35,41 @@ std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
   return prefixes;
 }
 
+std::vector<std::filesystem::path> output_prefixes(const std::filesystem::path& output_prefix,
+                                                   const run_identity& run) {
+  const bool sentences = std::ranges::any_of(run, [](const auto& entry) {
+    return entry.first == "--split-sentences" && entry.second != "off";
+  });
+  std::vector<std::filesystem::path> prefixes;
+  for (const auto& [name, value] : run) {
+    if (name != "--json-keys" && name != "--text-key") continue;
+    prefixes.emplace_back(dataset_name(output_prefix.string(), value, sentences));
+  }
+  return prefixes;
+}
+
+std::vector<std::filesystem::path> files_of_task(const run_options& options, const task_id& task) {
+  run_options part;  // without the inputs, which may be many
+  part.keys = options.keys;
+  part.sentences = options.sentences;
+  part.output_prefix = task_prefix(options.output_prefix, task);
+  return files_of_run(part.output_prefix, output_prefixes(part));
+}
+
+void expect_metrics_file(const std::filesystem::path& path, const run_options& options,
+                         std::int64_t tasks) {
+  auto outputs = files_of_run(options.output_prefix, output_prefixes(options),
+                              static_cast<std::size_t>(options.partitions));
+  for (std::int64_t task = 0; task < tasks; ++task) {
+    const auto files = files_of_task(options, {task, tasks});
+    outputs.insert(outputs.end(), files.begin(), files.end());
+  }
+  const std::vector<std::filesystem::path> mine = {path,
+                                                   std::filesystem::path(path).concat(".partial")};
+  for (const auto& file : mine) expect_own_file(file, outputs, "--metrics");
+  refuse_inputs_among(mine, options.inputs, "--metrics");
+}
+
 void refuse_datasets_of_others(const run_options& options,
                                std::span<const std::filesystem::path> prefixes) {
   for (const auto& dataset : prefixes) {
@@ -52,7 +79,9 @@ void refuse_datasets_of_others(const run_options& options,
       if (other == options.output_prefix.filename().string()) continue;
       const auto path = dataset.parent_path() / (other + ".journal");
       const auto identity = journal::identity_in(path);
-      if (!identity || !is_dataset_of(name, other, *identity)) continue;
+      if (!identity) continue;
+      const auto others = output_prefixes(dataset.parent_path() / other, *identity);
+      if (std::ranges::find(others, dataset) == others.end()) continue;
       throw config_error(fmt::format(
           "{}: the run of {}, which did not finish, writes it too; finish that one with --resume, "
           "or remove its journal and .partial files, or name another --output-prefix",

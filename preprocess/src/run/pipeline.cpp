@@ -269,7 +269,10 @@ void run_in_progress::read_all(committer& committer, journal& journal, checkpoin
     give_up(committer, journal, checkpoints);
     throw;
   }
-  if (ended) return;
+  if (ended) {
+    committer.note_all_read();
+    return;
+  }
   if (committer.is_untouched()) {
     give_up(committer, journal, checkpoints);
     throw stopped("stopped before there was anything to keep");

@@ -92,6 +92,22 @@ std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
   return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
+// When what a path names became what it is. Not its date alone: a file that takes the place of
+// another may bring an older one along, as cp -p, mv, tar and links do, but no older change of its
+// status.
+std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
+  struct ::stat file {};
+  struct ::stat link {};
+  if (::stat(path.c_str(), &file) != 0 || ::lstat(path.c_str(), &link) != 0) {
+    throw io_error(path, "stat", errno);
+  }
+  std::int64_t last = 0;
+  for (const auto& time : {file.st_mtim, file.st_ctim, link.st_ctim}) {
+    last = std::max<std::int64_t>(last, time.tv_sec * 1'000'000'000 + time.tv_nsec);
+  }
+  return last;
+}
+
 bool has_size(const input_file& file, const input_extent& extent) {
   return file.packing != compression::none || extent.text_bytes == file.size_bytes;
 }
@@ -157,7 +173,7 @@ bool expect_same_run(const journal& journal, const run_identity& identity,
   const run_state& state = *journal.state();
   const auto stamps = stamps_of(inputs);
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
-    const bool damaged = state.damaged && i == state.next.input;
+    const bool damaged = state.damaged && i == state.next.input && !journal.finished();
     // What can be read only once is compared when it is read again, up to where the run was.
     if (!inputs[i].regular && damaged) return true;
     if (!inputs[i].regular || stamps[i] == journal.stamps().at(i)) continue;
@@ -193,7 +209,7 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
     const input_file& file = options.inputs[part.input];
     if (!file.regular) continue;
     if (share.has_all_of(part.input) && !has_size(file, part.extent)) refuse(part);
-    if (modified_nanoseconds(file.path) >= written) newer.push_back(part);
+    if (!options.trust_dates || changed_nanoseconds(file.path) >= written) newer.push_back(part);
   }
   if (!newer.empty()) {
     tell(fmt::format("--resume: comparing what is newer than {}, {}", meta_path.string(),

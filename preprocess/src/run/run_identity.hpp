@@ -32,9 +32,9 @@ bool expect_same_run(const journal& journal, const run_identity& identity,
                      std::span<const input_file> inputs, const task_share& share,
                      std::uint64_t largest_part_bytes);
 
-/// Holds a finished run against what it was made of and what it made. Inputs that were modified
-/// before P.meta was written are compared by their size alone; others are read, up to where they
-/// were then.
+/// Holds a finished run against what it was made of and what it made. Inputs that were last
+/// modified, or renamed, linked or copied to where they are, before P.meta was written are compared
+/// by their size alone, if `trust_dates`; others are read, up to where they were then.
 ///
 /// @param metas  one a prefix, as finished_outputs() gave them
 /// @param tell   gets a note before much is read

@@ -29,6 +29,8 @@ struct run_options {
   int workers = 1;                  ///< `--workers`: threads, all stages together
   bool overwrite = false;           ///< `--overwrite`
   bool resume = false;              ///< `--resume`
+  /// Or under `--resume` the inputs of a finished run are read, however old they are.
+  bool trust_dates = true;
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< `--max-bad-records`
   bool checksums = true;                                        ///< not `--no-checksums`

@@ -92,6 +92,27 @@ TEST(Concatenate, CallsPartitionsMixed) {
   refused({plain, dealt}, "the options of part 2 are");
 }
 
+TEST(Concatenate, CallsShuffledPartsMixed) {
+  const dataset_meta plain = golden_meta("preprocess_lines");
+  dataset_meta dealt = plain;
+  dealt.options.emplace_back("--partitions", "2");
+  dataset_meta shuffled = plain;
+  shuffled.options.emplace_back("shuffle_documents", "7");
+  dataset_meta both = dealt;
+  both.options.emplace_back("shuffle_documents", "8");
+  const auto options = [](const std::vector<dataset_meta>& parts) {
+    return concatenate(parts).options;
+  };
+  auto wanted = plain.options;
+  wanted.emplace_back("shuffle_documents", "mixed");
+  EXPECT_EQ(options({shuffled}), shuffled.options);
+  EXPECT_EQ(options({plain, shuffled}), wanted);
+  EXPECT_EQ(options({shuffled, shuffled, plain}), wanted);
+  wanted.insert(wanted.end() - 1, {"--partitions", "mixed"});
+  EXPECT_EQ(options({shuffled, dealt}), wanted);
+  EXPECT_EQ(options({plain, both, plain}), wanted);
+}
+
 TEST(Concatenate, KeepsASidecarThatAllPartsHave) {
   std::vector<dataset_meta> parts(2, golden_meta("preprocess_lines"));
   parts[1].src_version.reset();

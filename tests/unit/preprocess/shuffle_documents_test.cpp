@@ -2,6 +2,7 @@
 #include "merge/shuffle_documents.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <millrace/dataset/instant/feistel.hpp>
 
 #include "merge/shuffle_spill.hpp"
+#include "merge/shuffled_dataset.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "unit/dataset/write_dataset.hpp"
@@ -120,6 +122,34 @@ TEST(ShuffleSpill, GivesBackAllInOrder) {
     ++next;
   });
   EXPECT_EQ(next, count);
+}
+
+// As when an input is replaced between the passes: it must not go over the next part.
+TEST(ShuffleSpill, RefusesMoreThanItsPartsWereToHold) {
+  const test::temp_folder folder(test::quick_folder());
+  const std::vector<std::byte> tokens(80);
+  const std::vector<std::int32_t> lengths{40};
+  const std::uint64_t size = shuffle_spill::size_of(1, false, tokens.size());
+  shuffle_spill spill(folder / "spill", 1, std::vector{size, size - 8});
+  spill.add({.turn = 0, .place = {}, .lengths = lengths, .modes = {}, .tokens = tokens});
+  for (const std::uint64_t turn : {0U, 1U}) {
+    const spilled_document other{turn, {}, lengths, {}, tokens};
+    EXPECT_THROW(spill.add(other), io_error);
+  }
+}
+
+TEST(ShuffledDataset, RefusesToEndWithOtherDocumentsThanItWasToHave) {
+  const test::temp_folder folder(test::quick_folder());
+  const std::vector<std::byte> tokens(4);
+  const std::vector<std::int32_t> lengths{2};
+  {
+    shuffled_dataset output(folder / "out",
+                            {.type = formats::dtype::uint16, .sequences = 2, .documents = 1});
+    output.append({.turn = 0, .place = {}, .lengths = lengths, .modes = {}, .tokens = tokens});
+    std::optional<dataset_meta> meta;
+    EXPECT_THROW(output.finish({}, meta), io_error);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(ShuffleSpill, MakesPartsOfBoundedSize) {
