@@ -202,6 +202,19 @@ TEST(StateCompare, TellsDatasetsApart) {
   EXPECT_EQ(changed([](state_source& s) { s.weight = 5; }), "") << "the schedule has the weights";
 }
 
+TEST(StateCompare, HoldsNamesWhereTheOrderIsKeyedByThem) {
+  run_state saved = example();
+  run_state now = saved;
+  now.data[0].prefix = "/elsewhere/web_v2";
+  EXPECT_THAT(difference(now, {}, saved), HasSubstr("its name is \"web_v2\", but was \"web\""));
+  now.data[0].name = "web";  // as it was before it was moved
+  EXPECT_EQ(difference(now, {}, saved), "");
+  EXPECT_EQ(parse_state(write_state(now)), now);
+  now.data[0].name = "";
+  saved.order = now.order = "megatron";
+  EXPECT_EQ(difference(now, {}, saved), "");
+}
+
 TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
   run_state saved = example();
   saved.schedule.clear();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,7 +38,7 @@ struct resume_terms {
 /// - Every option must be the same; `samples` only where the order is megatron, whose shuffles
 ///   depend on them.
 /// - Datasets are the same by their roots, or, where one has none, by their sizes. Their place may
-///   be another.
+///   be another; their names only where the order is megatron: instant is keyed by them.
 /// - A schedule may change from the steps on that are not done; it may then have more datasets.
 /// - Edits may be added that leave what was served as it was.
 /// - `cyclic` may change its ranks and micro-batch only where both make the same position the start
@@ -79,6 +80,12 @@ inline std::optional<std::int64_t> steps_done(const run_state& saved, const resu
   return (saved.consumed_samples + saved.global_batch - 1) / saved.global_batch;
 }
 
+/// What the order instant is keyed by.
+inline std::string key_name(const state_source& source) {
+  return source.name.empty() ? std::filesystem::path(source.prefix).filename().string()
+                             : source.name;
+}
+
 inline void compare_source(const run_state& saved, std::size_t i, const state_source& then,
                            const state_source& now, bool weights_count) {
   const std::string place = "data[" + std::to_string(i) + "] (" + now.prefix + "): its ";
@@ -92,6 +99,10 @@ inline void compare_source(const run_state& saved, std::size_t i, const state_so
   same("bin_bytes", then.bin_bytes, now.bin_bytes);
   same("idx_bytes", then.idx_bytes, now.idx_bytes);
   if (!then.root.empty() && !now.root.empty()) same("root", then.root, now.root);
+  if (saved.order == "instant" && key_name(then) != key_name(now)) {
+    throw_differs(saved, "data", place + "name", text_of(key_name(then)), text_of(key_name(now)),
+                  "the order is keyed by it, so that other samples would come");
+  }
   if (weights_count && then.weight != now.weight) {
     throw_differs(saved, "data", place + "weight", text_of(then.weight), text_of(now.weight),
                   other_samples);
