@@ -172,10 +172,6 @@ inline void compare_edits(const run_state& saved, const run_state& now, const re
 }
 
 inline void compare_cyclic(const run_state& saved, const run_state& now) {
-  if (saved.sampled != now.sampled) {
-    throw_differs(saved, "sampled", "the number of samples of the dataset", text_of(saved.sampled),
-                  text_of(now.sampled), other_samples);
-  }
   const bool same_layout = saved.micro_batch == now.micro_batch && saved.ranks == now.ranks;
   if (same_layout) return;
   // An epoch serves as many samples as whole rounds of all ranks' micro-batches have.
@@ -212,18 +208,20 @@ class state_comparison {
   template <class T>
   void compare(std::string_view name, const T& then) {
     const bool cyclic = saved_.sampler == "cyclic" && now_.sampler == "cyclic";
+    if (name == "micro_batch" || name == "ranks") {
+      // Both decide an epoch, so that they are looked at once, without what is allowed.
+      if (!cyclic || name == "ranks") return;
+      run_state asked = now_;
+      if (contains(terms_.allow, "micro_batch")) asked.micro_batch = saved_.micro_batch;
+      if (contains(terms_.allow, "ranks")) asked.ranks = saved_.ranks;
+      return compare_cyclic(saved_, asked);
+    }
     if (contains(terms_.allow, name) || name == "consumed_samples") return;
     if (name == "data") return compare_data(saved_, now_);
     if (name == "schedule") return compare_schedule(saved_, now_, terms_);
     if (name == "edits") return compare_edits(saved_, now_, terms_);
     if (name == "samples" && saved_.order != "megatron") return;
-    if (name == "micro_batch" || name == "ranks" || name == "sampled") {
-      if (cyclic && name == "micro_batch" && !contains(terms_.allow, "ranks")) {
-        compare_cyclic(saved_, now_);
-      }
-      return;
-    }
-    if (name == "data_sharding" && !cyclic) return;
+    if ((name == "data_sharding" || name == "sampled") && !cyclic) return;
     const T* to = nullptr;
     const auto find = [&]<class U>(const char* field, const U& value) {
       if constexpr (std::is_same_v<T, U>) {
