@@ -202,6 +202,19 @@ TEST(StateCompare, TellsDatasetsApart) {
   EXPECT_EQ(changed([](state_source& s) { s.weight = 5; }), "") << "the schedule has the weights";
 }
 
+TEST(StateCompare, HoldsNamesWhereTheOrderIsKeyedByThem) {
+  run_state saved = example();
+  run_state now = saved;
+  now.data[0].prefix = "/elsewhere/web_v2";
+  EXPECT_THAT(difference(now, {}, saved), HasSubstr("its name is \"web_v2\", but was \"web\""));
+  now.data[0].name = "web";  // as it was before it was moved
+  EXPECT_EQ(difference(now, {}, saved), "");
+  EXPECT_EQ(parse_state(write_state(now)), now);
+  now.data[0].name = "";
+  saved.order = now.order = "megatron";
+  EXPECT_EQ(difference(now, {}, saved), "");
+}
+
 TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
   run_state saved = example();
   saved.schedule.clear();
@@ -305,7 +318,18 @@ TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {
   EXPECT_EQ(difference(now, {.allow = {"micro_batch"}}, saved), "");
   now = saved;
   now.sampled = 1001;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("samples of the dataset is 1001"));
+  EXPECT_THAT(difference(now, {}, saved), HasSubstr("sampled is 1001, but was 1000"));
+  // What is allowed is let through alone.
+  EXPECT_EQ(difference(now, {.allow = {"sampled"}}, saved), "");
+  for (const char* other : {"ranks", "micro_batch"}) {
+    EXPECT_THAT(difference(now, {.allow = {other}}, saved), HasSubstr("sampled is 1001"));
+  }
+  now = saved;
+  now.micro_batch = 2;
+  EXPECT_THAT(difference(now, {.allow = {"ranks"}}, saved), HasSubstr("micro_batch of the cyclic"));
+  now.ranks = 4;
+  EXPECT_THAT(difference(now, {.allow = {"micro_batch"}}, saved), HasSubstr("ranks of the cyclic"));
+  EXPECT_EQ(difference(now, {.allow = {"micro_batch", "ranks"}}, saved), "");
   now = saved;
   now.data_sharding = false;
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("data_sharding is false"));

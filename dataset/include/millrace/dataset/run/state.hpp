@@ -21,6 +21,9 @@ struct state_source {
   std::int64_t idx_bytes = 0;
   std::string root = {};  ///< of the `.sum`, 64 hexadecimal digits; empty where there is none
 
+  /// What the order instant is keyed by; empty: the file name of `prefix`.
+  std::string name = {};
+
   friend bool operator==(const state_source&, const state_source&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,7 +38,7 @@ struct resume_terms {
 /// - Every option must be the same; `samples` only where the order is megatron, whose shuffles
 ///   depend on them.
 /// - Datasets are the same by their roots, or, where one has none, by their sizes. Their place may
-///   be another.
+///   be another; their names only where the order is megatron: instant is keyed by them.
 /// - A schedule may change from the steps on that are not done; it may then have more datasets.
 /// - Edits may be added that leave what was served as it was.
 /// - `cyclic` may change its ranks and micro-batch only where both make the same position the start
@@ -79,6 +80,12 @@ inline std::optional<std::int64_t> steps_done(const run_state& saved, const resu
   return (saved.consumed_samples + saved.global_batch - 1) / saved.global_batch;
 }
 
+/// What the order instant is keyed by.
+inline std::string key_name(const state_source& source) {
+  return source.name.empty() ? std::filesystem::path(source.prefix).filename().string()
+                             : source.name;
+}
+
 inline void compare_source(const run_state& saved, std::size_t i, const state_source& then,
                            const state_source& now, bool weights_count) {
   const std::string place = "data[" + std::to_string(i) + "] (" + now.prefix + "): its ";
@@ -92,6 +99,10 @@ inline void compare_source(const run_state& saved, std::size_t i, const state_so
   same("bin_bytes", then.bin_bytes, now.bin_bytes);
   same("idx_bytes", then.idx_bytes, now.idx_bytes);
   if (!then.root.empty() && !now.root.empty()) same("root", then.root, now.root);
+  if (saved.order == "instant" && key_name(then) != key_name(now)) {
+    throw_differs(saved, "data", place + "name", text_of(key_name(then)), text_of(key_name(now)),
+                  "the order is keyed by it, so that other samples would come");
+  }
   if (weights_count && then.weight != now.weight) {
     throw_differs(saved, "data", place + "weight", text_of(then.weight), text_of(now.weight),
                   other_samples);
@@ -161,10 +172,6 @@ inline void compare_edits(const run_state& saved, const run_state& now, const re
 }
 
 inline void compare_cyclic(const run_state& saved, const run_state& now) {
-  if (saved.sampled != now.sampled) {
-    throw_differs(saved, "sampled", "the number of samples of the dataset", text_of(saved.sampled),
-                  text_of(now.sampled), other_samples);
-  }
   const bool same_layout = saved.micro_batch == now.micro_batch && saved.ranks == now.ranks;
   if (same_layout) return;
   // An epoch serves as many samples as whole rounds of all ranks' micro-batches have.
@@ -201,18 +208,20 @@ class state_comparison {
   template <class T>
   void compare(std::string_view name, const T& then) {
     const bool cyclic = saved_.sampler == "cyclic" && now_.sampler == "cyclic";
+    if (name == "micro_batch" || name == "ranks") {
+      // Both decide an epoch, so that they are looked at once, without what is allowed.
+      if (!cyclic || name == "ranks") return;
+      run_state asked = now_;
+      if (contains(terms_.allow, "micro_batch")) asked.micro_batch = saved_.micro_batch;
+      if (contains(terms_.allow, "ranks")) asked.ranks = saved_.ranks;
+      return compare_cyclic(saved_, asked);
+    }
     if (contains(terms_.allow, name) || name == "consumed_samples") return;
     if (name == "data") return compare_data(saved_, now_);
     if (name == "schedule") return compare_schedule(saved_, now_, terms_);
     if (name == "edits") return compare_edits(saved_, now_, terms_);
     if (name == "samples" && saved_.order != "megatron") return;
-    if (name == "micro_batch" || name == "ranks" || name == "sampled") {
-      if (cyclic && name == "micro_batch" && !contains(terms_.allow, "ranks")) {
-        compare_cyclic(saved_, now_);
-      }
-      return;
-    }
-    if (name == "data_sharding" && !cyclic) return;
+    if ((name == "data_sharding" || name == "sampled") && !cyclic) return;
     const T* to = nullptr;
     const auto find = [&]<class U>(const char* field, const U& value) {
       if constexpr (std::is_same_v<T, U>) {

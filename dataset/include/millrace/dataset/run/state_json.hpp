@@ -31,6 +31,7 @@ void fields(Io& io, Source& s) {
   io("bin_bytes", s.bin_bytes);
   io("idx_bytes", s.idx_bytes);
   io("root", s.root);
+  io("name", s.name);
 }
 
 template <class Io, class Segment>
