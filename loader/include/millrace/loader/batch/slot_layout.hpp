@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include <millrace/error.hpp>
+
+namespace millrace::loader {
+
+/// How tokens lie in a slot: as in the dataset where that is uint16 or int32, else as int32.
+enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
+
+/// Where the arrays of a micro-batch lie in its slot: one block of memory, so that one copy brings
+/// all of it to a device.
+///
+///   text             u16 or i32 [rows, text_len]   the tokens; zeros behind the real ones
+///   real             i32 [rows]                    tokens of each row that are the dataset's
+///   boundary_begin   i32 [rows + 1]                where each row's boundaries begin, and the end
+///   boundaries       i32 [boundary_begin[rows]]    of each row: 0, the ends of its documents, the
+///                                                  last one seq_len (`dataset::fill_cu_seqlens`)
+///
+/// The last array is as long as it needs to be, so that what is copied is little more than tokens.
+/// Offsets are in bytes and multiples of 64, but for those of the last three, of 4.
+class slot_layout {
+ public:
+  static constexpr std::size_t alignment = 64;
+
+  /// @throws config_error  a number is out of range, or the slot has more tokens than an int32
+  ///                       counts.
+  slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width)
+      : rows_(rows), seq_len_(seq_len), text_len_(seq_len + (extra_token ? 1 : 0)), width_(width) {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    if (rows < 1 || seq_len < 1 || seq_len >= most || rows > most / (seq_len + 1)) {
+      throw config_error("a micro-batch of " + std::to_string(rows) + " rows of " +
+                         std::to_string(seq_len) +
+                         " tokens, expected 1 to 2147483647 tokens in all");
+    }
+  }
+
+  std::int64_t rows() const noexcept { return rows_; }
+  std::int64_t seq_len() const noexcept { return seq_len_; }
+  /// Tokens of a row: seq_len, and one more where the last label is a token of its own.
+  std::int64_t text_len() const noexcept { return text_len_; }
+  token_width width() const noexcept { return width_; }
+
+  std::size_t row_bytes() const noexcept {
+    return static_cast<std::size_t>(text_len_) * static_cast<std::size_t>(width_);
+  }
+  std::size_t text_offset() const noexcept { return 0; }
+  std::size_t real_offset() const noexcept {
+    return (count(rows_) * row_bytes() + alignment - 1) / alignment * alignment;
+  }
+  std::size_t boundary_begin_offset() const noexcept { return real_offset() + 4 * count(rows_); }
+  std::size_t boundaries_offset() const noexcept {
+    return boundary_begin_offset() + 4 * count(rows_ + 1);
+  }
+  /// Entries that `boundaries` has room for.
+  std::int64_t most_boundaries() const noexcept { return rows_ * (seq_len_ + 1); }
+
+  /// Of the slot's block, room for all boundaries included.
+  std::size_t capacity_bytes() const noexcept {
+    return rounded(boundaries_offset() + 4 * count(most_boundaries()));
+  }
+  /// Of a slot that has so many boundaries: what is copied.
+  std::size_t used_bytes(std::int64_t boundaries) const noexcept {
+    return boundaries_offset() + 4 * count(boundaries);
+  }
+
+ private:
+  static std::size_t count(std::int64_t n) noexcept { return static_cast<std::size_t>(n); }
+  static std::size_t rounded(std::size_t bytes) noexcept {
+    return (bytes + alignment - 1) / alignment * alignment;
+  }
+
+  std::int64_t rows_;
+  std::int64_t seq_len_;
+  std::int64_t text_len_;
+  token_width width_;
+};
+
+}  // namespace millrace::loader

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace::loader {
+
+/// One thing that was asked of the system, and what came of it.
+struct grant {
+  std::string asked;    ///< e.g. "huge pages for web_text_document.bin", "O_DIRECT"
+  std::string granted;  ///< e.g. "yes", "no", "4 of 8 GiB"
+  std::string why;      ///< why not, or why it was chosen; never empty
+};
+
+/// What a reader does and why, and what it has done.
+struct reader_report {
+  std::string asked;    ///< the back end asked for: auto, mmap, pread, io_uring, cufile
+  std::string granted;  ///< the one that reads: never auto
+  std::string why;      ///< the reason of the choice; never empty
+  std::vector<grant> grants;
+
+  std::int64_t gathers = 0;
+  std::int64_t requests = 0;
+  std::uint64_t bytes = 0;           ///< that requests asked for
+  std::uint64_t bytes_read = 0;      ///< from files, where the back end knows; else as `bytes`
+  std::int64_t retries = 0;          ///< reads repeated after an error that may pass
+  std::int64_t open_files = 0;       ///< of the process, now
+  std::int64_t most_open_files = 0;  ///< of the process
+  std::int64_t maps = 0;             ///< of the process, now
+};
+
+}  // namespace millrace::loader
