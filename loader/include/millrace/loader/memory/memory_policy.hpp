@@ -10,12 +10,18 @@
 #include <climits>
 #include <cstddef>
 #include <span>
+#include <string>
+#include <system_error>
 
 /// Which NUMA node memory is taken of: the system calls of set_mempolicy(2) and mbind(2), without
 /// libnuma. A node is preferred, never insisted upon: where it is full, the next one serves.
 namespace millrace::loader {
 
 namespace detail {
+
+inline std::string message_of(int code) {
+  return std::generic_category().message(code);
+}
 
 /// Nodes 0 to 1023, which is what kernels are built for at most.
 inline constexpr unsigned long most_numa_nodes = 1024;

@@ -38,10 +38,6 @@ inline constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) noe
   return (bytes + unit - 1) / unit * unit;
 }
 
-inline std::string message_of(int code) {
-  return std::generic_category().message(code);
-}
-
 struct mapped_block {
   void* address = nullptr;
   std::size_t size_bytes = 0;
