@@ -109,6 +109,9 @@ class batch_loader {
   /// What the readers were asked and do, one of each filling thread.
   std::vector<reader_report> reader_reports() const { return pipeline_->reports(); }
 
+  /// Where the filling threads run, and why not where `options.cpus` asked them to.
+  std::vector<grant> thread_grants() const { return pipeline_->thread_grants(); }
+
   // for (const auto& batch : loader): each batch is given back before the next is asked for.
   class iterator;
   iterator begin();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,16 +9,16 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <millrace/error.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/batch/host_fields.hpp>
-#include <millrace/loader/batch/plain_reader.hpp>
 #include <millrace/loader/batch/slot_layout.hpp>
 #include <millrace/loader/batch/text_gather.hpp>
+#include <millrace/loader/io/mmap_reader.hpp>
+#include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
 #include <millrace/loader/plan/micro_batch_sequence.hpp>
@@ -53,6 +50,15 @@ class pipeline {
   /// Batches keep it, so that they may outlive this.
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
+  /// Where the threads run, and why not where they were asked to.
+  std::vector<grant> thread_grants() const {
+    std::vector<grant> all;
+    for (const named_thread& each : threads_) {
+      all.insert(all.end(), each.grants().begin(), each.grants().end());
+    }
+    return all;
+  }
+
   /// What each thread's reader was asked and does.
   std::vector<reader_report> reports() const {
     std::vector<reader_report> all;
@@ -68,7 +74,6 @@ class pipeline {
   }
   static std::shared_ptr<ring> make_ring(const sample_plan& plan, const loader_options& options,
                                          std::int64_t batches);
-  void run(std::size_t thread) noexcept;
   void fill_slots(range_reader& reader);
 
   loader_options options_;
@@ -78,7 +83,7 @@ class pipeline {
   look_ahead look_ahead_;  // under planning_
   std::shared_ptr<ring> ring_;
   std::vector<std::unique_ptr<range_reader>> readers_;
-  std::vector<std::jthread>
+  std::vector<named_thread>
       threads_;  // last, so that they are joined before anything they use goes
 };
 
@@ -95,12 +100,16 @@ inline pipeline::pipeline(sample_plan& plan, const loader_options& options,
   const std::int64_t count = std::min(options.threads, std::max<std::int64_t>(1, numbers.count()));
   for (std::int64_t i = 0; i < count; ++i) {
     readers_.push_back(options.reader ? options.reader(files_)
-                                      : std::make_unique<plain_reader>(files_));
+                                      : std::make_unique<mmap_reader>(files_));
   }
 }
 
 inline void pipeline::start() {
-  for (std::size_t i = 0; i < readers_.size(); ++i) threads_.emplace_back([this, i] { run(i); });
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
+    if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
+    threads_.emplace_back(std::move(setup), [this, i] { fill_slots(*readers_[i]); });
+  }
 }
 
 // Beside those that are looked ahead, a slot for the caller and one for each thread to work on. No
@@ -121,17 +130,6 @@ inline std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& pl
     make_host_fields(options.fields, slot);
     return slot;
   });
-}
-
-inline void pipeline::run(std::size_t thread) noexcept {
-  ::pthread_setname_np(::pthread_self(), ("mr-fill-" + std::to_string(thread)).c_str());
-  if (!options_.cpus.empty()) {
-    ::cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<std::size_t>(options_.cpus[thread % options_.cpus.size()]), &set);
-    (void)::pthread_setaffinity_np(::pthread_self(), sizeof(set), &set);
-  }
-  fill_slots(*readers_[thread]);
 }
 
 inline void pipeline::fill_slots(range_reader& reader) {
