@@ -86,7 +86,9 @@ class block_states {
  private:
   static constexpr std::uint8_t state_bits = 7;
   static constexpr std::uint8_t served_bit = 8;
-  static std::uint8_t number(block_state state) noexcept { return static_cast<std::uint8_t>(state); }
+  static std::uint8_t number(block_state state) noexcept {
+    return static_cast<std::uint8_t>(state);
+  }
   std::atomic<std::uint8_t>& at(std::uint64_t block) noexcept {
     return states_[static_cast<std::size_t>(block)];
   }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,8 +18,9 @@
 #include <millrace/formats/dtype.hpp>
 #include <millrace/formats/hex.hpp>
 #include <millrace/formats/sum.hpp>
-#include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
+#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/verify/block_states.hpp>
 #include <millrace/loader/verify/token_range.hpp>
 
@@ -37,16 +36,17 @@ class checked_file {
     std::string what;
   };
 
-  /// @param size_bytes  that it has by its index
-  /// @param ids         type of its tokens; nothing: it has none, or they are no ids
-  checked_file(std::filesystem::path path, std::uint64_t size_bytes,
+  /// @param table  of the readers: the file that they read is the one that is checked
+  /// @param ids    type of its tokens; nothing: it has none, or they are no ids
+  checked_file(std::shared_ptr<open_files> table, const data_file& file,
                std::optional<formats::dtype> ids)
-      : path_(std::move(path)),
-        size_(size_bytes),
+      : table_(std::move(table)),
+        file_(table_->attach(file)),
+        size_(file.bytes),
         ids_(ids),
-        states_(formats::sum_block_count(size_bytes)) {}
+        states_(formats::sum_block_count(file.bytes)) {}
 
-  const std::filesystem::path& path() const noexcept { return path_; }
+  const std::filesystem::path& path() const noexcept { return file_->path(); }
   std::uint64_t size_bytes() const noexcept { return size_; }
   block_states& states() noexcept { return states_; }
   const block_states& states() const noexcept { return states_; }
@@ -58,8 +58,8 @@ class checked_file {
     return std::min(size_, first_byte(block) + formats::sum_block_bytes);
   }
 
-  /// @throws io_error  it cannot be opened, or is another file than the first time (ESTALE)
-  io::unique_fd open() const;
+  /// @throws io_error  as open_files::open: it is gone, cut off, or another file than at first
+  open_files::held_descriptor open() const { return table_->open(*file_); }
 
   /// Reads a block and looks at it, in pieces that stay in a cache.
   ///
@@ -76,29 +76,14 @@ class checked_file {
                                       std::int64_t vocab_size) const;
 
  private:
-  std::filesystem::path path_;
+  std::shared_ptr<open_files> table_;
+  std::shared_ptr<open_files::file> file_;
   std::uint64_t size_;
   std::optional<formats::dtype> ids_;
   block_states states_;
-  mutable std::mutex mutex_;
-  mutable std::optional<io::file_identity> identity_;
 };
 
 // ---------------------------------------------------------------------------------------------
-
-inline io::unique_fd checked_file::open() const {
-  io::unique_fd fd = io::open_read_only(path_, O_NONBLOCK);
-  struct ::stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw io_error(path_, "fstat", errno);
-  const io::file_identity found{status.st_dev, status.st_ino};
-  const std::lock_guard lock(mutex_);
-  if (!identity_) identity_ = found;
-  // Who reads keeps the old one open: checksums of a new one would say nothing of its bytes.
-  if (*identity_ != found) {
-    throw io_error(path_, "open (the file was replaced while the run reads it)", ESTALE);
-  }
-  return fd;
-}
 
 inline std::optional<checked_file::problem> checked_file::check_tokens(
     std::span<const std::byte> bytes, std::uint64_t offset, std::int64_t vocab_size) const {
@@ -119,10 +104,13 @@ inline std::optional<checked_file::problem> checked_file::check(
   std::uint32_t crc = 0;
   std::optional<problem> token;
   for (std::uint64_t at = first_byte(block); at < end; at += buffer.size()) {
-    const auto piece = buffer.first(
-        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at)));
-    if (io::pread_some(fd, piece, at, path_, pages) < piece.size()) {
-      throw io_error(path_, "read (the file is shorter than its index says)", ENODATA);
+    const auto piece =
+        buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at)));
+    const std::size_t read = io::pread_some(fd, piece, at, path(), pages);
+    if (read < piece.size()) {
+      throw io_error(path(), "read", ENODATA, at + read,
+                     "it ends there, and should have " + std::to_string(size_) +
+                         " bytes by its index; it was cut off: restore it");
     }
     if (expected) crc = formats::crc32c(piece, crc);
     if (!token) token = check_tokens(piece, at, vocab_size);

@@ -55,8 +55,8 @@ class data_verifier {
   /// @param requests  filled
   /// @param sample    its position in the run, for the message; -1: not known
   /// @throws format_error  a block that it lies in, or one that was served before, is not as it was
-  ///                       written (where the policy is `fail`); a token is no id; a `.sum` is none,
-  ///                       or is of another dataset
+  ///                       written (where the policy is `fail`); a token is no id; a `.sum` is
+  ///                       none, or is of another dataset
   /// @throws io_error      a block cannot be read
   void check(std::span<const read_request> requests, std::int64_t sample);
 
@@ -69,6 +69,7 @@ class data_verifier {
                     std::int64_t sample) const;
   bool in_memory(const io::unique_fd& fd, const checked_file& in, std::uint64_t block) const;
   void leave(std::size_t file, std::uint64_t block, std::int64_t sample);
+  static constexpr double mostly = 0.9;  // of a block: the rest is a read or two
   [[noreturn]] static void refuse(const finding& found, std::int64_t sample);
 
   std::shared_ptr<detail::verify_core> core_;
@@ -142,11 +143,11 @@ inline block_state data_verifier::look_at(std::size_t file, std::uint64_t block,
   const bool now = core_->options().mode == verify_mode::first_touch;
   // Without a scrubber a block that was left waits for a time when it is in memory.
   while (now && states.claim(block, scrubber_ == nullptr)) {
-    io::unique_fd fd;
+    open_files::held_descriptor held;
     bool here = false;
     try {
-      fd = source.bin.open();
-      here = in_memory(fd, source.bin, block);
+      held = source.bin.open();
+      here = in_memory(held->fd, source.bin, block);
     } catch (...) {
       (void)states.settle(block, block_state::unseen);
       throw;
@@ -155,7 +156,7 @@ inline block_state data_verifier::look_at(std::size_t file, std::uint64_t block,
       (void)states.settle(block, block_state::left);
       break;
     }
-    core_->check_claimed(file, source.bin, block, sample, fd, false);
+    core_->check_claimed(file, source.bin, block, sample, held->fd, false);
   }
   if (now) states.wait_for(block);
   const block_state state = states[block];
@@ -177,16 +178,18 @@ inline bool data_verifier::in_memory(const io::unique_fd& fd, const checked_file
   const std::uint64_t first = checked_file::first_byte(block);
   const std::uint64_t size = in.last_byte(block) - first;
   const auto& own = core_->options().in_memory;
-  return own ? own(fd.get(), first, size) : resident(fd.get(), first, size);
+  if (own) return own(fd.get(), first, size);
+  return resident_share(fd.get(), first, size).value_or(0) >= mostly;
 }
 
 inline void data_verifier::check_tokens(const checked_file& in, const file_range& range,
                                         const std::byte* bytes, std::int64_t sample) const {
-  const auto problem =
-      in.check_tokens({bytes, static_cast<std::size_t>(range.bytes)}, range.offset,
-                      core_->options().vocab_size);
+  const auto problem = in.check_tokens({bytes, static_cast<std::size_t>(range.bytes)}, range.offset,
+                                       core_->options().vocab_size);
   if (!problem) return;
-  refuse({.kind = finding_kind::token, .path = in.path(), .at_byte = problem->at_byte,
+  refuse({.kind = finding_kind::token,
+          .path = in.path(),
+          .at_byte = problem->at_byte,
           .what = problem->what},
          sample);
 }

@@ -180,16 +180,16 @@ inline std::uint64_t scrubber::scrub(detail::verify_core& core, std::size_t file
     if (in.states()[block] == block_state::checking) core.set_forgotten(true);
     return 0;
   }
-  io::unique_fd fd;
+  open_files::held_descriptor held;
   try {
-    fd = in.open();
+    held = in.open();
   } catch (const error& e) {
     (void)in.states().settle(block, block_state::unseen);
     tell(core, file, in.path(), static_cast<std::int64_t>(block), e);
     return 0;
   }
   try {
-    core.check_claimed(file, in, block, sample, fd, true);
+    core.check_claimed(file, in, block, sample, held->fd, true);
   } catch (const error& e) {
     tell(core, file, in.path(), static_cast<std::int64_t>(block), e);
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/verify/checked_file.hpp>
 #include <millrace/loader/verify/finding.hpp>
@@ -41,7 +42,7 @@ class verify_core {
  public:
   /// A dataset: its `.bin`, and from when its `.sum` was read on its `.idx`.
   struct source {
-    source(const verified_file& what, std::filesystem::path prefix_of);
+    source(std::shared_ptr<open_files> table, const verified_file& what);
 
     std::filesystem::path prefix;  ///< empty: the file is no `.bin`
     checked_file bin;
@@ -58,7 +59,8 @@ class verify_core {
     std::int64_t sample = -1;
   };
 
-  verify_core(const std::vector<verified_file>& files, verify_options options);
+  verify_core(const std::vector<verified_file>& files, verify_options options,
+              std::shared_ptr<open_files> table = open_files::of_process());
 
   const verify_options& options() const noexcept { return options_; }
   std::size_t size() const noexcept { return sources_.size(); }
@@ -104,6 +106,7 @@ class verify_core {
   static constexpr std::size_t piece_bytes = std::size_t{128} << 10;  // stays in a second cache
 
   verify_options options_;
+  std::shared_ptr<open_files> table_;
   std::vector<std::unique_ptr<source>> sources_;
 
   std::atomic<std::int64_t> touched_{0};
@@ -153,14 +156,15 @@ inline std::optional<formats::dtype> ids_of(formats::dtype type) {
   return real ? std::nullopt : std::optional(type);
 }
 
-inline verify_core::source::source(const verified_file& what, std::filesystem::path prefix_of)
-    : prefix(std::move(prefix_of)), bin(what.file.path, what.file.bytes, ids_of(what.type)) {}
+inline verify_core::source::source(std::shared_ptr<open_files> table, const verified_file& what)
+    : prefix(prefix_of_bin(what.file.path)), bin(std::move(table), what.file, ids_of(what.type)) {}
 
-inline verify_core::verify_core(const std::vector<verified_file>& files, verify_options options)
-    : options_(std::move(options)) {
+inline verify_core::verify_core(const std::vector<verified_file>& files, verify_options options,
+                                std::shared_ptr<open_files> table)
+    : options_(std::move(options)), table_(std::move(table)) {
   sources_.reserve(files.size());
   for (const verified_file& file : files) {
-    sources_.push_back(std::make_unique<source>(file, prefix_of_bin(file.file.path)));
+    sources_.push_back(std::make_unique<source>(table_, file));
   }
 }
 
@@ -179,7 +183,8 @@ inline void verify_core::open(source& s) {
                              ": they are of another dataset; remove them, or make them anew");
     }
     std::filesystem::path idx = s.prefix;
-    s.idx = std::make_unique<checked_file>(idx += ".idx", sums->view().idx_bytes, std::nullopt);
+    s.idx = std::make_unique<checked_file>(table_, data_file{idx += ".idx", sums->view().idx_bytes},
+                                           std::nullopt);
   } else {
     const std::lock_guard counting(mutex_);
     if (without_sum_++ == 0) first_without_sum_ = s.bin.path().string();
@@ -286,15 +291,16 @@ inline std::optional<finding> verify_core::served_bad() const {
 }
 
 inline verify_report verify_core::report() const {
-  verify_report report{.mode = options_.mode,
-                       .files = static_cast<std::int64_t>(sources_.size()),
-                       .touched = touched_,
-                       .scrubbed = scrubbed_,
-                       .left = left_,
-                       .bad = bad_,
-                       .touch_cpu_ns = touch_ns_,
-                       .scrub_cpu_ns = scrub_ns_,
-                       .scrubbed_all = scrubbed_all_};
+  verify_report report;
+  report.mode = options_.mode;
+  report.files = static_cast<std::int64_t>(sources_.size());
+  report.touched = touched_;
+  report.scrubbed = scrubbed_;
+  report.left = left_;
+  report.bad = bad_;
+  report.touch_cpu_ns = touch_ns_;
+  report.scrub_cpu_ns = scrub_ns_;
+  report.scrubbed_all = scrubbed_all_;
   for (const auto& s : sources_) {
     report.blocks += static_cast<std::int64_t>(s->bin.states().size());
   }

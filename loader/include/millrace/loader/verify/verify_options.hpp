@@ -51,7 +51,9 @@ struct verify_options {
   std::int64_t scrub_part = 0;
   std::int64_t scrub_parts = 1;
 
-  /// Whether most of a range of a file is in memory: as `resident` of io/residency.hpp if empty.
+  /// Whether most of a range of a file is in memory. Empty: the kernel is asked, which tells those
+  /// who own the file or may write it (io/residency.hpp); to others it says nothing, and all is the
+  /// scrubber's.
   std::function<bool(int fd, std::uint64_t offset, std::uint64_t size_bytes)> in_memory = {};
 };
 

@@ -15,19 +15,19 @@ struct verify_report {
   verify_mode mode = verify_mode::off;
   std::int64_t files = 0;
   std::int64_t files_without_sum = 0;  ///< of those that were looked at; their blocks have no check
-  std::string without_sum;             ///< one of them
+  std::string without_sum = {};        ///< one of them
 
-  std::int64_t blocks = 0;        ///< of all `.bin` files
-  std::int64_t touched = 0;       ///< checked when they were first needed
-  std::int64_t scrubbed = 0;      ///< checked by the scrubber, those of `.idx` files included
-  std::int64_t left = 0;          ///< not in memory when first needed, and so left to the scrubber
-  std::int64_t bad = 0;           ///< of those checked
+  std::int64_t blocks = 0;         ///< of all `.bin` files
+  std::int64_t touched = 0;        ///< checked when they were first needed
+  std::int64_t scrubbed = 0;       ///< checked by the scrubber, those of `.idx` files included
+  std::int64_t left = 0;           ///< not in memory when first needed, and so left to the scrubber
+  std::int64_t bad = 0;            ///< of those checked
   std::uint64_t touch_cpu_ns = 0;  ///< processor time of the loader's threads for it
   std::uint64_t scrub_cpu_ns = 0;
   bool scrubbed_all = false;  ///< the scrubber has been through all of its part
 
-  std::int64_t found = 0;         ///< things that are wrong
-  std::vector<finding> findings;  ///< the first of them, at most `most_findings`
+  std::int64_t found = 0;              ///< things that are wrong
+  std::vector<finding> findings = {};  ///< the first of them, at most `most_findings`
 
   static constexpr std::size_t most_findings = 1000;
 
