@@ -29,13 +29,13 @@ void tell(benchmark::State& state) {
   std::int64_t published = now();
   for (auto _ : state) {
     const std::int64_t begin = now();
-    t.slot_wait(m, published, begin);
+    t.producer().slot_wait(m, published, begin);
     const std::int64_t planned = now();
-    t.stage(loader_stage::plan, m, begin, planned);
+    t.producer().stage(loader_stage::plan, m, begin, planned);
     const std::int64_t read = now();
-    t.read(m, planned, read, 65'536);
+    t.producer().read(m, planned, read, 65'536);
     published = now();
-    t.stage(loader_stage::copy, m, read, published);
+    t.producer().stage(loader_stage::copy, m, read, published);
 
     const std::int64_t asked = now();
     t.wait(m, asked, now(), 3);

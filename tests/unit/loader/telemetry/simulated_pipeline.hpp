@@ -45,10 +45,10 @@ inline void simulate_pipeline(loader::telemetry& t, std::int64_t batches, std::i
       const simulated_times times = times_of(made);
       const std::int64_t begin = std::max(producer, freed.front());
       freed.pop_front();
-      t.slot_wait(made, producer, begin);
+      t.producer().slot_wait(made, producer, begin);
       std::int64_t at = begin;
       const auto stage = [&](loader::loader_stage which, std::int64_t ns) {
-        t.stage(which, made, at, at + ns);
+        t.producer().stage(which, made, at, at + ns);
         at += ns;
       };
       stage(loader::loader_stage::plan, times.plan);

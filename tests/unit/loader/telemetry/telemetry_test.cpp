@@ -67,11 +67,11 @@ TEST(Telemetry, CountsWaitsAndTheTimeBetween) {
 
 TEST(Telemetry, CountsStagesAndBytes) {
   telemetry t({.usage = +[]() noexcept { return thread_usage{}; }});
-  t.slot_wait(0, 0, 10);
-  t.stage(loader_stage::plan, 0, 10, 30);
-  t.read(0, 30, 100, 65'536);
-  t.bytes_read(4);
-  t.stage(loader_stage::copy, 0, 100, 101);
+  t.producer().slot_wait(0, 0, 10);
+  t.producer().stage(loader_stage::plan, 0, 10, 30);
+  t.producer().read(0, 30, 100, 65'536);
+  t.producer().bytes_read(4);
+  t.producer().stage(loader_stage::copy, 0, 100, 101);
   const telemetry_report report = t.report();
   const auto total = [&](loader_stage s) {
     return report.stages[static_cast<std::size_t>(s)].total_ns;
@@ -82,6 +82,32 @@ TEST(Telemetry, CountsStagesAndBytes) {
   EXPECT_EQ(total(loader_stage::copy), 1);
   EXPECT_EQ(report.slot_waits.total_ns, 10);
   EXPECT_EQ(report.bytes, 65'540);
+}
+
+// Threads that make batches at one time, each with its own account; one sum.
+TEST(Telemetry, AddsUpWhatProducersTell) {
+  telemetry t({.slots = 8, .producers = 3, .trace_events = 1 << 14});
+  {
+    std::vector<std::jthread> threads;
+    for (std::int64_t i = 0; i < 3; ++i) {
+      threads.emplace_back([&t, i] {
+        producer_log& log = t.producer(static_cast<std::size_t>(i));
+        for (std::int64_t m = i; m < 900; m += 3) {
+          log.slot_wait(m, 10, 20);
+          log.stage(loader_stage::gather, m, 20, 20 + m);
+          log.bytes_read(7);
+        }
+      });
+    }
+  }
+  const telemetry_report report = t.report();
+  const duration_counts& gathers = report.stages[static_cast<std::size_t>(loader_stage::gather)];
+  EXPECT_EQ(gathers.count, 900);
+  EXPECT_EQ(gathers.total_ns, 899 * 900 / 2);
+  EXPECT_EQ(gathers.max_ns, 899);
+  EXPECT_EQ(report.slot_waits.count, 900);
+  EXPECT_EQ(report.bytes, 900 * 7);
+  for (const trace_event& each : t.trace()) EXPECT_EQ(each.detail, each.micro_batch % 3);
 }
 
 TEST(Telemetry, ComparesTheMixture) {
@@ -96,11 +122,11 @@ TEST(Telemetry, ComparesTheMixture) {
 
 TEST(Telemetry, TracesWhatItIsTold) {
   telemetry t({.slots = 2, .trace_events = 64});
-  t.slot_wait(0, 5, 10);
-  t.stage(loader_stage::gather, 0, 10, 20);
+  t.producer().slot_wait(0, 5, 10);
+  t.producer().stage(loader_stage::gather, 0, 10, 20);
   t.wait(0, 4, 21, 0);
-  t.slot_wait(1, 20, 25);
-  t.stage(loader_stage::copy, 1, 25, 90);
+  t.producer().slot_wait(1, 20, 25);
+  t.producer().stage(loader_stage::copy, 1, 25, 90);
   t.wait(1, 30, 91, 0);
   const auto events = t.trace();
   ASSERT_EQ(events.size(), 8);
@@ -219,14 +245,14 @@ TEST_P(RealStallCause, IsNamed) {
       const std::int64_t asked = now_ns();
       slot* s = ring.acquire_free();
       const std::int64_t begin = now_ns();
-      t.slot_wait(m, asked, begin);
+      t.producer().slot_wait(m, asked, begin);
       s->micro_batch = m;
       if (cause == stall_cause::storage) std::this_thread::sleep_for(4ms);
       if (cause == stall_cause::gather) spin(4ms);
       const std::int64_t read = now_ns();
-      t.read(m, begin, read, 65'536);
+      t.producer().read(m, begin, read, 65'536);
       if (cause == stall_cause::copy) std::this_thread::sleep_for(4ms);
-      t.stage(loader_stage::copy, m, read, now_ns());
+      t.producer().stage(loader_stage::copy, m, read, now_ns());
       ring.publish(s);
       ++published;
     }

@@ -19,8 +19,8 @@ namespace millrace::loader {
 /// waiting for a slot, which the caller held. A long wait for a slot also delays the batches right
 /// behind its own, as many as there are slots, until stalls as long have been named after it.
 ///
-/// Producers call `begin` and `add`, the consumer `cause_of`; what they share is ordered by the
-/// ring that hands the batch over.
+/// Producers call `begin` and `add`, each of its own batches, the consumer `cause_of`; what they
+/// share is ordered by the ring that hands the batch over.
 class batch_times {
  public:
   /// @param slots  of the ring: batches that may be under way at one time
@@ -29,17 +29,23 @@ class batch_times {
         mask_(std::bit_ceil(static_cast<std::size_t>(std::max<std::int64_t>(64, 4 * slots))) - 1),
         records_(std::make_unique<record[]>(mask_ + 1)) {}
 
-  /// Producer: work on a micro-batch begins, after so long a wait for its slot.
-  void begin(std::int64_t micro_batch, std::int64_t slot_wait_ns) noexcept {
+  /// How long a producer was last kept from working as the caller held the slots.
+  struct held {
+    std::int64_t from = 0;  ///< the micro-batch that it waited with
+    std::int64_t ns = 0;
+  };
+
+  /// Producer: work on a micro-batch begins, after so long a wait for its slot. What it was kept
+  /// from by earlier ones is in `last`, which is its own.
+  void begin(std::int64_t micro_batch, std::int64_t slot_wait_ns, held& last) noexcept {
     record& r = at(micro_batch);
     for (counter& ns : r.stage_ns) ns.set(0);
     // Where slots come back together, those behind the first are had at once, or nearly.
-    if (micro_batch >= held_from_ + slots_ || slot_wait_ns >= held_ns_ / 2) {
-      held_from_ = micro_batch;
-      held_ns_ = slot_wait_ns;
+    if (micro_batch >= last.from + slots_ || slot_wait_ns >= last.ns / 2) {
+      last = {micro_batch, slot_wait_ns};
     }
-    r.held_from.set(held_from_);
-    r.held_ns.set(held_ns_);
+    r.held_from.set(last.from);
+    r.held_ns.set(last.ns);
   }
 
   /// Producer, each stage one thread at a time.
@@ -80,8 +86,6 @@ class batch_times {
   std::int64_t slots_;
   std::size_t mask_;
   std::unique_ptr<record[]> records_;
-  std::int64_t held_from_ = 0;  // the producer's
-  std::int64_t held_ns_ = 0;
   std::int64_t explained_from_ = -1;  // the consumer's
   std::int64_t explained_ns_ = 0;
 };

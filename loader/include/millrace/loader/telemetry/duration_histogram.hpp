@@ -65,6 +65,14 @@ struct duration_counts {
     return max_ns;
   }
 
+  /// Those of another histogram besides.
+  void add(const duration_counts& more) noexcept {
+    for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i] += more.buckets[i];
+    count += more.count;
+    total_ns += more.total_ns;
+    max_ns = std::max(max_ns, more.max_ns);
+  }
+
   /// Durations below a power of two, 2^log2 ns: exact.
   ///
   /// @pre duration_buckets::part_bits <= log2 <= duration_buckets::most_bits

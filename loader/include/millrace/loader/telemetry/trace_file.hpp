@@ -15,17 +15,20 @@
 
 namespace millrace::loader {
 
-/// Events as JSON that ui.perfetto.dev and chrome://tracing show: a track each for producer, copy
-/// and caller, stalls with their cause, and a counter of batches that are ready. Times are in
+/// Events as JSON that ui.perfetto.dev and chrome://tracing show: a track for the caller and
+/// each producer, stalls with their cause, and a counter of batches that are ready. Times are in
 /// microseconds since the first event. Ranks are processes, so that their traces can be joined.
 inline std::string trace_json(std::span<const trace_event> events, std::int64_t rank) {
   constexpr const char* names[] = {"plan", "storage", "gather", "copy", "wait for a slot", "wait"};
-  constexpr int producer = 1;
-  constexpr int copier = 2;
-  constexpr int caller = 3;
+  constexpr int caller = 1;
+  constexpr int first_producer = 2;
+  int producers = 0;
   const std::string process = "\"pid\": " + std::to_string(rank);
   std::int64_t origin = events.empty() ? 0 : events.front().begin_ns;
-  for (const trace_event& each : events) origin = std::min(origin, each.begin_ns);
+  for (const trace_event& each : events) {
+    origin = std::min(origin, each.begin_ns);
+    if (each.kind < trace_kind::wait) producers = std::max(producers, each.detail + 1);
+  }
   const auto micros = [](std::int64_t ns) {
     return detail::decimal(static_cast<double>(ns) * 1e-3, 3);
   };
@@ -36,9 +39,10 @@ inline std::string trace_json(std::span<const trace_event> events, std::int64_t 
 
   std::string text = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
   text += named("process_name", 0, "loader of rank " + std::to_string(rank)) + ",\n";
-  text += named("thread_name", producer, "producer") + ",\n";
-  text += named("thread_name", copier, "copy") + ",\n";
   text += named("thread_name", caller, "caller");
+  for (int i = 0; i < producers; ++i) {
+    text += ",\n" + named("thread_name", first_producer + i, "producer " + std::to_string(i));
+  }
   for (const trace_event& each : events) {
     text += ",\n";
     const std::string at = ", \"ts\": " + micros(each.begin_ns - origin);
@@ -47,14 +51,13 @@ inline std::string trace_json(std::span<const trace_event> events, std::int64_t 
               ", \"args\": {\"ready\": " + std::to_string(each.micro_batch) + "}}";
       continue;
     }
-    const int track = each.kind == trace_kind::wait   ? caller
-                      : each.kind == trace_kind::copy ? copier
-                                                      : producer;
+    const bool waited = each.kind == trace_kind::wait;
+    const int track = waited ? caller : first_producer + each.detail;
     text += std::string("{\"name\": \"") + names[static_cast<std::size_t>(each.kind)] +
             "\", \"ph\": \"X\", " + process + ", \"tid\": " + std::to_string(track) + at +
             ", \"dur\": " + micros(each.end_ns - each.begin_ns) +
             ", \"args\": {\"micro_batch\": " + std::to_string(each.micro_batch);
-    if (each.detail != 0) {
+    if (waited && each.detail != 0) {
       text += std::string(", \"stalled_by\": \"") + stall_cause_names[each.detail - 1U] + '"';
     }
     text += "}}";

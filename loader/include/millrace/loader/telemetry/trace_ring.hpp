@@ -16,7 +16,7 @@ enum class trace_kind : std::uint8_t { plan, storage, gather, copy, slot_wait, w
 /// Something that took from `begin_ns` to `end_ns`; of `ready`, a number at `begin_ns`.
 struct trace_event {
   trace_kind kind = trace_kind::wait;
-  std::uint8_t detail = 0;       ///< of a wait that was a stall: its cause and 1
+  std::uint8_t detail = 0;  ///< the producer's number; of a wait that was a stall: its cause and 1
   std::int64_t micro_batch = 0;  ///< of `ready`: the batches that were
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
