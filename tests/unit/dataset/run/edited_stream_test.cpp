@@ -2,6 +2,7 @@
 #include <millrace/dataset/run/edited_stream.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -126,6 +127,12 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("served again at 2, expected 3 or later"));
   EXPECT_THAT(fault({replay(1, 3, 4, 9)}),
               HasSubstr("edit 0 is to be served again at sample 4, expected 9 or later"));
+  edit late = skip(0, (std::int64_t{1} << 40) + 1);
+  late.unit = edit_unit::steps;
+  EXPECT_THAT(fault({late}), HasSubstr("expected two numbers that ascend in 0 to 2^40"));
+  late = replay(0, 1, (std::int64_t{1} << 40) + 1);
+  late.unit = edit_unit::steps;
+  EXPECT_THAT(fault({late}), HasSubstr("expected 1 or later, when it was served, and up to 2^40"));
   edit no_reason = skip(0, 1);
   no_reason.why = "";
   EXPECT_THAT(fault({no_reason}), HasSubstr("expected a reason"));
@@ -134,6 +141,26 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({documents}), HasSubstr("skip_documents [0, 1]: expected to block documents"));
   documents.kind = edit_kind::block;
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
+}
+
+// The last step that an edit may name is multiplied without overflow; where the caller's steps are
+// so large that it is not, the edit is refused.
+TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
+  edit far = skip(1, std::int64_t{1} << 40);
+  far.unit = edit_unit::steps;
+  const auto stream = stream_of({far});
+  EXPECT_EQ(stream[global_batch - 1], global_batch - 1);
+  EXPECT_EQ(stream[global_batch], global_batch << 40);
+  const auto beyond = [&](std::int64_t step) {
+    return step < 2 ? step : std::numeric_limits<std::int64_t>::min();
+  };
+  const std::vector<edit> edits = {far};
+  try {
+    (void)edited_stream(edits, beyond, [](const edit&) { return std::vector<position_range>(); });
+    ADD_FAILURE() << "accepted";
+  } catch (const config_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("edit 0, skip_steps: step 1099511627776 begins at sample -92"));
+  }
 }
 
 TEST(EditedStream, KnowsWhetherAnEditMovesWhatWasServed) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -37,10 +38,12 @@ class edited_stream {
 
   /// @param edits           in any order; of those with equal `since` and `at`, replays come in
   ///                        theirs
-  /// @param first_position  first_position(step): of the run without edits
+  /// @param first_position  first_position(step): of the run without edits; is asked for steps up
+  ///                        to `most_steps`, and ascends up to `most_positions`
   /// @param positions_of    positions_of(edit): all positions of the run that have part of the
   ///                        blocked documents, as ranges in any order
-  /// @throws config_error   an edit contradicts itself, or comes when its replay is over.
+  /// @throws config_error   an edit contradicts itself, comes when its replay is over, or names a
+  ///                        step that begins behind `most_positions`.
   template <class FirstPosition, class PositionsOf>
   requires std::invocable<const FirstPosition&, std::int64_t> &&
       std::invocable<const PositionsOf&, const edit&>
@@ -195,7 +198,12 @@ std::vector<edited_stream::resolved> edited_stream::resolve(std::span<const edit
     const edit& e = edits[i];
     check(e, i);
     const auto position = [&](std::int64_t n) {
-      return e.unit == edit_unit::steps ? static_cast<std::int64_t>(first_position(n)) : n;
+      if (e.unit != edit_unit::steps) return n;
+      const auto first = static_cast<std::int64_t>(first_position(n));
+      if (0 <= first && first <= most_positions) return first;
+      throw config_error("edit " + std::to_string(i) + ", " + name_of(e) + ": step " +
+                         std::to_string(n) + " begins at sample " + std::to_string(first) +
+                         ", expected 0 to 2^62");
     };
     resolved r;
     r.since = e.since;
