@@ -74,6 +74,24 @@ TEST(State, IsWhatWasWritten) {
   }
 }
 
+// A seed is 64 bits wherever it decides an order.
+TEST(State, HoldsEverySeed) {
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    run_state s;
+    s.seed = seed;
+    EXPECT_EQ(parse_state(write_state(s)).seed, seed);
+  }
+  EXPECT_EQ(
+      fault([] { (void)parse_state("{\"millrace_state\": 1, \"seed\": -5}"); }),
+      "\"seed\" of the state is a whole number, -5, expected a whole number of 0 to 2^64 - 1");
+  EXPECT_THAT(
+      fault([] {
+        (void)parse_state("{\"millrace_state\": 1, \"consumed_samples\": 9223372036854775808}");
+      }),
+      HasSubstr("\"consumed_samples\" of the state is a whole number, 9223372036854775808, "
+                "expected a whole number below 2^63"));
+}
+
 TEST(State, MayBeWrittenByHand) {
   const run_state s = parse_state(R"({"millrace_state": 1, "order": "instant", "seed": 1234,
     "seq_len": 4096, "consumed_samples": 1048576, "global_batch": 512,
@@ -98,12 +116,13 @@ TEST(State, RefusesWhatIsNone) {
   EXPECT_THAT(of("{\"millrace_state\": 1, \"sead\": 5}"), HasSubstr("the state has \"sead\""));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"seed\": \"5\"}"),
               HasSubstr("\"seed\" of the state is a string, expected a whole number"));
-  EXPECT_THAT(of("{\"millrace_state\": 1, \"seed\": 5.0}"), HasSubstr("is a number, expected"));
+  EXPECT_THAT(of("{\"millrace_state\": 1, \"seed\": 5.0}"),
+              HasSubstr("is a number, 5.0, expected"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"extra_token\": 1}"), HasSubstr("true or false"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"surplus\": null}"), HasSubstr("expected a number"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"data\": 1}"), HasSubstr("expected a list"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"data\": [1]}"),
-              HasSubstr("\"data[0]\" of the state is a whole number, expected an object"));
+              HasSubstr("\"data[0]\" of the state is a whole number, 1, expected an object"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"data\": [{\"size\": 1}]}"),
               HasSubstr("the state has \"data[0].size\""));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"edits\": [{\"why\": \"x\"}]}"),

@@ -40,8 +40,8 @@ struct state_segment {
 /// checkpoint. The same on every rank; nothing in it depends on the number of ranks, micro-batch
 /// size or workers, but where the sampler does (`cyclic`).
 struct run_state {
-  std::string order = "instant";  ///< or megatron
-  std::int64_t seed = 1234;
+  std::string order = "instant";  ///< or megatron, stored
+  std::uint64_t seed = 1234;      ///< all 64 bits count for instant, 32 for megatron
   std::int64_t seq_len = 0;
   bool extra_token = true;
   std::string packing = "none";  ///< or best_fit
@@ -54,7 +54,7 @@ struct run_state {
   bool drop_last_partial_sequence = true;  ///< drop_last_partial_validation_sequence
   std::int64_t global_batch = 0;
   std::vector<std::int64_t> rampup_batch = {};  ///< start, increment, samples; empty: none
-  std::string sampler = "single";               ///< or cyclic, full_validation
+  std::string sampler = "single";               ///< or cyclic, full_validation, hybrid
   std::int64_t micro_batch = 0;                 ///< of cyclic only; else 0
   std::int64_t ranks = 0;                       ///< of cyclic only: data-parallel ranks; else 0
   std::int64_t sampled = 0;                     ///< of cyclic only: samples of the dataset; else 0
