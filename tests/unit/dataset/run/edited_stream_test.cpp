@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/run/edited_stream.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -163,6 +164,34 @@ TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   }
 }
 
+// What is skipped moves a run to positions that it was never to have.
+TEST(EditedStream, EndsWhereTheRunDoes) {
+  const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
+  EXPECT_EQ(stream.served_before(8), 8);
+  EXPECT_EQ(stream.at(7, 8), 7);
+  try {
+    (void)stream.at(8, 8);
+    ADD_FAILURE() << "accepted";
+  } catch (const config_error& e) {
+    EXPECT_STREQ(e.what(),
+                 "sample 8 of the edited run is sample 8 of the run without edits, which has 8: "
+                 "edited, it has 8; raise train_samples, skip less or stop before it");
+  }
+  EXPECT_EQ(stream.served_before(3), 3);
+  EXPECT_EQ(stream.served_before(4), 3);
+  EXPECT_EQ(stream.served_before(6), 6);
+  EXPECT_EQ(stream.served_before(0), 0);
+  EXPECT_EQ(edited_stream().served_before(std::int64_t{1} << 62), std::int64_t{1} << 62);
+}
+
+TEST(EditedStream, SaysHowFarItReached) {
+  const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
+  positions reached;
+  for (std::int64_t n = 0; n < 9; ++n) reached.push_back(stream.reached(n));
+  EXPECT_THAT(reached, ElementsAre(0, 1, 2, 3, 6, 6, 6, 7, 8));
+  EXPECT_EQ(edited_stream().reached(1 << 20), 1 << 20);
+}
+
 TEST(EditedStream, KnowsWhetherAnEditMovesWhatWasServed) {
   const auto before = stream_of({skip(10, 20)});
   EXPECT_TRUE(before.same_until(stream_of({skip(10, 20), skip(30, 40)}), 20));
@@ -219,6 +248,16 @@ TEST(EditedStream, IsThatOfANaiveModel) {
     const auto expected = test::naive_stream(edits, 300, global_batch, documents);
     ASSERT_EQ(first_of(stream, 300), expected) << round;
     ++compared;
+    std::int64_t furthest = 0;
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+      ASSERT_EQ(stream.reached(static_cast<std::int64_t>(n)), furthest) << round << ", " << n;
+      furthest = std::max(furthest, expected[n] + 1);
+      if (n % 16 != 0) continue;
+      // The run that ends at this position has what was served before the first beyond it.
+      const auto beyond =
+          std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
+      ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;
+    }
     for (std::int64_t p = 0; p < 200; ++p) {
       positions naive;
       for (std::size_t n = 0; n < expected.size(); ++n) {

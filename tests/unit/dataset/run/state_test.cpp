@@ -256,6 +256,7 @@ TEST(StateCompare, CountsSamplesWhereTheOrderIsMegatrons) {
 TEST(StateCompare, LetsAScheduleChangeAhead) {
   run_state saved = example();
   saved.rampup_batch.clear();
+  saved.edits.clear();
   saved.consumed_samples = 512 * 150 - 1;  // in its 150th step
   run_state now = saved;
   now.data.push_back({"new", 1, 1, 1, 1, 1, 1, ""});
@@ -264,7 +265,7 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   now.schedule.back().first_step = 149;
   EXPECT_THAT(difference(now, {}, saved),
               AllOf(HasSubstr("schedule[2] is {\"first_step\": 149"), HasSubstr("but was none"),
-                    HasSubstr("the run has done 150 steps")));
+                    HasSubstr("the run has served samples of 150 steps")));
   // One that is to come may go again, one that has begun may not.
   run_state longer = saved;
   longer.schedule.push_back({200, {1}, {1.0}});
@@ -277,6 +278,28 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   EXPECT_THAT(difference(now, {}, saved),
               HasSubstr("how many steps the run has done is not known"));
   EXPECT_EQ(difference(now, {.steps_done = 1000}, saved), "");
+}
+
+// Skipped positions count: the run is further on than it has consumed, and a segment that begins
+// before it got there would change what was served.
+TEST(StateCompare, KnowsHowFarEditsHaveMovedTheRun) {
+  run_state saved = example();
+  saved.rampup_batch.clear();
+  saved.edits = {{.first = 0, .last = 512 * 10, .why = "spike"}};
+  saved.consumed_samples = 512 * 150;  // that is steps 10 to 159
+  run_state now = saved;
+  now.schedule.push_back({155, {1}, {1.0}});
+  EXPECT_THAT(
+      difference(now, {}, saved),
+      HasSubstr("give the terms saved_stream, as edits move what is served, or steps_done"));
+  const edited_stream stream(
+      saved.edits, [](std::int64_t step) { return step * 512; },
+      [](const edit&) { return std::vector<position_range>(); });
+  EXPECT_THAT(difference(now, {.saved_stream = &stream}, saved),
+              HasSubstr("the run has served samples of 160 steps"));
+  now.schedule.back().first_step = 160;
+  EXPECT_EQ(difference(now, {.saved_stream = &stream}, saved), "");
+  EXPECT_EQ(difference(now, {.steps_done = 160}, saved), "");
 }
 
 TEST(StateCompare, LetsEditsBeAdded) {

@@ -62,6 +62,26 @@ class edited_stream {
   /// Everywhere a position is served, in order.
   std::vector<std::int64_t> all_served(std::int64_t position) const;
 
+  /// How many samples are served before the first whose position is `end` or beyond: those of a run
+  /// that ends there.
+  ///
+  /// @pre end >= 0
+  std::int64_t served_before(std::int64_t end) const noexcept;
+
+  /// The position of the served sample n of a run that ends.
+  ///
+  /// @param end  positions from here on are not served: `end()` of the order
+  /// @pre n >= 0, end >= 0
+  /// @throws config_error  the run ends before it: what was skipped moved it there, or too much was
+  ///                       asked for.
+  std::int64_t at(std::int64_t n, std::int64_t end) const;
+
+  /// How far the first n served samples reach: no position from here on is one of them, and the one
+  /// before it is. 0 for none.
+  ///
+  /// @pre n >= 0
+  std::int64_t reached(std::int64_t n) const noexcept;
+
   /// Whether the first n served samples are the same as those of another stream: what edits that
   /// are added to a run must not change.
   bool same_until(const edited_stream& other, std::int64_t n) const noexcept;
@@ -96,6 +116,7 @@ class edited_stream {
   std::vector<run> runs_;                   // by served; the last has no end
   std::vector<std::size_t> by_position_;    // into runs_
   std::vector<std::int64_t> furthest_end_;  // of by_position_ up to and with each
+  std::vector<std::int64_t> reached_;       // of runs_ up to and with each
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -240,12 +261,43 @@ inline edited_stream::edited_stream(std::vector<resolved> edits) {
     furthest = std::max(furthest, runs_[i].position + runs_[i].count);
     furthest_end_.push_back(furthest);
   }
+  furthest = 0;
+  for (const run& r : runs_) {
+    furthest = std::max(furthest, r.position + r.count);
+    reached_.push_back(furthest);
+  }
 }
 
 inline std::int64_t edited_stream::operator[](std::int64_t n) const noexcept {
   assert(n >= 0);
   const auto& r = *(std::ranges::upper_bound(runs_, n, {}, &run::served) - 1);
   return r.position + (n - r.served);
+}
+
+inline std::int64_t edited_stream::served_before(std::int64_t end) const noexcept {
+  assert(end >= 0);
+  const auto i = std::ranges::upper_bound(reached_, end) - reached_.begin();
+  if (i == std::ssize(reached_)) return forever;
+  const run& r = runs_[static_cast<std::size_t>(i)];
+  return r.served + std::max<std::int64_t>(0, end - r.position);
+}
+
+inline std::int64_t edited_stream::at(std::int64_t n, std::int64_t end) const {
+  const std::int64_t position = (*this)[n];
+  if (position < end) return position;
+  throw config_error(
+      "sample " + std::to_string(n) + " of the edited run is sample " + std::to_string(position) +
+      " of the run without edits, which has " + std::to_string(end) + ": edited, it has " +
+      std::to_string(served_before(end)) + "; raise train_samples, skip less or stop before it");
+}
+
+inline std::int64_t edited_stream::reached(std::int64_t n) const noexcept {
+  assert(n >= 0);
+  if (n == 0) return 0;
+  const auto i = std::ranges::upper_bound(runs_, n - 1, {}, &run::served) - runs_.begin() - 1;
+  const run& r = runs_[static_cast<std::size_t>(i)];
+  const std::int64_t here = r.position + (n - r.served);
+  return i == 0 ? here : std::max(here, reached_[static_cast<std::size_t>(i - 1)]);
 }
 
 inline std::vector<std::int64_t> edited_stream::all_served(std::int64_t position) const {
