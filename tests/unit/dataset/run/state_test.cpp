@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/megatron/blend_rounding.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
 
 namespace millrace::dataset {
@@ -28,6 +29,8 @@ run_state example() {
   s.split_part = "valid";
   s.samples = {1000, -1, 0};
   s.surplus = 0.1;
+  s.weighted = false;
+  s.blend_rounding = "fused";
   s.extra_token = false;
   s.drop_last_partial_sequence = false;
   s.global_batch = 512;
@@ -134,7 +137,52 @@ TEST(State, RefusesWhatIsNone) {
   EXPECT_THAT(of(R"({"millrace_state": 1, "edits": [{"skip_samples": [1, 2]}]})"),
               HasSubstr("edit 0, skip_samples [1, 2]: expected a reason"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"consumed_samples\": -1}"),
-              HasSubstr("consumed_samples of the state is -1"));
+              HasSubstr("consumed_samples of the state is -1, expected 0 to 2^62"));
+}
+
+// Each option out of its range, by its name.
+TEST(State, RefusesWhatNoRunHas) {
+  const auto refused = [](const std::function<void(run_state&)>& change) {
+    run_state s = example();
+    change(s);
+    return fault([&] { (void)parse_state(write_state(s)); });
+  };
+  EXPECT_EQ(refused([](run_state& s) { s.order = "megatorn"; }),
+            "order of the state is \"megatorn\", expected instant, megatron or stored");
+  EXPECT_THAT(refused([](run_state& s) { s.packing = "first_fit"; }), HasSubstr("packing of the"));
+  EXPECT_THAT(refused([](run_state& s) { s.split_part = "dev"; }), HasSubstr("split_part of the"));
+  EXPECT_THAT(refused([](run_state& s) { s.sampler = ""; }), HasSubstr("sampler of the state"));
+  EXPECT_THAT(refused([](run_state& s) { s.blend_rounding = "fma"; }),
+              HasSubstr("blend_rounding of the state is \"fma\", expected twice or fused"));
+  EXPECT_EQ(refused([](run_state& s) { s.seq_len = -1; }),
+            "seq_len of the state is -1, expected 0 to 2^62");
+  EXPECT_THAT(refused([](run_state& s) { s.global_batch = -5; }), HasSubstr("global_batch of"));
+  EXPECT_THAT(refused([](run_state& s) { s.micro_batch = -5; }), HasSubstr("micro_batch of"));
+  EXPECT_THAT(refused([](run_state& s) { s.ranks = -5; }), HasSubstr("ranks of"));
+  EXPECT_THAT(refused([](run_state& s) { s.sampled = -5; }), HasSubstr("sampled of"));
+  EXPECT_THAT(refused([](run_state& s) { s.pad_documents_to = 0; }),
+              HasSubstr("pad_documents_to of the state is 0, expected 1 to 2^62"));
+  EXPECT_THAT(refused([](run_state& s) { s.surplus = -0.5; }), HasSubstr("surplus of the state"));
+  EXPECT_THAT(refused([](run_state& s) { s.samples[1] = -2; }),
+              HasSubstr("samples of the state is -2, expected -1 to 2^62"));
+  EXPECT_THAT(refused([](run_state& s) { s.samples.resize(4); }), HasSubstr("a list of 4"));
+  EXPECT_THAT(refused([](run_state& s) { s.rampup_batch.pop_back(); }),
+              HasSubstr("rampup_batch of the state is a list of 2"));
+  EXPECT_THAT(refused([](run_state& s) { s.data[1].tokens = -1; }),
+              HasSubstr("data[1].tokens of the state is -1"));
+  EXPECT_THAT(refused([](run_state& s) { s.data[0].weight = -1; }),
+              HasSubstr("data[0].weight of the state is -1"));
+  EXPECT_EQ(refused([](run_state& s) { s.schedule[1].weights.pop_back(); }),
+            "schedule[1].sources of the state has 2 entries, but weights has 1, expected one for "
+            "each");
+  EXPECT_THAT(refused([](run_state& s) { s.schedule[1].sources[0] = 2; }),
+              HasSubstr("schedule[1].sources of the state names 2, but data has 2"));
+  EXPECT_THAT(refused([](run_state& s) { s.schedule[1].weights[0] = 0; }),
+              HasSubstr("schedule[1].weights of the state is 0"));
+  EXPECT_THAT(refused([](run_state& s) { s.schedule[1].first_step = -1; }),
+              HasSubstr("schedule[1].first_step of the state is -1, expected 0 to 2^40"));
+  EXPECT_THAT(refused([](run_state& s) { s.consumed_samples = std::int64_t{1} << 62 | 1; }),
+              HasSubstr("consumed_samples of the state"));
 }
 
 TEST(State, RefusesWhatJsonCannotHold) {
@@ -243,6 +291,33 @@ TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
   now = saved;
   now.data.push_back(now.data[0]);
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of datasets is 3, but was 2"));
+}
+
+// Paths alone are not the same as equal weights, nor is a blend of one processor that of another.
+TEST(StateCompare, HoldsHowMegatronBlends) {
+  run_state saved = example();
+  saved.order = "megatron";
+  saved.schedule.clear();
+  saved.weighted = true;
+  saved.blend_rounding = name(blend_rounding::twice);
+  run_state now = saved;
+  now.weighted = false;
+  EXPECT_THAT(difference(now, {}, saved), HasSubstr("weighted is false, but was true"));
+  now.data[0].weight = saved.data[0].weight = 0.5;
+  saved.weighted = false;
+  now.data[0].weight = 0.7;  // none counts
+  EXPECT_EQ(difference(now, {}, saved), "");
+  now.blend_rounding = name(blend_rounding::fused);
+  EXPECT_THAT(difference(now, {}, saved),
+              HasSubstr("blend_rounding is \"fused\", but was \"twice"));
+  EXPECT_EQ(difference(now, {.allow = {"blend_rounding"}}, saved), "");
+  now.data.resize(1);
+  saved.data.resize(1);  // a dataset that is alone is not blended
+  EXPECT_EQ(difference(now, {}, saved), "");
+  saved.order = now.order = "instant";
+  now.data[0].weight = saved.data[0].weight;
+  now.weighted = true;
+  EXPECT_EQ(difference(now, {}, saved), "");
 }
 
 TEST(StateCompare, CountsSamplesWhereTheOrderIsMegatrons) {

@@ -36,8 +36,8 @@ struct resume_terms {
 
 /// Whether a run may go on from a saved state, so that every sample comes as it would have.
 ///
-/// - Every option must be the same; `samples` only where the order is megatron, whose shuffles
-///   depend on them.
+/// - Every option must be the same; `samples`, and whether datasets are weighted, only where the
+///   order is megatron, which depends on them; the rounding only of its blends.
 /// - Datasets are the same by their roots, or, where one has none, by their sizes. Their place may
 ///   be another; their names only where the order is megatron: instant is keyed by them.
 /// - A schedule may change from the steps on that are not done; it may then have more datasets.
@@ -125,9 +125,10 @@ inline void compare_source(const run_state& saved, std::size_t i, const state_so
 
 inline void compare_data(const run_state& saved, const run_state& now) {
   const bool scheduled = !now.schedule.empty() && !saved.schedule.empty();
+  const bool by_length = saved.order == "megatron" && !saved.weighted && !now.weighted;
   const std::size_t common = std::min(saved.data.size(), now.data.size());
   for (std::size_t i = 0; i < common; ++i) {
-    compare_source(saved, i, saved.data[i], now.data[i], !scheduled);
+    compare_source(saved, i, saved.data[i], now.data[i], !scheduled && !by_length);
   }
   // Others may come behind them, as segments to come may blend them in.
   if (saved.data.size() == now.data.size()) return;
@@ -233,7 +234,10 @@ class state_comparison {
     if (name == "data") return compare_data(saved_, now_);
     if (name == "schedule") return compare_schedule(saved_, now_, terms_);
     if (name == "edits") return compare_edits(saved_, now_, terms_);
-    if (name == "samples" && saved_.order != "megatron") return;
+    const bool megatron = saved_.order == "megatron";
+    if ((name == "samples" || name == "weighted") && !megatron) return;
+    const bool blend = megatron && (saved_.weighted || saved_.data.size() > 1);
+    if (name == "blend_rounding" && !blend) return;
     if ((name == "data_sharding" || name == "sampled") && !cyclic) return;
     const T* to = nullptr;
     const auto find = [&]<class U>(const char* field, const U& value) {

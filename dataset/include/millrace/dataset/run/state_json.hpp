@@ -57,6 +57,8 @@ void fields(Io& io, State& s) {
   io("split_part", s.split_part);
   io("samples", s.samples);
   io("surplus", s.surplus);
+  io("weighted", s.weighted);
+  io("blend_rounding", s.blend_rounding);
   io("drop_last_partial_sequence", s.drop_last_partial_sequence);
   io("rampup_batch", s.rampup_batch);
   io("sampler", s.sampler);
@@ -303,11 +305,7 @@ inline run_state parse_state(std::string_view text) {
   io.finish([&](const std::string& name) {
     return name == "millrace_state" || detail::state_reader::names_of(state, name);
   });
-  for (std::size_t i = 0; i < state.edits.size(); ++i) check(state.edits[i], i);
-  if (state.consumed_samples < 0) {
-    throw config_error("consumed_samples of the state is " +
-                       std::to_string(state.consumed_samples) + ", expected 0 or more");
-  }
+  check(state);
   return state;
 }
 
