@@ -125,6 +125,24 @@ TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
+// Without the wait after a release that could not be recorded, memory ends under the consumer.
+TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
+  cuda_.delay(test::work_kind::other, 5ms);
+  {
+    device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                     source_.source());
+    std::optional<device_batch> batch = pipe.next(stream_.get().value);
+    std::this_thread::sleep_for(20ms);  // the pipe has recorded all that it can
+    consumer_.use(*batch, source_.batches()[0], stream_.get().value);
+    cuda_.fail_call("cudaEventRecord", 1, 999);
+    batch.reset();
+    EXPECT_THROW((void)pipe.next(stream_.get().value), cuda_error);
+    EXPECT_EQ(pipe.next(stream_.get().value)->micro_batch(), 1);  // what was made is served
+  }
+  EXPECT_THAT(consumer_.wrong(), IsEmpty());
+  EXPECT_THAT(cuda_.faults(), IsEmpty());
+}
+
 // Without the wait after a failure, the host's slot ends under a copy that is on its way.
 TEST_F(PipeOrder, AFailedLaunchLeavesNoCopyBehind) {
   cuda_.delay(test::work_kind::copy, 5ms);

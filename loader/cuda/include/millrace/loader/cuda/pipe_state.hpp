@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include <millrace/error.hpp>
 #include <millrace/loader/cuda/slot_store.hpp>
 #include <millrace/loader/slot_ring.hpp>
 
@@ -25,7 +26,12 @@ struct pipe_state {
       try {
         record(store.api(), slot->released, on);
       } catch (...) {
-        fail(std::current_exception());  // and the slot stays out, since nobody knows its end
+        // The slot stays out; and since memory must not end under the consumer, it is waited for.
+        fail(std::current_exception());
+        try {
+          drain(store.api(), on);
+        } catch (const error&) {  // the first error is the one to tell
+        }
         return;
       }
     }
