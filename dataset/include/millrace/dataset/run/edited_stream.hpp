@@ -59,6 +59,12 @@ class edited_stream {
   /// Everywhere a position is served, in order.
   std::vector<std::int64_t> all_served(std::int64_t position) const;
 
+  /// How many samples are served before the first whose position is `end` or beyond: those of a run
+  /// that ends there.
+  ///
+  /// @pre end >= 0
+  std::int64_t served_before(std::int64_t end) const noexcept;
+
   /// Whether the first n served samples are the same as those of another stream: what edits that
   /// are added to a run must not change.
   bool same_until(const edited_stream& other, std::int64_t n) const noexcept;
@@ -238,6 +244,14 @@ inline std::int64_t edited_stream::operator[](std::int64_t n) const noexcept {
   assert(n >= 0);
   const auto& r = *(std::ranges::upper_bound(runs_, n, {}, &run::served) - 1);
   return r.position + (n - r.served);
+}
+
+inline std::int64_t edited_stream::served_before(std::int64_t end) const noexcept {
+  for (const run& r : runs_) {
+    if (r.position >= end) return r.served;
+    if (end - r.position < r.count) return r.served + (end - r.position);
+  }
+  return runs_.back().served + runs_.back().count;
 }
 
 inline std::vector<std::int64_t> edited_stream::all_served(std::int64_t position) const {

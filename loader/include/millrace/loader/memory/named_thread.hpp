@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/memory/cpu_list.hpp>
+#include <millrace/loader/memory/memory_policy.hpp>
+
+namespace millrace::loader {
+
+/// What a thread is called and where it runs.
+struct thread_setup {
+  /// As `ps -L`, `top -H` and debuggers show it; the kernel keeps 15 bytes of it. Ours begin with
+  /// "mr-".
+  std::string name = {};
+  std::vector<int> cpus = {};  ///< that it may run on, ascending; empty: as whoever starts it
+  int node = -1;               ///< NUMA node that it takes memory from; -1: as the system does
+};
+
+/// Gives the calling thread its name and place for the rest of its life. What is refused is no
+/// failure.
+///
+/// @return a row for each thing that was asked, but for the name
+std::vector<grant> set_up_this_thread(const thread_setup& setup);
+
+/// A thread with a name and a place, which it has before it does anything else. As std::jthread, it
+/// is asked to stop and joined at the end; what its function throws ends the process.
+class named_thread {
+ public:
+  named_thread() = default;
+
+  /// Returns when the thread has its name and place.
+  ///
+  /// @param run  called once, with a std::stop_token or without
+  /// @throws std::system_error  no thread can be started
+  template <class Run>
+  requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread(
+      thread_setup setup, Run run);
+
+  bool joinable() const noexcept { return thread_.joinable(); }
+  bool request_stop() noexcept { return thread_.request_stop(); }
+  void join() { thread_.join(); }
+
+  /// The kernel's number of the thread, as `ps -L` and Perfetto name it.
+  ::pid_t id() const noexcept { return id_; }
+  const std::string& name() const noexcept { return name_; }
+
+  /// Where it runs, and why not where it was asked to.
+  const std::vector<grant>& grants() const noexcept { return grants_; }
+
+ private:
+  struct start {
+    std::vector<grant> grants;
+    ::pid_t id = 0;
+    std::atomic<bool> done{false};
+  };
+
+  ::pid_t id_ = 0;
+  std::string name_;
+  std::vector<grant> grants_;
+  std::jthread thread_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+inline grant bind_thread(const std::string& name, std::span<const int> cpus) {
+  const std::string asked = "CPUs " + cpu_list_text(cpus) + " for thread " + name;
+  if (const int code = bind_to_cpus(cpus); code != 0) {
+    return {asked, "no", "sched_setaffinity refused: " + message_of(code)};
+  }
+  const std::vector<int> got = allowed_cpus();
+  if (got.size() == cpus.size()) return {asked, "yes", "sched_setaffinity took them"};
+  return {asked, std::to_string(got.size()) + " of " + std::to_string(cpus.size()),
+          "the control group leaves it " + cpu_list_text(got)};
+}
+
+}  // namespace detail
+
+inline std::vector<grant> set_up_this_thread(const thread_setup& setup) {
+  std::vector<grant> grants;
+  if (!setup.name.empty()) {
+    (void)::pthread_setname_np(::pthread_self(), setup.name.substr(0, 15).c_str());
+  }
+  if (!setup.cpus.empty()) grants.push_back(detail::bind_thread(setup.name, setup.cpus));
+  if (setup.node >= 0) {
+    preferred_node near(setup.node);
+    near.keep();
+    const std::string asked =
+        "memory of NUMA node " + std::to_string(setup.node) + " for thread " + setup.name;
+    if (near.error() == 0) {
+      grants.push_back({asked, "yes", "set_mempolicy prefers it"});
+    } else {
+      grants.push_back({asked, "no", "set_mempolicy refused: " + detail::message_of(near.error())});
+    }
+  }
+  return grants;
+}
+
+template <class Run>
+requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread::named_thread(
+    thread_setup setup, Run run)
+    : name_(setup.name) {
+  // Shared: the thread may still be in notify_all when this has returned.
+  const auto started = std::make_shared<start>();
+  thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
+                          started]([[maybe_unused]] std::stop_token stop) mutable {
+    started->grants = set_up_this_thread(setup);
+    started->id = static_cast<::pid_t>(::syscall(SYS_gettid));
+    started->done.store(true, std::memory_order_release);
+    started->done.notify_all();
+    if constexpr (std::invocable<Run&, std::stop_token>) {
+      run(std::move(stop));
+    } else {
+      run();
+    }
+  });
+  started->done.wait(false, std::memory_order_acquire);
+  grants_ = std::move(started->grants);
+  id_ = started->id;
+}
+
+}  // namespace millrace::loader

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include <millrace/loader/memory/system_files.hpp>
+
+#include "support/paths.hpp"
+
+namespace millrace::test {
+
+/// A /proc and a /sys of a test's own making.
+class fake_system {
+ public:
+  loader::system_files files() const { return {folder_ / "proc", folder_ / "sys"}; }
+
+  /// @param name  "proc/meminfo", "sys/devices/..."
+  fake_system& put(std::string_view name, std::string_view text) {
+    const auto path = folder_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    write_text(path, text);
+    return *this;
+  }
+
+ private:
+  temp_folder folder_;
+};
+
+}  // namespace millrace::test

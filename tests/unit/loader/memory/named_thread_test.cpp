@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/memory/named_thread.hpp>
+
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/loader/memory/system_files.hpp>
+
+namespace millrace::loader {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string name_of_thread(::pid_t id) {
+  return read_system_file("/proc/self/task/" + std::to_string(id) + "/comm").value_or("gone");
+}
+
+TEST(NamedThread, ShowsItsNameToTheSystem) {
+  named_thread thread({.name = "mr-test"}, [](std::stop_token stop) {
+    while (!stop.stop_requested()) std::this_thread::yield();
+  });
+  EXPECT_EQ(name_of_thread(thread.id()), "mr-test");
+  EXPECT_EQ(thread.name(), "mr-test");
+  EXPECT_THAT(thread.grants(), IsEmpty());
+}
+
+TEST(NamedThread, KeepsTheFirst15BytesOfALongName) {
+  std::string seen;
+  named_thread thread({.name = "mr-gather-of-rank-12"},
+                      [&] { seen = name_of_thread(static_cast<::pid_t>(::syscall(SYS_gettid))); });
+  thread.join();
+  EXPECT_EQ(seen, "mr-gather-of-ra");
+}
+
+TEST(NamedThread, RunsWhereItIsTold) {
+  const auto all = allowed_cpus();
+  const std::vector<int> last = {all.back()};
+  std::vector<int> seen;
+  named_thread thread({.name = "mr-pinned", .cpus = last}, [&] { seen = allowed_cpus(); });
+  ASSERT_EQ(thread.grants().size(), 1U);
+  EXPECT_EQ(thread.grants()[0].asked, "CPUs " + cpu_list_text(last) + " for thread mr-pinned");
+  EXPECT_EQ(thread.grants()[0].granted, "yes");
+  thread.join();
+  EXPECT_EQ(seen, last);
+  EXPECT_EQ(allowed_cpus(), all);  // whoever started it stays where it was
+}
+
+TEST(NamedThread, SaysWhatItWasRefused) {
+  const auto all = allowed_cpus();
+  std::vector<int> seen;
+  named_thread thread({.name = "mr-far", .cpus = {8191}, .node = 1000},
+                      [&] { seen = allowed_cpus(); });
+  thread.join();
+  EXPECT_EQ(seen, all);
+  ASSERT_EQ(thread.grants().size(), 2U);
+  EXPECT_EQ(thread.grants()[0].granted, "no");
+  EXPECT_THAT(thread.grants()[0].why, HasSubstr("sched_setaffinity refused: "));
+  EXPECT_EQ(thread.grants()[1].granted, "no");
+  EXPECT_THAT(thread.grants()[1].why, HasSubstr("set_mempolicy refused: "));
+}
+
+// A CPU that is not there is dropped by the kernel without a word.
+TEST(NamedThread, SaysWhatItGotOfWhatItAskedFor) {
+  const std::vector<int> some = {allowed_cpus().front(), 8191};
+  named_thread thread({.name = "mr-some", .cpus = some}, [] {});
+  EXPECT_EQ(thread.grants().at(0).granted, "1 of 2");
+}
+
+TEST(NamedThread, StopsAtItsEnd) {
+  std::atomic<bool> ended = false;
+  {
+    const named_thread thread({.name = "mr-stop"}, [&](std::stop_token stop) {
+      while (!stop.stop_requested()) std::this_thread::yield();
+      ended = true;
+    });
+  }
+  EXPECT_TRUE(ended);
+}
+
+TEST(NamedThread, MovesAndIsEmpty) {
+  named_thread none;
+  EXPECT_FALSE(none.joinable());
+  std::atomic<int> runs = 0;
+  none = named_thread({.name = "mr-moved"}, [&] { ++runs; });
+  EXPECT_EQ(none.name(), "mr-moved");
+  named_thread other(std::move(none));
+  other.join();
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(PreferredNode, IsTheThreadsOnlyWhileItLives) {
+  const auto mode = [] {
+    int value = -1;
+    return ::syscall(SYS_get_mempolicy, &value, nullptr, 0UL, nullptr, 0UL) == 0 ? value : -1;
+  };
+  const int before = mode();
+  {
+    const preferred_node near(0);
+    if (near.error() != 0) GTEST_SKIP() << "no set_mempolicy here: errno " << near.error();
+    EXPECT_EQ(mode(), MPOL_PREFERRED);
+    { const preferred_node nested(0); }
+    EXPECT_EQ(mode(), MPOL_PREFERRED);
+  }
+  EXPECT_EQ(mode(), before);
+  const preferred_node none(1000);
+  EXPECT_EQ(none.error(), EINVAL);
+  EXPECT_EQ(mode(), before);
+}
+
+}  // namespace
+}  // namespace millrace::loader
