@@ -111,7 +111,6 @@ class instant_order {
  private:
   static std::size_t index(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
   static std::vector<std::filesystem::path> prefixes_of(const std::vector<instant_source>& sources);
-  static std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
   static std::vector<window_order> orders_of(const std::vector<instant_source>& sources,
                                              const std::vector<std::string>& names,
                                              const instant_options& options);
@@ -137,26 +136,8 @@ inline schedule::first_position checked_steps(schedule::first_position first_pos
   return first_position_of;
 }
 
-}  // namespace detail
-
-inline instant_order::instant_order(std::vector<instant_source> sources,
-                                    const instant_options& options)
-    : seq_len_(options.seq_len),
-      names_(checked_names(sources)),
-      orders_(orders_of(sources, names_, options)),
-      schedule_(options.segments, limits_of(sources),
-                detail::checked_steps(options.first_position_of), options.train_samples),
-      pool_(prefixes_of(sources), options.most_open) {}
-
-inline std::vector<std::filesystem::path> instant_order::prefixes_of(
-    const std::vector<instant_source>& sources) {
-  std::vector<std::filesystem::path> prefixes;
-  for (const instant_source& source : sources) prefixes.push_back(source.prefix);
-  return prefixes;
-}
-
-inline std::vector<std::string> instant_order::checked_names(
-    const std::vector<instant_source>& sources) {
+/// What the orders of the sources go by, which must not be the same.
+inline std::vector<std::string> checked_names(const std::vector<instant_source>& sources) {
   std::vector<std::string> names;
   std::map<std::uint64_t, std::size_t> met;  // by what the order is keyed with
   for (const instant_source& source : sources) {
@@ -170,6 +151,40 @@ inline std::vector<std::string> instant_order::checked_names(
                        ")");
   }
   return names;
+}
+
+/// What may be served of a source, an epoch of which has `samples`.
+inline source_limit limit_of(const instant_source& source, const std::string& name,
+                             std::int64_t samples) {
+  source_limit limit{name, std::nullopt};
+  if (!source.most_epochs) return limit;
+  const double epochs = *source.most_epochs;
+  if (!(epochs > 0) || !std::isfinite(epochs)) {
+    throw config_error("most_epochs of source " + name + " is " + std::to_string(epochs) +
+                       ", expected a number above zero");
+  }
+  const double most = std::floor(epochs * static_cast<double>(samples));
+  // A limit that no 64-bit position reaches is none.
+  if (most < 9e18) limit.most_samples = static_cast<std::int64_t>(most);
+  return limit;
+}
+
+}  // namespace detail
+
+inline instant_order::instant_order(std::vector<instant_source> sources,
+                                    const instant_options& options)
+    : seq_len_(options.seq_len),
+      names_(detail::checked_names(sources)),
+      orders_(orders_of(sources, names_, options)),
+      schedule_(options.segments, limits_of(sources),
+                detail::checked_steps(options.first_position_of), options.train_samples),
+      pool_(prefixes_of(sources), options.most_open) {}
+
+inline std::vector<std::filesystem::path> instant_order::prefixes_of(
+    const std::vector<instant_source>& sources) {
+  std::vector<std::filesystem::path> prefixes;
+  for (const instant_source& source : sources) prefixes.push_back(source.prefix);
+  return prefixes;
 }
 
 inline std::vector<window_order> instant_order::orders_of(
@@ -193,18 +208,7 @@ inline std::vector<source_limit> instant_order::limits_of(
     const std::vector<instant_source>& sources) const {
   std::vector<source_limit> limits;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    source_limit limit{names_[i], std::nullopt};
-    if (const auto epochs = sources[i].most_epochs) {
-      if (!(*epochs > 0) || !std::isfinite(*epochs)) {
-        throw config_error("most_epochs of source " + names_[i] + " is " + std::to_string(*epochs) +
-                           ", expected a number above zero");
-      }
-      const double samples =
-          std::floor(*epochs * static_cast<double>(orders_[i].windows_per_epoch()));
-      // A limit that no 64-bit position reaches is none.
-      if (samples < 9e18) limit.most_samples = static_cast<std::int64_t>(samples);
-    }
-    limits.push_back(std::move(limit));
+    limits.push_back(detail::limit_of(sources[i], names_[i], orders_[i].windows_per_epoch()));
   }
   return limits;
 }
