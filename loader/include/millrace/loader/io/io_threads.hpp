@@ -11,21 +11,30 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <millrace/loader/memory/named_thread.hpp>
 
 namespace millrace::loader {
 
 /// One pool of threads for all readers of a process: they wait for storage, so they are more than
 /// there are cores to spare, and take no time when there is nothing to read. The first one is
 /// started when it is first needed; the destructor lets what is running end, and drops the rest.
+/// They are called mr-io-0, mr-io-1 ...
 ///
 /// All members may be called from any thread, but for a task of the pool itself.
 class io_threads {
  public:
-  /// @param most  threads; 0: 8. With less than one all is done by the callers.
-  explicit io_threads(int most = 0) : most_(most == 0 ? 8 : std::max(most, 0)) {}
+  static constexpr int usual = 8;
+
+  /// @param most   threads; with 0 all is done by the callers
+  /// @param setup  where they run; their names are their own
+  explicit io_threads(int most = usual, thread_setup setup = {})
+      : most_(std::max(most, 0)), setup_(std::move(setup)) {}
   io_threads(const io_threads&) = delete;
   io_threads& operator=(const io_threads&) = delete;
   ~io_threads() {
@@ -146,7 +155,12 @@ class io_threads {
                  static_cast<std::size_t>(most_));
     for (; tasks > 0 && threads_.size() < wanted; --tasks) {
       try {
-        threads_.emplace_back([this] { serve(); });
+        thread_setup setup = setup_;
+        setup.name = "mr-io-" + std::to_string(threads_.size());
+        threads_.emplace_back([this, setup = std::move(setup)] {
+          (void)set_up_this_thread(setup);
+          serve();
+        });
       } catch (const std::system_error&) {
         return;  // no more threads to be had: callers do it themselves
       }
@@ -175,6 +189,7 @@ class io_threads {
   }
 
   const int most_;
+  const thread_setup setup_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> urgent_;

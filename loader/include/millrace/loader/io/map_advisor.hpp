@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,20 +21,9 @@
 #include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/sigbus_guard.hpp>
+#include <millrace/loader/memory/available_memory.hpp>
 
 namespace millrace::loader {
-
-/// Bytes that the machine has free or can free, by /proc/meminfo; 0 where it does not say.
-inline std::uint64_t available_memory() {
-  std::ifstream in("/proc/meminfo");
-  std::string name;
-  std::uint64_t kib = 0;
-  while (in >> name >> kib) {
-    if (name == "MemAvailable:") return kib * 1024;
-    in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return 0;
-}
 
 /// Decides, file by file, what the kernel is told of its maps, and tells it.
 ///
@@ -110,18 +97,20 @@ inline void map_advisor::choose(std::span<const data_file> files, const reader_o
     why_ = "asked for by name";
     return;
   }
-  const std::uint64_t budget =
-      options.resident_bytes != 0 ? options.resident_bytes : available_memory() / 2;
-  std::uint64_t left = budget;
+  std::uint64_t left = options.resident_bytes;
+  why_ = "files that fit into the " + std::to_string(left >> 20) + " MiB of resident_bytes";
+  if (left == 0) {
+    const auto room = available_memory();
+    left = room ? room->bytes / 2 : 0;
+    why_ = "files that fit into " + std::to_string(left >> 20) +
+           " MiB, half of what is available (" + (room ? room->by : "unknown") + ")";
+  }
+  why_ += ", in their order";
   for (const data_file& file : files) {
     const bool fits = file.bytes <= left;
     if (fits) left -= file.bytes;
     advice_.push_back(fits ? map_advice::resident : map_advice::random);
   }
-  const std::string mib = std::to_string(budget >> 20) + " MiB";
-  why_ = options.resident_bytes != 0
-             ? "files that fit into the " + mib + " of resident_bytes, in their order"
-             : "files that fit into " + mib + ", half of the memory available, in their order";
 }
 
 inline void map_advisor::ask(const open_files::held_map& map, int advice, const char* name,

@@ -197,8 +197,9 @@ inline void mmap_reader::copy(std::span<const read_request> requests,
         file = from.file;
         try {
           map = map_for(file, from.offset).got;
-        } catch (const io_error&) {
-          map = nullptr;  // pread repeats what may pass, and says the rest
+        } catch (const io_error& e) {
+          map = nullptr;  // pread tries again what may pass, and says the rest
+          if (retry_policy::may_pass(e.code(), kind_of(e.path()))) advisor_.log().add_retry();
         }
       }
       if (!map) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,12 +12,14 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -473,7 +477,7 @@ inline std::string open_files::no_room_for_map(file& f, std::size_t bytes) {
   std::vector<held_descriptor> closed;
   const std::lock_guard lock(mutex_);
   const auto is_full = [&] {
-    return static_cast<std::int64_t>(used_maps_.size()) >= most_maps_ ||
+    return std::ssize(used_maps_) >= most_maps_ ||
            (!used_maps_.empty() &&
             bytes > limits_.mapped_bytes - std::min(limits_.mapped_bytes, mapped_bytes_));
   };
@@ -495,13 +499,13 @@ inline bool open_files::make_room_for_map() {
   std::vector<held_descriptor> closed;
   const std::lock_guard lock(mutex_);
   ++usage_.refusals;
-  // What the system grants is known now.
-  most_maps_ = std::max<std::int64_t>(static_cast<std::int64_t>(used_maps_.size()), 1);
+  most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);  // is all that is granted
   return unmap_least_used(unmapped, closed);
 }
 
 inline open_files::map_result open_files::refused_map(file& f, int code) {
   const std::lock_guard lock(mutex_);
+  if (is_limit(code)) most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);
   f.no_map_before_ = is_limit(code) ? clock_ + 100'000 : ~std::uint64_t{0};
   f.why_no_map_ = f.path().string() + ": mmap: " + std::generic_category().message(code) +
                   ", with " + std::to_string(used_maps_.size()) + " maps: it is read instead";
