@@ -57,7 +57,7 @@ TEST(LoaderOfMegatronsRuns, ServesTheSamplesThatMegatronServed) {
   if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
   const test::megatron_golden golden;
   const test::temp_folder folder;
-  test::megatron_golden::write_corpora(folder);
+  test::megatron_golden::write_corpora(folder.path());
   int samples = 0;
   for (const dom::element config : golden["gpt"].get_array()) {
     const auto split = std::string(std::string_view(config["split"]));
