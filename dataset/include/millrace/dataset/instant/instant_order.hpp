@@ -60,13 +60,14 @@ struct instant_sample {
 ///
 ///   position --schedule--> (source, k) --window_order--> tokens --document_search--> pieces
 ///
+/// Sources may store their tokens in different types: an id is the same number in each.
 /// Positions are those of all ranks: a rank that serves every n-th of them, or a run that goes on
 /// from any of them, gets what one reader from the start would get. Any number of threads.
 class instant_order {
  public:
   /// @throws config_error  an option is out of range, names are not unique, a source has less than
-  ///                       one window, types differ; or what `schedule` refuses. Each is a sentence
-  ///                       that names the source or the step.
+  ///                       one window; or what `schedule` refuses. Each is a sentence that names
+  ///                       the source or the step.
   /// @throws io_error, format_error  where token counts are not given: a dataset cannot be opened.
   instant_order(std::vector<instant_source> sources, const instant_options& options);
 
@@ -190,22 +191,13 @@ inline std::vector<window_order> instant_order::orders_of(
     const std::vector<instant_source>& sources, const std::vector<std::string>& names,
     const instant_options& options) {
   std::vector<window_order> orders;
-  std::optional<std::pair<formats::dtype, std::size_t>> type;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::int64_t tokens = 0;
     if (sources[i].token_count) {
       tokens = *sources[i].token_count;
     } else {
       // Not mapped: thousands of them are looked at here, and most are not needed for hours.
-      const index_columns columns(sources[i].prefix, index_access::pread);
-      tokens = columns.token_count();
-      if (!type) type = {columns.type(), i};
-      if (type->first != columns.type()) {
-        throw config_error(
-            "source " + names[i] + " holds " + std::string(formats::name(columns.type())) +
-            ", but source " + names[type->second] + " holds " +
-            std::string(formats::name(type->first)) + "; samples of a run are of one type");
-      }
+      tokens = index_columns(sources[i].prefix, index_access::pread).token_count();
     }
     orders.emplace_back(names[i], tokens, options.seq_len, options.seed);
   }
