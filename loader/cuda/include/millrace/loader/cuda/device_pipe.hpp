@@ -86,8 +86,9 @@ class device_pipe {
   ///
   /// @param on  the consumer's stream; the batch's end is told to it
   /// @throws config_error  the caller holds every slot: one batch must end first
-  /// @throws error  what the source threw, or a cuda_error of the pipe's own thread: once, the pipe
-  ///                is finished then.
+  /// @throws error  what the source threw, or a cuda_error of the pipe's own thread or of a batch's
+  /// end:
+  ///                once, the pipe is finished then.
   std::optional<device_batch> next(stream on);
 
   /// The batches, for a consumer that works on `on`:
@@ -99,6 +100,7 @@ class device_pipe {
   pipe_report report() const;
 
  private:
+  void raise_failure();
   void fill_slots() noexcept;
   void fill(device_slot& slot, const staged_batch& staged);
   void send(device_slot& slot, const staged_batch& staged);
@@ -111,6 +113,7 @@ class device_pipe {
   std::size_t slots_;
   std::shared_ptr<detail::pipe_state> state_;
   std::int64_t served_ = 0;
+  bool finished_ = false;  // the consumer was told of a failure of its own side
   std::atomic<std::int64_t> batches_{0};
   std::atomic<std::int64_t> tokens_{0};
   std::atomic<std::uint64_t> bytes_to_device_{0};
@@ -146,7 +149,8 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
       filler_([this] { fill_slots(); }) {}
 
 inline std::optional<device_batch> device_pipe::next(stream on) {
-  state_->rethrow_failure();
+  if (finished_) return std::nullopt;
+  raise_failure();
   // First, since a caller may hold all there are of a short run.
   if (source_.count && served_ == *source_.count) return std::nullopt;
   if (state_->ring.all_held()) {
@@ -158,13 +162,20 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   }
   device_slot* slot = state_->ring.take();
   if (slot == nullptr) {
-    state_->rethrow_failure();
+    raise_failure();
     return std::nullopt;
   }
   const auto held = std::make_shared<const detail::held_slot>(state_, slot, on);
   if (state_->store.on_device()) wait(state_->store.api(), on, slot->ready);
   ++served_;
   return device_batch(held, answer_.usable ? options_.device : 0);
+}
+
+inline void device_pipe::raise_failure() {
+  const std::exception_ptr failure = state_->why_failed();
+  if (failure == nullptr) return;
+  finished_ = true;
+  std::rethrow_exception(failure);
 }
 
 inline void device_pipe::fill_slots() noexcept {

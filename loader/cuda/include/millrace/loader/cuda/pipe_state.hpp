@@ -47,10 +47,10 @@ struct pipe_state {
     ring.close();
   }
 
-  /// @throws  what `fail` was told, once
-  void rethrow_failure() {
+  /// What `fail` was told, or null.
+  std::exception_ptr why_failed() {
     const std::scoped_lock lock(mutex);
-    if (failure != nullptr) std::rethrow_exception(std::exchange(failure, nullptr));
+    return failure;
   }
 
   slot_store store;
