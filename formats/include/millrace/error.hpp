@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -30,14 +31,28 @@ class io_error : public error {
         call_(call),
         code_(code) {}
 
+  /// @param offset  byte of the file at which it failed, where that is known
+  /// @param more    what else there is to say: what was expected, what to do
+  io_error(std::filesystem::path path, const char* call, int code,
+           std::optional<std::uint64_t> offset, const std::string& more)
+      : error(path.string() + ": " + call + ": " + std::generic_category().message(code) +
+              (offset ? " (at byte " + std::to_string(*offset) + ")" : "") +
+              (more.empty() ? "" : ": " + more)),
+        path_(std::move(path)),
+        call_(call),
+        code_(code),
+        offset_(offset) {}
+
   const std::filesystem::path& path() const noexcept { return path_; }
   const char* call() const noexcept { return call_; }
   int code() const noexcept { return code_; }
+  std::optional<std::uint64_t> offset() const noexcept { return offset_; }
 
  private:
   std::filesystem::path path_;
   const char* call_;
   int code_;
+  std::optional<std::uint64_t> offset_;
 };
 
 /// Bytes contradict the specification of their format.

@@ -47,7 +47,10 @@ void expect_text(std::span<const std::byte> head, std::string_view name) {
         "a zip archive; unpack it first, or send its text through a pipe: unzip -p FILE | "
         "preprocess_data --input - ...");
   }
-  if (text.size() >= ustar_at + 5 && text.substr(ustar_at, 5) == "ustar") {
+  // A header of tar pads its names with zeros, which no line of JSON has: one may hold the word
+  // there.
+  if (text.size() >= ustar_at + 5 && text.substr(ustar_at, 5) == "ustar" &&
+      text.substr(0, ustar_at).find('\0') != text.npos) {
     refuse(
         "a tar archive; unpack it first, or send its text through a pipe: tar -xOf FILE | "
         "preprocess_data --input - ...");

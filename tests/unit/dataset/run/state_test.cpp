@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/megatron/blend_rounding.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
 
 namespace millrace::dataset {
@@ -28,6 +29,8 @@ run_state example() {
   s.split_part = "valid";
   s.samples = {1000, -1, 0};
   s.surplus = 0.1;
+  s.weighted = false;
+  s.blend_rounding = "fused";
   s.extra_token = false;
   s.drop_last_partial_sequence = false;
   s.global_batch = 512;
@@ -74,6 +77,24 @@ TEST(State, IsWhatWasWritten) {
   }
 }
 
+// A seed is 64 bits wherever it decides an order.
+TEST(State, HoldsEverySeed) {
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    run_state s;
+    s.seed = seed;
+    EXPECT_EQ(parse_state(write_state(s)).seed, seed);
+  }
+  EXPECT_EQ(
+      fault([] { (void)parse_state("{\"millrace_state\": 1, \"seed\": -5}"); }),
+      "\"seed\" of the state is a whole number, -5, expected a whole number of 0 to 2^64 - 1");
+  EXPECT_THAT(
+      fault([] {
+        (void)parse_state("{\"millrace_state\": 1, \"consumed_samples\": 9223372036854775808}");
+      }),
+      HasSubstr("\"consumed_samples\" of the state is a whole number, 9223372036854775808, "
+                "expected a whole number below 2^63"));
+}
+
 TEST(State, MayBeWrittenByHand) {
   const run_state s = parse_state(R"({"millrace_state": 1, "order": "instant", "seed": 1234,
     "seq_len": 4096, "consumed_samples": 1048576, "global_batch": 512,
@@ -98,12 +119,13 @@ TEST(State, RefusesWhatIsNone) {
   EXPECT_THAT(of("{\"millrace_state\": 1, \"sead\": 5}"), HasSubstr("the state has \"sead\""));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"seed\": \"5\"}"),
               HasSubstr("\"seed\" of the state is a string, expected a whole number"));
-  EXPECT_THAT(of("{\"millrace_state\": 1, \"seed\": 5.0}"), HasSubstr("is a number, expected"));
+  EXPECT_THAT(of("{\"millrace_state\": 1, \"seed\": 5.0}"),
+              HasSubstr("is a number, 5.0, expected"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"extra_token\": 1}"), HasSubstr("true or false"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"surplus\": null}"), HasSubstr("expected a number"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"data\": 1}"), HasSubstr("expected a list"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"data\": [1]}"),
-              HasSubstr("\"data[0]\" of the state is a whole number, expected an object"));
+              HasSubstr("\"data[0]\" of the state is a whole number, 1, expected an object"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"data\": [{\"size\": 1}]}"),
               HasSubstr("the state has \"data[0].size\""));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"edits\": [{\"why\": \"x\"}]}"),
@@ -115,7 +137,52 @@ TEST(State, RefusesWhatIsNone) {
   EXPECT_THAT(of(R"({"millrace_state": 1, "edits": [{"skip_samples": [1, 2]}]})"),
               HasSubstr("edit 0, skip_samples [1, 2]: expected a reason"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"consumed_samples\": -1}"),
-              HasSubstr("consumed_samples of the state is -1"));
+              HasSubstr("consumed_samples of the state is -1, expected 0 to 2^62"));
+}
+
+// Each option out of its range, by its name.
+TEST(State, RefusesWhatNoRunHas) {
+  const auto refused = [](const std::function<void(run_state&)>& change) {
+    run_state s = example();
+    change(s);
+    return fault([&] { (void)parse_state(write_state(s)); });
+  };
+  EXPECT_EQ(refused([](run_state& s) { s.order = "megatorn"; }),
+            "order of the state is \"megatorn\", expected instant, megatron or stored");
+  EXPECT_THAT(refused([](run_state& s) { s.packing = "first_fit"; }), HasSubstr("packing of the"));
+  EXPECT_THAT(refused([](run_state& s) { s.split_part = "dev"; }), HasSubstr("split_part of the"));
+  EXPECT_THAT(refused([](run_state& s) { s.sampler = ""; }), HasSubstr("sampler of the state"));
+  EXPECT_THAT(refused([](run_state& s) { s.blend_rounding = "fma"; }),
+              HasSubstr("blend_rounding of the state is \"fma\", expected twice or fused"));
+  EXPECT_EQ(refused([](run_state& s) { s.seq_len = -1; }),
+            "seq_len of the state is -1, expected 0 to 2^62");
+  EXPECT_THAT(refused([](run_state& s) { s.global_batch = -5; }), HasSubstr("global_batch of"));
+  EXPECT_THAT(refused([](run_state& s) { s.micro_batch = -5; }), HasSubstr("micro_batch of"));
+  EXPECT_THAT(refused([](run_state& s) { s.ranks = -5; }), HasSubstr("ranks of"));
+  EXPECT_THAT(refused([](run_state& s) { s.sampled = -5; }), HasSubstr("sampled of"));
+  EXPECT_THAT(refused([](run_state& s) { s.pad_documents_to = 0; }),
+              HasSubstr("pad_documents_to of the state is 0, expected 1 to 2^62"));
+  EXPECT_THAT(refused([](run_state& s) { s.surplus = -0.5; }), HasSubstr("surplus of the state"));
+  EXPECT_THAT(refused([](run_state& s) { s.samples[1] = -2; }),
+              HasSubstr("samples of the state is -2, expected -1 to 2^62"));
+  EXPECT_THAT(refused([](run_state& s) { s.samples.resize(4); }), HasSubstr("a list of 4"));
+  EXPECT_THAT(refused([](run_state& s) { s.rampup_batch.pop_back(); }),
+              HasSubstr("rampup_batch of the state is a list of 2"));
+  EXPECT_THAT(refused([](run_state& s) { s.data[1].tokens = -1; }),
+              HasSubstr("data[1].tokens of the state is -1"));
+  EXPECT_THAT(refused([](run_state& s) { s.data[0].weight = -1; }),
+              HasSubstr("data[0].weight of the state is -1"));
+  EXPECT_EQ(refused([](run_state& s) { s.schedule[1].weights.pop_back(); }),
+            "schedule[1].sources of the state has 2 entries, but weights has 1, expected one for "
+            "each");
+  EXPECT_THAT(refused([](run_state& s) { s.schedule[1].sources[0] = 2; }),
+              HasSubstr("schedule[1].sources of the state names 2, but data has 2"));
+  EXPECT_THAT(refused([](run_state& s) { s.schedule[1].weights[0] = 0; }),
+              HasSubstr("schedule[1].weights of the state is 0"));
+  EXPECT_THAT(refused([](run_state& s) { s.schedule[1].first_step = -1; }),
+              HasSubstr("schedule[1].first_step of the state is -1, expected 0 to 2^40"));
+  EXPECT_THAT(refused([](run_state& s) { s.consumed_samples = std::int64_t{1} << 62 | 1; }),
+              HasSubstr("consumed_samples of the state"));
 }
 
 TEST(State, RefusesWhatJsonCannotHold) {
@@ -226,6 +293,33 @@ TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
   EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of datasets is 3, but was 2"));
 }
 
+// Paths alone are not the same as equal weights, nor is a blend of one processor that of another.
+TEST(StateCompare, HoldsHowMegatronBlends) {
+  run_state saved = example();
+  saved.order = "megatron";
+  saved.schedule.clear();
+  saved.weighted = true;
+  saved.blend_rounding = name(blend_rounding::twice);
+  run_state now = saved;
+  now.weighted = false;
+  EXPECT_THAT(difference(now, {}, saved), HasSubstr("weighted is false, but was true"));
+  now.data[0].weight = saved.data[0].weight = 0.5;
+  saved.weighted = false;
+  now.data[0].weight = 0.7;  // none counts
+  EXPECT_EQ(difference(now, {}, saved), "");
+  now.blend_rounding = name(blend_rounding::fused);
+  EXPECT_THAT(difference(now, {}, saved),
+              HasSubstr("blend_rounding is \"fused\", but was \"twice"));
+  EXPECT_EQ(difference(now, {.allow = {"blend_rounding"}}, saved), "");
+  now.data.resize(1);
+  saved.data.resize(1);  // a dataset that is alone is not blended
+  EXPECT_EQ(difference(now, {}, saved), "");
+  saved.order = now.order = "instant";
+  now.data[0].weight = saved.data[0].weight;
+  now.weighted = true;
+  EXPECT_EQ(difference(now, {}, saved), "");
+}
+
 TEST(StateCompare, CountsSamplesWhereTheOrderIsMegatrons) {
   run_state saved = example();
   saved.order = "megatron";
@@ -237,6 +331,7 @@ TEST(StateCompare, CountsSamplesWhereTheOrderIsMegatrons) {
 TEST(StateCompare, LetsAScheduleChangeAhead) {
   run_state saved = example();
   saved.rampup_batch.clear();
+  saved.edits.clear();
   saved.consumed_samples = 512 * 150 - 1;  // in its 150th step
   run_state now = saved;
   now.data.push_back({"new", 1, 1, 1, 1, 1, 1, ""});
@@ -245,7 +340,7 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   now.schedule.back().first_step = 149;
   EXPECT_THAT(difference(now, {}, saved),
               AllOf(HasSubstr("schedule[2] is {\"first_step\": 149"), HasSubstr("but was none"),
-                    HasSubstr("the run has done 150 steps")));
+                    HasSubstr("the run has served samples of 150 steps")));
   // One that is to come may go again, one that has begun may not.
   run_state longer = saved;
   longer.schedule.push_back({200, {1}, {1.0}});
@@ -258,6 +353,28 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   EXPECT_THAT(difference(now, {}, saved),
               HasSubstr("how many steps the run has done is not known"));
   EXPECT_EQ(difference(now, {.steps_done = 1000}, saved), "");
+}
+
+// Skipped positions count: the run is further on than it has consumed, and a segment that begins
+// before it got there would change what was served.
+TEST(StateCompare, KnowsHowFarEditsHaveMovedTheRun) {
+  run_state saved = example();
+  saved.rampup_batch.clear();
+  saved.edits = {{.first = 0, .last = 512 * 10, .why = "spike"}};
+  saved.consumed_samples = 512 * 150;  // that is steps 10 to 159
+  run_state now = saved;
+  now.schedule.push_back({155, {1}, {1.0}});
+  EXPECT_THAT(
+      difference(now, {}, saved),
+      HasSubstr("give the terms saved_stream, as edits move what is served, or steps_done"));
+  const edited_stream stream(
+      saved.edits, [](std::int64_t step) { return step * 512; },
+      [](const edit&) { return std::vector<position_range>(); });
+  EXPECT_THAT(difference(now, {.saved_stream = &stream}, saved),
+              HasSubstr("the run has served samples of 160 steps"));
+  now.schedule.back().first_step = 160;
+  EXPECT_EQ(difference(now, {.saved_stream = &stream}, saved), "");
+  EXPECT_EQ(difference(now, {.steps_done = 160}, saved), "");
 }
 
 TEST(StateCompare, LetsEditsBeAdded) {

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 #include <millrace/error.hpp>
+#include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 
 /// How bytes of data files come into memory: one interface, several ways (mmap, pread, io_uring,
@@ -15,9 +17,11 @@ namespace millrace::loader {
 
 /// A file of tokens that is read from. `bytes` is what its index says that it has: reads stay
 /// below, and a file that has less is an `io_error` that says so.
+/// Where it is known which file that index was read beside, no other one is taken for it.
 struct data_file {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
+  std::optional<io::file_identity> identity = std::nullopt;
 
   friend bool operator==(const data_file&, const data_file&) = default;
 };

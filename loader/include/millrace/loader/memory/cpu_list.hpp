@@ -88,8 +88,7 @@ inline std::vector<int> parse_cpu_list(std::string_view text) {
     ++at;
   }
   std::ranges::sort(cpus);
-  const auto twice = std::ranges::unique(cpus);
-  cpus.erase(twice.begin(), twice.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   return cpus;
 }
 

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What it takes to bring windows of a file that is in memory into the slots of a ring: the readers,
+// in random order, and beside them the roof, one thread's memcpy of the same windows in the order
+// of the file, out of a map, into the same ring.
+//
+//   gather_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
+//
+// Windows are of 4,096 tokens of uint16, and one token more where it is said. `threads` is how many
+// a gather may use. bytes_per_second counts what is copied; where other programs run, compare the
+// CPU time of what runs on one thread.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/loader/io/mmap_reader.hpp>
+#include <millrace/loader/io/pread_reader.hpp>
+
+#include "support/paths.hpp"
+
+namespace millrace::loader {
+namespace {
+
+constexpr std::size_t file_bytes = std::size_t{1} << 30;  // more than any cache
+constexpr std::size_t slots = 8;
+
+/// A file on the disk of the temporary folder, in the page cache.
+const data_file& warm_file() {
+  static const test::temp_folder folder;
+  static const data_file file = [] {
+    std::mt19937_64 random(1);
+    std::vector<std::uint64_t> words(file_bytes / 8);
+    for (std::uint64_t& word : words) word = random() % 32000 * 0x0001000100010001U;
+    test::write_bytes(folder / "data.bin", std::as_bytes(std::span(words)));
+    return data_file{folder / "data.bin", file_bytes};
+  }();
+  return file;
+}
+
+/// Slots of one block that was touched before, as a ring of batches has.
+class ring {
+ public:
+  explicit ring(std::size_t slot_bytes) : slot_bytes_(slot_bytes), memory_(slot_bytes * slots) {
+    (void)::madvise(memory_.data(), memory_.size(), MADV_HUGEPAGE);
+    std::ranges::fill(memory_, std::byte{1});
+  }
+  std::byte* next() noexcept {
+    at_ = (at_ + 1) % slots;
+    return memory_.data() + at_ * slot_bytes_;
+  }
+
+ private:
+  std::size_t slot_bytes_;
+  std::vector<std::byte> memory_;
+  std::size_t at_ = 0;
+};
+
+struct shape {
+  std::size_t rows;
+  std::size_t row_bytes;
+  std::size_t windows() const { return file_bytes / row_bytes; }
+  explicit shape(const benchmark::State& state)
+      : rows(static_cast<std::size_t>(state.range(0))),
+        row_bytes(static_cast<std::size_t>(state.range(1))) {}
+};
+
+void report(benchmark::State& state, const shape& s) {
+  state.SetBytesProcessed(static_cast<std::int64_t>(s.rows * s.row_bytes) * state.iterations());
+}
+
+void memcpy_in_file_order(benchmark::State& state) {
+  const shape s(state);
+  static const io::file_mapping map(warm_file().path);
+  benchmark::DoNotOptimize(std::ranges::count(map.bytes(), std::byte{}));
+  ring to(s.rows * s.row_bytes);
+  std::size_t window = 0;
+  for (auto _ : state) {
+    std::byte* slot = to.next();
+    for (std::size_t row = 0; row < s.rows; ++row) {
+      std::memcpy(slot + row * s.row_bytes, map.bytes().data() + window * s.row_bytes, s.row_bytes);
+      if (++window == s.windows()) window = 0;
+    }
+    benchmark::DoNotOptimize(slot);
+    benchmark::ClobberMemory();
+  }
+  report(state, s);
+}
+
+template <class Reader>
+void gather_at_random(benchmark::State& state) {
+  const shape s(state);
+  Reader reader({warm_file()}, {.gather_threads = static_cast<int>(state.range(2))});
+  std::vector<std::uint32_t> order(s.windows());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::shuffle(order, std::mt19937_64(2));
+  ring to(s.rows * s.row_bytes);
+  std::vector<read_request> requests(s.rows);
+  std::size_t next = 0;
+  const auto gather = [&] {
+    std::byte* slot = to.next();
+    for (std::size_t row = 0; row < s.rows; ++row) {
+      requests[row] = {{0, order[next] * s.row_bytes, s.row_bytes}, slot + row * s.row_bytes};
+      if (++next == order.size()) next = 0;
+    }
+    reader.gather(requests);
+    benchmark::DoNotOptimize(slot);
+    benchmark::ClobberMemory();
+  };
+  // Once over all of it: nothing is to be faulted in while it is timed.
+  for (std::size_t i = 0; i < s.windows() / s.rows; ++i) gather();
+  for (auto _ : state) gather();
+  report(state, s);
+}
+
+// [rows, bytes of a row]
+void shapes(benchmark::internal::Benchmark* bench) {
+  bench->Args({8, 8192})->Args({256, 8192})->ArgNames({"rows", "bytes"})->UseRealTime();
+}
+void shapes_and_threads(benchmark::internal::Benchmark* bench) {
+  bench->Args({8, 8192, 1})
+      ->Args({8, 8194, 1})
+      ->Args({256, 8192, 1})
+      ->Args({256, 8192, 2})
+      ->ArgNames({"rows", "bytes", "threads"})
+      ->UseRealTime();
+}
+
+BENCHMARK(memcpy_in_file_order)->Apply(shapes);
+BENCHMARK(gather_at_random<mmap_reader>)->Apply(shapes_and_threads);
+BENCHMARK(gather_at_random<pread_reader>)->Apply(shapes_and_threads);
+
+}  // namespace
+}  // namespace millrace::loader

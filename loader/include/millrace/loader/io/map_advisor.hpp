@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/io/io_threads.hpp>
+#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/reader_log.hpp>
+#include <millrace/loader/io/reader_options.hpp>
+#include <millrace/loader/io/sigbus_guard.hpp>
+#include <millrace/loader/memory/available_memory.hpp>
+
+namespace millrace::loader {
+
+/// Decides, file by file, what the kernel is told of its maps, and tells it.
+///
+/// Huge pages and a few KiB read at random do not go together: each would bring in 2 MiB. So files
+/// that will be in memory as a whole get huge pages and are read in the background, a piece at a
+/// time; of the others only that is read which was announced.
+class map_advisor {
+ public:
+  map_advisor(std::span<const data_file> files, const reader_options& options,
+              std::shared_ptr<io_threads> threads)
+      : threads_(std::move(threads)),
+        log_(std::make_shared<reader_log>()),
+        stop_(std::make_shared<std::atomic<bool>>(false)),
+        populate_(options.populate) {
+    choose(files, options);
+  }
+  map_advisor(const map_advisor&) = delete;
+  map_advisor& operator=(const map_advisor&) = delete;
+  ~map_advisor() { *stop_ = true; }
+
+  reader_log& log() const noexcept { return *log_; }
+  map_advice of(std::int64_t file) const { return advice_[static_cast<std::size_t>(file)]; }
+
+  /// Whether all of the file was brought in once, so that nothing need be announced.
+  bool is_in_memory(std::int64_t file) const {
+    return in_memory_->flags[static_cast<std::size_t>(file)].load(std::memory_order_relaxed);
+  }
+
+  /// For a map that was made just now, of bytes that nobody has touched.
+  void advise(std::int64_t file, const open_files::held_map& map);
+
+ private:
+  struct memory_flags {
+    explicit memory_flags(std::size_t files) : flags(files) {}
+    std::vector<std::atomic<bool>> flags;
+  };
+
+  /// Brings in one piece, then queues itself for the next.
+  struct populate {
+    static constexpr std::size_t piece = std::size_t{32} << 20;
+
+    io_threads* threads;  // it runs on one of them
+    std::weak_ptr<const open_files::map> map;
+    std::shared_ptr<std::atomic<bool>> stop;
+    std::shared_ptr<reader_log> log;
+    std::shared_ptr<memory_flags> in_memory;
+    std::size_t file;
+    std::size_t done;
+
+    void operator()();
+  };
+
+  void choose(std::span<const data_file> files, const reader_options& options);
+  void ask(const open_files::held_map& map, int advice, const char* name, const std::string& why);
+
+  std::shared_ptr<io_threads> threads_;
+  std::shared_ptr<reader_log> log_;
+  std::shared_ptr<std::atomic<bool>> stop_;
+  std::shared_ptr<memory_flags> in_memory_;
+  std::vector<map_advice> advice_;
+  std::string why_;
+  bool populate_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline void map_advisor::choose(std::span<const data_file> files, const reader_options& options) {
+  in_memory_ = std::make_shared<memory_flags>(files.size());
+  if (options.advice != map_advice::by_memory) {
+    advice_.assign(files.size(), options.advice);
+    why_ = "asked for by name";
+    return;
+  }
+  std::uint64_t left = options.resident_bytes;
+  why_ = "files that fit into the " + std::to_string(left >> 20) + " MiB of resident_bytes";
+  if (left == 0) {
+    const auto room = available_memory();
+    left = room ? room->bytes / 2 : 0;
+    why_ = "files that fit into " + std::to_string(left >> 20) +
+           " MiB, half of what is available (" + (room ? room->by : "unknown") + ")";
+  }
+  why_ += ", in their order";
+  for (const data_file& file : files) {
+    const bool fits = file.bytes <= left;
+    if (fits) left -= file.bytes;
+    advice_.push_back(fits ? map_advice::resident : map_advice::random);
+  }
+}
+
+inline void map_advisor::ask(const open_files::held_map& map, int advice, const char* name,
+                             const std::string& why) {
+  const bool granted = ::madvise(map->bytes.data(), map->bytes.bytes(), advice) == 0;
+  log_->note(name, granted, granted ? why : std::generic_category().message(errno));
+}
+
+inline void map_advisor::advise(std::int64_t file, const open_files::held_map& map) {
+  switch (of(file)) {
+    case map_advice::resident:
+      ask(map, MADV_HUGEPAGE, "MADV_HUGEPAGE, where files will be resident", why_);
+      if (populate_ && threads_->most() > 0) {
+        threads_->when_idle(populate{threads_.get(), map, stop_, log_, in_memory_,
+                                     static_cast<std::size_t>(file), 0});
+      }
+      break;
+    case map_advice::random:
+      ask(map, MADV_RANDOM, "MADV_RANDOM, where they will not", "the opposite of: " + why_);
+      break;
+    case map_advice::by_memory:
+    case map_advice::none:
+      break;
+  }
+}
+
+inline void map_advisor::populate::operator()() {
+  if (*stop) return;
+  const auto held = map.lock();
+  if (!held) return;  // unmapped for others
+  const std::size_t bytes = std::min(piece, held->bytes.bytes() - done);
+  const char* const what = "MADV_POPULATE_READ, in the background";
+  if (::madvise(held->bytes.data() + done, bytes, MADV_POPULATE_READ) != 0) {
+    const int code = errno;
+    if (code == EINTR || code == EAGAIN) {
+      threads->when_idle(*this);
+      return;
+    }
+    log->note(what, false, std::generic_category().message(code));
+    return;
+  }
+  done += bytes;
+  if (done < held->bytes.bytes()) {
+    threads->when_idle(*this);
+    return;
+  }
+  log->note(what, true, "so that resident files are in memory before they are asked for");
+  // In one map alone can be seen that this was the whole file.
+  if (held->bytes.offset() == 0) in_memory->flags[file].store(true, std::memory_order_relaxed);
+}
+
+}  // namespace millrace::loader

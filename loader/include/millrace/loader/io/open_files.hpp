@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/io/unique_fd.hpp>
+#include <millrace/loader/io/file_map.hpp>
+#include <millrace/loader/io/file_system.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+
+namespace millrace::loader {
+
+/// How much of the process the readers may take. 0 is a default, made of the limits of the process.
+struct open_file_limits {
+  /// Descriptors, those of mapped files included. 0: half of RLIMIT_NOFILE, from 4 to 8,192.
+  std::int64_t files = 0;
+  /// Maps, at most 3/4 of `files`, as each holds a descriptor. 0: 4,096. Less from then on
+  /// that the kernel or the file system refuses one.
+  std::int64_t maps = 0;
+  /// Bytes of files that are mapped. What is touched of it costs 1/512 in page tables.
+  /// 0: 16 times the memory of the machine.
+  std::uint64_t mapped_bytes = 0;
+  /// Files longer than this are mapped in parts of it. A multiple of 2 MiB. 0: 64 GiB.
+  std::uint64_t map_bytes = 0;
+};
+
+/// What is open, of all files of a table.
+struct open_file_usage {
+  std::int64_t files = 0;
+  std::int64_t most_files = 0;
+  std::int64_t maps = 0;
+  std::int64_t most_maps = 0;
+  std::int64_t opens = 0;     ///< calls of open(2) that succeeded
+  std::int64_t mmaps = 0;     ///< maps that were made
+  std::int64_t refusals = 0;  ///< opens and maps that failed for a limit
+};
+
+/// One table of descriptors and of maps for all readers of a process: files are opened when they
+/// are first read, and the ones not used for the longest time are closed for others.
+///
+/// A file is known by device, inode, size and time of modification as they were when it was first
+/// opened. One that is replaced by a rename stays the old one as long as it is open; opened again
+/// as another file, it is an error, and never other bytes.
+///
+/// Where a limit is hit (EMFILE, ENFILE, ENOMEM; EPERM and EAGAIN of mmap), the least used file is
+/// closed and the call repeated. A map that is refused even so is no error: it is read instead.
+///
+/// All members may be called from any thread. What is handed out stays open until it is let go of,
+/// whatever the table does; so hold it no longer than one read takes.
+class open_files : public std::enable_shared_from_this<open_files> {
+ public:
+  class file;
+
+  /// An open file, and where it lies.
+  struct descriptor {
+    io::unique_fd fd;
+    file_system_kind kind = file_system_kind::local;
+    counted alive;
+  };
+  using held_descriptor = std::shared_ptr<const descriptor>;
+
+  /// A mapped part of a file, and the descriptor by which its size may be asked.
+  struct map {
+    file_map bytes;
+    held_descriptor of;
+    counted alive;
+  };
+  using held_map = std::shared_ptr<const map>;
+
+  /// A map, or why there is none. `made` says that it is a new one, which has had no advice.
+  struct map_result {
+    held_map got;
+    bool made = false;
+    std::string why_not;
+  };
+
+  explicit open_files(const open_file_limits& limits = {}) { set_limits(limits); }
+
+  /// The one that readers share if they are given none. It lives as long as one of them.
+  static std::shared_ptr<open_files> of_process() {
+    static std::mutex mutex;
+    static std::weak_ptr<open_files> shared;
+    const std::lock_guard lock(mutex);
+    auto table = shared.lock();
+    if (!table) shared = table = std::make_shared<open_files>();
+    return table;
+  }
+
+  /// Takes effect when something is opened next.
+  void set_limits(const open_file_limits& limits);
+  open_file_limits limits() const {
+    const std::lock_guard lock(mutex_);
+    return limits_;
+  }
+  open_file_usage usage() const;
+
+  /// A file that will be read; it is not opened yet. Readers that attach the same one share it,
+  /// unless it was replaced in between.
+  std::shared_ptr<file> attach(const data_file& what);
+
+  /// @throws io_error  it cannot be opened, is not a regular file, is shorter than it should be
+  ///                   (ENODATA), or is another one than at first (ESTALE).
+  held_descriptor open(file& f);
+
+  /// The map that has byte `offset` of a file; see `map_bytes`.
+  /// @throws io_error  as for `open`
+  map_result map_at(file& f, std::uint64_t offset);
+
+  /// Closes a file, to have it opened anew: e.g. after ESTALE.
+  void close(file& f);
+
+ private:
+  struct identity {
+    ::dev_t device;
+    ::ino_t inode;
+    ::off_t size;
+    ::time_t seconds;
+    long nanoseconds;
+    explicit identity(const struct ::stat& s) noexcept
+        : device(s.st_dev),
+          inode(s.st_ino),
+          size(s.st_size),
+          seconds(s.st_mtim.tv_sec),
+          nanoseconds(s.st_mtim.tv_nsec) {}
+    bool operator==(const identity&) const = default;
+  };
+  using map_key = std::pair<file*, std::size_t>;  // a file, and which part of it
+  struct file_part {
+    held_map map;                     // or none
+    std::list<map_key>::iterator at;  // of used_maps_, where there is a map
+    std::uint64_t last_use = 0;       // on the clock
+  };
+
+  static bool is_limit(int code) noexcept {
+    return code == EMFILE || code == ENFILE || code == ENOMEM || code == EPERM || code == EAGAIN;
+  }
+  static std::string key_of(const data_file& what) {
+    const io::file_identity identity = what.identity.value_or(io::file_identity{});
+    return std::to_string(what.bytes) + ' ' + std::to_string(identity.device) + ' ' +
+           std::to_string(identity.inode) + ' ' + what.path.string();
+  }
+  void detach(file& f) noexcept;
+  held_descriptor opened(file& f);
+  io::unique_fd open_evicting(const file& f);
+  identity checked(const file& f, const io::unique_fd& fd);
+  bool close_least_used(std::int64_t most);
+  void forget_map(file_part& part) noexcept;
+  bool unmap_least_used(std::vector<held_map>& unmapped, std::vector<held_descriptor>& closed);
+  std::optional<map_result> known_map(file& f, std::size_t place);
+  std::string no_room_for_map(file& f, std::size_t bytes);
+  bool make_room_for_map();
+  map_result refused_map(file& f, int code);
+
+  mutable std::mutex mutex_;
+  open_file_limits limits_;
+  std::int64_t most_maps_ = 0;  // less than the limit once the kernel has refused one
+  std::unordered_map<std::string, std::weak_ptr<file>> files_;
+  std::list<file*> used_files_;  // the last one used first
+  std::list<map_key> used_maps_;
+  std::uint64_t mapped_bytes_ = 0;  // of used_maps_
+  std::uint64_t clock_ = 0;         // uses of maps
+  std::int64_t attached_ = 0;
+  std::atomic<std::int64_t> live_files_{0};
+  std::atomic<std::int64_t> live_maps_{0};
+  open_file_usage usage_;
+};
+
+/// A file of the table; its contents are the table's own.
+class open_files::file {
+ public:
+  const std::filesystem::path& path() const noexcept { return what_.path; }
+  /// That it has by its index.
+  std::uint64_t bytes() const noexcept { return what_.bytes; }
+
+ private:
+  friend class open_files;
+  explicit file(data_file what) : what_(std::move(what)) {}
+
+  const data_file what_;
+  std::mutex opening_;  // taken before the table's
+  std::optional<identity> first_;
+  held_descriptor fd_;
+  std::list<file*>::iterator at_;  // of used_files_, where fd_ is set
+  std::vector<file_part> parts_;
+  std::uint64_t map_bytes_ = 0;      // of each part but the last
+  std::uint64_t no_map_before_ = 0;  // on the table's clock
+  std::string why_no_map_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline void open_files::set_limits(const open_file_limits& limits) {
+  const std::lock_guard lock(mutex_);
+  limits_ = limits;
+  if (limits_.files <= 0) {
+    struct ::rlimit most {};
+    const bool known = ::getrlimit(RLIMIT_NOFILE, &most) == 0;
+    const auto half = known ? static_cast<std::int64_t>(most.rlim_cur / 2) : 512;
+    limits_.files = std::clamp<std::int64_t>(half, 4, 8192);
+  }
+  if (limits_.maps <= 0) limits_.maps = 4096;
+  limits_.maps = std::min(limits_.maps, std::max<std::int64_t>(limits_.files * 3 / 4, 1));
+  if (limits_.mapped_bytes == 0) {
+    const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L));
+    limits_.mapped_bytes = pages * 4096 * 16;
+  }
+  constexpr std::uint64_t unit = file_map::huge_page;
+  if (limits_.map_bytes == 0) limits_.map_bytes = std::uint64_t{64} << 30;
+  limits_.map_bytes = std::max(limits_.map_bytes / unit, std::uint64_t{1}) * unit;
+  most_maps_ = limits_.maps;
+}
+
+inline open_file_usage open_files::usage() const {
+  const std::lock_guard lock(mutex_);
+  open_file_usage now = usage_;
+  now.files = live_files_;
+  now.maps = live_maps_;
+  return now;
+}
+
+inline std::shared_ptr<open_files::file> open_files::attach(const data_file& what) {
+  const std::string key = key_of(what);
+  std::shared_ptr<file> known;
+  std::optional<identity> first;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(key);
+    if (found != files_.end()) known = found->second.lock();
+    if (known) first = known->first_;
+  }
+  if (known) {
+    // Opened once, and so maybe replaced since: then the new reader means the new one.
+    struct ::stat status {};
+    const bool same =
+        !first || (::stat(what.path.c_str(), &status) == 0 && identity(status) == *first);
+    if (same) return known;
+  }
+  std::shared_ptr<file> made(new file(what), [table = shared_from_this()](file* f) {
+    table->detach(*f);
+    delete f;  // NOLINT: what std::shared_ptr itself would do
+  });
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t step = limits_.map_bytes;
+  made->map_bytes_ = step;
+  made->parts_.resize(static_cast<std::size_t>(what.bytes / step + (what.bytes % step != 0)));
+  ++attached_;
+  files_[key] = made;
+  return made;
+}
+
+inline void open_files::detach(file& f) noexcept {
+  held_descriptor closed;  // both after the lock is released
+  std::vector<file_part> unmapped;
+  const std::lock_guard lock(mutex_);
+  --attached_;
+  const auto found = files_.find(key_of(f.what_));
+  if (found != files_.end() && found->second.expired()) files_.erase(found);
+  if (f.fd_) used_files_.erase(f.at_);
+  closed = std::move(f.fd_);
+  for (auto& part : f.parts_) {
+    if (part.map) forget_map(part);
+  }
+  unmapped = std::move(f.parts_);
+}
+
+// Of the list alone: the caller lets go of the map after the lock.
+inline void open_files::forget_map(file_part& part) noexcept {
+  mapped_bytes_ -= part.map->bytes.bytes();
+  used_maps_.erase(part.at);
+}
+
+inline open_files::held_descriptor open_files::open(file& f) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (f.fd_) {
+      used_files_.splice(used_files_.begin(), used_files_, f.at_);
+      return f.fd_;
+    }
+  }
+  const std::lock_guard opening(f.opening_);  // two threads that need it open it once
+  return opened(f);
+}
+
+inline open_files::held_descriptor open_files::opened(file& f) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (f.fd_) return f.fd_;
+  }
+  (void)close_least_used(limits().files - 1);
+  io::unique_fd fd = open_evicting(f);
+  const identity found = checked(f, fd);
+  const file_system_kind kind = kind_of(fd);
+  auto made =
+      std::make_shared<const descriptor>(descriptor{std::move(fd), kind, counted(live_files_)});
+  const std::lock_guard lock(mutex_);
+  if (!f.first_) f.first_ = found;
+  ++usage_.opens;
+  usage_.most_files = std::max<std::int64_t>(usage_.most_files, live_files_);
+  f.fd_ = made;
+  f.at_ = used_files_.insert(used_files_.begin(), &f);
+  return made;
+}
+
+// Opens with as many others closed as that takes.
+inline io::unique_fd open_files::open_evicting(const file& f) {
+  for (;;) {
+    // O_NONBLOCK: a FIFO is refused later, not waited for.
+    io::unique_fd fd(io::uninterrupted(
+        [&] { return ::open(f.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
+    if (fd) return fd;
+    const int code = errno;
+    if (code != EMFILE && code != ENFILE && code != ENOMEM) throw io_error(f.path(), "open", code);
+    {
+      const std::lock_guard lock(mutex_);
+      ++usage_.refusals;
+    }
+    if (!close_least_used(live_files_ - 1)) {
+      throw io_error(f.path(), "open", code, std::nullopt,
+                     "no file that could be closed for it is left; raise the limit (ulimit -n), or "
+                     "close what else the process has open");
+    }
+  }
+}
+
+// Closes what is not in use, from the least used on, until so many are left. Maps hold descriptors
+// too, and go only if nothing else does.
+inline bool open_files::close_least_used(std::int64_t most) {
+  std::vector<held_descriptor> closed;
+  std::vector<held_map> unmapped;
+  {
+    const std::lock_guard lock(mutex_);
+    std::int64_t left = live_files_;
+    for (auto at = used_files_.end(); left > most && at != used_files_.begin();) {
+      --at;
+      file& f = **at;
+      if (f.fd_.use_count() > 1) continue;  // read from just now, or by a map
+      closed.push_back(std::move(f.fd_));
+      f.fd_ = nullptr;
+      at = used_files_.erase(at);
+      --left;
+    }
+    while (left > most && unmap_least_used(unmapped, closed)) --left;
+  }
+  return !closed.empty() || !unmapped.empty();
+}
+
+// Takes the map that was not used for the longest time out of the table.
+inline bool open_files::unmap_least_used(std::vector<held_map>& unmapped,
+                                         std::vector<held_descriptor>& closed) {
+  for (auto at = used_maps_.end(); at != used_maps_.begin();) {
+    --at;
+    file& f = *at->first;
+    file_part& part = f.parts_[at->second];
+    if (part.map.use_count() > 1) continue;  // copied from just now
+    unmapped.push_back(part.map);
+    forget_map(part);
+    part.map = nullptr;
+    // Its descriptor as well, unless another part has it.
+    if (f.fd_ && f.fd_.use_count() <= 2) {
+      used_files_.erase(f.at_);
+      closed.push_back(std::move(f.fd_));
+      f.fd_ = nullptr;
+    }
+    return true;
+  }
+  return false;
+}
+
+/// What the file is now, if it is the one that it was.
+inline open_files::identity open_files::checked(const file& f, const io::unique_fd& fd) {
+  const std::uint64_t size = io::regular_file_size(fd, f.path());
+  struct ::stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw io_error(f.path(), "fstat", errno);
+  const identity found(status);
+  const std::lock_guard lock(mutex_);
+  if (size < f.bytes()) {
+    throw io_error(f.path(), "compare", ENODATA, size,
+                   "it ends there, and should have " + std::to_string(f.bytes()) +
+                       " bytes by its index; it was cut off or replaced: restore it");
+  }
+  const auto& given = f.what_.identity;
+  if ((f.first_ && found != *f.first_) ||
+      (given && *given != io::file_identity{status.st_dev, status.st_ino})) {
+    throw io_error(f.path(), "compare", ESTALE, std::nullopt,
+                   "it is not the file any more that this run began with (inode " +
+                       std::to_string(f.first_ ? f.first_->inode : given->inode) + " then, " +
+                       std::to_string(found.inode) + " now, of " + std::to_string(found.size) +
+                       " bytes): put the old one back, or start anew with the new one");
+  }
+  return found;
+}
+
+inline void open_files::close(file& f) {
+  held_descriptor closed;
+  std::vector<held_map> unmapped;
+  const std::lock_guard lock(mutex_);
+  for (auto& part : f.parts_) {
+    if (!part.map) continue;
+    unmapped.push_back(part.map);
+    forget_map(part);
+    part.map = nullptr;
+  }
+  if (!f.fd_) return;
+  used_files_.erase(f.at_);
+  closed = std::move(f.fd_);
+  f.fd_ = nullptr;
+}
+
+// What is known of a map without a system call: that it is there, or that there is to be none.
+inline std::optional<open_files::map_result> open_files::known_map(file& f, std::size_t place) {
+  const std::lock_guard lock(mutex_);
+  ++clock_;
+  file_part& part = f.parts_[place];
+  if (part.map) {
+    part.last_use = clock_;
+    used_maps_.splice(used_maps_.begin(), used_maps_, part.at);
+    return map_result{part.map, false, {}};
+  }
+  if (clock_ < f.no_map_before_) return map_result{nullptr, false, f.why_no_map_};
+  return std::nullopt;
+}
+
+inline open_files::map_result open_files::map_at(file& f, std::uint64_t offset) {
+  const auto place = static_cast<std::size_t>(offset / f.map_bytes_);
+  if (auto known = known_map(f, place)) return *known;
+  const std::lock_guard opening(f.opening_);
+  if (auto known = known_map(f, place)) return *known;  // made while this thread waited
+  const std::uint64_t begin = place * f.map_bytes_;
+  const auto bytes = static_cast<std::size_t>(std::min(f.map_bytes_, f.bytes() - begin));
+  if (std::string why = no_room_for_map(f, bytes); !why.empty()) return {nullptr, false, why};
+
+  const held_descriptor of = opened(f);
+  file_map mapped(of->fd, begin, bytes);
+  if (!mapped.valid()) {
+    if (!is_limit(mapped.error()) || !make_room_for_map()) return refused_map(f, mapped.error());
+    mapped = file_map(of->fd, begin, bytes);
+    if (!mapped.valid()) return refused_map(f, mapped.error());
+  }
+  auto made = std::make_shared<const map>(map{std::move(mapped), of, counted(live_maps_)});
+  const std::lock_guard lock(mutex_);
+  file_part& part = f.parts_[place];
+  ++usage_.mmaps;
+  usage_.most_maps = std::max<std::int64_t>(usage_.most_maps, live_maps_);
+  part.map = made;
+  part.last_use = clock_;
+  part.at = used_maps_.insert(used_maps_.begin(), {&f, place});
+  mapped_bytes_ += bytes;
+  return {made, true, {}};
+}
+
+// Gives up maps that have been idle for others. Not those that are only waiting their turn: to map
+// by turns costs more than to read.
+inline std::string open_files::no_room_for_map(file& f, std::size_t bytes) {
+  std::vector<held_map> unmapped;
+  std::vector<held_descriptor> closed;
+  const std::lock_guard lock(mutex_);
+  const auto is_full = [&] {
+    return std::ssize(used_maps_) >= most_maps_ ||
+           (!used_maps_.empty() &&
+            bytes > limits_.mapped_bytes - std::min(limits_.mapped_bytes, mapped_bytes_));
+  };
+  while (is_full()) {
+    const map_key least = used_maps_.back();
+    const std::uint64_t idle = clock_ - least.first->parts_[least.second].last_use;
+    const auto turns = static_cast<std::uint64_t>(attached_) * 8;
+    if (idle > turns && unmap_least_used(unmapped, closed)) continue;
+    f.no_map_before_ = clock_ + turns / 8;
+    f.why_no_map_ = "all " + std::to_string(used_maps_.size()) +
+                    " maps that there may be are in use: it is read instead";
+    return f.why_no_map_;
+  }
+  return {};
+}
+
+inline bool open_files::make_room_for_map() {
+  std::vector<held_map> unmapped;
+  std::vector<held_descriptor> closed;
+  const std::lock_guard lock(mutex_);
+  ++usage_.refusals;
+  most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);  // is all that is granted
+  return unmap_least_used(unmapped, closed);
+}
+
+inline open_files::map_result open_files::refused_map(file& f, int code) {
+  const std::lock_guard lock(mutex_);
+  if (is_limit(code)) most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);
+  f.no_map_before_ = is_limit(code) ? clock_ + 100'000 : ~std::uint64_t{0};
+  f.why_no_map_ = f.path().string() + ": mmap: " + std::generic_category().message(code) +
+                  ", with " + std::to_string(used_maps_.size()) + " maps: it is read instead";
+  return {nullptr, false, f.why_no_map_};
+}
+
+}  // namespace millrace::loader

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/io/io_threads.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace millrace::loader {
+namespace {
+
+TEST(IoThreads, EveryTaskIsRunOnceWhateverTheThreads) {
+  for (const int most : {0, 1, 3}) {
+    io_threads pool(most);
+    for (const std::size_t count : {0u, 1u, 2u, 100u}) {
+      std::vector<std::atomic<int>> runs(count);
+      pool.for_each(count, 8, [&](std::size_t i) { ++runs[i]; });
+      for (const auto& n : runs) EXPECT_EQ(n, 1);
+    }
+    EXPECT_LE(pool.running(), most);
+  }
+}
+
+TEST(IoThreads, NoThreadIsStartedBeforeItIsNeeded) {
+  io_threads pool(8);
+  pool.for_each(100, 1, [](std::size_t) {});
+  pool.for_each(1, 8, [](std::size_t) {});
+  EXPECT_EQ(pool.running(), 0);
+  pool.for_each(2, 8, [](std::size_t) {});
+  EXPECT_EQ(pool.running(), 1);
+}
+
+// Two tasks that wait for one another: they can only end if both run at once.
+TEST(IoThreads, TasksRunBesideOneAnother) {
+  io_threads pool(1);
+  std::atomic<int> here{0};
+  pool.for_each(2, 2, [&](std::size_t) {
+    ++here;
+    while (here < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(here, 2);
+}
+
+TEST(IoThreads, TheFirstOfTheErrorsIsThrownAfterAllHaveEnded) {
+  io_threads pool(3);
+  std::atomic<int> runs{0};
+  try {
+    pool.for_each(50, 4, [&](std::size_t i) {
+      ++runs;
+      if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
+    });
+    FAIL() << "no error";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "7");
+  }
+  EXPECT_EQ(runs, 50);
+}
+
+TEST(IoThreads, CallersShareThem) {
+  io_threads pool(2);
+  std::atomic<int> runs{0};
+  {
+    std::vector<std::jthread> callers;
+    for (int t = 0; t < 4; ++t) {
+      callers.emplace_back([&] {
+        for (int i = 0; i < 50; ++i) pool.for_each(8, 3, [&](std::size_t) { ++runs; });
+      });
+    }
+  }
+  EXPECT_EQ(runs, 4 * 50 * 8);
+  EXPECT_LE(pool.running(), 2);
+}
+
+TEST(IoThreads, IdleTasksRunOneAtATimeAndNotAfterTheEnd) {
+  std::atomic<int> at_once{0};
+  std::atomic<int> most_at_once{0};
+  std::atomic<int> runs{0};
+  {
+    io_threads pool(4);
+    for (int i = 0; i < 20; ++i) {
+      pool.when_idle([&] {
+        most_at_once = std::max(most_at_once.load(), ++at_once);
+        std::this_thread::yield();
+        --at_once;
+        ++runs;
+      });
+    }
+    while (runs < 5) std::this_thread::yield();
+    std::atomic<int> urgent{0};
+    pool.for_each(10, 4, [&](std::size_t) { ++urgent; });  // is not kept waiting by them
+    EXPECT_EQ(urgent, 10);
+  }
+  EXPECT_EQ(most_at_once, 1);
+  EXPECT_LE(runs, 20);
+}
+
+TEST(IoThreads, AProcessHasOnePoolAsLongAsSomebodyUsesIt) {
+  const auto one = io_threads::of_process();
+  EXPECT_EQ(one, io_threads::of_process());
+}
+
+}  // namespace
+}  // namespace millrace::loader

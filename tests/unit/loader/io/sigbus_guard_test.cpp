@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/io/sigbus_guard.hpp>
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millrace/io/file_mapping.hpp>
+
+#include "support/child_process.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::loader {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+/// Eight pages of which the last four are lost.
+class SigbusGuard : public testing::Test {
+ protected:
+  SigbusGuard() {
+    test::write_bytes(folder_ / "a", std::vector<std::byte>(8 * page, std::byte{7}));
+    map_ = io::file_mapping(folder_ / "a");
+    std::filesystem::resize_file(folder_ / "a", 4 * page);
+  }
+  const std::byte* begin() const { return map_.bytes().data(); }
+  const std::byte* end() const { return begin() + map_.bytes().size(); }
+
+  test::temp_folder folder_;
+  io::file_mapping map_;
+};
+
+TEST_F(SigbusGuard, CopiesUpToTheLostPage) {
+  std::array<std::byte, 4 * page> to{};
+  const std::array<copy_piece, 4> pieces{{{begin(), to.data(), page},
+                                          {begin() + 3 * page, to.data() + page, page},
+                                          {begin() + 4 * page - 10, to.data() + 2 * page, 20},
+                                          {begin(), to.data() + 3 * page, page}}};
+  for (int i = 0; i < 3; ++i) {  // and again: the signal is not left blocked
+    EXPECT_EQ(copy_pieces(pieces, begin(), end()), 2u);
+    EXPECT_EQ(to[2 * page - 1], std::byte{7});
+    EXPECT_EQ(copy_pieces(std::span(pieces).subspan(3), begin(), end()), 1u);
+    EXPECT_EQ(to[4 * page - 1], std::byte{7});
+  }
+}
+
+TEST_F(SigbusGuard, CopiesNothingOfNothing) {
+  EXPECT_EQ(copy_pieces({}, begin(), end()), 0u);
+}
+
+TEST_F(SigbusGuard, ThreadsDoNotDisturbOneAnother) {
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, lost = t % 2 == 0] {
+      std::vector<std::byte> to(page);
+      const copy_piece piece{begin() + (lost ? 5 * page : 2 * page), to.data(), page};
+      for (int i = 0; i < 500; ++i) {
+        if (copy_pieces({&piece, 1}, begin(), end()) != (lost ? 0u : 1u)) ++wrong;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+// A thread that blocks all signals, as many do that leave them to another one.
+TEST_F(SigbusGuard, BlockedSignalsAreNoMatter) {
+  std::thread([&] {
+    ::sigset_t all;
+    ::sigfillset(&all);
+    ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &all, nullptr), 0);
+    std::vector<std::byte> to(page);
+    const copy_piece piece{begin() + 5 * page, to.data(), page};
+    EXPECT_EQ(copy_pieces({&piece, 1}, begin(), end()), 0u);
+  }).join();
+}
+
+#if !defined(MILLRACE_NO_SIGBUS_GUARD)
+
+volatile std::sig_atomic_t passed_on = 0;
+
+void end_with_three(int, ::siginfo_t* info, void*) {
+  ::_exit(info->si_code > 0 ? 3 : 4);
+}
+void count(int) {
+  passed_on = passed_on + 1;
+}
+
+TEST_F(SigbusGuard, WhatIsNotItsOwnGoesToTheHandlerBefore) {
+  EXPECT_EQ(test::in_child([&] {
+              (void)detail::install_sigbus_guard();
+              struct ::sigaction before {};
+              before.sa_sigaction = end_with_three;
+              before.sa_flags = SA_SIGINFO;
+              detail::previous_sigbus() = before;
+              std::byte to[1];
+              const copy_piece piece{begin() + 5 * page, to, 1};
+              if (copy_pieces({&piece, 1}, begin(), end()) != 0) return 1;
+              if (copy_pieces({&piece, 1}, begin(), begin() + page) != 0) return 2;  // another map
+              return 5;
+            }),
+            3);
+}
+
+TEST_F(SigbusGuard, WithoutAHandlerBeforeTheProcessEndsAsItWould) {
+  const int result = test::in_child([&] {
+    std::byte to[1];
+    const copy_piece piece{begin() + 5 * page, to, 1};
+    if (copy_pieces({&piece, 1}, begin(), end()) != 0) return 1;
+    const volatile std::byte* lost = begin() + 5 * page;
+    return *lost == std::byte{} ? 5 : 6;
+  });
+  EXPECT_EQ(result, 1000 + SIGBUS);
+  EXPECT_EQ(test::in_child([&] {
+              (void)detail::install_sigbus_guard();
+              (void)::kill(::getpid(), SIGBUS);
+              return 5;
+            }),
+            1000 + SIGBUS);
+}
+
+TEST_F(SigbusGuard, ASentSignalIsPassedOn) {
+  EXPECT_EQ(test::in_child([&] {
+              (void)detail::install_sigbus_guard();
+              struct ::sigaction before {};
+              before.sa_handler = count;
+              detail::previous_sigbus() = before;
+              (void)::kill(::getpid(), SIGBUS);
+              (void)::kill(::getpid(), SIGBUS);
+              return passed_on == 2 ? 0 : 1;
+            }),
+            0);
+}
+
+#endif
+
+}  // namespace
+}  // namespace millrace::loader
