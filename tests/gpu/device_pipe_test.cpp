@@ -50,7 +50,7 @@ struct brought_back {
   std::int64_t rows;
   std::int64_t seq_len;
   std::int64_t entries;
-  std::vector<pinned_memory> memory;
+  std::vector<pinned_block> memory;
   batch_work work;
 };
 
@@ -105,7 +105,7 @@ TEST(DevicePipeOnGpu, ATensorOutlivesThePipe) {
     device_pipe pipe(&api(), source.batches()[0].layout, {}, source.source());
     tokens = to_dlpack(*pipe.next(stream.get().value), batch_field::tokens);
   }
-  const pinned_memory memory = allocate_pinned(api(), 1600);
+  const pinned_block memory = allocate_pinned(api(), 1600);
   check(api(),
         api().copy_to_host(memory.get().value, tokens->tensor.data, 1600, stream.get().value),
         "cudaMemcpyAsync");

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <millrace/error.hpp>
@@ -18,6 +17,7 @@
 #include <millrace/loader/cuda/find_device.hpp>
 #include <millrace/loader/cuda/host_fields.hpp>
 #include <millrace/loader/cuda/staged_batch.hpp>
+#include <millrace/loader/memory/named_thread.hpp>
 
 namespace millrace::loader::cuda {
 
@@ -117,7 +117,7 @@ class device_pipe {
   std::atomic<std::int64_t> batches_{0};
   std::atomic<std::int64_t> tokens_{0};
   std::atomic<std::uint64_t> bytes_to_device_{0};
-  std::jthread filler_;  // last, so that it is joined before anything it uses goes
+  named_thread filler_;  // last, so that it is joined before anything it uses goes
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
       slots_(detail::slots_of(options_, source_)),
       state_(std::make_shared<detail::pipe_state>(slots_, answer_.usable ? api : nullptr,
                                                   options_.device, largest_, options_.fields)),
-      filler_([this] { fill_slots(); }) {}
+      filler_({.name = "mr-device"}, [this] { fill_slots(); }) {}
 
 inline std::optional<device_batch> device_pipe::next(stream on) {
   if (finished_) return std::nullopt;
@@ -179,22 +179,27 @@ inline void device_pipe::raise_failure() {
 }
 
 inline void device_pipe::fill_slots() noexcept {
+  auto& ring = state_->ring;
+  std::int64_t next = 0;  // ticket
   std::exception_ptr failure;
   try {
     std::optional<device_scope> scope;
     if (answer_.usable) scope.emplace(state_->store.api(), options_.device);
-    while (device_slot* slot = state_->ring.acquire_free()) {
+    for (;;) {
+      const auto claim = ring.acquire_free();
+      if (claim.slot == nullptr) return;
       const std::optional<staged_batch> staged = source_.next();
       if (!staged) break;
-      fill(*slot, *staged);
-      state_->ring.publish(slot);
+      fill(*claim.slot, *staged);
+      ring.publish(claim);
+      next = claim.ticket + 1;
       // The source's slot is let go of at the end of this round, and may then be filled anew.
       if (answer_.usable) wait_on_host(state_->store.api(), state_->store.copied());
     }
   } catch (...) {
     failure = std::current_exception();
   }
-  state_->ring.finish(std::move(failure));
+  ring.finish(next, std::move(failure));
 }
 
 inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
@@ -204,7 +209,9 @@ inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
       outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
   slot.boundaries = staged.boundaries;
   slot.max_seqlen = longest_document(slot.work);
-  slot.origin = staged.origin;
+  slot.number = staged.number;
+  slot.positions.assign(staged.positions.begin(), staged.positions.end());
+  slot.sources.assign(staged.sources.begin(), staged.sources.end());
   if (answer_.usable) {
     try {
       send(slot, staged);
