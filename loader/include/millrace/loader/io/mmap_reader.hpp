@@ -119,10 +119,9 @@ inline void mmap_reader::prefetch(std::span<const file_range> ranges) noexcept t
         ahead_unmapped_.push_back(range);
         break;
       }
-      constexpr std::uint64_t page = 4096;
       const std::uint64_t at = range.offset - map->bytes.offset();
       const std::uint64_t here = std::min(range.bytes, map->bytes.bytes() - at);
-      const std::uint64_t begin = at / page * page;
+      const std::uint64_t begin = at / page_bytes() * page_bytes();
       asked = true;
       if (::madvise(map->bytes.data() + begin, at + here - begin, MADV_WILLNEED) != 0) {
         refused = errno;
