@@ -14,6 +14,7 @@
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
+#include <millrace/loader/io/make_reader.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/batch_rampup.hpp>
 #include <millrace/loader/verify/verify_options.hpp>
@@ -74,7 +75,10 @@ struct loader_options {
   std::vector<int> cpus = {};    ///< where they run: thread i on cpus[i mod size]; empty: anywhere
   verify_options verify = {};    ///< checksums and ids of what is served
   std::size_t trace_events = 0;  ///< that telemetry keeps for a trace, 40 bytes each
-  make_reader_function reader = {};  ///< empty: as `make_reader` chooses
+  /// How files are read: which back end, and what it is told. MILLRACE_IO in the environment names
+  /// one where this does not.
+  io_options io = {};
+  make_reader_function reader = {};  ///< another reader than `io` says; empty: none
   slot_memory memory = {};           ///< where batches lie; empty: plain memory
 
   std::int64_t samples_of_micro_batch() const noexcept { return batch_size * world_size; }

@@ -19,7 +19,7 @@
 #include <millrace/loader/batch/host_fields.hpp>
 #include <millrace/loader/batch/slot_layout.hpp>
 #include <millrace/loader/batch/text_gather.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
+#include <millrace/loader/io/make_reader.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
@@ -118,8 +118,13 @@ inline pipeline::pipeline(sample_plan& plan, const loader_options& options,
       meter_(std::make_shared<telemetry>(meter_options(plan, options, ring_->size()))),
       verifier_(make_verifier(plan, options.verify)) {
   const std::vector<data_file> files = plan.files();
+  io_options io = options.io;
+  if (io.request_bytes == 0) {  // what is asked for at a time, which decides what reads best
+    const auto row = static_cast<std::uint64_t>(plan.seq_len() + (plan.extra_token() ? 1 : 0));
+    io.request_bytes = row * formats::size_bytes(plan.types().front());
+  }
   for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
-    auto reader = options.reader ? options.reader(files) : std::make_unique<mmap_reader>(files);
+    auto reader = options.reader ? options.reader(files) : make_reader(files, io);
     workers_.emplace_back(options_, files, plan.types(), std::move(reader), verifier_.get(),
                           meter_->producer(i));
   }
