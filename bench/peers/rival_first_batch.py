@@ -31,7 +31,7 @@ def main():
         eod_mask_loss=False, create_attention_mask=False, mid_level_dataset_surplus=0.005)
     wall, cpu = time.monotonic(), time.process_time()
     dataset = BlendedMegatronDatasetBuilder(
-        GPTDataset, [int(samples), None, None], lambda: True, config).build()[0]
+        GPTDataset, [int(samples), 0, 0], lambda: True, config).build()[0]
     opened = time.monotonic()
     batch = [dataset[row] for row in range(int(rows))]
     assert len(batch[0]["tokens"]) == int(length)
