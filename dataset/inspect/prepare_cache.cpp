@@ -34,7 +34,7 @@ constexpr const char* help =
 
 Builds the index caches that Megatron's first rank would build before it trains, with the same names
 and bytes. What is there already, whole and fitting, is left alone. Paths, weights and --split enter
-the names: give them as the run does.
+the names: give them as the run does. Fails where what is there does not fit.
 
   --data-path, --split            data that is split into parts; how: without it '969, 30, 1'
   --train-data-path, --valid-data-path, --test-data-path   instead: data for each part
@@ -48,10 +48,11 @@ the names: give them as the run does.
                                   json.dumps(tokenizer.unique_identifiers), of Megatron's tokenizer
   --no-extra-token                samples have no token beside their L for the last label
   --keep-partial-validation       the last sample of validation may be partial
+  --verify                        look at every number of what is there, not at some samples
   --threads N                     1 or 2 for each dataset; 2 without it
   --json                          one JSON object: datasets and blends, each with part, samples,
-                                  name and built; of datasets also prefix, num_samples, epochs,
-                                  tokens_per_epoch, separate_last_epoch
+                                  name, built, verified; of datasets also prefix, num_samples,
+                                  epochs, tokens_per_epoch, separate_last_epoch
 
   inspect_dataset prepare-cache --data-path 0.7 web_text_document 0.3 code_text_document \
       --seq-length 4096 --train-samples 1000000 --valid-samples 10000 --test-samples 0 \
@@ -74,26 +75,27 @@ std::int64_t number_of(const command_line& line, const char* flag, std::int64_t 
   return value;
 }
 
-template <class T>
-T required(const command_line& line, const char* flag) {
-  const auto value = line.find<T>(flag);
+std::string required(const command_line& line, const char* flag) {
+  const auto value = line.find<std::string>(flag);
   if (!value) throw misuse(fmt::format("--{} is missing", flag), help);
+  if (value->empty()) throw misuse(fmt::format("--{} is empty, expected a path", flag), help);
   return *value;
 }
 
 dataset::gpt_cache_options options_of(const command_line& line) {
   dataset::gpt_cache_options options;
-  options.folder = required<std::string>(line, "data-cache-path");
-  (void)required<std::int64_t>(line, "seq-length");
+  options.folder = required(line, "data-cache-path");
+  if (!line.find<std::int64_t>("seq-length")) throw misuse("--seq-length is missing", help);
   options.sequence_length =
       number_of(line, "seq-length", 2, std::numeric_limits<std::int32_t>::max() - 1);
   options.random_seed = static_cast<std::uint32_t>(
       number_of(line, "seed", 0, std::numeric_limits<std::uint32_t>::max()));
-  options.tokenizer = tokenizer_description(required<std::string>(line, "tokenizer-description"));
+  options.tokenizer = tokenizer_description(required(line, "tokenizer-description"));
   options.add_extra_token = !line.values["no-extra-token"].as<bool>();
   options.drop_last_partial_validation_sequence =
       !line.values["keep-partial-validation"].as<bool>();
   options.threads = static_cast<int>(number_of(line, "threads", 1, 2));
+  if (line.values["verify"].as<bool>()) options.check = dataset::check_level::full;
   return options;
 }
 
@@ -125,16 +127,39 @@ dataset::part_sizes sizes_of(const command_line& line) {
   return sizes;
 }
 
-std::string sentence(const dataset::prepared_gpt_cache& one) {
+/// What became of a cache.
+struct outcome {
+  bool built;
+  bool verified;
+
+  const char* text() const noexcept { return built ? "built" : verified ? "verified" : "found"; }
+};
+
+outcome outcome_of(const dataset::gpt_cache_options& options, bool built) {
+  return {built, !built && options.check == dataset::check_level::full};
+}
+
+struct prepared_dataset {
+  dataset::prepared_gpt_cache cache;
+  outcome what;
+};
+
+std::string sentence(const prepared_dataset& each) {
+  const dataset::prepared_gpt_cache& one = each.cache;
   const auto& plan = one.plan;
   return fmt::format("{}: {} of {}, {}{}; {} {}\n", name(one.description.part),
                      counted(plan.samples, "sample"), one.description.dataset_path,
                      counted(plan.epochs, "epoch"),
-                     plan.separate_last_epoch ? ", the last shuffled apart" : "",
-                     one.built ? "built" : "found", one.description.cache_name());
+                     plan.separate_last_epoch ? ", the last shuffled apart" : "", each.what.text(),
+                     one.description.cache_name());
 }
 
-void write_json(command::json_writer& json, const dataset::prepared_gpt_cache& one) {
+void write_json(command::json_writer& json, const outcome& what) {
+  json.key("built").value(what.built).key("verified").value(what.verified).close('}');
+}
+
+void write_json(command::json_writer& json, const prepared_dataset& each) {
+  const dataset::prepared_gpt_cache& one = each.cache;
   json.open('{').key("part").value(name(one.description.part));
   json.key("prefix").value(one.description.dataset_path).key("num_samples");
   if (one.description.num_samples) {
@@ -145,24 +170,26 @@ void write_json(command::json_writer& json, const dataset::prepared_gpt_cache& o
   json.key("samples").value(one.plan.samples).key("epochs").value(one.plan.epochs);
   json.key("tokens_per_epoch").value(one.plan.tokens_per_epoch);
   json.key("separate_last_epoch").value(one.plan.separate_last_epoch);
-  json.key("name").value(one.description.cache_name()).key("built").value(one.built).close('}');
+  json.key("name").value(one.description.cache_name());
+  write_json(json, each.what);
 }
 
 struct prepared_blend {
   dataset::split_part part;
   std::int64_t samples;
   std::string name;
-  bool built;
+  outcome what;
 };
 
 std::string sentence(const prepared_blend& one) {
   return fmt::format("{}: {} of the blend; {} {}\n", name(one.part), counted(one.samples, "sample"),
-                     one.built ? "built" : "found", one.name);
+                     one.what.text(), one.name);
 }
 
 void write_json(command::json_writer& json, const prepared_blend& one) {
   json.open('{').key("part").value(name(one.part)).key("samples").value(one.samples);
-  json.key("name").value(one.name).key("built").value(one.built).close('}');
+  json.key("name").value(one.name);
+  write_json(json, one.what);
 }
 
 /// All that was prepared: told as it is done, or at the end.
@@ -170,7 +197,7 @@ class report {
  public:
   explicit report(bool as_json) : as_json_(as_json) {}
 
-  void add(dataset::prepared_gpt_cache one) {
+  void add(prepared_dataset one) {
     if (!as_json_) command::answer(sentence(one));
     datasets_.push_back(std::move(one));
   }
@@ -194,7 +221,7 @@ class report {
 
  private:
   bool as_json_;
-  std::vector<dataset::prepared_gpt_cache> datasets_;
+  std::vector<prepared_dataset> datasets_;
   std::vector<prepared_blend> blends_;
 };
 
@@ -207,14 +234,16 @@ void prepare_part(const dataset::gpt_cache_options& options, const dataset::part
     if (!prepared) return out.add_nothing(part);
     lengths.push_back(prepared->plan.samples);
     identifiers.push_back(prepared->description.identifiers());
-    out.add(*std::move(prepared));
+    const outcome what = outcome_of(options, prepared->built);
+    out.add(prepared_dataset{*std::move(prepared), what});
   }
   if (!plan.blended) return;
   const dataset::blend_recipe recipe(plan, lengths, part);
   const dataset::blend_cache cache(options.folder, recipe, std::move(identifiers), part);
   bool built = false;
-  (void)cache.load_or_build(dataset::blend_rounding::twice, &built);
-  out.add(prepared_blend{part, recipe.size(), blend_cache_name(cache.text(), part), built});
+  (void)cache.load_or_build(dataset::blend_rounding::twice, &built, options.check);
+  out.add(prepared_blend{part, recipe.size(), blend_cache_name(cache.text(), part),
+                         outcome_of(options, built)});
 }
 
 }  // namespace
@@ -234,7 +263,7 @@ int prepare_cache(const arguments& args) {
   add("seed", po::value<std::int64_t>()->default_value(1234));
   add("threads", po::value<std::int64_t>()->default_value(2));
   for (const char* flag : {"no-extra-token", "keep-partial-validation", "full-validation",
-                           "multiple-validation-sets"}) {
+                           "multiple-validation-sets", "verify"}) {
     add(flag, po::bool_switch());
   }
   const auto line = parse_options(args, own, help);

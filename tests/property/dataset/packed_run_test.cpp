@@ -54,7 +54,7 @@ class process {
       : rows_(data, {.seq_len = state.seq_len, .pad_documents_to = state.pad_documents_to}),
         order_(rows_.row_count(),
                [rows = rows_.row_count(), seed = state.seed](std::int64_t epoch) {
-                 return drawn(rows, static_cast<std::uint64_t>(seed * 1000 + epoch));
+                 return drawn(rows, seed * 1000 + static_cast<std::uint64_t>(epoch));
                }),
         edits_(
             state.edits, [](std::int64_t step) { return step * global_batch; },

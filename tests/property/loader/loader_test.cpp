@@ -30,7 +30,9 @@ class choices {
     loader_options o = {.batch_size = from_to(1, 6),
                         .seq_len = from_to(1, std::min<std::int64_t>(tokens - 1, 40)),
                         .world_size = from_to(1, 5),
-                        .look_ahead = from_to(1, 4)};
+                        .look_ahead = from_to(1, 4),
+                        .prefetch_samples = from_to(0, 20),
+                        .threads = from_to(1, 3)};
     o.rank = from_to(0, o.world_size - 1);
     o.consumed_samples = from_to(0, 1) * from_to(0, (tokens - 1) / o.seq_len);
     return o;
@@ -48,11 +50,11 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
     const std::int64_t tokens = random.from_to(2, 3000);
     const test::stored_tokens<std::int32_t> stored(tokens);
     const loader_options options = random.options(tokens);
-    SCOPED_TRACE(testing::Message()
-                 << "round " << round << ": " << tokens << " tokens, batch_size "
-                 << options.batch_size << ", seq_len " << options.seq_len << ", rank "
-                 << options.rank << " of " << options.world_size << ", consumed "
-                 << options.consumed_samples << ", look_ahead " << options.look_ahead);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << tokens << " tokens, batch_size "
+                                    << options.batch_size << ", seq_len " << options.seq_len
+                                    << ", rank " << options.rank << " of " << options.world_size
+                                    << ", consumed " << options.consumed_samples << ", look_ahead "
+                                    << options.look_ahead << ", threads " << options.threads);
     const auto all = static_cast<std::int64_t>(stored.samples(options).size());
     const std::int64_t stop = random.from_to(0, 3) == 0 ? random.from_to(0, all) : all;
 
@@ -62,28 +64,29 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
       batch_loader loader(stored.data(), options);
       ASSERT_EQ(loader.micro_batches(), all);
       for (std::int64_t m = 0; m < stop; ++m) {
-        const std::int64_t most = random.from_to(0, options.look_ahead + 1);
+        const std::int64_t most = random.from_to(0, options.look_ahead + options.threads);
         while (static_cast<std::int64_t>(held.size()) > most) {
           std::swap(held[static_cast<std::size_t>(random.from_to(0, std::ssize(held) - 1))],
                     held.back());
-          stored.expect_batch(held.back(), options, held.back().micro_batch());
+          stored.expect_batch(held.back(), options, stored.number_of(held.back(), options));
           if (random.from_to(0, 3) == 0) {
             elsewhere = std::jthread([b = std::move(held.back())] {});
           }
           held.pop_back();
         }
         // Its batch may still be alive, and then there are as many as there are slots.
-        if (std::ssize(held) == options.look_ahead + 1 && elsewhere.joinable()) elsewhere.join();
+        if (std::ssize(held) == options.look_ahead + options.threads && elsewhere.joinable())
+          elsewhere.join();
         std::optional<batch> next = loader.next();
         ASSERT_TRUE(next.has_value());
-        ASSERT_EQ(next->micro_batch(), m);
+        ASSERT_EQ(stored.number_of(*next, options), m);
         held.push_back(std::move(*next));
       }
       if (stop == all) {
         EXPECT_FALSE(loader.next().has_value());
       }
     }
-    for (const batch& b : held) stored.expect_batch(b, options, b.micro_batch());
+    for (const batch& b : held) stored.expect_batch(b, options, stored.number_of(b, options));
   }
 }
 

@@ -21,10 +21,26 @@ std::string again(std::string_view text) {
 }
 
 TEST(Json, WritesWhatItReads) {
-  for (const char* text : {"null", "true", "false", "0", "-1", "9223372036854775807",
-                           "-9223372036854775808", "0.1", "1.0", "1e+300", "-0.0", "\"\"",
-                           "\"a\\\"b\\\\c\\nd\\u0001\"", "[]", "{}", "[1, [2, {}], null]",
-                           "{\"a\": 1, \"b\": {\"c\": [true, false]}}", "\"\u00e9\U0001f600\""}) {
+  for (const char* text : {"null",
+                           "true",
+                           "false",
+                           "0",
+                           "-1",
+                           "9223372036854775807",
+                           "9223372036854775808",
+                           "18446744073709551615",
+                           "-9223372036854775808",
+                           "0.1",
+                           "1.0",
+                           "1e+300",
+                           "-0.0",
+                           "\"\"",
+                           "\"a\\\"b\\\\c\\nd\\u0001\"",
+                           "[]",
+                           "{}",
+                           "[1, [2, {}], null]",
+                           "{\"a\": 1, \"b\": {\"c\": [true, false]}}",
+                           "\"\u00e9\U0001f600\""}) {
     EXPECT_EQ(again(text), text);
   }
   EXPECT_EQ(again(" [ 1 ,\n\t2 ] \r\n"), "[1, 2]");
@@ -49,6 +65,19 @@ TEST(Json, KnowsWhatAValueIs) {
   EXPECT_STREQ(value.find("b")->kind(), "a number");
   EXPECT_TRUE(json_value().is_null());
   EXPECT_FALSE(value == json_value());
+}
+
+// Whoever reads a number finds it under one type, however it was made.
+TEST(Json, HoldsWholeNumbersOfSixtyFourBits) {
+  EXPECT_EQ(json_value(std::uint64_t{5}), json_value(5));
+  EXPECT_EQ(json_value(std::uint64_t{5}).as<std::uint64_t>(), nullptr);
+  const json_value large = parse_json("9223372036854775808");
+  EXPECT_EQ(large.as<std::int64_t>(), nullptr);
+  EXPECT_EQ(*large.as<std::uint64_t>(), std::uint64_t{1} << 63);
+  EXPECT_EQ(large, json_value(std::uint64_t{1} << 63));
+  double scratch = 0;
+  EXPECT_EQ(*large.as_double(scratch), 0x1p63);
+  EXPECT_STREQ(large.kind(), "a whole number");
 }
 
 TEST(Json, RefusesWhatIsNone) {
@@ -77,7 +106,8 @@ TEST(Json, RefusesWhatIsNone) {
   expect_refused("1e", 2, "a digit");
   expect_refused("+1", 0, "a value");
   expect_refused("NaN", 0, "a value");
-  expect_refused("9223372036854775808", 0, "a whole number that 64 bits hold");
+  expect_refused("18446744073709551616", 0, "a whole number that 64 bits hold");
+  expect_refused("-9223372036854775809", 0, "a whole number that 64 bits hold");
   expect_refused("1e999", 0, "a number that a double holds");
   expect_refused("\"a", 2, "a closing quotation mark");
   expect_refused("\"a\nb\"", 2, "control characters escaped");

@@ -41,6 +41,12 @@ class stored_tokens {
   /// The loader must not need the dataset for what it has served.
   void close() { data_.reset(); }
 
+  /// Which micro-batch of the options a batch is.
+  static std::int64_t number_of(const loader::batch& batch, const loader::loader_options& options) {
+    return (batch.first_sample() - options.consumed_samples - options.rank * options.batch_size) /
+           (options.world_size * options.batch_size);
+  }
+
   /// Samples of each micro-batch of the rank.
   std::vector<std::vector<std::int64_t>> samples(const loader::loader_options& options) const {
     std::vector<std::vector<std::int64_t>> dealt;
@@ -60,16 +66,10 @@ class stored_tokens {
   /// Fails where the batch is not micro-batch m of the options.
   void expect_batch(const loader::batch& batch, const loader::loader_options& options,
                     std::int64_t m) const {
-    EXPECT_EQ(batch.micro_batch(), m);
-    expect_contents(batch, options, m);
-  }
-
-  /// The same, whatever number the batch bears.
-  void expect_contents(const loader::batch& batch, const loader::loader_options& options,
-                       std::int64_t m) const {
     SCOPED_TRACE(testing::Message() << "micro-batch " << m << " of rank " << options.rank);
     const auto rows = samples(options).at(static_cast<std::size_t>(m));
     EXPECT_EQ(batch.first_sample(), rows.front());
+    EXPECT_TRUE(std::ranges::equal(batch.positions(), rows));
 
     std::vector<std::int64_t> tokens, labels;
     for (const std::int64_t sample : rows) {

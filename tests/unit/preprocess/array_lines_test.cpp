@@ -123,6 +123,26 @@ TEST(ArrayLines, GivesAnyOtherTextAsItIs) {
   }
 }
 
+// What is no text is refused however few bytes come at a time, even where its first is a bracket.
+TEST(ArrayLines, RefusesForeignTextHoweverItComes) {
+  for (const std::string& text : {"[\0]\0\n\0\n\0"s, "{\0}\0\n\0\n\0"s, "[\0\0\0]\0\0\0"s}) {
+    for (const std::size_t step : {1U, 2U, 99U}) {
+      EXPECT_THROW((void)convert(text, step, 3), config_error) << testing::PrintToString(text);
+    }
+  }
+}
+
+// Where a header of tar has its magic word a line may have it, too.
+TEST(ArrayLines, TakesATextWithTheWordOfTarForWhatItIs) {
+  const std::string line = "{\"text\": \"" + std::string(247, 'a') + "ustar\"}\n";
+  ASSERT_EQ(line.find("ustar"), 257U);
+  const std::string header = "[a].json" + std::string(249, '\0') + std::string("ustar  ");
+  for (const std::size_t step : {1U, 300U}) {
+    EXPECT_EQ(convert(line, step, 99), (outcome{line, std::nullopt}));
+    EXPECT_THROW((void)convert(header, step, 99), config_error);
+  }
+}
+
 TEST(ArrayLines, NamesWhatTheArrayHasWrong) {
   const std::pair<std::string, std::uint64_t> cases[] = {
       {"[1,,2]", 3}, {"[,1]", 1},      {"[1, ]", 4}, {"[1]x", 3}, {"[1]\n[2]", 4},

@@ -26,12 +26,14 @@ using json_array = std::vector<json_value>;
 /// In the order of the text; names do not come twice.
 using json_object = std::vector<json_member>;
 
-/// Any JSON value. A number without fraction and exponent is an int64, any other a double.
+/// Any JSON value. A number without fraction and exponent is an int64, or a uint64 where it is too
+/// large for that; any other a double.
 class json_value {
  public:
   json_value() noexcept;  ///< null
   json_value(bool value);
   json_value(std::int64_t value);
+  json_value(std::uint64_t value);
   json_value(int value);
   /// @pre it is finite
   json_value(double value);
@@ -42,16 +44,20 @@ class json_value {
 
   bool is_null() const noexcept { return std::holds_alternative<std::monostate>(value_); }
   /// The value if it is a T (bool, std::int64_t, double, std::string, json_array, json_object),
-  /// else null.
+  /// else null. A std::uint64_t is a value beyond all of std::int64_t.
   template <class T>
   const T* as() const noexcept {
     return std::get_if<T>(&value_);
   }
-  /// An int64 or a double as a double; nothing else.
+  /// A whole number or a double as a double; nothing else.
   const double* as_double(double& scratch) const noexcept {
-    const auto* integer = as<std::int64_t>();
-    if (integer == nullptr) return as<double>();
-    scratch = static_cast<double>(*integer);
+    if (const auto* integer = as<std::int64_t>()) {
+      scratch = static_cast<double>(*integer);
+    } else if (const auto* large = as<std::uint64_t>()) {
+      scratch = static_cast<double>(*large);
+    } else {
+      return as<double>();
+    }
     return &scratch;
   }
   /// The member of an object, or null where there is none, or this is none.
@@ -62,7 +68,8 @@ class json_value {
   friend bool operator==(const json_value& a, const json_value& b) noexcept;
 
  private:
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, json_array, json_object>
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, json_array,
+               json_object>
       value_;
 };
 
@@ -75,7 +82,7 @@ struct json_member {
 /// The value that a text is, as RFC 8259 has it: one value, UTF-8, white space around it.
 ///
 /// @throws format_error  it is no JSON; a name comes twice in an object; a number does not fit
-///                       int64 or double; values lie in more than 64 others.
+///                       64 bits or a double; values lie in more than 64 others.
 json_value parse_json(std::string_view text);
 
 /// One line, with a space behind each comma and colon, without a line end. Doubles as briefly as
@@ -88,6 +95,14 @@ std::string write_json(const json_value& value);
 inline json_value::json_value() noexcept = default;
 inline json_value::json_value(bool value) : value_(value) {}
 inline json_value::json_value(std::int64_t value) : value_(value) {}
+inline json_value::json_value(std::uint64_t value) {
+  // Each number has one form, so that equal ones are equal.
+  if (std::in_range<std::int64_t>(value)) {
+    value_ = static_cast<std::int64_t>(value);
+  } else {
+    value_ = value;
+  }
+}
 inline json_value::json_value(int value) : value_(std::int64_t{value}) {}
 inline json_value::json_value(double value) : value_(value) {
   assert(std::isfinite(value));
@@ -111,8 +126,8 @@ inline const json_value* json_value::find(std::string_view name) const noexcept 
 }
 
 inline const char* json_value::kind() const noexcept {
-  constexpr const char* kinds[] = {"null",     "true or false", "a whole number", "a number",
-                                   "a string", "a list",        "an object"};
+  constexpr const char* kinds[] = {"null",     "true or false", "a whole number", "a whole number",
+                                   "a number", "a string",      "a list",         "an object"};
   return kinds[value_.index()];
 }
 
@@ -239,13 +254,19 @@ class json_parser {
       digits();
     }
     const std::string_view text = text_.substr(begin, at_ - begin);
-    const auto parsed = [&]<class T>(T value) -> json_value {
+    json_value found;
+    const auto parsed = [&]<class T>(T value) {
       const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (result.ec == std::errc()) return value;
-      at_ = begin;
-      refuse(whole ? "a whole number that 64 bits hold" : "a number that a double holds");
+      if (result.ec != std::errc()) return false;
+      found = value;
+      return true;
     };
-    return whole ? parsed(std::int64_t{}) : parsed(double{});
+    if (whole ? parsed(std::int64_t{}) || (text[0] != '-' && parsed(std::uint64_t{}))
+              : parsed(double{})) {
+      return found;
+    }
+    at_ = begin;
+    refuse(whole ? "a whole number that 64 bits hold" : "a number that a double holds");
   }
 
   std::uint32_t hex4() {
@@ -358,6 +379,7 @@ inline void write_json_to(const json_value& value, std::string& out) {
   if (value.is_null()) out += "null";
   if (const auto* boolean = value.as<bool>()) out += *boolean ? "true" : "false";
   if (const auto* integer = value.as<std::int64_t>()) out += std::to_string(*integer);
+  if (const auto* large = value.as<std::uint64_t>()) out += std::to_string(*large);
   if (const auto* real = value.as<double>()) write_json_number(*real, out);
   if (const auto* text = value.as<std::string>()) write_json_string(*text, out);
   const char* between = "";

@@ -4,141 +4,284 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <iterator>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <thread>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/token_windows.hpp>
+#include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/run/state_compare.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
+#include <millrace/loader/batch/pipeline.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/sampler.hpp>
+#include <millrace/loader/plan/edited_positions.hpp>
+#include <millrace/loader/plan/instant_plan.hpp>
+#include <millrace/loader/plan/megatron_plan.hpp>
+#include <millrace/loader/plan/micro_batch_sequence.hpp>
+#include <millrace/loader/plan/packed_plan.hpp>
+#include <millrace/loader/plan/sample_plan.hpp>
+#include <millrace/loader/plan/stored_plan.hpp>
+#include <millrace/loader/state.hpp>
 
 namespace millrace::loader {
 
-/// Serves one rank its micro-batches in dataset order, made ahead on a thread of its own.
+/// Serves one rank the micro-batches of a run, made ahead on threads of its own.
 ///
-/// A sample is a window of `dataset::token_windows`; which samples make which micro-batch is
-/// `sampler`'s word alone. So equal (dataset, options) give equal batches, and any run can be
-/// taken up again from its `consumed_samples`, with another number of ranks too.
-/// Use from one thread; the destructor stops and joins the other.
+/// Which samples make which batch follows from the run, the options and `consumed_samples` alone.
+/// So equal ones give equal batches, and a run can be taken up again from its state, with another
+/// number of ranks too. Use from one thread; the destructor stops and joins the others.
 ///
 ///   millrace::dataset::indexed_dataset data("out/web_text_document");
 ///   millrace::loader::batch_loader loader(data, {.batch_size = 8, .seq_len = 4096});
-///   while (auto batch = loader.next()) train(batch->tokens(), batch->labels());
+///   for (const auto& batch : loader) train(batch.tokens(), batch.labels());
 class batch_loader {
  public:
-  /// @param dataset  must outlive the loader, but not the batches
+  /// One dataset in stored order, once: windows of `options.seq_len` tokens, as
+  /// `dataset::token_windows`.
+  ///
+  /// @param data  must outlive the loader, but not the batches
   /// @throws config_error  an option is out of range; the message names it and its range. Or the
   ///                       dataset has less than one window, or holds no integers.
+  /// @throws io_error, format_error  a dataset cannot be opened
   /// @throws std::system_error  no thread can be started.
-  batch_loader(const dataset::indexed_dataset& dataset, const loader_options& options);
+  batch_loader(const dataset::indexed_dataset& data, const loader_options& options)
+      : batch_loader(std::make_unique<stored_plan>(data, stored_length(options)), options) {}
   batch_loader(const dataset::indexed_dataset&&, const loader_options&) = delete;
+
+  /// A run in Megatron's order, in the order `instant`, or of packed rows; over one dataset or a
+  /// blend.
+  /// @throws as above
+  batch_loader(dataset::megatron_run run, const loader_options& options)
+      : batch_loader(std::make_unique<megatron_plan>(std::move(run)), options) {}
+  batch_loader(dataset::instant_run run, const loader_options& options)
+      : batch_loader(std::make_unique<instant_plan>(std::move(run)), options) {}
+  batch_loader(dataset::packed_run run, const loader_options& options)
+      : batch_loader(std::make_unique<packed_plan>(std::move(run)), options) {}
+
+  /// Any other order.
+  /// @throws as above
+  batch_loader(std::unique_ptr<sample_plan> plan, const loader_options& options);
+
   batch_loader(const batch_loader&) = delete;
   batch_loader& operator=(const batch_loader&) = delete;
-  ~batch_loader() { ring_->close(); }
 
   /// The next micro-batch, or nothing after the last whole one of all ranks.
   ///
-  /// @throws config_error  there is one, but the caller holds look_ahead + 2 batches, which is
-  ///                       every slot: one must be destroyed first. The loader goes on then.
-  /// @throws error  what the other thread met while it made this batch: once, the loader is
+  /// @throws config_error  there is one, but the caller holds every slot of the ring: one batch
+  ///                       must be destroyed first. The loader goes on then.
+  /// @throws error  what another thread met while it made this batch: once, the loader is
   ///                finished then.
   std::optional<batch> next();
 
-  /// Samples served so far, over all ranks, counted from the start of the data: what a checkpoint
-  /// keeps, and `loader_options::consumed_samples` takes up again. It counts a batch when next()
-  /// gives it, not when it is destroyed, and takes every rank to be at the same micro-batch.
-  std::int64_t consumed_samples() const noexcept { return sampler_.consumed_before(served_); }
+  /// Samples served so far, over all ranks, counted from the start of the run. It counts a batch
+  /// when next() gives it, not when it is destroyed, and takes every rank to be at the same
+  /// micro-batch.
+  std::int64_t consumed_samples() const noexcept { return numbers_.consumed_after(served_); }
 
-  /// Micro-batches that this loader serves in all; may be 0.
-  std::int64_t micro_batches() const noexcept { return sampler_.micro_batches(); }
+  /// Micro-batches that this loader serves in all, from where it started; may be 0. 2^63 - 1 where
+  /// there is no end.
+  std::int64_t micro_batches() const noexcept { return numbers_.count(); }
+
+  /// All that a checkpoint keeps: the same on every rank, valid at what next() has given. The
+  /// first call opens every dataset of the run once.
+  ///
+  /// @throws io_error, format_error  a dataset cannot be opened.
+  dataset::run_state state() const { return state_at(consumed_samples()); }
+
+  /// The same, as of another place: for who asks for batches long before they are used. May be
+  /// called while another thread is in next(), but not in state().
+  dataset::run_state state_at(std::int64_t consumed_samples) const;
+
+  /// Of every batch.
+  slot_layout layout() const { return detail::pipeline::layout_of(*plan_, options_); }
+
+  /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.
+  ///
+  /// @param terms  what may differ; streams of edits are filled in
+  /// @throws format_error, config_error  as `dataset::parse_state`; or the run is another one: the
+  ///                                     first difference, as `dataset::require_same` says it. The
+  ///                                     loader is as before then.
+  void load_state(std::string_view json, dataset::resume_terms terms = {});
+  void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
+
+  /// What the readers were asked and do, one of each filling thread.
+  std::vector<reader_report> reader_reports() const { return pipeline_->reader_reports(); }
+
+  /// What the loader's time went into, since it started or went on from a state: `report()` of it
+  /// is for any thread. Never null.
+  std::shared_ptr<const telemetry> meter() const { return pipeline_->meter(); }
+
+  /// What was held against checksums, and what was found; nothing where that is off.
+  std::optional<verify_report> verification() const {
+    const data_verifier* verifier = pipeline_->verifier();
+    return verifier == nullptr ? std::nullopt : std::optional(verifier->report());
+  }
+
+  /// Where the filling threads run, and why not where `options.cpus` asked them to.
+  std::vector<grant> thread_grants() const { return pipeline_->thread_grants(); }
+
+  // for (const auto& batch : loader): each batch is given back before the next is asked for.
+  class iterator;
+  iterator begin();
+  static std::default_sentinel_t end() noexcept { return {}; }
 
  private:
-  std::shared_ptr<batch::slots> make_ring() const;
-  void fill_slots() noexcept;
-  void fill(detail::batch_slot& slot, std::int64_t micro_batch) const;
+  static std::int64_t stored_length(const loader_options& options) {
+    if (check(options).seq_len > 0) return options.seq_len;
+    throw config_error("seq_len is 0, expected 1 to 2147483646, the tokens of a row");
+  }
+  void start(std::unique_ptr<detail::pipeline> pipeline);
+  void count_sources(const detail::batch_slot& slot);
+  static const loader_options& checked(const loader_options& options, const sample_plan& plan);
+  std::shared_ptr<const dataset::edited_stream> stream_of(const loader_options& options,
+                                                          const std::vector<dataset::edit>& edits);
 
   loader_options options_;
-  dataset::token_windows windows_;
-  sampler sampler_;
-  std::shared_ptr<batch::slots> ring_;
+  std::unique_ptr<sample_plan> plan_;
+  std::shared_ptr<const dataset::edited_stream> stream_;
+  micro_batch_sequence numbers_;
+  mutable std::optional<dataset::run_state> description_;
   std::int64_t served_ = 0;
-  std::jthread filler_;  // last, so that it is joined before anything it uses goes
+  bool has_mixture_ = false;
+  std::int64_t next_weights_ = 0;  // step at which the weights of the mixture change; -1: never
+  std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the plan
 };
+
+/// Over the batches that are left; of one pass.
+class batch_loader::iterator {
+ public:
+  using value_type = batch;
+  using difference_type = std::ptrdiff_t;
+
+  explicit iterator(batch_loader& loader) : loader_(&loader), batch_(loader.next()) {}
+
+  batch& operator*() const noexcept { return *batch_; }
+  batch* operator->() const noexcept { return &*batch_; }
+  iterator& operator++() {
+    batch_.reset();
+    batch_ = loader_->next();
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const noexcept { return !batch_.has_value(); }
+
+ private:
+  batch_loader* loader_;
+  mutable std::optional<batch> batch_;
+};
+
+inline batch_loader::iterator batch_loader::begin() {
+  return iterator(*this);
+}
 
 // ---------------------------------------------------------------------------------------------
 
-inline batch_loader::batch_loader(const dataset::indexed_dataset& dataset,
-                                  const loader_options& options)
-    : options_(check(options)),
-      windows_(dataset, options.seq_len),
-      sampler_(windows_.count(), options),
-      ring_(make_ring()),
-      filler_([this] { fill_slots(); }) {}
+inline batch_loader::batch_loader(std::unique_ptr<sample_plan> plan, const loader_options& options)
+    : options_(checked(options, *plan)),
+      plan_(std::move(plan)),
+      stream_(stream_of(options_, options_.edits)),
+      numbers_(plan_->end(), options_, stream_) {
+  start(std::make_unique<detail::pipeline>(*plan_, options_, numbers_));
+}
 
-// Beside those that are looked ahead, a slot for the caller and one for the filler to work on. No
-// more than there are micro-batches: so no option asks for more memory than tokens and labels of
-// the whole dataset take. Zeroed here: the first touch of each page is paid before training starts,
-// and by the caller's thread, so that the pages lie on the NUMA node that will read them.
-inline std::shared_ptr<batch::slots> batch_loader::make_ring() const {
-  const auto elements =
-      static_cast<std::size_t>(options_.batch_size) * static_cast<std::size_t>(options_.seq_len);
-  const auto slots = static_cast<std::size_t>(std::min(options_.look_ahead + 2, micro_batches()));
-  return std::make_shared<batch::slots>(slots, [elements] {
-    return detail::batch_slot{.tokens = std::vector<std::int64_t>(elements),
-                              .labels = std::vector<std::int64_t>(elements)};
-  });
+inline void batch_loader::start(std::unique_ptr<detail::pipeline> pipeline) {
+  pipeline_ = std::move(pipeline);
+  served_ = 0;
+  has_mixture_ = !weights_at(plan_->description(), 0).empty();
+  next_weights_ = 0;
+  pipeline_->start();
+}
+
+inline const loader_options& batch_loader::checked(const loader_options& options,
+                                                   const sample_plan& plan) {
+  check(options);
+  if (options.seq_len == 0 || options.seq_len == plan.seq_len()) return options;
+  throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 0 or the " +
+                     std::to_string(plan.seq_len()) + " of the run");
+}
+
+inline std::shared_ptr<const dataset::edited_stream> batch_loader::stream_of(
+    const loader_options& options, const std::vector<dataset::edit>& edits) {
+  if (edits.empty()) return nullptr;
+  return std::make_shared<const dataset::edited_stream>(
+      edited_positions(*plan_, edits, steps_of(options)));
 }
 
 inline std::optional<batch> batch_loader::next() {
   // First, since a caller may hold all there are of a short run.
   if (served_ == micro_batches()) return std::nullopt;
+  const auto& ring = pipeline_->slots();
   // Nobody else takes, so once this is false it stays false, and take() cannot wait for ever.
-  if (ring_->all_held()) {
-    throw config_error("all " + std::to_string(ring_->size()) +
-                       " batches of the ring are held (look_ahead is " +
-                       std::to_string(options_.look_ahead) +
-                       "): destroy one before the next, or raise look_ahead");
+  if (ring->all_held()) {
+    throw config_error(
+        "all " + std::to_string(ring->size()) + " batches of the ring are held (look_ahead is " +
+        std::to_string(options_.look_ahead) + ", threads is " + std::to_string(options_.threads) +
+        "): destroy one before the next, or raise look_ahead");
   }
-  detail::batch_slot* slot = ring_->take();
+  const std::int64_t asked_ns = now_ns();
+  std::size_t ready = 0;
+  detail::batch_slot* slot = ring->take(&ready);
   if (slot == nullptr) return std::nullopt;
+  batch taken(ring, slot);
+  telemetry& meter = *pipeline_->meter();
+  meter.wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
   ++served_;
-  return batch(ring_, slot);
+  if (has_mixture_) count_sources(*slot);
+  return taken;
 }
 
-inline void batch_loader::fill_slots() noexcept {
-  std::exception_ptr failure;
-  try {
-    for (std::int64_t m = 0; m < micro_batches(); ++m) {
-      detail::batch_slot* slot = ring_->acquire_free();
-      if (slot == nullptr) return;
-      fill(*slot, m);
-      ring_->publish(slot);
-    }
-  } catch (...) {
-    failure = std::current_exception();
+// The weights that hold for a step hold for all of its samples.
+inline void batch_loader::count_sources(const detail::batch_slot& slot) {
+  telemetry& meter = *pipeline_->meter();
+  if (next_weights_ != -1 && slot.number.step >= next_weights_) {
+    const dataset::run_state run = plan_->description();
+    meter.aim(weights_at(run, slot.number.step));
+    next_weights_ = next_change(run, slot.number.step);
   }
-  ring_->finish(std::move(failure));
+  for (const std::int64_t source : slot.sources) meter.served(static_cast<std::size_t>(source), 1);
 }
 
-inline void batch_loader::fill(detail::batch_slot& slot, std::int64_t micro_batch) const {
-  slot.micro_batch = micro_batch;
-  slot.first_sample = sampler_.first_sample(micro_batch);
-  const std::int64_t length = options_.seq_len;
-  for (std::int64_t row = 0; row < options_.batch_size; ++row) {
-    const dataset::token_view window = windows_[slot.first_sample + row];
-    const auto at = static_cast<std::size_t>(row * length);
-    const auto size = static_cast<std::size_t>(length);
-    window.subview(0, length).copy_to(std::span(slot.tokens).subspan(at, size));
-    window.subview(1, length).copy_to(std::span(slot.labels).subspan(at, size));
+inline dataset::run_state batch_loader::state_at(std::int64_t consumed_samples) const {
+  if (!description_) description_ = describe(*plan_, options_);
+  dataset::run_state state = *description_;
+  state.consumed_samples = consumed_samples;
+  return state;
+}
+
+inline void batch_loader::load_state(std::string_view json, dataset::resume_terms terms) {
+  load_state(dataset::parse_state(json), std::move(terms));
+}
+
+inline void batch_loader::load_state(const dataset::run_state& saved, dataset::resume_terms terms) {
+  const auto saved_stream =
+      saved.edits == options_.edits ? nullptr : stream_of(options_, saved.edits);
+  const dataset::edited_stream none;
+  if (saved.edits != options_.edits) {
+    terms.saved_stream = saved_stream ? saved_stream.get() : &none;
+    terms.new_stream = stream_ ? stream_.get() : &none;
   }
+  if (!terms.steps_done && options_.rampup) {
+    terms.steps_done = steps_of(options_).done_at(saved.consumed_samples);
+  }
+  dataset::require_same(saved, state(), terms);
+
+  loader_options options = options_;
+  options.consumed_samples = saved.consumed_samples;
+  const micro_batch_sequence numbers(plan_->end(), options, stream_);
+  auto pipeline = std::make_unique<detail::pipeline>(*plan_, options, numbers);
+  pipeline_.reset();  // its threads ask the plan
+  options_ = options;
+  numbers_ = numbers;
+  start(std::move(pipeline));
 }
 
 }  // namespace millrace::loader

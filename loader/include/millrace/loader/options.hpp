@@ -1,22 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/sample/fields.hpp>
 #include <millrace/error.hpp>
+#include <millrace/loader/batch/slot_memory.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/plan/batch_rampup.hpp>
+#include <millrace/loader/verify/verify_options.hpp>
 
 namespace millrace::loader {
+
+/// Which samples make a micro-batch: Megatron's `--dataloader-type`, and `--full-validation`.
+enum class sampler_type : std::uint8_t {
+  single,           ///< in the order of the run, once
+  cyclic,           ///< one pass after another, each in an order of its own; it has no end
+  full_validation,  ///< every sample once, rank by rank, batch_size 1
+};
+
+/// What is made on the host beside the text of a batch, which is in the type of the dataset. Who
+/// copies the text to a device asks for none.
+struct host_fields {
+  bool tokens = true;         ///< int64 [batch_size, seq_len]
+  bool labels = true;         ///< int64 [batch_size, seq_len]
+  bool loss_mask = false;     ///< float [batch_size, seq_len]
+  bool position_ids = false;  ///< int64 [batch_size, seq_len]
+  bool cu_seqlens = false;    ///< int32, of the rows of the micro-batch laid end to end
+
+  bool any() const noexcept { return tokens || labels || loss_mask || position_ids || cu_seqlens; }
+};
+
+/// None of them: for batches that go to a device.
+inline constexpr host_fields no_host_fields = {false, false, false, false, false};
+
+/// Makes a reader of the files; called once a filling thread.
+using make_reader_function =
+    std::function<std::unique_ptr<range_reader>(const std::vector<data_file>& files)>;
 
 /// What a rank asks of its loader. All ranks give the same values, but for `rank`.
 struct loader_options {
   std::int64_t batch_size = 1;        ///< rows of a micro-batch
-  std::int64_t seq_len = 1024;        ///< tokens of a row
+  std::int64_t seq_len = 0;           ///< tokens of a row; a run has its own: 0, or the same
   std::int64_t rank = 0;              ///< data-parallel rank, 0 .. world_size - 1
   std::int64_t world_size = 1;        ///< data-parallel ranks
   std::int64_t consumed_samples = 0;  ///< where to go on: samples served before, over all ranks
   std::int64_t look_ahead = 2;        ///< micro-batches made before they are asked for
+
+  std::int64_t global_batch_size = 0;       ///< samples of a step; 0: batch_size * world_size
+  std::optional<rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
+  sampler_type sampler = sampler_type::single;
+  bool data_sharding = true;              ///< of cyclic: --no-data-sharding clears it
+  std::vector<dataset::edit> edits = {};  ///< of single only; part of the state
+
+  host_fields fields = {};
+  /// How fields are made: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. Whether there is an
+  /// extra token is the run's matter, whatever stands here.
+  dataset::field_options field_rules = {};
+  /// Whether batches carry the boundaries of documents for a device; `fields.cu_seqlens` and packed
+  /// rows bring them in any case. Finding them reads the index.
+  bool boundaries = false;
+
+  std::int64_t prefetch_samples = 64;  ///< that the reader is told of ahead; 2 batches at least
+  std::int64_t threads = 1;            ///< that fill slots
+  std::vector<int> cpus = {};    ///< where they run: thread i on cpus[i mod size]; empty: anywhere
+  verify_options verify = {};    ///< checksums and ids of what is served
+  std::size_t trace_events = 0;  ///< that telemetry keeps for a trace, 40 bytes each
+  make_reader_function reader = {};  ///< empty: as `make_reader` chooses
+  slot_memory memory = {};           ///< where batches lie; empty: plain memory
+
+  std::int64_t samples_of_micro_batch() const noexcept { return batch_size * world_size; }
+  std::int64_t samples_of_step() const noexcept {
+    return global_batch_size == 0 ? samples_of_micro_batch() : global_batch_size;
+  }
 };
 
 /// The same options.
@@ -34,8 +98,8 @@ inline const loader_options& check(const loader_options& options) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   expect(options.batch_size >= 1 && options.batch_size <= most, "batch_size", options.batch_size,
          "1 to 2147483647");
-  expect(options.seq_len >= 1 && options.seq_len <= most, "seq_len", options.seq_len,
-         "1 to 2147483647");
+  expect(options.seq_len >= 0 && options.seq_len < most, "seq_len", options.seq_len,
+         "1 to 2147483646, or 0 for that of the run");
   expect(options.world_size >= 1 && options.world_size <= most, "world_size", options.world_size,
          "1 to 2147483647");
   expect(options.rank >= 0 && options.rank < options.world_size, "rank", options.rank,
@@ -43,7 +107,41 @@ inline const loader_options& check(const loader_options& options) {
   expect(options.consumed_samples >= 0, "consumed_samples", options.consumed_samples, "0 or more");
   expect(options.look_ahead >= 1 && options.look_ahead <= 1024, "look_ahead", options.look_ahead,
          "1 to 1024");
+  expect(options.prefetch_samples >= 0 && options.prefetch_samples <= most, "prefetch_samples",
+         options.prefetch_samples, "0 to 2147483647");
+  expect(options.threads >= 1 && options.threads <= 256, "threads", options.threads, "1 to 256");
+  const std::int64_t width = options.samples_of_micro_batch();
+  const auto whole = [&](std::int64_t samples, const char* name) {
+    expect(samples >= 1 && samples % width == 0, name, samples,
+           "a multiple of " + std::to_string(width) + ", the batch_size " +
+               std::to_string(options.batch_size) + " times the world_size " +
+               std::to_string(options.world_size));
+  };
+  whole(options.samples_of_step(), "global_batch_size");
+  if (options.rampup) {
+    check(*options.rampup, options.samples_of_step());
+    whole(options.rampup->start, "the first batch of the ramp-up");
+    whole(options.rampup->increment, "the increment of the ramp-up");
+  }
+  if (options.sampler != sampler_type::single && !options.edits.empty()) {
+    throw config_error("there are " + std::to_string(options.edits.size()) +
+                       " edits, expected none: only the sampler single serves positions one after "
+                       "another, so that they can be skipped or replayed");
+  }
+  if (options.sampler != sampler_type::single && options.rampup) {
+    throw config_error("a ramp-up of the batch goes with the sampler single only");
+  }
+  if (options.sampler == sampler_type::full_validation) {
+    expect(options.batch_size == 1, "batch_size", options.batch_size,
+           "1: full validation takes one sample at a time");
+  }
   return options;
+}
+
+/// The steps that options ask for.
+inline batch_steps steps_of(const loader_options& options) {
+  return options.rampup ? batch_steps(options.samples_of_step(), *options.rampup)
+                        : batch_steps(options.samples_of_step());
 }
 
 }  // namespace millrace::loader

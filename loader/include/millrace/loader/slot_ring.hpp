@@ -4,39 +4,48 @@
 #include <cassert>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 namespace millrace::loader {
 
-/// A fixed number of slots that go round between one producer and one consumer:
+/// A fixed number of slots that go round between producers and one consumer:
 ///
 ///   free --acquire_free--> being filled --publish--> ready --take--> held --release--> free
 ///
-/// The producer waits while no slot is free, the consumer while none is ready; slots come out in
-/// the order they went in and may be released in any order, on any thread. Slots are made once
+/// A producer gets a ticket with its slot: 0, 1, 2, ... Slots come out in the order of tickets,
+/// whichever is filled first, and may be released in any order, on any thread. A producer waits
+/// while no slot is free, the consumer while the next ticket's is not ready. Slots are made once
 /// and never move; after the constructor nothing allocates.
 template <class Slot>
 class slot_ring {
  public:
-  /// @param make  called once a slot, on this thread
+  /// A slot to fill, and its place in the order; no slot once nothing more is wanted.
+  struct claim {
+    Slot* slot = nullptr;
+    std::int64_t ticket = 0;
+  };
+
+  /// @param make  called with 0 to slots - 1, on this thread
   template <class Make>
   slot_ring(std::size_t slots, Make make);
 
   std::size_t size() const noexcept { return slots_.size(); }
 
-  /// Producer: a slot to fill, or null once the consumer closed the ring.
-  Slot* acquire_free();
+  /// Producer: a slot to fill; none once the consumer closed the ring, or a producer finished it.
+  claim acquire_free();
 
   /// Producer: the slot is filled.
-  void publish(Slot* slot) noexcept;
+  void publish(const claim& filled) noexcept;
 
-  /// Producer: nothing more comes; `failure` is null at a good end. A slot that was being filled
-  /// when it failed stays out of the ring.
-  void finish(std::exception_ptr failure) noexcept;
+  /// Producer: nothing comes from this ticket on; `failure` is null at a good end. Of several, the
+  /// smallest ticket counts. A slot that was being filled when it failed stays out of the ring.
+  void finish(std::int64_t ticket, std::exception_ptr failure) noexcept;
 
   /// Consumer: whether it holds every slot, so that take() would wait until one is released.
   /// A release that happens before this call is seen by it.
@@ -44,29 +53,40 @@ class slot_ring {
 
   /// Consumer: the next filled slot; null after the last one. What the producer failed with is
   /// thrown once, in the place of the first slot that it did not fill.
-  Slot* take();
+  ///
+  /// @param ready  gets how many slots were ready when it was called, the next one first
+  Slot* take(std::size_t* ready = nullptr);
 
   /// Anyone: a taken slot may be filled again.
   void release(Slot* slot) noexcept;
 
-  /// Consumer: no more slots are wanted; the producer stops at its next acquire_free(), and take()
+  /// Consumer: no more slots are wanted; producers stop at their next acquire_free(), and take()
   /// gives what is ready, then null.
   void close() noexcept;
 
  private:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  Slot*& place_of(std::int64_t ticket) noexcept {
+    return filled_[static_cast<std::size_t>(ticket) % filled_.size()];
+  }
+  std::size_t ready_count() const noexcept;
+  bool over() const noexcept { return closed_ || end_ != never; }
+
   std::deque<Slot> slots_;  // a deque, since its elements stay where they are
 
   mutable std::mutex mutex_;  // guards all below
   // One for each side, so that a release does not wake a consumer that waits for a filled slot.
   // Notified under the lock: who then sees the change may destroy the ring.
-  std::condition_variable freed_;   // the producer waits on it
-  std::condition_variable filled_;  // the consumer waits on it
-  std::vector<Slot*> free_;         // the last one released is filled first: the caches know it
-  std::vector<Slot*> ready_;        // of size(): used round and round, from first_ready_
-  std::size_t first_ready_ = 0;
-  std::size_t ready_count_ = 0;
+  std::condition_variable freed_;  // producers wait on it
+  std::condition_variable due_;    // the consumer waits on it
+  std::vector<Slot*> free_;        // the last one released is filled first: the caches know it
+  // By ticket, round and round: as many tickets are out as slots, so that none meets another.
+  std::vector<Slot*> filled_;
+  std::int64_t tickets_ = 0;
+  std::int64_t next_ = 0;     // ticket that take() gives
+  std::int64_t end_ = never;  // ticket from which on nothing comes
   std::size_t held_ = 0;
-  bool finished_ = false;
   bool closed_ = false;
   std::exception_ptr failure_;
 };
@@ -75,39 +95,38 @@ class slot_ring {
 
 template <class Slot>
 template <class Make>
-slot_ring<Slot>::slot_ring(std::size_t slots, Make make) : ready_(slots) {
+slot_ring<Slot>::slot_ring(std::size_t slots, Make make) : filled_(slots) {
   free_.reserve(slots);
-  for (std::size_t i = 0; i < slots; ++i) {
-    slots_.push_back(make());
-    free_.push_back(&slots_.back());
-  }
+  for (std::size_t i = 0; i < slots; ++i) slots_.push_back(make(i));
+  for (std::size_t i = slots; i-- > 0;) free_.push_back(&slots_[i]);
 }
 
 template <class Slot>
-Slot* slot_ring<Slot>::acquire_free() {
+typename slot_ring<Slot>::claim slot_ring<Slot>::acquire_free() {
   std::unique_lock lock(mutex_);
-  freed_.wait(lock, [&] { return closed_ || !free_.empty(); });
-  if (closed_) return nullptr;
+  freed_.wait(lock, [&] { return over() || !free_.empty(); });
+  if (over()) return {};
   Slot* slot = free_.back();
   free_.pop_back();
-  return slot;
+  return {slot, tickets_++};
 }
 
 template <class Slot>
-void slot_ring<Slot>::publish(Slot* slot) noexcept {
+void slot_ring<Slot>::publish(const claim& filled) noexcept {
   const std::scoped_lock lock(mutex_);
-  assert(!finished_ && ready_count_ < size());
-  ready_[(first_ready_ + ready_count_) % size()] = slot;
-  ++ready_count_;
-  filled_.notify_one();
+  assert(next_ <= filled.ticket && filled.ticket < tickets_);
+  place_of(filled.ticket) = filled.slot;
+  if (filled.ticket == next_) due_.notify_one();
 }
 
 template <class Slot>
-void slot_ring<Slot>::finish(std::exception_ptr failure) noexcept {
+void slot_ring<Slot>::finish(std::int64_t ticket, std::exception_ptr failure) noexcept {
   const std::scoped_lock lock(mutex_);
-  finished_ = true;
+  if (ticket >= end_) return;
+  end_ = ticket;
   failure_ = std::move(failure);
-  filled_.notify_one();
+  freed_.notify_all();
+  due_.notify_one();
 }
 
 template <class Slot>
@@ -117,18 +136,27 @@ bool slot_ring<Slot>::all_held() const {
 }
 
 template <class Slot>
-Slot* slot_ring<Slot>::take() {
+std::size_t slot_ring<Slot>::ready_count() const noexcept {
+  std::size_t count = 0;
+  while (count < filled_.size() &&
+         filled_[(static_cast<std::size_t>(next_) + count) % filled_.size()] != nullptr) {
+    ++count;
+  }
+  return count;
+}
+
+template <class Slot>
+Slot* slot_ring<Slot>::take(std::size_t* ready) {
   std::unique_lock lock(mutex_);
-  filled_.wait(lock, [&] { return ready_count_ > 0 || finished_ || closed_; });
-  if (ready_count_ == 0) {
+  if (ready != nullptr) *ready = ready_count();
+  const auto is_ready = [&] { return !filled_.empty() && place_of(next_) != nullptr; };
+  due_.wait(lock, [&] { return next_ == end_ || is_ready() || closed_; });
+  if (next_ == end_ || !is_ready()) {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     return nullptr;
   }
-  Slot* slot = ready_[first_ready_];
-  first_ready_ = (first_ready_ + 1) % size();
-  --ready_count_;
   ++held_;
-  return slot;
+  return std::exchange(place_of(next_++), nullptr);
 }
 
 template <class Slot>
@@ -144,8 +172,8 @@ template <class Slot>
 void slot_ring<Slot>::close() noexcept {
   const std::scoped_lock lock(mutex_);
   closed_ = true;
-  freed_.notify_one();
-  filled_.notify_one();
+  freed_.notify_all();
+  due_.notify_one();
 }
 
 }  // namespace millrace::loader

@@ -128,6 +128,22 @@ TEST_F(InstantOrder, HoldsRepetitionsAgainstTheRun) {
               AllOf(HasSubstr("step 37 would take more than the 150 samples allowed of source a")));
 }
 
+// Whether token counts are given or looked up decides nothing.
+TEST_F(InstantOrder, BlendsDatasetsOfDifferentTypes) {
+  test::write_dataset<std::int32_t>(folder_ / "wide", {{std::vector<std::int32_t>(100)}});
+  const auto web = stored("web", 100);
+  const auto options = options_of({{0, {{0, 1}, {1, 1}}}});
+  const instant_order looked_up({{web, "", {}, {}}, {folder_ / "wide", "", {}, {}}}, options);
+  const instant_order given({{web, "", {}, 100}, {folder_ / "wide", "", {}, 100}}, options);
+  std::vector<piece> pieces;
+  for (std::int64_t p = 0; p < 20; ++p) {
+    EXPECT_EQ(looked_up.at(p), given.at(p));
+    pieces.clear();
+    looked_up.pieces(looked_up.at(p), pieces);
+    EXPECT_EQ(pieces.at(0).tokens, 11);
+  }
+}
+
 TEST_F(InstantOrder, RefusesWhatCannotBe) {
   const auto options = options_of({{0, {{0, 1}}}});
   const auto source = [](const char* prefix, const char* name, std::int64_t tokens) {
@@ -142,10 +158,6 @@ TEST_F(InstantOrder, RefusesWhatCannotBe) {
             "accepted");
   EXPECT_THAT(refusal(sources{{"a", "", 0., 100}}, options), HasSubstr("most_epochs of source a"));
   EXPECT_THAT(refusal(sources{}, options), HasSubstr("expected one of the 0"));
-  test::write_dataset<std::int32_t>(folder_ / "wide", {{std::vector<std::int32_t>(100)}});
-  EXPECT_THAT(
-      refusal(sources{{stored("web", 100), "", {}, {}}, {folder_ / "wide", "", {}, {}}}, options),
-      HasSubstr("source wide holds int32, but source web holds uint16"));
   instant_options none = options;
   none.first_position_of = nullptr;
   EXPECT_THAT(refusal(sources{source("web", "", 100)}, none), HasSubstr("first_position_of"));

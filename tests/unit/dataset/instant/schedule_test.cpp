@@ -89,7 +89,49 @@ TEST(Schedule, NamesTheFirstStepThatExceedsALimit) {
               HasSubstr("step 57 would"));
 }
 
+// First positions are the caller's, in 64 bits: none is asked for that a sound one could not give.
+TEST(Schedule, AsksForNoStepThatOverflows) {
+  for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{4096}}) {
+    const auto checked = [batch](std::int64_t step) {
+      std::int64_t position = 0;
+      EXPECT_FALSE(__builtin_mul_overflow(step, batch, &position)) << step;
+      return position;
+    };
+    for (int bits = 0; bits < 63; ++bits) {
+      auto limits = unlimited(1);
+      limits[0].most_samples = std::int64_t{1} << bits;
+      const std::vector<schedule_segment> one = {{0, {{0, 1}}}};
+      const schedule plan(one, limits, checked);
+      ASSERT_EQ(plan.exceeded().has_value(), bits < 62);
+      if (bits == 62) continue;
+      EXPECT_EQ(plan.exceeded()->step, (std::int64_t{1} << bits) / batch);
+      EXPECT_EQ(plan.end(), std::int64_t{1} << bits);
+    }
+  }
+}
+
+TEST(Schedule, RefusesFirstPositionsThatDoNotAscendFromZero) {
+  const auto of = [](const schedule::first_position& first_position_of) -> std::string {
+    auto limits = unlimited(1);
+    limits[0].most_samples = 100;
+    try {
+      const schedule plan(std::vector<schedule_segment>{{0, {{0, 1}}}}, limits, first_position_of);
+    } catch (const config_error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(of([](std::int64_t step) { return step + 1; }),
+              HasSubstr("first_position_of(0) is 1, expected 0"));
+  EXPECT_THAT(of([](std::int64_t) { return std::int64_t{0}; }),
+              HasSubstr("first_position_of(1) is 0, expected 1 or more"));
+}
+
 TEST(Schedule, RefusesWhatIsNoSchedule) {
+  EXPECT_THAT(refusal({{0, {{0, 1}}}, {(std::int64_t{1} << 40) + 1, {{0, 1}}}}, unlimited(1)),
+              HasSubstr("expected a step after 0, up to 2^40"));
+  EXPECT_THAT(refusal({{0, {{0, 1}}}}, unlimited(1), (std::int64_t{1} << 62) + 1),
+              HasSubstr("expected 1 to 2^62"));
   EXPECT_THAT(refusal({}, unlimited(1)), HasSubstr("has no segment"));
   EXPECT_THAT(refusal({{1, {{0, 1}}}}, unlimited(1)), HasSubstr("from step 1 on: expected step 0"));
   EXPECT_THAT(refusal({{0, {{0, 1}}}, {5, {{0, 1}}}, {5, {{0, 1}}}}, unlimited(1)),

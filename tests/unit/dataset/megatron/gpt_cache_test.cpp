@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/megatron/gpt_cache.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -99,6 +100,26 @@ TEST_F(GptCache, RefusesWhatWasMadeForSomethingElse) {
 
   std::swap(lengths_[0], lengths_[3]);  // as many tokens, sequences and samples
   EXPECT_THAT(unfit(plan()), AllOf(HasSubstr("sample_index.npy"), HasSubstr("other data")));
+}
+
+// One entry of the shuffle index that is another sample: no look at a sample finds it.
+TEST_F(GptCache, FindsDamageOnAFullCheck) {
+  request_.num_samples = 4000;
+  cache().build(plan(), lengths(), "data");
+  const auto whole = test::read_bytes(cache().shuffle_path());
+  auto damaged = whole;
+  std::copy_n(damaged.end() - 8, 4, damaged.end() - 12);
+  test::write_bytes(cache().shuffle_path(), damaged);
+  EXPECT_TRUE(cache().load(plan(), lengths()));
+  try {
+    (void)cache().load(plan(), lengths(), nullptr, check_level::full);
+    ADD_FAILURE() << "accepted";
+  } catch (const config_error& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("shuffle_index.npy"), HasSubstr("which one before it is"),
+                                HasSubstr("or is damaged")));
+  }
+  test::write_bytes(cache().shuffle_path(), whole);
+  EXPECT_TRUE(cache().load(plan(), lengths(), nullptr, check_level::full));
 }
 
 TEST_F(GptCache, ReadsInt64WhereOthersWriteInt32) {

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <random>
 #include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -170,41 +173,101 @@ TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
   EXPECT_LT(refused, 300);
 }
 
-// An index that says anything else than its dataset: each access throws, or is a sample.
-TEST(GptOrder, ReadsNothingThatIsNotThere) {
-  const std::vector<std::int32_t> lengths = {7, 0, 12, 5, 9, 1};
-  const gpt_request request{.sequence_length = 4, .num_samples = 10};
-  const gpt_order good = order_of(request, lengths);
-  const gpt_plan plan = good.plan();
-  int refused = 0;
-  for (int column = 0; column < 3; ++column) {
-    for (int at = 0;; ++at) {
-      bool inside = true;
-      for (const std::int32_t value : {-1, 0, 3, 6, 100, 2147483647, -2147483647 - 1}) {
-        gpt_index index = build_gpt_index(plan, view(lengths), "data");
-        std::span<std::byte> bytes;
-        if (column == 0) bytes = std::as_writable_bytes(index.document.numbers());
-        if (column == 1) bytes = std::as_writable_bytes(std::get<0>(index.sample).numbers());
-        if (column == 2) bytes = std::as_writable_bytes(std::get<0>(index.shuffle).numbers());
-        inside = 4 * static_cast<std::size_t>(at) < bytes.size();
-        if (!inside) break;
-        std::memcpy(bytes.data() + 4 * at, &value, 4);
-        const gpt_order order(plan, view(lengths), view_of(std::move(index)));
-        for (std::int64_t k = 0; k < order.size(); ++k) {
-          try {
-            for (const piece& p : order.sample(k)) {
-              ASSERT_TRUE(0 <= p.sequence && p.sequence < 6 && 0 <= p.first && 0 <= p.tokens);
-              ASSERT_LE(p.first + p.tokens, lengths[static_cast<std::size_t>(p.sequence)]);
-            }
-          } catch (const format_error&) {
-            ++refused;
-          }
-        }
-      }
-      if (!inside) break;
+/// What an index is altered to; and what for it is asked about afterwards: each access throws, or
+/// gives pieces that are there.
+class DamagedIndex : public testing::Test {
+ protected:
+  static constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+  void expect_there(const std::vector<piece>& pieces) const {
+    for (const piece& p : pieces) {
+      ASSERT_TRUE(0 <= p.sequence && p.sequence < std::ssize(lengths_) && 0 <= p.first &&
+                  0 <= p.tokens);
+      ASSERT_LE(p.first + p.tokens, lengths_[static_cast<std::size_t>(p.sequence)]);
     }
   }
-  EXPECT_GT(refused, 300);
+
+  template <class Access>
+  void expect_sound(const Access& access) {
+    try {
+      access();
+    } catch (const format_error&) {
+      ++refused_;
+    }
+  }
+
+  void walk(const gpt_order& order) {
+    for (std::int64_t k = 0; k < order.size(); ++k) {
+      expect_sound([&] { expect_there(order.sample(k)); });
+    }
+    expect_sound([&] { expect_there(order.behind_last_sample()); });
+    const auto expect_samples = [&](const std::vector<std::int64_t>& samples) {
+      for (const std::int64_t k : samples) ASSERT_TRUE(0 <= k && k < order.size()) << k;
+    };
+    for (std::int64_t s = 0; s < std::ssize(lengths_); ++s) {
+      expect_sound([&] { expect_samples(order.samples_with({s, s + 1})); });
+      if (lengths_[static_cast<std::size_t>(s)] == 0) continue;
+      expect_sound([&] { expect_samples(order.samples_with(s, 0)); });
+    }
+  }
+
+  /// Alters each number of each column to each value.
+  void alter_all(gpt_plan plan, const std::vector<std::int64_t>& values) {
+    for (int column = 0; column < 3; ++column) {
+      for (int at = 0;; ++at) {
+        bool inside = true;
+        for (const std::int64_t value : values) {
+          gpt_index index = build_gpt_index(plan, view(lengths_), "data");
+          const auto alter = [&](auto& array) {
+            using number = typename std::remove_reference_t<decltype(array.numbers())>::value_type;
+            inside = static_cast<std::size_t>(at) < array.numbers().size();
+            if (inside) array.numbers()[static_cast<std::size_t>(at)] = static_cast<number>(value);
+          };
+          if (column == 0) alter(index.document);
+          if (column == 1) std::visit(alter, index.sample);
+          if (column == 2) std::visit(alter, index.shuffle);
+          if (!inside) break;
+          walk(gpt_order(plan, view(lengths_), view_of(std::move(index))));
+        }
+        if (!inside) break;
+      }
+    }
+  }
+
+  std::vector<std::int32_t> lengths_ = {7, 0, 12, 5, 9, 1};
+  gpt_plan plan_ = plan_gpt_index({.sequence_length = 4, .num_samples = 10}, {0, 6}, 34, "data");
+  int refused_ = 0;
+};
+
+TEST_F(DamagedIndex, GivesNothingThatIsNotThere) {
+  alter_all(plan_, {-1, 0, 3, 6, 100, 2147483647, -2147483647 - 1});
+  EXPECT_GT(refused_, 300);
+}
+
+// In 64 bits, sums of what it says are beyond all numbers.
+TEST_F(DamagedIndex, GivesNothingThatIsNotThereOfWideNumbersEither) {
+  plan_.wide_sample_index = plan_.wide_shuffle_index = true;
+  alter_all(plan_, {-1, 3, 100, most, most - 1, least, least + 1});
+  EXPECT_GT(refused_, 300);
+}
+
+// Where a token is looked for, the rows on the way are followed, and none is asked for its samples.
+TEST_F(DamagedIndex, NamesTheRowThatCannotBe) {
+  gpt_index index = build_gpt_index(plan_, view(lengths_), "data");
+  for (std::int32_t& number : std::get<0>(index.sample).numbers()) number = -2000000;
+  gpt_index_view damaged = view_of(std::move(index));
+  damaged.sample_path = "x-sample_index.npy";
+  damaged.sample_offset = 128;
+  const gpt_order order(plan_, view(lengths_), damaged);
+  try {
+    (void)order.samples_with(3, 0);
+    ADD_FAILURE() << "accepted";
+  } catch (const format_error& e) {
+    EXPECT_EQ(e.path(), "x-sample_index.npy");
+    EXPECT_EQ(e.offset(), 128 + 8 * static_cast<std::uint64_t>(order.size()));
+    EXPECT_THAT(e.what(), HasSubstr("(-2000000, -2000000)"));
+  }
 }
 
 TEST(CountTokens, RefusesANegativeLength) {

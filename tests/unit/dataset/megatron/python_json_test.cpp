@@ -27,6 +27,23 @@ TEST(PythonJson, PrintsAgainWhatItRead) {
   EXPECT_EQ(read_python_json("[[], {}, \"\"]").dump(), "[\n    [],\n    {},\n    \"\"\n]");
 }
 
+// Beyond what a double holds: infinity, or zero, as Python's float() has it, by the whole number.
+TEST(PythonJson, ReadsNumbersThatNoDoubleHolds) {
+  const std::string zeros(400, '0');
+  const auto read = [](const std::string& number) { return read_python_json(number).dump(); };
+  EXPECT_EQ(read("0." + zeros + "1"), "0.0");
+  EXPECT_EQ(read("-0." + zeros + "1"), "-0.0");
+  EXPECT_EQ(read("-0." + zeros + "1E5"), "-0.0");
+  EXPECT_EQ(read("1" + zeros + ".5"), "Infinity");
+  EXPECT_EQ(read("-1" + zeros + "E-5"), "-Infinity");
+  EXPECT_EQ(read("1" + zeros + "e-800"), "0.0");
+  EXPECT_EQ(read("0." + zeros + "1e+800"), "Infinity");
+  EXPECT_EQ(read("0." + zeros + "1e+401"), "1.0");
+  EXPECT_EQ(read("1E+99999999999999999999"), "Infinity");
+  EXPECT_EQ(read("-1E-99999999999999999999"), "-0.0");
+  EXPECT_EQ(read("1e9223372036854775807"), "Infinity");
+}
+
 TEST(PythonJson, PrintsFloatsAsTheirRepr) {
   EXPECT_EQ(python_float(0.1), "0.1");
   EXPECT_EQ(python_float(1.0 / 3), "0.3333333333333333");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/run/edited_stream.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -126,6 +128,12 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("served again at 2, expected 3 or later"));
   EXPECT_THAT(fault({replay(1, 3, 4, 9)}),
               HasSubstr("edit 0 is to be served again at sample 4, expected 9 or later"));
+  edit late = skip(0, (std::int64_t{1} << 40) + 1);
+  late.unit = edit_unit::steps;
+  EXPECT_THAT(fault({late}), HasSubstr("expected two numbers that ascend in 0 to 2^40"));
+  late = replay(0, 1, (std::int64_t{1} << 40) + 1);
+  late.unit = edit_unit::steps;
+  EXPECT_THAT(fault({late}), HasSubstr("expected 1 or later, when it was served, and up to 2^40"));
   edit no_reason = skip(0, 1);
   no_reason.why = "";
   EXPECT_THAT(fault({no_reason}), HasSubstr("expected a reason"));
@@ -134,6 +142,54 @@ TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({documents}), HasSubstr("skip_documents [0, 1]: expected to block documents"));
   documents.kind = edit_kind::block;
   EXPECT_THAT(fault({documents}), HasSubstr("expected a source"));
+}
+
+// The last step that an edit may name is multiplied without overflow; where the caller's steps are
+// so large that it is not, the edit is refused.
+TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
+  edit far = skip(1, std::int64_t{1} << 40);
+  far.unit = edit_unit::steps;
+  const auto stream = stream_of({far});
+  EXPECT_EQ(stream[global_batch - 1], global_batch - 1);
+  EXPECT_EQ(stream[global_batch], global_batch << 40);
+  const auto beyond = [&](std::int64_t step) {
+    return step < 2 ? step : std::numeric_limits<std::int64_t>::min();
+  };
+  const std::vector<edit> edits = {far};
+  try {
+    (void)edited_stream(edits, beyond, [](const edit&) { return std::vector<position_range>(); });
+    ADD_FAILURE() << "accepted";
+  } catch (const config_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("edit 0, skip_steps: step 1099511627776 begins at sample -92"));
+  }
+}
+
+// What is skipped moves a run to positions that it was never to have.
+TEST(EditedStream, EndsWhereTheRunDoes) {
+  const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
+  EXPECT_EQ(stream.served_before(8), 8);
+  EXPECT_EQ(stream.at(7, 8), 7);
+  try {
+    (void)stream.at(8, 8);
+    ADD_FAILURE() << "accepted";
+  } catch (const config_error& e) {
+    EXPECT_STREQ(e.what(),
+                 "sample 8 of the edited run is sample 8 of the run without edits, which has 8: "
+                 "edited, it has 8; raise train_samples, skip less or stop before it");
+  }
+  EXPECT_EQ(stream.served_before(3), 3);
+  EXPECT_EQ(stream.served_before(4), 3);
+  EXPECT_EQ(stream.served_before(6), 6);
+  EXPECT_EQ(stream.served_before(0), 0);
+  EXPECT_EQ(edited_stream().served_before(std::int64_t{1} << 62), std::int64_t{1} << 62);
+}
+
+TEST(EditedStream, SaysHowFarItReached) {
+  const auto stream = stream_of({skip(3, 5), replay(1, 3, 6)});  // 0 1 2 5 1 2 6 7 8
+  positions reached;
+  for (std::int64_t n = 0; n < 9; ++n) reached.push_back(stream.reached(n));
+  EXPECT_THAT(reached, ElementsAre(0, 1, 2, 3, 6, 6, 6, 7, 8));
+  EXPECT_EQ(edited_stream().reached(1 << 20), 1 << 20);
 }
 
 TEST(EditedStream, KnowsWhetherAnEditMovesWhatWasServed) {
@@ -192,6 +248,16 @@ TEST(EditedStream, IsThatOfANaiveModel) {
     const auto expected = test::naive_stream(edits, 300, global_batch, documents);
     ASSERT_EQ(first_of(stream, 300), expected) << round;
     ++compared;
+    std::int64_t furthest = 0;
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+      ASSERT_EQ(stream.reached(static_cast<std::int64_t>(n)), furthest) << round << ", " << n;
+      furthest = std::max(furthest, expected[n] + 1);
+      if (n % 16 != 0) continue;
+      // The run that ends at this position has what was served before the first beyond it.
+      const auto beyond =
+          std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
+      ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;
+    }
     for (std::int64_t p = 0; p < 200; ++p) {
       positions naive;
       for (std::size_t n = 0; n < expected.size(); ++n) {

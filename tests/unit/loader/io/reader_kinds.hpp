@@ -10,6 +10,7 @@
 
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/io/uring_reader.hpp>
 
 /// All readers that there are, for the one suite that they have to pass.
 namespace millrace::test {
@@ -35,17 +36,33 @@ reader_kind kind_of(std::string name, loader::reader_options changed = {}) {
           }};
 }
 
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+inline reader_kind uring_kind(std::string name, loader::uring_options ring = {}) {
+  return {std::move(name),
+          [ring](std::vector<loader::data_file> files, loader::reader_options options) {
+            return std::make_unique<loader::uring_reader>(std::move(files), std::move(options),
+                                                          ring);
+          }};
+}
+#endif
+
 /// A new reader is one line here.
 inline std::vector<reader_kind> reader_kinds() {
   using loader::map_advice;
   return {
-      kind_of<loader::pread_reader>("pread"),
-      kind_of<loader::pread_reader>("pread_alone", {.gather_threads = 1}),
-      kind_of<loader::mmap_reader>("mmap"),
-      kind_of<loader::mmap_reader>("mmap_resident", {.advice = map_advice::resident}),
-      kind_of<loader::mmap_reader>("mmap_random",
-                                   {.gather_threads = 1, .advice = map_advice::random}),
-      kind_of<loader::mmap_reader>("mmap_none", {.gather_threads = 1, .advice = map_advice::none}),
+    kind_of<loader::pread_reader>("pread"),
+        kind_of<loader::pread_reader>("pread_alone", {.gather_threads = 1}),
+        kind_of<loader::mmap_reader>("mmap"),
+        kind_of<loader::mmap_reader>("mmap_resident", {.advice = map_advice::resident}),
+        kind_of<loader::mmap_reader>("mmap_random",
+                                     {.gather_threads = 1, .advice = map_advice::random}),
+        kind_of<loader::mmap_reader>("mmap_none",
+                                     {.gather_threads = 1, .advice = map_advice::none}),
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+        uring_kind("io_uring"),
+        uring_kind("io_uring_small",
+                   {.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2}),
+#endif
   };
 }
 

@@ -60,13 +60,14 @@ struct instant_sample {
 ///
 ///   position --schedule--> (source, k) --window_order--> tokens --document_search--> pieces
 ///
+/// Sources may store their tokens in different types: an id is the same number in each.
 /// Positions are those of all ranks: a rank that serves every n-th of them, or a run that goes on
 /// from any of them, gets what one reader from the start would get. Any number of threads.
 class instant_order {
  public:
   /// @throws config_error  an option is out of range, names are not unique, a source has less than
-  ///                       one window, types differ; or what `schedule` refuses. Each is a sentence
-  ///                       that names the source or the step.
+  ///                       one window; or what `schedule` refuses. Each is a sentence that names
+  ///                       the source or the step.
   /// @throws io_error, format_error  where token counts are not given: a dataset cannot be opened.
   instant_order(std::vector<instant_source> sources, const instant_options& options);
 
@@ -110,7 +111,6 @@ class instant_order {
  private:
   static std::size_t index(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
   static std::vector<std::filesystem::path> prefixes_of(const std::vector<instant_source>& sources);
-  static std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
   static std::vector<window_order> orders_of(const std::vector<instant_source>& sources,
                                              const std::vector<std::string>& names,
                                              const instant_options& options);
@@ -136,26 +136,8 @@ inline schedule::first_position checked_steps(schedule::first_position first_pos
   return first_position_of;
 }
 
-}  // namespace detail
-
-inline instant_order::instant_order(std::vector<instant_source> sources,
-                                    const instant_options& options)
-    : seq_len_(options.seq_len),
-      names_(checked_names(sources)),
-      orders_(orders_of(sources, names_, options)),
-      schedule_(options.segments, limits_of(sources),
-                detail::checked_steps(options.first_position_of), options.train_samples),
-      pool_(prefixes_of(sources), options.most_open) {}
-
-inline std::vector<std::filesystem::path> instant_order::prefixes_of(
-    const std::vector<instant_source>& sources) {
-  std::vector<std::filesystem::path> prefixes;
-  for (const instant_source& source : sources) prefixes.push_back(source.prefix);
-  return prefixes;
-}
-
-inline std::vector<std::string> instant_order::checked_names(
-    const std::vector<instant_source>& sources) {
+/// What the orders of the sources go by, which must not be the same.
+inline std::vector<std::string> checked_names(const std::vector<instant_source>& sources) {
   std::vector<std::string> names;
   std::map<std::uint64_t, std::size_t> met;  // by what the order is keyed with
   for (const instant_source& source : sources) {
@@ -171,26 +153,51 @@ inline std::vector<std::string> instant_order::checked_names(
   return names;
 }
 
+/// What may be served of a source, an epoch of which has `samples`.
+inline source_limit limit_of(const instant_source& source, const std::string& name,
+                             std::int64_t samples) {
+  source_limit limit{name, std::nullopt};
+  if (!source.most_epochs) return limit;
+  const double epochs = *source.most_epochs;
+  if (!(epochs > 0) || !std::isfinite(epochs)) {
+    throw config_error("most_epochs of source " + name + " is " + std::to_string(epochs) +
+                       ", expected a number above zero");
+  }
+  const double most = std::floor(epochs * static_cast<double>(samples));
+  // A limit that no 64-bit position reaches is none.
+  if (most < 9e18) limit.most_samples = static_cast<std::int64_t>(most);
+  return limit;
+}
+
+}  // namespace detail
+
+inline instant_order::instant_order(std::vector<instant_source> sources,
+                                    const instant_options& options)
+    : seq_len_(options.seq_len),
+      names_(detail::checked_names(sources)),
+      orders_(orders_of(sources, names_, options)),
+      schedule_(options.segments, limits_of(sources),
+                detail::checked_steps(options.first_position_of), options.train_samples),
+      pool_(prefixes_of(sources), options.most_open) {}
+
+inline std::vector<std::filesystem::path> instant_order::prefixes_of(
+    const std::vector<instant_source>& sources) {
+  std::vector<std::filesystem::path> prefixes;
+  for (const instant_source& source : sources) prefixes.push_back(source.prefix);
+  return prefixes;
+}
+
 inline std::vector<window_order> instant_order::orders_of(
     const std::vector<instant_source>& sources, const std::vector<std::string>& names,
     const instant_options& options) {
   std::vector<window_order> orders;
-  std::optional<std::pair<formats::dtype, std::size_t>> type;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::int64_t tokens = 0;
     if (sources[i].token_count) {
       tokens = *sources[i].token_count;
     } else {
       // Not mapped: thousands of them are looked at here, and most are not needed for hours.
-      const index_columns columns(sources[i].prefix, index_access::pread);
-      tokens = columns.token_count();
-      if (!type) type = {columns.type(), i};
-      if (type->first != columns.type()) {
-        throw config_error(
-            "source " + names[i] + " holds " + std::string(formats::name(columns.type())) +
-            ", but source " + names[type->second] + " holds " +
-            std::string(formats::name(type->first)) + "; samples of a run are of one type");
-      }
+      tokens = index_columns(sources[i].prefix, index_access::pread).token_count();
     }
     orders.emplace_back(names[i], tokens, options.seq_len, options.seed);
   }
@@ -201,18 +208,7 @@ inline std::vector<source_limit> instant_order::limits_of(
     const std::vector<instant_source>& sources) const {
   std::vector<source_limit> limits;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    source_limit limit{names_[i], std::nullopt};
-    if (const auto epochs = sources[i].most_epochs) {
-      if (!(*epochs > 0) || !std::isfinite(*epochs)) {
-        throw config_error("most_epochs of source " + names_[i] + " is " + std::to_string(*epochs) +
-                           ", expected a number above zero");
-      }
-      const double samples =
-          std::floor(*epochs * static_cast<double>(orders_[i].windows_per_epoch()));
-      // A limit that no 64-bit position reaches is none.
-      if (samples < 9e18) limit.most_samples = static_cast<std::int64_t>(samples);
-    }
-    limits.push_back(std::move(limit));
+    limits.push_back(detail::limit_of(sources[i], names_[i], orders_[i].windows_per_epoch()));
   }
   return limits;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <millrace/dataset/instant/blend_slots.hpp>
+#include <millrace/dataset/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -33,7 +34,8 @@ struct schedule_segment {
 /// What may be served of a source.
 struct source_limit {
   std::string name;  ///< for messages
-  /// Samples: the repetitions allowed times those of an epoch. Nothing: no limit.
+  /// Samples: the repetitions allowed times those of an epoch. Nothing: no limit; nor is one that
+  /// no position below `most_positions` comes to.
   std::optional<std::int64_t> most_samples;
 };
 
@@ -51,8 +53,9 @@ struct exceeded_limit {
 /// formats/spec/instant_order.md, section 6. Any thread.
 class schedule {
  public:
-  /// The first position of a step, for any step from 0: step times global batch where that is
-  /// constant, a sum where it ramps up. It ascends, from 0.
+  /// The first position of a step: step times global batch where that is constant, a sum where it
+  /// ramps up. It is 0 of step 0 and ascends with each step. It is asked for steps up to
+  /// `most_steps`, and for later ones only where positions below `most_positions` are half as far.
   using first_position = std::function<std::int64_t(std::int64_t step)>;
 
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
@@ -62,7 +65,9 @@ class schedule {
   /// @throws config_error  there is no segment; the first does not begin at step 0; they do not
   ///                       ascend; one begins when the run is over; one names a source that is not
   ///                       there, or one twice; its weights are refused by blend_slots; a source
-  ///                       would exceed its limit before the run ends. The message says the step.
+  ///                       would exceed its limit before the run ends; first positions do not
+  ///                       ascend from 0; a step or `train_samples` is beyond `most_steps` or
+  ///                       `most_positions`. The message says the step.
   schedule(std::span<const schedule_segment> segments, std::vector<source_limit> limits,
            const first_position& first_position_of,
            std::optional<std::int64_t> train_samples = std::nullopt);
@@ -125,14 +130,25 @@ class schedule {
 
 namespace detail {
 
-/// The last step whose first position is at most `position`.
+/// The first position of a step, as the caller says it.
+///
+/// @throws config_error  it is not that of an ascending sum.
+inline std::int64_t checked_first_position(const schedule::first_position& first_position_of,
+                                           std::int64_t step) {
+  const std::int64_t position = first_position_of(step);
+  if (step == 0 ? position == 0 : position >= step) return position;
+  throw config_error("first_position_of(" + std::to_string(step) + ") is " +
+                     std::to_string(position) + ", expected " + std::to_string(step) +
+                     (step == 0 ? "" : " or more, as each step has a sample"));
+}
+
+/// The last step whose first position is at most `position`, which is below `most_positions`.
 inline std::int64_t step_of(std::int64_t position,
                             const schedule::first_position& first_position_of) {
   std::int64_t low = 0;
   std::int64_t high = 1;
-  while (first_position_of(high) <= position) {
+  while (checked_first_position(first_position_of, high) <= position) {
     low = high;
-    if (high > std::numeric_limits<std::int64_t>::max() / 4) break;
     high *= 2;
   }
   while (high - low > 1) {
@@ -154,26 +170,29 @@ inline schedule::schedule(std::span<const schedule_segment> segments,
                           std::optional<std::int64_t> train_samples)
     : limits_(std::move(limits)) {
   if (segments.empty()) throw config_error("the schedule has no segment, expected one from step 0");
-  if (train_samples && *train_samples < 1) {
+  if (train_samples && (*train_samples < 1 || *train_samples > most_positions)) {
     throw config_error("train_samples is " + std::to_string(*train_samples) +
-                       ", expected 1 or more");
+                       ", expected 1 to 2^62");
   }
+  std::vector<std::int64_t> begins;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const std::int64_t step = segments[i].first_step;
-    if (i == 0 ? step != 0 : step <= segments[i - 1].first_step) {
-      throw config_error(detail::segment_text(i, step) + ": expected " +
-                         (i == 0 ? std::string("step 0")
-                                 : "a step after " + std::to_string(segments[i - 1].first_step)));
+    if (i == 0 ? step != 0 : step <= segments[i - 1].first_step || step > most_steps) {
+      throw config_error(
+          detail::segment_text(i, step) + ": expected " +
+          (i == 0 ? std::string("step 0")
+                  : "a step after " + std::to_string(segments[i - 1].first_step) + ", up to 2^40"));
     }
-    const std::int64_t begin = first_position_of(step);
-    if (train_samples && begin >= *train_samples) {
-      throw config_error(detail::segment_text(i, step) + ", begins at sample " +
-                         std::to_string(begin) + ", but the run ends with train_samples = " +
-                         std::to_string(*train_samples) + "; leave it out, or train longer");
+    begins.push_back(detail::checked_first_position(first_position_of, step));
+    if (train_samples && begins.back() >= *train_samples) {
+      throw config_error(
+          detail::segment_text(i, step) + ", begins at sample " + std::to_string(begins.back()) +
+          ", but the run ends with train_samples = " + std::to_string(*train_samples) +
+          "; leave it out, or train longer");
     }
-    add(segments[i], i, begin,
-        i + 1 < segments.size() ? first_position_of(segments[i + 1].first_step) : unbounded);
   }
+  begins.push_back(unbounded);
+  for (std::size_t i = 0; i < segments.size(); ++i) add(segments[i], i, begins[i], begins[i + 1]);
   const auto exceeded = first_exceeded(first_position_of);
   if (!train_samples) {
     exceeded_ = exceeded;
@@ -267,7 +286,7 @@ inline std::optional<exceeded_limit> schedule::first_exceeded(
   for (std::int64_t s = 0; s < source_count(); ++s) {
     const auto& most = limits_[static_cast<std::size_t>(s)].most_samples;
     if (!most) continue;
-    const auto position = find({s, *most}, unbounded);
+    const auto position = find({s, *most}, most_positions);
     if (position && (!first || *position < first->position)) first = {{s, *position, 0}};
   }
   if (first) first->step = detail::step_of(first->position, first_position_of);

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/megatron/blend_recipe.hpp>
 #include <millrace/dataset/megatron/blend_rounding.hpp>
 #include <millrace/dataset/megatron/gpt_cache.hpp>
@@ -46,8 +47,16 @@ class blend_index {
   /// @throws format_error  the entry is of no dataset, or of no sample of it
   blended_sample operator[](std::int64_t i) const;
 
+  /// Looks at every entry.
+  /// @throws format_error  one is not the next sample of its dataset
+  void verify() const;
+
  private:
   friend class blend_cache;
+  std::uint64_t sample_byte(std::size_t entry) const noexcept {
+    const detail::mapped_npy& mapped = files_->sample;
+    return mapped.file.bytes().size() - mapped.npy.data.size() + entry * sizeof(std::int64_t);
+  }
   struct files {
     detail::mapped_npy dataset, sample;
   };
@@ -79,9 +88,12 @@ class blend_cache {
 
   /// The blend, mapped; nothing if a file is missing, cut off, damaged or of another length.
   ///
-  /// @param why  if given, is set to what was wrong where the answer is nothing
+  /// @param why    if given, is set to what was wrong where the answer is nothing
+  /// @param check  full: every entry must be the next sample of its dataset. Whether it is the
+  ///               right dataset's turn only a build would tell
   /// @throws io_error  a file is there and cannot be read.
-  std::optional<blend_index> load(std::string* why = nullptr) const;
+  std::optional<blend_index> load(std::string* why = nullptr,
+                                  check_level check = check_level::quick) const;
 
   /// Blends, and writes the files: all are safe on the disk before the first shows, and the
   /// description is the last. Replaces what is there.
@@ -94,8 +106,8 @@ class blend_cache {
   /// the same.
   ///
   /// @param built  if given, is set to whether it was built
-  blend_index load_or_build(blend_rounding rounding = blend_rounding::twice,
-                            bool* built = nullptr) const;
+  blend_index load_or_build(blend_rounding rounding = blend_rounding::twice, bool* built = nullptr,
+                            check_level check = check_level::quick) const;
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
@@ -113,17 +125,16 @@ inline blended_sample blend_index::operator[](std::int64_t i) const {
   const auto at = static_cast<std::size_t>(i);
   const std::int64_t dataset = datasets_[at];
   const std::int64_t sample = samples_[at];
-  const auto offset = [at](const detail::mapped_npy& mapped, std::size_t item) {
-    return mapped.file.bytes().size() - mapped.npy.data.size() + at * item;
-  };
   if (dataset < 0 || dataset >= static_cast<std::int64_t>(lengths_.size())) {
-    throw format_error(paths_[0], offset(files_->dataset, sizeof(std::int16_t)),
+    const detail::mapped_npy& mapped = files_->dataset;
+    const std::size_t header = mapped.file.bytes().size() - mapped.npy.data.size();
+    throw format_error(paths_[0], header + at * sizeof(std::int16_t),
                        "entry " + std::to_string(i) + " is dataset " + std::to_string(dataset) +
                            ", expected 0 to " + std::to_string(lengths_.size() - 1));
   }
   const auto d = static_cast<std::size_t>(dataset);
   if (sample < 0 || sample >= lengths_[d]) {
-    throw format_error(paths_[1], offset(files_->sample, sizeof(std::int64_t)),
+    throw format_error(paths_[1], sample_byte(at),
                        "entry " + std::to_string(i) + " is sample " + std::to_string(sample) +
                            " of dataset " + std::to_string(dataset) + ", expected 0 to " +
                            std::to_string(lengths_[d] - 1));
@@ -131,7 +142,20 @@ inline blended_sample blend_index::operator[](std::int64_t i) const {
   return {d, sample};
 }
 
-inline std::optional<blend_index> blend_cache::load(std::string* why) const {
+inline void blend_index::verify() const {
+  std::vector<std::int64_t> next(lengths_.size());
+  for (std::int64_t i = 0; i < size(); ++i) {
+    const blended_sample found = (*this)[i];
+    const std::int64_t expected = next[found.dataset]++;
+    if (found.sample == expected) continue;
+    throw format_error(paths_[1], sample_byte(static_cast<std::size_t>(i)),
+                       "entry " + std::to_string(i) + " is sample " + std::to_string(found.sample) +
+                           " of dataset " + std::to_string(found.dataset) + ", expected " +
+                           std::to_string(expected) + ", its next one");
+  }
+}
+
+inline std::optional<blend_index> blend_cache::load(std::string* why, check_level check) const {
   const auto nothing = [&](std::string reason) {
     if (why != nullptr) *why = std::move(reason);
     return std::nullopt;
@@ -164,6 +188,13 @@ inline std::optional<blend_index> blend_cache::load(std::string* why) const {
   index.files_ = std::move(files);
   index.paths_ = {dataset_path(), sample_path()};
   index.lengths_.assign(recipe_.lengths().begin(), recipe_.lengths().end());
+  if (check == check_level::full) {
+    try {
+      index.verify();
+    } catch (const format_error& e) {
+      return nothing(e.what());
+    }
+  }
   return index;
 }
 
@@ -186,11 +217,12 @@ inline void blend_cache::build(blend_rounding rounding) const {
   for (io::atomic_file* file : {&dataset.file(), &sample.file(), &description}) file->commit();
 }
 
-inline blend_index blend_cache::load_or_build(blend_rounding rounding, bool* built) const {
+inline blend_index blend_cache::load_or_build(blend_rounding rounding, bool* built,
+                                              check_level check) const {
   if (built != nullptr) *built = false;
   for (bool done = false;;) {
     std::string why;
-    if (auto index = load(&why)) return *std::move(index);
+    if (auto index = load(&why, check)) return *std::move(index);
     if (done) throw error("the cache was just built, and is no more what was written: " + why);
     try {
       build(rounding);

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include <millrace/dataset/megatron/decimal_size.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -69,22 +70,6 @@ inline bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
 
-/// Whether a number is 1 or more, by its digits and its exponent alone.
-inline bool is_beyond_one(std::string_view number) noexcept {
-  const std::size_t e = std::min(number.find('e'), number.size());
-  const std::string_view digits = number.substr(0, e);
-  const auto point = static_cast<std::ptrdiff_t>(std::min(digits.find('.'), digits.size()));
-  const auto first = static_cast<std::ptrdiff_t>(digits.find_first_of("123456789"));
-  std::string_view power = number.substr(e);
-  if (!power.empty()) power.remove_prefix(power.starts_with("e+") ? 2 : 1);
-  std::ptrdiff_t exponent = 0;
-  if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec != std::errc() &&
-      !power.empty()) {
-    return power[0] != '-';  // more digits than any text of a number has places
-  }
-  return exponent + (first < point ? point - first : point - first + 1) > 0;
-}
-
 /// Digits without the underscores between them, or nothing where one stands elsewhere.
 inline std::optional<std::string> without_underscores(std::string_view text) {
   std::string plain;
@@ -123,7 +108,7 @@ inline std::optional<double> read_python_float(std::string_view text) {
       return std::nullopt;
     }
     if (problem == std::errc::result_out_of_range) {
-      value = detail::is_beyond_one(word) ? std::numeric_limits<double>::infinity() : 0.0;
+      value = is_beyond_one(word) ? std::numeric_limits<double>::infinity() : 0.0;
     }
   }
   return negative ? -value : value;

@@ -39,6 +39,9 @@ struct part_plan {
 
   /// Samples of the blend. Nothing: all there are. By length, it is capped by what there is.
   std::optional<std::int64_t> size = {};
+
+  /// How many more samples than wanted are built of each dataset that has a weight: of `datasets`.
+  double surplus = 0.005;
 };
 
 /// Samples asked for: train, valid, test; nothing for one epoch of what there is.
@@ -83,7 +86,7 @@ inline std::vector<double> shares_of(const blend_list& list) {
 
 inline part_plan plan_weighted(const blend_list& list, std::int64_t size, double surplus,
                                std::string_view part) {
-  part_plan plan{.blended = true, .weights = shares_of(list), .size = 0};
+  part_plan plan{.blended = true, .weights = shares_of(list), .size = 0, .surplus = surplus};
   for (std::size_t d = 0; d < list.prefixes.size(); ++d) {
     const std::int64_t target = sample_ceil(static_cast<double>(size) * plan.weights[d], part);
     const std::int64_t built = sample_ceil(static_cast<double>(target) * (1 + surplus), part);

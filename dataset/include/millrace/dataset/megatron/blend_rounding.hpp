@@ -16,6 +16,11 @@ enum class blend_rounding {
   fused,  ///< once, by a fused multiply-add: as compilers contract the same source on ARM
 };
 
+/// What a state calls it.
+inline const char* name(blend_rounding rounding) noexcept {
+  return rounding == blend_rounding::twice ? "twice" : "fused";
+}
+
 namespace detail {
 
 static_assert(FLT_EVAL_METHOD == 0, "a double must be rounded to a double, not kept wider");

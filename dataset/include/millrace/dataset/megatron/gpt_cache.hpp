@@ -18,10 +18,12 @@
 #include <variant>
 #include <vector>
 
+#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/megatron/gpt_description.hpp>
 #include <millrace/dataset/megatron/gpt_index.hpp>
 #include <millrace/dataset/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/megatron/gpt_order.hpp>
+#include <millrace/dataset/megatron/verify_gpt_index.hpp>
 #include <millrace/formats/npy.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>
@@ -50,15 +52,19 @@ class gpt_cache {
 
   /// The indices, mapped; nothing if a file is missing, cut off or otherwise damaged.
   ///
-  /// The header of each file is compared with `plan`, and some samples with the lengths; all others
-  /// are when they are asked for. The files may not shrink while they are mapped.
+  /// The header of each file is compared with `plan`, and 64 samples of the whole index with the
+  /// lengths; all others are when they are asked for. So a damaged number may go unseen for long,
+  /// or, if it is another sample that is there, for ever: `check_level::full` looks at every number
+  /// (verify_gpt_index). The files may not shrink while they are mapped.
   ///
   /// @param why  if given, is set to what was wrong where the answer is nothing
-  /// @throws config_error  the files are sound and for something else, which Megatron's names do
-  ///                       not tell apart: other data under the same path, other options.
+  /// @throws config_error  the files are whole and for something else, which Megatron's names do
+  ///                       not tell apart: other data under the same path, other options; or a
+  ///                       number is damaged.
   /// @throws io_error      a file is there and cannot be read.
   std::optional<gpt_order> load(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
-                                std::string* why = nullptr) const;
+                                std::string* why = nullptr,
+                                check_level check = check_level::quick) const;
 
   /// Builds the indices and writes them: all are safe on the disk before the first shows, and the
   /// description is the last. Replaces what is there.
@@ -73,7 +79,8 @@ class gpt_cache {
   ///
   /// @param built  if given, is set to whether they were built
   gpt_order load_or_build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
-                          const std::string& whose, int threads = 1, bool* built = nullptr) const;
+                          const std::string& whose, int threads = 1, bool* built = nullptr,
+                          check_level check = check_level::quick) const;
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
@@ -132,12 +139,13 @@ class npy_file {
 inline void gpt_cache::throw_unfit(const std::filesystem::path& path, const std::string& what) {
   throw config_error(path.string() + ": " + what +
                      ": the cache was made for other data under the same path, or with other "
-                     "options. Remove its files, or name another folder by --data-cache-path");
+                     "options, or is damaged. Remove its files, or name another folder by "
+                     "--data-cache-path");
 }
 
 inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
                                                 formats::unaligned_span<std::int32_t> lengths,
-                                                std::string* why) const {
+                                                std::string* why, check_level check) const {
   const auto nothing = [&](std::string reason) {
     if (why != nullptr) *why = std::move(reason);
     return std::nullopt;
@@ -199,6 +207,10 @@ inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
 
   gpt_order order(plan, lengths, std::move(view));
   try {
+    if (check == check_level::full) {
+      verify_gpt_index(plan, lengths, order.index());
+      return order;
+    }
     // All over the index, its ends included: other lengths of sequences show somewhere.
     constexpr std::int64_t looks = 64;
     std::vector<piece> pieces;
@@ -252,12 +264,12 @@ inline void gpt_cache::build(const gpt_plan& plan, formats::unaligned_span<std::
 
 inline gpt_order gpt_cache::load_or_build(const gpt_plan& plan,
                                           formats::unaligned_span<std::int32_t> lengths,
-                                          const std::string& whose, int threads,
-                                          bool* built) const {
+                                          const std::string& whose, int threads, bool* built,
+                                          check_level check) const {
   if (built != nullptr) *built = false;
   for (bool done = false;;) {
     std::string why;
-    if (auto order = load(plan, lengths, &why)) return *std::move(order);
+    if (auto order = load(plan, lengths, &why, check)) return *std::move(order);
     if (done) throw error("the cache was just built, and is no more what was written: " + why);
     try {
       build(plan, lengths, whose, threads);

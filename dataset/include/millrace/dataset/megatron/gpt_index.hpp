@@ -101,15 +101,14 @@ class document_shuffle {
   /// Returns while the other thread may still be following; `finish` waits for it.
   void run_followed(numpy_random& random) {
     const std::size_t half = documents_.size() / 2;
-    std::atomic<bool> filled = false;
-    follower_ = std::jthread([this, half, &filled] {
+    follower_ = std::jthread([this, half] {
       fill(0, half);
-      filled.store(true);
-      filled.notify_one();
+      filled_.store(true);
+      filled_.notify_one();  // to a member: whoever waits may be gone by now
       follow_to_the_end();
     });
     fill(half, documents_.size());
-    filled.wait(false);
+    filled_.wait(false);
     shuffle(random, [this](std::int64_t done) { publish(done); });
     publish(static_cast<std::int64_t>(documents_.size()));
   }
@@ -198,6 +197,7 @@ class document_shuffle {
   Settled& settled_;
   std::int64_t ends_[2];
   std::int64_t followed_ = 0;
+  std::atomic<bool> filled_ = false;
   std::atomic<std::int64_t> published_ = 0;
   std::exception_ptr failure_;
   std::jthread follower_;  // the last member: it ends before the others do

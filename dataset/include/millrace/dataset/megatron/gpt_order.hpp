@@ -93,6 +93,9 @@ class gpt_order {
   }
   std::int64_t first_token_of(std::int64_t entry) const;
   std::vector<std::int64_t> in_shuffled_order(std::vector<std::int64_t> unshuffled) const;
+  static std::string text_of(row r);
+  [[noreturn]] void throw_at_row(std::int64_t j, const std::string& what) const;
+  [[noreturn]] void throw_bad_row(std::int64_t j) const;
   [[noreturn]] void throw_bad_sample(std::int64_t j) const;
 
   gpt_plan plan_;
@@ -142,8 +145,9 @@ inline std::int64_t gpt_order::unshuffled_sample(std::int64_t j, std::vector<pie
     const std::int64_t sequence = sequence_at(entry);
     const std::int64_t length = lengths_[static_cast<std::size_t>(sequence)];
     const std::int64_t first = entry == begin.entry ? begin.offset : 0;
+    if (entry == end.entry && end.offset > length - plan_.extra_token) throw_bad_sample(j);
     const std::int64_t last = entry == end.entry ? end.offset + plan_.extra_token : length;
-    if (first > last || last > length || last - first > missing) throw_bad_sample(j);
+    if (first > last || last - first > missing) throw_bad_sample(j);
     pieces.push_back({sequence, first, last - first});
     missing -= last - first;
   }
@@ -162,6 +166,10 @@ inline std::int64_t gpt_order::first_token_of(std::int64_t entry) const {
     (row_at(middle).entry <= entry ? low : high) = middle;
   }
   const row nearest = row_at(low);
+  if (nearest.entry < 0 || nearest.entry > entry || nearest.offset < 0 ||
+      nearest.offset > std::min(length_at(nearest.entry), low * plan_.sequence_length)) {
+    throw_bad_row(low);
+  }
   std::int64_t token = low * plan_.sequence_length - nearest.offset;
   for (std::int64_t i = nearest.entry; i < entry; ++i) token += length_at(i);
   return token;
@@ -204,7 +212,7 @@ inline std::vector<std::int64_t> gpt_order::in_shuffled_order(
   std::ranges::sort(unshuffled);
   std::vector<std::int64_t> samples;
   for (std::int64_t k = 0; k < plan_.samples && !unshuffled.empty(); ++k) {
-    if (std::ranges::binary_search(unshuffled, index_.shuffle[k])) samples.push_back(k);
+    if (std::ranges::binary_search(unshuffled, shuffled(k))) samples.push_back(k);
   }
   return samples;
 }
@@ -215,7 +223,7 @@ inline std::vector<piece> gpt_order::behind_last_sample() const {
   const row begin = row_at(plan_.samples);
   if (begin.entry < 0 || begin.entry >= plan_.document_entries() || begin.offset < 0 ||
       begin.offset > length_at(begin.entry)) {
-    throw_bad_sample(plan_.samples - 1);
+    throw_bad_row(plan_.samples);
   }
   for (std::int64_t entry = begin.entry; entry < plan_.document_entries(); ++entry) {
     const std::int64_t first = entry == begin.entry ? begin.offset : 0;
@@ -225,19 +233,26 @@ inline std::vector<piece> gpt_order::behind_last_sample() const {
   return pieces;
 }
 
-inline void gpt_order::throw_bad_sample(std::int64_t j) const {
-  const row begin = row_at(j);
-  const row end = row_at(j + 1);
-  const auto text = [](row r) {
-    return "(" + std::to_string(r.entry) + ", " + std::to_string(r.offset) + ")";
-  };
+inline std::string gpt_order::text_of(row r) {
+  return "(" + std::to_string(r.entry) + ", " + std::to_string(r.offset) + ")";
+}
+
+inline void gpt_order::throw_at_row(std::int64_t j, const std::string& what) const {
   throw format_error(
       index_.sample_path,
       index_.sample_offset + 2 * index_.sample.number_bytes() * static_cast<std::uint64_t>(j),
-      "the sample from " + text(begin) + " to " + text(end) + " has not the " +
-          std::to_string(sample_tokens()) +
-          " tokens of a sample: the index was made for another dataset, or for "
-          "other options");
+      what + ": the index was made for another dataset, or for other options, or is damaged");
+}
+
+inline void gpt_order::throw_bad_row(std::int64_t j) const {
+  throw_at_row(j, "row " + std::to_string(j) + " is " + text_of(row_at(j)) +
+                      ", which is no place of token " + std::to_string(j * plan_.sequence_length) +
+                      " of the shuffled sequences");
+}
+
+inline void gpt_order::throw_bad_sample(std::int64_t j) const {
+  throw_at_row(j, "the sample from " + text_of(row_at(j)) + " to " + text_of(row_at(j + 1)) +
+                      " has not the " + std::to_string(sample_tokens()) + " tokens of a sample");
 }
 
 }  // namespace millrace::dataset

@@ -141,17 +141,16 @@ void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
   // Two blocks of targets: while one is swapped, the memory of the next is on its way.
   constexpr std::size_t block = 256;
   std::array<std::array<std::uint32_t, block>, 2> targets;
-  std::size_t next_size = 0;
   std::size_t next_last = left;
   const auto draw_next = [&](std::size_t which) {
-    next_size = std::min(block, next_last);
-    intervals(static_cast<std::uint32_t>(next_last), std::span(targets[which]).first(next_size));
-    next_last -= next_size;
+    const std::size_t size = std::min(block, next_last);
+    intervals(static_cast<std::uint32_t>(next_last), std::span(targets[which]).first(size));
+    next_last -= size;
+    return size;
   };
-  draw_next(0);
-  for (std::size_t which = 0; next_size != 0; which ^= 1) {
-    const std::size_t size = next_size;
-    draw_next(which ^ 1);
+  std::size_t size = draw_next(0);
+  for (std::size_t which = 0; size != 0; which ^= 1) {
+    const std::size_t next_size = draw_next(which ^ 1);
     const auto& now = targets[which];
     const auto& ahead = targets[which ^ 1];
     T* const data = values.data();
@@ -161,6 +160,7 @@ void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
       --left;
     }
     settled(left + 1);
+    size = next_size;
   }
   settled(0);
 }

@@ -13,6 +13,7 @@
 #include <millrace/dataset/megatron/large_array.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/megatron/verify_gpt_index.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -26,7 +27,8 @@ struct gpt_cache_options {
   python_json tokenizer;             ///< the tokenizer's `unique_identifiers`
   bool add_extra_token = true;
   bool drop_last_partial_validation_sequence = true;
-  int threads = 1;  ///< 1 or 2
+  int threads = 1;                         ///< 1 or 2
+  check_level check = check_level::quick;  ///< of what was there before
 };
 
 /// A dataset's part whose cache is there and fits.
@@ -43,8 +45,9 @@ struct prepared_gpt_cache {
 /// @param prefix       as typed: it enters the names of the files
 /// @param num_samples  nothing means one epoch
 /// @return nothing if the split gives the part no weight: Megatron makes no dataset of it
-/// @throws config_error  as plan_gpt_index, gpt_cache::load; or the sequence length is above all
-///                       tokens of the dataset and one epoch is asked for.
+/// @throws config_error  as plan_gpt_index, gpt_cache::load; what was there has an extra token and
+///                       is not to, or has none; or one epoch is asked for, and the sequence length
+///                       is above all tokens of the dataset, or of its train part.
 /// @throws io_error, format_error  the dataset cannot be read, the cache not be written.
 std::optional<prepared_gpt_cache> prepare_gpt_cache(const gpt_cache_options& options,
                                                     const std::string& prefix, split_part part,
@@ -86,14 +89,27 @@ inline std::optional<prepared_gpt_cache> prepare_gpt_cache(
   }
   prepared.plan = plan_gpt_index(request, range, tokens, whose);
   const std::int64_t all = data.token_count();
-  if (prepared.plan.samples == 0 && !num_samples && all > 0 && all <= options.sequence_length) {
-    throw config_error("the sequence length " + std::to_string(options.sequence_length) +
-                       " is above all " + std::to_string(all) + " tokens of " + prefix +
-                       ": make it shorter, or ask for a number of samples, for which epochs are "
-                       "joined");
+  const bool too_short = all <= options.sequence_length;
+  if (prepared.plan.samples == 0 && !num_samples && tokens > 0 &&
+      (too_short || part == split_part::train)) {
+    throw config_error(
+        "the sequence length " + std::to_string(options.sequence_length) + " is above all " +
+        (too_short ? std::to_string(all) + " tokens of " + prefix
+                   : std::to_string(tokens) + " tokens of " + whose) +
+        ": make it shorter, or ask for a number of samples, for which epochs are joined");
   }
-  (void)gpt_cache(options.folder, prepared.description)
-      .load_or_build(prepared.plan, lengths, whose, options.threads, &prepared.built);
+  const gpt_cache cache(options.folder, prepared.description);
+  const gpt_order order = cache.load_or_build(prepared.plan, lengths, whose, options.threads,
+                                              &prepared.built, options.check);
+  if (prepared.built) return prepared;
+  const auto has = has_extra_token(prepared.plan, lengths, order.index());
+  if (has.value_or(options.add_extra_token) != options.add_extra_token) {
+    throw config_error(cache.sample_path().string() + ": its samples have " +
+                       (*has ? "an extra token" : "no extra token") + ", and are to have " +
+                       (*has ? "none" : "one") +
+                       ", which the name of a cache does not tell. Remove its files, or name "
+                       "another folder by --data-cache-path");
+  }
   return prepared;
 }
 

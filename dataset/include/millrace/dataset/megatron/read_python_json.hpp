@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <millrace/dataset/megatron/decimal_size.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/utf8.hpp>
@@ -181,9 +182,7 @@ inline python_json python_json_reader::read_number() {
 
   double value = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{}) {
-    // Out of range: to infinity, or to zero where the exponent says so.
-    const bool tiny = text.find("e-") != text.npos || text.find("E-") != text.npos;
-    value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
+    value = is_beyond_one(text) ? std::numeric_limits<double>::infinity() : 0.0;
     if (text[0] == '-') value = -value;
   }
   return python_json::real(value);

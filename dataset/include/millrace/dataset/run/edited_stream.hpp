@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -37,10 +38,12 @@ class edited_stream {
 
   /// @param edits           in any order; of those with equal `since` and `at`, replays come in
   ///                        theirs
-  /// @param first_position  first_position(step): of the run without edits
+  /// @param first_position  first_position(step): of the run without edits; is asked for steps up
+  ///                        to `most_steps`, and ascends up to `most_positions`
   /// @param positions_of    positions_of(edit): all positions of the run that have part of the
   ///                        blocked documents, as ranges in any order
-  /// @throws config_error   an edit contradicts itself, or comes when its replay is over.
+  /// @throws config_error   an edit contradicts itself, comes when its replay is over, or names a
+  ///                        step that begins behind `most_positions`.
   template <class FirstPosition, class PositionsOf>
   requires std::invocable<const FirstPosition&, std::int64_t> &&
       std::invocable<const PositionsOf&, const edit&>
@@ -58,6 +61,26 @@ class edited_stream {
 
   /// Everywhere a position is served, in order.
   std::vector<std::int64_t> all_served(std::int64_t position) const;
+
+  /// How many samples are served before the first whose position is `end` or beyond: those of a run
+  /// that ends there.
+  ///
+  /// @pre end >= 0
+  std::int64_t served_before(std::int64_t end) const noexcept;
+
+  /// The position of the served sample n of a run that ends.
+  ///
+  /// @param end  positions from here on are not served: `end()` of the order
+  /// @pre n >= 0, end >= 0
+  /// @throws config_error  the run ends before it: what was skipped moved it there, or too much was
+  ///                       asked for.
+  std::int64_t at(std::int64_t n, std::int64_t end) const;
+
+  /// How far the first n served samples reach: no position from here on is one of them, and the one
+  /// before it is. 0 for none.
+  ///
+  /// @pre n >= 0
+  std::int64_t reached(std::int64_t n) const noexcept;
 
   /// Whether the first n served samples are the same as those of another stream: what edits that
   /// are added to a run must not change.
@@ -93,6 +116,7 @@ class edited_stream {
   std::vector<run> runs_;                   // by served; the last has no end
   std::vector<std::size_t> by_position_;    // into runs_
   std::vector<std::int64_t> furthest_end_;  // of by_position_ up to and with each
+  std::vector<std::int64_t> reached_;       // of runs_ up to and with each
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -195,7 +219,12 @@ std::vector<edited_stream::resolved> edited_stream::resolve(std::span<const edit
     const edit& e = edits[i];
     check(e, i);
     const auto position = [&](std::int64_t n) {
-      return e.unit == edit_unit::steps ? static_cast<std::int64_t>(first_position(n)) : n;
+      if (e.unit != edit_unit::steps) return n;
+      const auto first = static_cast<std::int64_t>(first_position(n));
+      if (0 <= first && first <= most_positions) return first;
+      throw config_error("edit " + std::to_string(i) + ", " + name_of(e) + ": step " +
+                         std::to_string(n) + " begins at sample " + std::to_string(first) +
+                         ", expected 0 to 2^62");
     };
     resolved r;
     r.since = e.since;
@@ -232,12 +261,43 @@ inline edited_stream::edited_stream(std::vector<resolved> edits) {
     furthest = std::max(furthest, runs_[i].position + runs_[i].count);
     furthest_end_.push_back(furthest);
   }
+  furthest = 0;
+  for (const run& r : runs_) {
+    furthest = std::max(furthest, r.position + r.count);
+    reached_.push_back(furthest);
+  }
 }
 
 inline std::int64_t edited_stream::operator[](std::int64_t n) const noexcept {
   assert(n >= 0);
   const auto& r = *(std::ranges::upper_bound(runs_, n, {}, &run::served) - 1);
   return r.position + (n - r.served);
+}
+
+inline std::int64_t edited_stream::served_before(std::int64_t end) const noexcept {
+  assert(end >= 0);
+  const auto i = std::ranges::upper_bound(reached_, end) - reached_.begin();
+  if (i == std::ssize(reached_)) return forever;
+  const run& r = runs_[static_cast<std::size_t>(i)];
+  return r.served + std::max<std::int64_t>(0, end - r.position);
+}
+
+inline std::int64_t edited_stream::at(std::int64_t n, std::int64_t end) const {
+  const std::int64_t position = (*this)[n];
+  if (position < end) return position;
+  throw config_error(
+      "sample " + std::to_string(n) + " of the edited run is sample " + std::to_string(position) +
+      " of the run without edits, which has " + std::to_string(end) + ": edited, it has " +
+      std::to_string(served_before(end)) + "; raise train_samples, skip less or stop before it");
+}
+
+inline std::int64_t edited_stream::reached(std::int64_t n) const noexcept {
+  assert(n >= 0);
+  if (n == 0) return 0;
+  const auto i = std::ranges::upper_bound(runs_, n - 1, {}, &run::served) - runs_.begin() - 1;
+  const run& r = runs_[static_cast<std::size_t>(i)];
+  const std::int64_t here = r.position + (n - r.served);
+  return i == 0 ? here : std::max(here, reached_[static_cast<std::size_t>(i - 1)]);
 }
 
 inline std::vector<std::int64_t> edited_stream::all_served(std::int64_t position) const {

@@ -11,8 +11,41 @@
 
 #include <millrace/dataset/instant/instant_order.hpp>
 #include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/run/state.hpp>
 
 namespace millrace::dataset {
+
+namespace detail {
+
+/// What a state says of an order `instant`; of its data prefixes, names and weights.
+inline run_state describe(const std::vector<instant_source>& sources,
+                          const instant_options& options) {
+  run_state state;
+  state.order = "instant";
+  state.seed = options.seed;
+  state.seq_len = options.seq_len;
+  state.samples.assign(1, options.train_samples.value_or(-1));
+  for (const instant_source& source : sources) {
+    state.data.push_back({.prefix = source.prefix.string(), .name = source.name});
+  }
+  if (options.segments.size() == 1 && options.segments[0].sources.size() == sources.size()) {
+    for (const weighted_source& each : options.segments[0].sources) {
+      state.data[static_cast<std::size_t>(each.source)].weight = each.weight;
+    }
+    return state;
+  }
+  for (const schedule_segment& segment : options.segments) {
+    state_segment& to = state.schedule.emplace_back();
+    to.first_step = segment.first_step;
+    for (const weighted_source& each : segment.sources) {
+      to.sources.push_back(each.source);
+      to.weights.push_back(each.weight);
+    }
+  }
+  return state;
+}
+
+}  // namespace detail
 
 /// The order `instant` as a run_order. Nothing is built: forward and back are arithmetic and one
 /// search in the index. Any thread.
@@ -20,11 +53,14 @@ class instant_run {
  public:
   /// @throws as instant_order
   instant_run(const std::vector<instant_source>& sources, const instant_options& options)
-      : order_(std::make_shared<const instant_order>(sources, options)) {
+      : order_(std::make_shared<const instant_order>(sources, options)),
+        description_(std::make_shared<const run_state>(detail::describe(sources, options))) {
     for (const instant_source& source : sources) prefixes_.push_back(source.prefix);
   }
 
   const instant_order& order() const noexcept { return *order_; }
+  /// What a state says of the order; of its data prefixes, names and weights.
+  const run_state& description() const noexcept { return *description_; }
 
   std::int64_t end() const noexcept { return order_->end(); }
   std::int64_t seq_len() const noexcept { return order_->seq_len(); }
@@ -70,6 +106,7 @@ class instant_run {
 
  private:
   std::shared_ptr<const instant_order> order_;
+  std::shared_ptr<const run_state> description_;
   std::vector<std::filesystem::path> prefixes_;
 };
 

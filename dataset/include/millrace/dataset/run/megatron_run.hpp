@@ -22,6 +22,7 @@
 #include <millrace/dataset/megatron/gpt_order.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -69,9 +70,26 @@ class megatron_run {
       : sources_(std::move(sources)),
         blend_(std::make_shared<const blend_columns>(std::move(blend))) {
     assert(!sources_.empty());
+    const gpt_plan& plan = order(0).plan();
+    run_state state;
+    state.order = "megatron";
+    state.seed = plan.random_seed;
+    state.seq_len = plan.sequence_length;
+    state.extra_token = plan.extra_token != 0;
+    for (const indexed_source& each : sources_) {
+      state.data.push_back({.prefix = each.data->prefix().string()});
+    }
+    description_ = std::make_shared<const run_state>(std::move(state));
   }
 
   const gpt_order& order(std::int64_t source) const noexcept { return at_source(source).order; }
+  const indexed_dataset& data(std::int64_t source) const noexcept {
+    return *at_source(source).data;
+  }
+
+  /// What a state says of the order; of its data prefixes and weights. Of a run that was not built
+  /// here, what its indices say.
+  const run_state& description() const noexcept { return *description_; }
 
   std::int64_t end() const noexcept {
     return is_blend() ? static_cast<std::int64_t>(blend_->dataset.size()) : order(0).size();
@@ -119,9 +137,12 @@ class megatron_run {
     return sources_[static_cast<std::size_t>(s)];
   }
   bool is_blend() const noexcept { return !blend_->dataset.empty(); }
+  megatron_run&& described_by(const part_plan& plan, const gpt_request& request,
+                              const std::optional<std::string>& split) &&;
 
   std::vector<indexed_source> sources_;
   std::shared_ptr<const blend_columns> blend_;
+  std::shared_ptr<const run_state> description_;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -188,12 +209,29 @@ inline megatron_run megatron_run::build(const part_plan& plan, gpt_request reque
     sources.push_back(detail::build_source(each, request, split, threads, caches));
     lengths.push_back(sources.back().order.size());
   }
-  if (!plan.blended) return megatron_run(std::move(sources));
+  if (!plan.blended) {
+    return megatron_run(std::move(sources)).described_by(plan, request, split);
+  }
   const blend_recipe recipe(plan, lengths, request.part);
   const auto size = static_cast<std::size_t>(recipe.size());
   blend_columns blend{std::vector<std::int16_t>(size), std::vector<std::int64_t>(size)};
   recipe.fill({blend.dataset, blend.sample});
-  return megatron_run(std::move(sources), std::move(blend));
+  return megatron_run(std::move(sources), std::move(blend)).described_by(plan, request, split);
+}
+
+inline megatron_run&& megatron_run::described_by(const part_plan& plan, const gpt_request& request,
+                                                 const std::optional<std::string>& split) && {
+  run_state state = *description_;
+  state.split = split.value_or("");
+  state.split_part = name(request.part);
+  state.samples.assign(3, 0);  // of the other parts nothing is known, and nothing depends on them
+  state.samples[static_cast<std::size_t>(request.part)] =
+      (plan.blended ? plan.size : plan.datasets[0].num_samples).value_or(-1);
+  state.surplus = plan.surplus;
+  state.drop_last_partial_sequence = request.drop_last_partial_validation_sequence;
+  for (std::size_t s = 0; s < plan.weights.size(); ++s) state.data[s].weight = plan.weights[s];
+  description_ = std::make_shared<const run_state>(std::move(state));
+  return std::move(*this);
 }
 
 inline std::vector<std::int64_t> megatron_run::positions_with(std::int64_t source,

@@ -24,8 +24,9 @@ struct resume_terms {
   /// Options by their names in the state ("seed", "data", "edits"): their difference is not looked
   /// at, and the samples to come are those of the new value.
   std::vector<std::string> allow = {};
-  /// Steps that the saved run has done, which segments of a schedule may not change. Needed where
-  /// the batch is ramped up; else it follows from consumed_samples.
+  /// Steps of which the saved run has served a sample, edits counted in: up to that of the furthest
+  /// position. Segments of a schedule may not change before. Needed where the batch is ramped up;
+  /// else it follows from consumed_samples, and from saved_stream, which is needed with edits.
   std::optional<std::int64_t> steps_done = {};
   /// The streams of both lists of edits, where edits were added: nothing that was served may move.
   /// Without them, edits may be added that say since when.
@@ -35,8 +36,8 @@ struct resume_terms {
 
 /// Whether a run may go on from a saved state, so that every sample comes as it would have.
 ///
-/// - Every option must be the same; `samples` only where the order is megatron, whose shuffles
-///   depend on them.
+/// - Every option must be the same; `samples`, and whether datasets are weighted, only where the
+///   order is megatron, which depends on them; the rounding only of its blends.
 /// - Datasets are the same by their roots, or, where one has none, by their sizes. Their place may
 ///   be another; their names only where the order is megatron: instant is keyed by them.
 /// - A schedule may change from the steps on that are not done; it may then have more datasets.
@@ -73,11 +74,24 @@ std::string text_of(const T& value) {
   return formats::write_json(io.take().front().value);
 }
 
-/// Steps that are done; nothing if they cannot be told.
+/// Steps of which a sample was served; nothing if they cannot be told.
 inline std::optional<std::int64_t> steps_done(const run_state& saved, const resume_terms& terms) {
   if (terms.steps_done) return terms.steps_done;
   if (!saved.rampup_batch.empty() || saved.global_batch < 1) return std::nullopt;
-  return (saved.consumed_samples + saved.global_batch - 1) / saved.global_batch;
+  std::int64_t reached = saved.consumed_samples;
+  if (!saved.edits.empty()) {  // segments count positions, and what is skipped is one
+    if (terms.saved_stream == nullptr) return std::nullopt;
+    reached = terms.saved_stream->reached(reached);
+  }
+  return reached / saved.global_batch + (reached % saved.global_batch == 0 ? 0 : 1);
+}
+
+/// Why a segment may not change.
+inline std::string steps_text(const run_state& saved, std::optional<std::int64_t> done) {
+  if (done) return "the run has served samples of " + std::to_string(*done) + " steps";
+  const bool edits = saved.rampup_batch.empty() && saved.global_batch >= 1;
+  return std::string("how many steps the run has done is not known: give the terms ") +
+         (edits ? "saved_stream, as edits move what is served, or steps_done" : "steps_done");
 }
 
 /// What the order instant is keyed by.
@@ -111,9 +125,10 @@ inline void compare_source(const run_state& saved, std::size_t i, const state_so
 
 inline void compare_data(const run_state& saved, const run_state& now) {
   const bool scheduled = !now.schedule.empty() && !saved.schedule.empty();
+  const bool by_length = saved.order == "megatron" && !saved.weighted && !now.weighted;
   const std::size_t common = std::min(saved.data.size(), now.data.size());
   for (std::size_t i = 0; i < common; ++i) {
-    compare_source(saved, i, saved.data[i], now.data[i], !scheduled);
+    compare_source(saved, i, saved.data[i], now.data[i], !scheduled && !by_length);
   }
   // Others may come behind them, as segments to come may blend them in.
   if (saved.data.size() == now.data.size()) return;
@@ -139,8 +154,7 @@ inline void compare_schedule(const run_state& saved, const run_state& now,
     const std::string none = "none";
     throw_differs(saved, "schedule", "schedule[" + std::to_string(i) + "]",
                   i < then.size() ? text_of(then[i]) : none, i < to.size() ? text_of(to[i]) : none,
-                  done ? "the run has done " + std::to_string(*done) + " steps"
-                       : "how many steps the run has done is not known");
+                  steps_text(saved, done));
   }
 }
 
@@ -220,7 +234,10 @@ class state_comparison {
     if (name == "data") return compare_data(saved_, now_);
     if (name == "schedule") return compare_schedule(saved_, now_, terms_);
     if (name == "edits") return compare_edits(saved_, now_, terms_);
-    if (name == "samples" && saved_.order != "megatron") return;
+    const bool megatron = saved_.order == "megatron";
+    if ((name == "samples" || name == "weighted") && !megatron) return;
+    const bool blend = megatron && (saved_.weighted || saved_.data.size() > 1);
+    if (name == "blend_rounding" && !blend) return;
     if ((name == "data_sharding" || name == "sampled") && !cyclic) return;
     const T* to = nullptr;
     const auto find = [&]<class U>(const char* field, const U& value) {

@@ -57,6 +57,8 @@ void fields(Io& io, State& s) {
   io("split_part", s.split_part);
   io("samples", s.samples);
   io("surplus", s.surplus);
+  io("weighted", s.weighted);
+  io("blend_rounding", s.blend_rounding);
   io("drop_last_partial_sequence", s.drop_last_partial_sequence);
   io("rampup_batch", s.rampup_batch);
   io("sampler", s.sampler);
@@ -95,6 +97,7 @@ class state_writer {
  private:
   formats::json_value json(bool value) const { return value; }
   formats::json_value json(std::int64_t value) const { return value; }
+  formats::json_value json(std::uint64_t value) const { return value; }
   formats::json_value json(double value) const {
     if (!std::isfinite(value)) throw config_error(std::string(name_) + " is not a finite number");
     return value;
@@ -160,11 +163,18 @@ class state_reader {
     }
   }
 
+  /// "a string", "a whole number, -5"
+  static std::string text_of(const formats::json_value& value) {
+    double scratch = 0;
+    const bool is_number = value.as_double(scratch) != nullptr;
+    return value.kind() + (is_number ? ", " + formats::write_json(value) : std::string());
+  }
+
   [[noreturn]] static void refuse(const std::string& place, const formats::json_value& found,
                                   const std::string& expected) {
     throw config_error(
         (place.empty() ? std::string("the state") : "\"" + place + "\" of the state") + " is " +
-        found.kind() + ", expected " + expected);
+        text_of(found) + ", expected " + expected);
   }
 
  private:
@@ -180,8 +190,17 @@ class state_reader {
   }
   static void read(const formats::json_value& from, std::int64_t& to, const std::string& place) {
     const auto* value = from.as<std::int64_t>();
-    if (value == nullptr) refuse(place, from, "a whole number");
+    if (value == nullptr) refuse(place, from, "a whole number below 2^63");
     to = *value;
+  }
+  static void read(const formats::json_value& from, std::uint64_t& to, const std::string& place) {
+    if (const auto* large = from.as<std::uint64_t>()) {
+      to = *large;
+      return;
+    }
+    const auto* value = from.as<std::int64_t>();
+    if (value == nullptr || *value < 0) refuse(place, from, "a whole number of 0 to 2^64 - 1");
+    to = static_cast<std::uint64_t>(*value);
   }
   static void read(const formats::json_value& from, double& to, const std::string& place) {
     double scratch = 0;
@@ -286,11 +305,7 @@ inline run_state parse_state(std::string_view text) {
   io.finish([&](const std::string& name) {
     return name == "millrace_state" || detail::state_reader::names_of(state, name);
   });
-  for (std::size_t i = 0; i < state.edits.size(); ++i) check(state.edits[i], i);
-  if (state.consumed_samples < 0) {
-    throw config_error("consumed_samples of the state is " +
-                       std::to_string(state.consumed_samples) + ", expected 0 or more");
-  }
+  check(state);
   return state;
 }
 

@@ -21,17 +21,27 @@ enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 ///   boundary_begin   i32 [rows + 1]                where each row's boundaries begin, and the end
 ///   boundaries       i32 [boundary_begin[rows]]    of each row: 0, the ends of its documents, the
 ///                                                  last one seq_len (`dataset::fill_cu_seqlens`)
+///   document_ends    i32 [boundary_begin[rows]]    packed rows only: [i] is where the tokens of
+///   the
+///                                                  document that ends at boundaries[i] end, and
+///                                                  its padding begins; 0 where boundaries[i] is 0
 ///
-/// The last array is as long as it needs to be, so that what is copied is little more than tokens.
-/// Offsets are in bytes and multiples of 64, but for those of the last three, of 4.
+/// The last arrays are as long as they need to be, so that what is copied is little more than
+/// tokens; rows have no boundaries where nobody asked for them. Offsets are in bytes and multiples
+/// of 64, but for those behind `real`, of 4.
 class slot_layout {
  public:
   static constexpr std::size_t alignment = 64;
 
   /// @throws config_error  a number is out of range, or the slot has more tokens than an int32
   ///                       counts.
-  slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width)
-      : rows_(rows), seq_len_(seq_len), text_len_(seq_len + (extra_token ? 1 : 0)), width_(width) {
+  slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width,
+              bool packed = false)
+      : rows_(rows),
+        seq_len_(seq_len),
+        text_len_(seq_len + (extra_token ? 1 : 0)),
+        width_(width),
+        packed_(packed) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     if (rows < 1 || seq_len < 1 || seq_len >= most || rows > most / (seq_len + 1)) {
       throw config_error("a micro-batch of " + std::to_string(rows) + " rows of " +
@@ -44,7 +54,10 @@ class slot_layout {
   std::int64_t seq_len() const noexcept { return seq_len_; }
   /// Tokens of a row: seq_len, and one more where the last label is a token of its own.
   std::int64_t text_len() const noexcept { return text_len_; }
+  bool extra_token() const noexcept { return text_len_ != seq_len_; }
   token_width width() const noexcept { return width_; }
+  /// Labels and positions end with each document, and there is `document_ends`.
+  bool packed() const noexcept { return packed_; }
 
   std::size_t row_bytes() const noexcept {
     return static_cast<std::size_t>(text_len_) * static_cast<std::size_t>(width_);
@@ -60,13 +73,16 @@ class slot_layout {
   /// Entries that `boundaries` has room for.
   std::int64_t most_boundaries() const noexcept { return rows_ * (seq_len_ + 1); }
 
-  /// Of the slot's block, room for all boundaries included.
-  std::size_t capacity_bytes() const noexcept {
-    return rounded(boundaries_offset() + 4 * count(most_boundaries()));
+  /// Of a slot that has so many boundaries.
+  std::size_t document_ends_offset(std::int64_t boundaries) const noexcept {
+    return boundaries_offset() + 4 * count(boundaries);
   }
+
+  /// Of the slot's block, room for all boundaries included.
+  std::size_t capacity_bytes() const noexcept { return rounded(used_bytes(most_boundaries())); }
   /// Of a slot that has so many boundaries: what is copied.
   std::size_t used_bytes(std::int64_t boundaries) const noexcept {
-    return boundaries_offset() + 4 * count(boundaries);
+    return boundaries_offset() + 4 * count(boundaries) * (packed_ ? 2 : 1);
   }
 
  private:
@@ -79,6 +95,7 @@ class slot_layout {
   std::int64_t seq_len_;
   std::int64_t text_len_;
   token_width width_;
+  bool packed_;
 };
 
 }  // namespace millrace::loader

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/feistel.hpp>
+#include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/dataset/instant/order_keys.hpp>
+#include <millrace/dataset/instant/schedule.hpp>
+#include <millrace/dataset/packing/packed_rows.hpp>
+#include <millrace/dataset/packing/packed_sample.hpp>
+#include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/run/state.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+/// How documents are packed, beside what `instant_options` say.
+struct packed_options {
+  std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
+  int threads = 0;                    ///< that make tables of rows; 0: one a processor
+  bool keep_tables = true;            ///< beside the datasets, see `open_row_table`
+};
+
+/// Packed rows in the order `instant`, over one dataset or a blend, as a run_order: a row is a
+/// sample, and the rows of a source are shuffled each epoch under the tag `bins` of
+/// formats/spec/instant_order.md. Blends and their schedule are those of `instant_order`.
+///
+/// The rows of every source are counted when the run is made (8 bytes for 4,096 documents where
+/// their tables are kept); a bounded number of datasets stays open. Any thread.
+class packed_run {
+ public:
+  /// A source, opened.
+  struct open_source {
+    open_source(const std::filesystem::path& prefix, const packing_options& options, bool keep)
+        : data(prefix),
+          rows(data, options, keep ? row_table_path(data, options) : std::filesystem::path()) {}
+    indexed_dataset data;
+    packed_rows rows;
+  };
+  using source_pointer = std::shared_ptr<const open_source>;
+
+  /// What is known of a source without opening it again.
+  struct source_info {
+    std::string name;
+    std::int64_t rows = 0;
+    std::int64_t tokens = 0;
+    std::uint64_t bin_bytes = 0;
+    formats::dtype type = formats::dtype::uint16;
+    std::uint64_t hash = 0;  ///< of seed and name
+  };
+
+  /// @param options  `most_open` datasets are kept open
+  /// @throws config_error  an option is out of range, names are not unique, a source has no row, or
+  ///                       what `schedule` refuses
+  /// @throws io_error, format_error  a dataset cannot be opened, or contradicts itself.
+  packed_run(const std::vector<instant_source>& sources, const instant_options& options,
+             const packed_options& packing = {});
+
+  std::int64_t end() const noexcept { return shared_->blend->end(); }
+  std::int64_t seq_len() const noexcept { return shared_->options.seq_len; }
+  std::int64_t pad_documents_to() const noexcept { return shared_->packing.pad_documents_to; }
+  std::int64_t source_count() const noexcept {
+    return static_cast<std::int64_t>(shared_->infos.size());
+  }
+  const std::filesystem::path& prefix(std::int64_t s) const noexcept {
+    return shared_->sources[static_cast<std::size_t>(s)].prefix;
+  }
+  const source_info& info(std::int64_t s) const noexcept {
+    return shared_->infos[static_cast<std::size_t>(s)];
+  }
+
+  /// @pre 0 <= position < end()
+  source_sample at(std::int64_t position) const noexcept {
+    const blend_place place = shared_->blend->at(position);
+    return {place.source, place.k};
+  }
+
+  /// The epoch and row of a sample.
+  packed_place place_of(const source_sample& sample) const noexcept {
+    const source_info& of = info(sample.source);
+    const std::int64_t epoch = sample.k / of.rows;
+    return {epoch, shuffle(of, epoch)(sample.k % of.rows)};
+  }
+
+  /// @return tokens of padding, be they behind the row or behind its documents
+  /// @throws io_error, format_error  as `open`, packed_rows::row, append_pieces
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
+    const source_pointer opened = open(sample.source);
+    std::vector<packed_part> parts;
+    opened->rows.row(place_of(sample).row, parts);
+    out.clear();
+    for (const packed_part& part : parts) append_pieces(opened->data, part, out);
+    return seq_len() - token_count(out);
+  }
+
+  /// @throws io_error, format_error  as `open`, packed_rows::rows_of
+  std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
+                                           std::int64_t before) const;
+
+  std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept {
+    return shared_->blend->taken(source, positions);
+  }
+
+  /// A source, opened if it is not. It lives as long as the pointer.
+  /// @throws io_error, format_error  it cannot be opened, or is not the one that was counted.
+  source_pointer open(std::int64_t s) const;
+
+  /// What a state says of the order; of its data prefixes, names and weights.
+  run_state description() const;
+
+ private:
+  struct entry {
+    source_pointer opened;
+    std::list<std::int64_t>::iterator place;
+  };
+  struct contents {
+    std::vector<instant_source> sources;
+    instant_options options;
+    packed_options packing;
+    std::vector<source_info> infos;
+    std::optional<schedule> blend;
+    std::mutex mutex;  // guards what follows
+    std::vector<entry> entries;
+    std::list<std::int64_t> recent;  // open sources, the one asked for last in front
+  };
+
+  static feistel shuffle(const source_info& of, std::int64_t epoch) noexcept {
+    return {of.rows, keys_of(absorb(of.hash, static_cast<std::uint64_t>(epoch)))};
+  }
+  source_pointer open_anew(std::int64_t s) const {
+    return std::make_shared<const open_source>(
+        prefix(s),
+        packing_options{.seq_len = seq_len(),
+                        .pad_documents_to = pad_documents_to(),
+                        .threads = shared_->packing.threads},
+        shared_->packing.keep_tables);
+  }
+  void keep(std::int64_t s, source_pointer opened) const;
+
+  std::shared_ptr<contents> shared_ = std::make_shared<contents>();
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline packed_run::packed_run(const std::vector<instant_source>& sources,
+                              const instant_options& options, const packed_options& packing) {
+  if (options.most_open < 1) throw config_error("most_open is 0, expected 1 or more open datasets");
+  shared_->sources = sources;
+  shared_->options = options;
+  shared_->packing = packing;
+  shared_->entries.resize(sources.size());
+  const std::vector<std::string> names = detail::checked_names(sources);
+  std::vector<source_limit> limits;
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    const auto number = static_cast<std::int64_t>(s);
+    const source_pointer opened = open_anew(number);
+    const source_info info{names[s],
+                           opened->rows.row_count(),
+                           opened->data.token_count(),
+                           opened->data.bin_size_bytes(),
+                           opened->data.type(),
+                           order_hash(shuffle_of::bins, options.seed, name_hash(names[s]))};
+    if (info.rows < 1) {
+      throw config_error("source " + names[s] +
+                         " has no documents to pack, expected a token at least; leave it out");
+    }
+    shared_->infos.push_back(info);
+    limits.push_back(detail::limit_of(sources[s], names[s], info.rows));
+    keep(number, opened);
+  }
+  shared_->blend.emplace(options.segments, std::move(limits),
+                         detail::checked_steps(options.first_position_of), options.train_samples);
+}
+
+inline void packed_run::keep(std::int64_t s, source_pointer opened) const {
+  source_pointer closed;  // unmapped after the lock
+  const std::lock_guard lock(shared_->mutex);
+  entry& wanted = shared_->entries[static_cast<std::size_t>(s)];
+  if (wanted.opened) return;  // another thread was as quick
+  if (shared_->recent.size() == shared_->options.most_open) {
+    closed = std::move(shared_->entries[static_cast<std::size_t>(shared_->recent.back())].opened);
+    shared_->entries[static_cast<std::size_t>(shared_->recent.back())].opened = nullptr;
+    shared_->recent.pop_back();
+  }
+  shared_->recent.push_front(s);
+  wanted = {std::move(opened), shared_->recent.begin()};
+}
+
+inline packed_run::source_pointer packed_run::open(std::int64_t s) const {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    const entry& wanted = shared_->entries[static_cast<std::size_t>(s)];
+    if (wanted.opened) {
+      shared_->recent.splice(shared_->recent.begin(), shared_->recent, wanted.place);
+      return wanted.opened;
+    }
+  }
+  source_pointer opened = open_anew(s);
+  const source_info& expected = info(s);
+  if (opened->rows.row_count() != expected.rows ||
+      opened->data.bin_size_bytes() != expected.bin_bytes || opened->data.type() != expected.type) {
+    throw format_error(opened->data.idx_path(), 0,
+                       "the dataset has " + std::to_string(opened->rows.row_count()) +
+                           " packed rows of " + std::to_string(opened->data.token_count()) +
+                           " tokens, but had " + std::to_string(expected.rows) + " of " +
+                           std::to_string(expected.tokens) +
+                           " when the run was set up: it is another one, or was replaced");
+  }
+  keep(s, opened);
+  return opened;
+}
+
+inline std::vector<std::int64_t> packed_run::positions_with(std::int64_t source,
+                                                            sequence_range sequences,
+                                                            std::int64_t before) const {
+  const source_pointer opened = open(source);
+  std::vector<std::int64_t> rows;
+  const document_search search{index_columns(opened->data)};
+  for (std::int64_t sequence = sequences.first; sequence < sequences.last;) {
+    const std::int64_t document = search.document_of(sequence);
+    const document_range range = opened->data.document(document);
+    // Only the rows that hold the sequence itself: a long document has more than one.
+    for (const std::int64_t row : opened->rows.rows_of(document)) rows.push_back(row);
+    sequence = range.last;
+  }
+  std::ranges::sort(rows);
+  rows.erase(std::ranges::unique(rows).begin(), rows.end());
+  std::vector<packed_part> parts;
+  std::vector<piece> pieces;
+  const auto holds = [&](std::int64_t row) {
+    opened->rows.row(row, parts);
+    pieces.clear();
+    for (const packed_part& part : parts) append_pieces(opened->data, part, pieces);
+    return std::ranges::any_of(pieces, [&](const piece& p) {
+      return sequences.first <= p.sequence && p.sequence < sequences.last && p.tokens > 0;
+    });
+  };
+  std::erase_if(rows, [&](std::int64_t row) { return !holds(row); });
+
+  const source_info& of = info(source);
+  const std::int64_t taken_before = taken(source, before);
+  std::vector<std::int64_t> positions;
+  for (std::int64_t e = 0; e * of.rows < taken_before; ++e) {
+    const feistel order = shuffle(of, e);
+    for (const std::int64_t row : rows) {
+      const std::int64_t k = e * of.rows + order.inverse(row);
+      if (k >= taken_before) continue;
+      if (const auto at = shared_->blend->position_of({source, k})) positions.push_back(*at);
+    }
+  }
+  std::ranges::sort(positions);
+  return positions;
+}
+
+inline run_state packed_run::description() const {
+  run_state state = detail::describe(shared_->sources, shared_->options);
+  state.extra_token = false;
+  state.packing = "best_fit";
+  state.pad_documents_to = pad_documents_to();
+  return state;
+}
+
+}  // namespace millrace::dataset

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+// What cudaStream_t and cudaEvent_t point to.
+struct CUstream_st;  // NOLINT(readability-identifier-naming): the runtime's own name
+struct CUevent_st;   // NOLINT(readability-identifier-naming)
+
+namespace millrace::loader::cuda {
+
+struct batch_work;
+
+/// A `cudaStream_t`; null is the default stream.
+using stream = CUstream_st*;
+/// A `cudaEvent_t`.
+using event = CUevent_st*;
+
+/// Everything that is asked of CUDA, kernel launches included: one table, so that a test can put
+/// another runtime in its place and nothing here needs CUDA's headers.
+///
+/// Each returns a `cudaError_t` as an int, 0 for success, and does what the call of the runtime API
+/// does that its comment names. The table and what it points to live as long as the process.
+struct cuda_api {
+  int (*device_count)(int* count);                      ///< cudaGetDeviceCount
+  int (*current_device)(int* device);                   ///< cudaGetDevice
+  int (*use_device)(int device);                        ///< cudaSetDevice
+  int (*pci_bus_id)(char* text, int size, int device);  ///< cudaDeviceGetPCIBusId
+
+  int (*allocate)(void** memory, std::size_t bytes);         ///< cudaMalloc
+  int (*free)(void* memory);                                 ///< cudaFree
+  int (*allocate_pinned)(void** memory, std::size_t bytes);  ///< cudaHostAlloc, portable
+  int (*free_pinned)(void* memory);                          ///< cudaFreeHost
+
+  int (*create_stream)(cuda::stream* made);       ///< cudaStreamCreateWithFlags, non-blocking
+  int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
+  int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
+  /// cudaEventCreateWithFlags, without timing; a host that waits for it sleeps.
+  int (*create_event)(cuda::event* made);
+  int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy
+  int (*record_event)(cuda::event which, cuda::stream behind);  ///< cudaEventRecord
+  int (*synchronize_event)(cuda::event which);                  ///< cudaEventSynchronize
+  int (*wait_event)(cuda::stream waits, cuda::event which);     ///< cudaStreamWaitEvent
+
+  /// cudaMemcpyAsync, from the host to the device.
+  int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
+  /// cudaMemcpyAsync, from the device to the host.
+  int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
+  /// The one kernel: all fields of a micro-batch (`make_tile`).
+  int (*launch_batch)(const batch_work& work, cuda::stream on);
+
+  int (*last_error)();                  ///< cudaGetLastError: takes the error away
+  const char* (*error_name)(int code);  ///< cudaGetErrorName
+  const char* (*error_text)(int code);  ///< cudaGetErrorString
+};
+
+/// The CUDA runtime, linked statically; null in a build without CUDA. Any machine may ask: where
+/// there is no driver, its calls return 35.
+const cuda_api* runtime_api() noexcept;
+
+/// The CUDA that was built with, for `--version`: "CUDA 13.0", or "without CUDA".
+const char* runtime_version() noexcept;
+
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch_batch.hpp"
+
+#include <cstdint>
+
+#include <millrace/loader/cuda/batch_tile.hpp>
+
+namespace millrace::loader::cuda {
+namespace {
+
+constexpr int block_threads = 256;
+// Of a multiprocessor: 42 registers a thread. Left to itself, ptxas spills on sm_90 to have eight.
+constexpr int least_blocks = 6;
+
+class device_block {
+ public:
+  __device__ explicit device_block(std::int32_t* shared) : shared_(shared) {}
+  static __device__ std::int64_t size() { return block_threads; }
+  static __device__ std::int64_t rank() { return threadIdx.x; }
+  static __device__ void sync() { __syncthreads(); }
+  __device__ std::int32_t* shared() { return shared_; }
+
+ private:
+  std::int32_t* shared_;
+};
+
+// A block a tile; the grid has one dimension, since only that one takes any number of rows.
+template <class Token>
+__global__ void __launch_bounds__(block_threads, least_blocks) make_batch_kernel(const batch_work work) {
+  __shared__ std::int32_t shared[shared_integers(block_threads)];
+  device_block block(shared);
+  const std::int64_t tiles = tiles_of(work);
+  make_tile<Token>(block, work, blockIdx.x / tiles, blockIdx.x % tiles);
+}
+
+}  // namespace
+
+int launch_batch(const batch_work& work, stream on) {
+  const auto blocks = static_cast<unsigned>(work.rows * tiles_of(work));
+  if (work.narrow) {
+    make_batch_kernel<std::uint16_t><<<blocks, block_threads, 0, on>>>(work);
+  } else {
+    make_batch_kernel<std::int32_t><<<blocks, block_threads, 0, on>>>(work);
+  }
+  return cudaGetLastError();
+}
+
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/loader/cuda/batch_work.hpp>
+#include <millrace/loader/cuda/cuda_api.hpp>
+
+namespace millrace::loader::cuda {
+
+/// Puts the kernel on a stream of the current device. Returns its cudaError_t.
+int launch_batch(const batch_work& work, stream on);
+
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <millrace/dataset/sample/fields.hpp>
+#include <millrace/loader/batch/batch_slot.hpp>
+#include <millrace/loader/options.hpp>
+
+/// The int64 arrays of a batch that stays on the host, out of a slot that is filled.
+namespace millrace::loader::detail {
+
+/// Room for what is asked for. Zeroed, for the reasons of `plain_memory`.
+inline void make_host_fields(const host_fields& wanted, batch_slot& slot) {
+  const auto size = static_cast<std::size_t>(slot.layout.rows() * slot.layout.seq_len());
+  if (wanted.tokens) slot.tokens.resize(size);
+  if (wanted.labels) slot.labels.resize(size);
+  if (wanted.position_ids) slot.position_ids.resize(size);
+  if (wanted.loss_mask) slot.loss_mask.resize(size);
+}
+
+/// The fields of one row; of a packed one, of each of its documents.
+template <class Token>
+void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_options& rules,
+              const dataset::sample_fields<>& out) {
+  const slot_layout& layout = slot.layout;
+  const std::span text(reinterpret_cast<const Token*>(slot.row(row)),
+                       static_cast<std::size_t>(layout.text_len()));
+  const auto r = static_cast<std::size_t>(row);
+  if (!layout.packed()) {
+    dataset::fill_fields<Token>(text, slot.real()[r], layout.seq_len(), rules, out);
+    return;
+  }
+  const auto begin = static_cast<std::size_t>(slot.boundary_begin()[r]);
+  const auto end = static_cast<std::size_t>(slot.boundary_begin()[r + 1]);
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    const std::int32_t first = slot.all_boundaries()[i - 1];
+    const std::int32_t share = slot.all_boundaries()[i] - first;
+    dataset::fill_fields<Token>(
+        text.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(share)),
+        slot.document_ends()[i] - first, share, rules, dataset::part_of(out, first, share));
+  }
+}
+
+/// The boundaries of all rows laid end to end, as `dataset::join_cu_seqlens` has them.
+inline void join_boundaries(batch_slot& slot) {
+  const std::span boundaries = slot.all_boundaries();
+  const std::span begin = slot.boundary_begin();
+  slot.cu_seqlens.assign(1, 0);
+  slot.max_seqlen = 0;
+  for (std::size_t row = 0; row + 1 < begin.size(); ++row) {
+    const auto offset =
+        static_cast<std::int32_t>(row) * static_cast<std::int32_t>(slot.layout.seq_len());
+    for (std::int32_t i = begin[row] + 1; i < begin[row + 1]; ++i) {
+      const std::int32_t at = offset + boundaries[static_cast<std::size_t>(i)];
+      slot.max_seqlen = std::max(slot.max_seqlen, at - slot.cu_seqlens.back());
+      slot.cu_seqlens.push_back(at);
+    }
+  }
+}
+
+inline void fill_host_fields(const host_fields& wanted, dataset::field_options rules,
+                             batch_slot& slot) {
+  if (!wanted.any()) return;
+  const slot_layout& layout = slot.layout;
+  rules.extra_token = layout.extra_token();
+  const dataset::sample_fields<> all{slot.tokens, slot.labels, slot.loss_mask, slot.position_ids};
+  if (wanted.tokens || wanted.labels || wanted.loss_mask || wanted.position_ids) {
+    for (std::int64_t row = 0; row < layout.rows(); ++row) {
+      const auto out = dataset::part_of(all, row * layout.seq_len(), layout.seq_len());
+      if (layout.width() == token_width::u16) {
+        fill_row<std::uint16_t>(slot, row, rules, out);
+      } else {
+        fill_row<std::int32_t>(slot, row, rules, out);
+      }
+    }
+  }
+  if (wanted.cu_seqlens) join_boundaries(slot);
+}
+
+}  // namespace millrace::loader::detail

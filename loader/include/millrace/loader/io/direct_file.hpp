@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <millrace/io/unique_fd.hpp>
+
+namespace millrace::loader {
+
+/// What offsets, lengths and addresses of direct reads (O_DIRECT) must be multiples of.
+struct direct_alignment {
+  std::uint32_t memory = 4096;
+  std::uint32_t offset = 4096;
+};
+
+/// A file opened for direct reads; or why it cannot be.
+struct direct_file {
+  io::unique_fd fd;
+  direct_alignment alignment;
+  std::string why;        ///< of the alignment, or, without `fd`, why there is none
+  bool may_pass = false;  ///< whether it was refused for want of something
+};
+
+/// What statx(2) says by STATX_DIOALIGN (Linux 6.1; ext4, XFS, f2fs, block devices); nothing said
+/// is 4,096, which suits every disk there is. Never found by trying: a read that is let through
+/// today may be refused by another disk.
+///
+/// The alignment is {0, 0} where the file system says that there are no direct reads.
+inline std::pair<direct_alignment, std::string> direct_alignment_of(int fd) {
+#if defined(STATX_DIOALIGN)
+  struct ::statx status {};
+  // The system call itself: the struct of older C libraries has no room for the answer.
+  if (::syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
+      (status.stx_mask & STATX_DIOALIGN) != 0) {
+    const direct_alignment said{status.stx_dio_mem_align, status.stx_dio_offset_align};
+    return {said, "statx: multiples of " + std::to_string(said.offset) + " bytes"};
+  }
+#endif
+  return {{}, "statx says no alignment: multiples of 4096 bytes"};
+}
+
+/// Opens the file that `fd` is once more, for direct reads: the very same one, whatever its name
+/// means by now.
+inline direct_file open_direct(const io::unique_fd& fd) {
+  direct_file file;
+  auto [alignment, why] = direct_alignment_of(fd.get());
+  // What memory is laid out for: more is asked by no disk, and by no file system that we know.
+  constexpr std::uint32_t most = 4096;
+  if (alignment.offset == 0) {
+    file.why = "the file system has no direct reads";
+    return file;
+  }
+  if (std::max(alignment.offset, alignment.memory) > most ||
+      !std::has_single_bit(alignment.offset) || !std::has_single_bit(alignment.memory)) {
+    file.why = "direct reads would have to be multiples of " + std::to_string(alignment.offset) +
+               " bytes, and at most 4096 is provided for";
+    return file;
+  }
+  const std::string again = "/proc/self/fd/" + std::to_string(fd.get());
+  file.fd = io::unique_fd(
+      io::uninterrupted([&] { return ::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT); }));
+  const int code = file.fd ? 0 : errno;
+  file.alignment = alignment;
+  file.why = file.fd ? why : "open with O_DIRECT: " + std::generic_category().message(code);
+  file.may_pass = code == EMFILE || code == ENFILE || code == ENOMEM;
+  return file;
+}
+
+}  // namespace millrace::loader

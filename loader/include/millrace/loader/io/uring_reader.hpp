@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/loader/io/uring_probe.hpp>
+
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/loader/io/ahead_reads.hpp>
+#include <millrace/loader/io/direct_file.hpp>
+#include <millrace/loader/io/direct_files.hpp>
+#include <millrace/loader/io/direct_plan.hpp>
+#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/read_outcome.hpp>
+#include <millrace/loader/io/reader_log.hpp>
+#include <millrace/loader/io/reader_options.hpp>
+#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/io/uring_ring.hpp>
+
+namespace millrace::loader {
+
+/// The default is 7.9 MiB of memory: under the 8 MiB that unprivileged users may lock by default.
+struct uring_options {
+  int depth = 64;   ///< reads in flight, 8 to 4,096
+  int slots = 224;  ///< reads that wait to be gathered, and those in flight; at least 2 * 16
+  std::size_t slot_bytes = std::size_t{36} * 1024;  ///< of a read, a multiple of 4,096
+  int most_files = 128;                             ///< open for direct reads
+
+  /// For tests: sees the result of each read and what it has read, and says what to take it for.
+  std::function<std::int64_t(std::int64_t, std::span<std::byte>)> alter_result = {};
+};
+
+/// Reads by io_uring past the page cache (O_DIRECT): what `prefetch` names is read at once, as far
+/// as there are slots, and waits there for `gather`, which copies it; what was not named is read
+/// then, all of it at the same time.
+///
+/// For files far larger than memory on a disk of this machine. What is read is kept nowhere: two
+/// epochs read it twice, and so do two processes.
+///
+/// What the ring cannot read (a file without O_DIRECT, a read that fails or ends early)
+/// `pread_reader` is asked for, whose retries and whose words for errors are then the same as
+/// everywhere. Where no ring is to be had it does all, and the report says so.
+///
+/// Announce ranges as they will be gathered, each once: a slot is held until its range is gathered,
+/// or until as many gathers as there are slots have gone by. One thread makes all calls; the first
+/// call from another one makes a new ring, and what was read ahead is lost.
+class uring_reader final : public range_reader {
+ public:
+  /// Opens nothing yet, and makes no ring.
+  /// @throws config_error  an option is out of range
+  explicit uring_reader(std::vector<data_file> files, reader_options options = {},
+                        uring_options ring = {});
+
+  void prefetch(std::span<const file_range> ranges) noexcept override;
+  void gather(std::span<const read_request> requests) override;
+  reader_report report() const override;
+
+ private:
+  static constexpr std::size_t most_queued = 4096;
+  static constexpr std::size_t kept_for_gather = 16;  // slots that are not for reading ahead
+
+  enum class way : std::uint8_t { unknown, direct, plain };
+  struct file_state {
+    way by = way::unknown;
+    direct_alignment alignment;
+  };
+  /// A read, from when it is asked for to when its bytes are gathered. Those of slots come first.
+  struct operation {
+    std::int64_t file = 0;
+    std::uint64_t begin = 0;
+    std::byte* to = nullptr;
+    read_progress progress;
+    ahead_reads::place ahead;  ///< if `extent` is `none`
+    std::size_t extent = none;
+  };
+  struct claim {
+    ahead_reads::place from;
+    read_request piece;
+  };
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  open_files::file& file_of(std::int64_t i) const { return *files_[static_cast<std::size_t>(i)]; }
+  bool has_ring();
+  void note_ring();
+  way way_of(std::int64_t file);
+  void demote(std::int64_t file, const std::string& why);
+  std::size_t place_of(std::int64_t file);
+  bool start(std::size_t token);
+  void pump();
+  int wait();
+  void take(std::size_t token, std::int64_t result);
+  void end_ahead(operation& op, bool ok) noexcept;
+  void end_demand(std::size_t token, operation& op, bool ok);
+  void release(ahead_reads::place p);
+  void split(std::span<const read_request> requests);
+  void start_demand();
+  void finish_demand();
+  void take_claims();
+  void abandon() noexcept;
+
+  reader_options options_;
+  uring_options limits_;
+  std::shared_ptr<open_files> table_;
+  std::vector<std::shared_ptr<open_files::file>> files_;
+  pread_reader plain_;
+  reader_log log_;
+  std::vector<file_state> states_;
+  direct_files open_;
+
+  std::unique_ptr<uring_ring> ring_;
+  std::vector<std::unique_ptr<uring_ring>> retired_;  // whose memory may still be written to
+  std::vector<operation> operations_;
+  std::vector<std::size_t> free_slots_;
+  std::vector<std::size_t> free_straight_;
+  std::size_t in_flight_ = 0;
+  std::size_t demand_in_flight_ = 0;
+  ahead_reads ahead_;
+  std::uint64_t gathers_ = 0;
+
+  direct_plan ahead_plan_;
+  direct_plan plan_;
+  std::size_t next_extent_ = 0;
+  std::vector<read_request> wanted_;
+  std::vector<read_request> by_plain_;
+  std::vector<read_request> handed_over_;
+  std::vector<file_range> plain_ahead_;
+  std::vector<claim> claims_;
+  std::size_t claims_taken_ = 0;
+
+  std::atomic<bool> no_ring_{false};
+  std::atomic<std::size_t> plain_files_{0};
+  std::atomic<std::size_t> most_in_flight_{0};
+};
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+inline uring_options checked(uring_options options) {
+  const auto expect = [](bool is_so, const char* name, std::size_t value, const char* range) {
+    if (is_so) return;
+    throw config_error(std::string("io_uring: ") + name + " is " + std::to_string(value) +
+                       ", expected " + range);
+  };
+  expect(options.depth >= 8 && options.depth <= 4096, "depth",
+         static_cast<std::size_t>(options.depth), "8 to 4096");
+  expect(options.slots >= 32 && options.slots <= 65536, "slots",
+         static_cast<std::size_t>(options.slots), "32 to 65536");
+  expect(options.slot_bytes >= 4096 && options.slot_bytes % 4096 == 0 &&
+             options.slot_bytes <= (std::size_t{1} << 24),
+         "slot_bytes", options.slot_bytes, "a multiple of 4096, up to 16777216");
+  expect(options.most_files >= 1 && options.most_files <= 32768, "most_files",
+         static_cast<std::size_t>(options.most_files), "1 to 32768");
+  return options;
+}
+
+inline std::string why_not_granted(int code) {
+  const std::string said = std::generic_category().message(code);
+  struct ::rlimit most {};
+  switch (code) {
+    case EEXIST:
+      return "another thread has read before";
+    case EINVAL:
+    case EOPNOTSUPP:
+      return said + " (the kernel is older than 6.1)";
+    case ENOMEM:
+      if (::getrlimit(RLIMIT_MEMLOCK, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return said;
+      return said + " (at most " + std::to_string(most.rlim_cur / 1024) +
+             " KiB may be locked: ulimit -l)";
+    default:
+      return said;
+  }
+}
+
+/// As many as the limits of the table allow for, so that a file that others push out of the one is
+/// out of the other too.
+inline std::size_t most_direct_files(const uring_options& options, const open_files& table) {
+  return static_cast<std::size_t>(
+      std::clamp<std::int64_t>(table.limits().files, 1, options.most_files));
+}
+
+}  // namespace detail
+
+inline uring_reader::uring_reader(std::vector<data_file> files, reader_options options,
+                                  uring_options ring)
+    : options_(std::move(options)),
+      limits_(detail::checked(std::move(ring))),
+      table_(options_.files ? options_.files : open_files::of_process()),
+      plain_(files, options_),
+      states_(files.size()),
+      open_(files.size(), detail::most_direct_files(limits_, *table_)),
+      ahead_(limits_.slot_bytes),
+      ahead_plan_(limits_.slot_bytes),
+      plan_(limits_.slot_bytes) {
+  files_.reserve(files.size());
+  for (const data_file& file : files) files_.push_back(table_->attach(file));
+}
+
+// A ring that this thread may use; false where none is to be had.
+inline bool uring_reader::has_ring() {
+  if (ring_ && ring_->is_mine()) return true;
+  if (no_ring_.load(std::memory_order_relaxed)) return false;
+  const bool first = ring_ == nullptr;
+  if (ring_) {
+    // Its results come to the thread that made it alone, which may be gone.
+    ahead_.clear();
+    open_.close_all();
+    retired_.push_back(std::move(ring_));
+  }
+  const auto slots = static_cast<std::size_t>(limits_.slots);
+  const auto depth = static_cast<std::size_t>(limits_.depth);
+  ring_ =
+      std::make_unique<uring_ring>(static_cast<unsigned>(limits_.depth), slots * limits_.slot_bytes,
+                                   static_cast<unsigned>(limits_.most_files), first);
+  if (!ring_->valid()) {
+    log_.note("io_uring", false, why_no_ring(ring_->error()));
+    ring_ = nullptr;
+    no_ring_ = true;
+    return false;
+  }
+  operations_.assign(slots + depth, operation{});
+  free_slots_.clear();
+  free_straight_.clear();
+  for (std::size_t i = slots; i-- > 0;) free_slots_.push_back(i);
+  for (std::size_t i = slots + depth; i-- > slots;) free_straight_.push_back(i);
+  in_flight_ = 0;
+  demand_in_flight_ = 0;
+  note_ring();
+  return true;
+}
+
+inline void uring_reader::note_ring() {
+  const uring_ring::grants& granted = ring_->granted();
+  const auto note = [&](const char* asked, int code, const std::string& why) {
+    log_.note(asked, code == 0, code == 0 ? why : detail::why_not_granted(code));
+  };
+  note("SINGLE_ISSUER and DEFER_TASKRUN", granted.single_issuer, "one thread reads");
+  note("registered buffers", granted.buffers, "memory is pinned once, not with each read");
+  note("registered files", granted.files, "a file is looked up once, not with each read");
+}
+
+inline uring_reader::way uring_reader::way_of(std::int64_t file) {
+  file_state& state = states_[static_cast<std::size_t>(file)];
+  if (state.by != way::unknown) return state.by;
+  try {
+    const open_files::held_descriptor held = table_->open(file_of(file));
+    direct_file direct = open_direct(held->fd);
+    if (!direct.fd) {
+      if (!direct.may_pass) demote(file, direct.why);
+      return way::plain;
+    }
+    log_.note("O_DIRECT", true, direct.why);
+    state = {way::direct, direct.alignment};
+    if (open_.is_full()) (void)ring_->submit(0);  // what was noted names places
+    const std::size_t place = open_.put(file, std::move(direct.fd));
+    ring_->put_file(static_cast<unsigned>(place), open_.fd_at(place));
+    return way::direct;
+  } catch (const io_error&) {
+    return way::plain;  // this time: pread tries again, and says what is wrong
+  }
+}
+
+inline void uring_reader::demote(std::int64_t file, const std::string& why) {
+  file_state& state = states_[static_cast<std::size_t>(file)];
+  if (state.by == way::plain) return;
+  state.by = way::plain;
+  ++plain_files_;
+  log_.note("O_DIRECT", false, file_of(file).path().string() + ": " + why + ": read by pread");
+}
+
+// Of a file that is read directly: opened again where it was closed for others.
+inline std::size_t uring_reader::place_of(std::int64_t file) {
+  if (const std::size_t place = open_.find(file); place != direct_files::none) return place;
+  try {
+    const open_files::held_descriptor held = table_->open(file_of(file));
+    direct_file direct = open_direct(held->fd);
+    if (!direct.fd) return direct_files::none;
+    if (open_.is_full()) (void)ring_->submit(0);
+    const std::size_t place = open_.put(file, std::move(direct.fd));
+    ring_->put_file(static_cast<unsigned>(place), open_.fd_at(place));
+    return place;
+  } catch (const io_error&) {
+    return direct_files::none;
+  }
+}
+
+// Notes what is left of an operation for the next submit. False: its file cannot be opened.
+inline bool uring_reader::start(std::size_t token) {
+  operation& op = operations_[token];
+  const std::size_t place = place_of(op.file);
+  if (place == direct_files::none) return false;
+  const std::uint64_t done = op.progress.done;
+  const auto left = static_cast<std::uint32_t>(op.progress.bytes - done);
+  while (!ring_->read(open_.fd_at(place), static_cast<unsigned>(place), op.to + done, left,
+                      op.begin + done, token)) {
+    if (ring_->submit(0) != 0) return false;
+  }
+  return true;
+}
+
+// Starts what was announced, as far as there are slots.
+inline void uring_reader::pump() {
+  const std::size_t most = static_cast<std::size_t>(limits_.depth) * 7 / 8;
+  bool started = false;
+  for (;;) {
+    const ahead_reads::place next = ahead_.next_queued();
+    if (next == ahead_.none() || in_flight_ >= most) break;
+    if (free_slots_.size() <= kept_for_gather) {
+      const auto old = ahead_.stale(gathers_, static_cast<std::uint64_t>(limits_.slots));
+      if (old == ahead_.none()) break;
+      release(old);
+      continue;
+    }
+    const std::size_t slot = free_slots_.back();
+    const auto& [key, entry] = *next;
+    operation& op = operations_[slot];
+    const std::uint32_t unit = states_[static_cast<std::size_t>(key.file)].alignment.offset;
+    const std::uint64_t bytes = (entry.end - key.begin + unit - 1) / unit * unit;
+    op = {key.file,
+          key.begin,
+          ring_->memory() + slot * limits_.slot_bytes,
+          {bytes, entry.end - key.begin, 0, unit, 0},
+          next,
+          none};
+    if (!start(slot)) {
+      ahead_.erase(next);  // gather will say why
+      continue;
+    }
+    free_slots_.pop_back();
+    ahead_.started(next, slot);
+    ++in_flight_;
+    started = true;
+  }
+  most_in_flight_ = std::max(most_in_flight_.load(), in_flight_);
+  if (started) (void)ring_->submit(0);
+}
+
+// For at least one read that is in flight. 0 or an errno.
+inline int uring_reader::wait() {
+  const int code = ring_->submit(in_flight_ > 0 ? 1 : 0);
+  (void)ring_->take_results([&](std::uint64_t token, std::int64_t result) {
+    take(static_cast<std::size_t>(token), result);
+  });
+  // Out of memory, or out of room for results, which there is now: not for ever.
+  return code == EAGAIN || code == EBUSY || code == ENOMEM ? 0 : code;
+}
+
+inline void uring_reader::take(std::size_t token, std::int64_t result) {
+  operation& op = operations_[token];
+  if (limits_.alter_result) {
+    const std::uint64_t left = op.progress.bytes - op.progress.done;
+    result = limits_.alter_result(result, {op.to + op.progress.done, left});
+  }
+  if (result > 0) log_.add_read(static_cast<std::uint64_t>(result));
+  read_outcome outcome = take_result(op.progress, result);
+  if (outcome == read_outcome::resume || outcome == read_outcome::repeat) {
+    if (outcome == read_outcome::repeat) log_.add_retry();
+    if (start(token)) return;
+    outcome = read_outcome::hand_over;
+  }
+  if (outcome == read_outcome::demote) {
+    demote(op.file, "read: " + std::generic_category().message(static_cast<int>(-result)));
+  }
+  --in_flight_;
+  const bool ok = outcome == read_outcome::complete;
+  if (op.extent == none) {
+    end_ahead(op, ok);
+  } else {
+    end_demand(token, op, ok);
+  }
+}
+
+inline void uring_reader::end_ahead(operation& op, bool ok) noexcept {
+  op.ahead->second.now = ok ? ahead_reads::state::ready : ahead_reads::state::failed;
+  if (!ok && op.ahead->second.pinned == 0) release(op.ahead);
+}
+
+inline void uring_reader::end_demand(std::size_t token, operation& op, bool ok) {
+  --demand_in_flight_;
+  const extent& e = plan_.extents()[op.extent];
+  for (const read_request& piece : plan_.pieces_of(e)) {
+    if (!ok) {
+      handed_over_.push_back(piece);
+    } else if (e.straight == nullptr) {
+      std::memcpy(piece.to, op.to + (piece.from.offset - e.begin), piece.from.bytes);
+    }
+  }
+  (e.straight == nullptr ? free_slots_ : free_straight_).push_back(token);
+}
+
+inline void uring_reader::release(ahead_reads::place p) {
+  if (p->second.now != ahead_reads::state::queued) free_slots_.push_back(p->second.slot);
+  ahead_.erase(p);
+}
+
+inline void uring_reader::prefetch(std::span<const file_range> ranges) noexcept try {
+  if (!has_ring()) return plain_.prefetch(ranges);
+  wanted_.clear();
+  plain_ahead_.clear();
+  for (const file_range& range : ranges) {
+    if (range.bytes == 0) continue;
+    if (way_of(range.file) == way::plain) {
+      plain_ahead_.push_back(range);
+      continue;
+    }
+    ahead_.walk(
+        range, [](ahead_reads::place p, auto, auto) { ++p->second.expected; },
+        [&](std::uint64_t begin, std::uint64_t end) {
+          wanted_.push_back({{range.file, begin, end - begin}, nullptr});
+        });
+  }
+  if (!plain_ahead_.empty()) plain_.prefetch(plain_ahead_);
+  ahead_plan_.make(wanted_, [&](std::int64_t file) {
+    return states_[static_cast<std::size_t>(file)].alignment;
+  });
+  for (const extent& e : ahead_plan_.extents()) {
+    if (ahead_.queued() >= most_queued) break;
+    // Whole blocks, as far as the file has them: another range may begin in the last one.
+    ahead_.add({e.file, e.begin}, std::min(e.end, file_of(e.file).bytes()),
+               static_cast<std::int64_t>(e.pieces), gathers_);
+  }
+  pump();
+} catch (...) {  // NOLINT(bugprone-empty-catch): gather reads what is missing
+}
+
+inline void uring_reader::gather(std::span<const read_request> requests) {
+  std::uint64_t bytes = 0;
+  for (const read_request& r : requests) {
+    assert(r.from.bytes <= file_of(r.from.file).bytes() &&
+           r.from.offset <= file_of(r.from.file).bytes() - r.from.bytes);
+    bytes += r.from.bytes;
+  }
+  if (!has_ring()) {
+    plain_.gather(requests);
+    log_.add_gather(requests.size(), bytes);
+    return;
+  }
+  ++gathers_;
+  claims_.clear();
+  claims_taken_ = 0;
+  handed_over_.clear();
+  next_extent_ = 0;
+  try {
+    split(requests);
+    start_demand();
+    if (!by_plain_.empty()) plain_.gather(by_plain_);
+    finish_demand();
+    take_claims();
+    if (!handed_over_.empty()) {
+      for (std::size_t i = 0; i < handed_over_.size(); ++i) log_.add_retry();
+      plain_.gather(handed_over_);
+    }
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  pump();
+  log_.add_gather(requests.size(), bytes);
+}
+
+// What was read ahead, what is to be read now, and what the ring does not read.
+inline void uring_reader::split(std::span<const read_request> requests) {
+  wanted_.clear();
+  by_plain_.clear();
+  for (const read_request& r : requests) {
+    if (r.from.bytes == 0) continue;
+    if (way_of(r.from.file) == way::plain) {
+      by_plain_.push_back(r);
+      continue;
+    }
+    const auto part = [&](std::uint64_t begin, std::uint64_t end) {
+      return read_request{{r.from.file, begin, end - begin}, r.to + (begin - r.from.offset)};
+    };
+    ahead_.walk(
+        r.from,
+        [&](ahead_reads::place p, std::uint64_t begin, std::uint64_t end) {
+          if (p->second.now == ahead_reads::state::queued) {
+            wanted_.push_back(part(begin, end));  // too late to be ahead
+            if (--p->second.expected <= 0) ahead_.erase(p);
+            return;
+          }
+          claims_.push_back({p, part(begin, end)});
+          ++p->second.pinned;
+        },
+        [&](std::uint64_t begin, std::uint64_t end) { wanted_.push_back(part(begin, end)); });
+  }
+  plan_.make(wanted_,
+             [&](std::int64_t file) { return states_[static_cast<std::size_t>(file)].alignment; });
+  handed_over_.reserve(plan_.pieces() + claims_.size());  // so that results are taken without fail
+}
+
+// As many as there is room for.
+inline void uring_reader::start_demand() {
+  const std::span<const extent> extents = plan_.extents();
+  for (; next_extent_ < extents.size(); ++next_extent_) {
+    const extent& e = extents[next_extent_];
+    auto& free = e.straight == nullptr ? free_slots_ : free_straight_;
+    if (free.empty() || in_flight_ >= static_cast<std::size_t>(limits_.depth)) break;
+    const std::size_t token = free.back();
+    std::byte* const to =
+        e.straight != nullptr ? e.straight : ring_->memory() + token * limits_.slot_bytes;
+    const std::uint32_t unit = states_[static_cast<std::size_t>(e.file)].alignment.offset;
+    operations_[token] = {
+        e.file,        e.begin,     to, {e.end - e.begin, e.need_end - e.begin, 0, unit, 0},
+        ahead_.none(), next_extent_};
+    if (!start(token)) {
+      const auto pieces = plan_.pieces_of(e);
+      handed_over_.insert(handed_over_.end(), pieces.begin(), pieces.end());
+      continue;
+    }
+    free.pop_back();
+    ++in_flight_;
+    ++demand_in_flight_;
+  }
+  most_in_flight_ = std::max(most_in_flight_.load(), in_flight_);
+  (void)ring_->submit(0);
+}
+
+inline void uring_reader::finish_demand() {
+  while (demand_in_flight_ > 0 || next_extent_ < plan_.extents().size()) {
+    if (const int code = wait(); code != 0) throw io_error("io_uring", "io_uring_enter", code);
+    start_demand();
+  }
+}
+
+inline void uring_reader::take_claims() {
+  for (; claims_taken_ < claims_.size(); ++claims_taken_) {
+    const auto& [from, piece] = claims_[claims_taken_];
+    ahead_reads::entry& entry = from->second;
+    while (entry.now == ahead_reads::state::reading) {
+      if (const int code = wait(); code != 0) throw io_error("io_uring", "io_uring_enter", code);
+    }
+    if (entry.now == ahead_reads::state::ready) {
+      const std::byte* const at = ring_->memory() + entry.slot * limits_.slot_bytes;
+      std::memcpy(piece.to, at + (piece.from.offset - from->first.begin), piece.from.bytes);
+    } else {
+      handed_over_.push_back(piece);
+      entry.expected = 0;
+    }
+    --entry.expected;
+    if (--entry.pinned == 0 && entry.expected <= 0) release(from);
+  }
+}
+
+// After an error: nothing reads into the memory of requests any more, and nothing is pinned.
+inline void uring_reader::abandon() noexcept try {
+  next_extent_ = plan_.extents().size();
+  while (demand_in_flight_ > 0 && wait() == 0) {
+  }
+  for (; claims_taken_ < claims_.size(); ++claims_taken_) {
+    const ahead_reads::place from = claims_[claims_taken_].from;
+    --from->second.expected;
+    if (--from->second.pinned == 0 && from->second.now == ahead_reads::state::failed) release(from);
+  }
+} catch (...) {  // NOLINT(bugprone-empty-catch): the error is on its way already
+}
+
+inline reader_report uring_reader::report() const {
+  reader_report report;
+  report.asked = options_.asked.empty() ? "io_uring" : options_.asked;
+  const std::size_t files = files_.size();
+  const bool reads = !no_ring_ && (files == 0 || plain_files_ < files);
+  report.granted = reads ? "io_uring" : "pread";
+  report.why = options_.why.empty() ? "asked for by name" : options_.why;
+  log_.fill(report, *table_);
+  if (!reads) {
+    report.why +=
+        no_ring_ ? "; no ring was to be had" : "; no file can be read past the page cache";
+  }
+  if (const std::size_t most = most_in_flight_; most > 0) {
+    report.grants.push_back({std::to_string(limits_.depth) + " reads in flight",
+                             std::to_string(most), "the most that there were to read at a time"});
+  }
+  const reader_report plain = plain_.report();
+  report.bytes_read += plain.bytes_read;
+  report.retries += plain.retries;
+  report.grants.insert(report.grants.end(), plain.grants.begin(), plain.grants.end());
+  return report;
+}
+
+}  // namespace millrace::loader
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <liburing.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/loader/io/uring_probe.hpp>
+
+/// Only where there is liburing (MILLRACE_HAS_URING).
+namespace millrace::loader {
+
+/// One ring of io_uring, the memory that its reads go to, and its table of files.
+///
+/// Used by the thread that made it: the kernel is told so (SINGLE_ISSUER, DEFER_TASKRUN;
+/// Linux 6.1), whereupon it does no work on behalf of the ring but when that thread asks for
+/// results. Its end, on any thread, leaves reads that are under way to the kernel, which keeps
+/// their memory for them.
+class uring_ring {
+ public:
+  /// A thing that was asked of the kernel: 0, or the errno with which it said no.
+  struct grants {
+    int single_issuer = 0;
+    int buffers = 0;
+    int files = 0;
+  };
+
+  /// @param single  whether one thread uses it all its life
+  /// Not valid, with `error()` an errno, where the kernel makes none.
+  uring_ring(unsigned entries, std::size_t memory_bytes, unsigned files, bool single);
+
+  bool valid() const noexcept { return ring_ != nullptr; }
+  int error() const noexcept { return error_; }
+  const grants& granted() const noexcept { return granted_; }
+  /// Whether the calling thread may use it.
+  bool is_mine() const noexcept { return !single_ || owner_ == std::this_thread::get_id(); }
+
+  /// Page-aligned, and registered where that was granted.
+  std::byte* memory() const noexcept { return static_cast<std::byte*>(memory_.get().address); }
+
+  /// Puts a descriptor into the table of files, or, -1, takes it out.
+  void put_file(unsigned place, int fd) noexcept {
+    if (granted_.files == 0) (void)::io_uring_register_files_update(ring_.get(), place, &fd, 1);
+  }
+
+  /// Notes a read for the next `submit`. False: no room for it, submit first.
+  ///
+  /// @param place  of the file in the table, used where that was granted, else `fd` is
+  bool read(int fd, unsigned place, std::byte* to, std::uint32_t bytes, std::uint64_t offset,
+            std::uint64_t token) noexcept;
+
+  /// Hands the noted reads to the kernel, and waits for that many results.
+  /// @return 0 or an errno
+  int submit(unsigned wait_for) noexcept;
+
+  /// Calls done(token, result) for each read that has ended; result as of read(2), or -errno.
+  /// @return how many
+  template <class Done>
+  unsigned take_results(const Done& done);
+
+ private:
+  struct exit {
+    void operator()(::io_uring* ring) const noexcept {
+      ::io_uring_queue_exit(ring);
+      delete ring;  // NOLINT: as std::default_delete
+    }
+  };
+
+  int make(unsigned entries, unsigned flags);
+
+  io::detail::unique_region memory_;  // let go of after the ring
+  std::unique_ptr<::io_uring, exit> ring_;
+  std::thread::id owner_ = std::this_thread::get_id();
+  bool single_ = false;
+  int error_ = 0;
+  grants granted_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline uring_ring::uring_ring(unsigned entries, std::size_t memory_bytes, unsigned files,
+                              bool single) {
+  void* const memory =
+      ::mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    error_ = errno;
+    return;
+  }
+  memory_ = io::detail::unique_region({memory, memory_bytes});
+  error_ = EINVAL;
+  if (single) {
+    error_ = make(entries, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+    granted_.single_issuer = error_;
+  } else {
+    granted_.single_issuer = EEXIST;
+  }
+  single_ = single && error_ == 0;
+  if (error_ != 0) error_ = make(entries, 0);
+  if (error_ != 0) return;
+  const ::iovec all{memory, memory_bytes};
+  granted_.buffers = -::io_uring_register_buffers(ring_.get(), &all, 1);
+  granted_.files = -::io_uring_register_files_sparse(ring_.get(), files);
+}
+
+inline int uring_ring::make(unsigned entries, unsigned flags) {
+  auto ring = std::make_unique<::io_uring>();
+  const int made = ::io_uring_queue_init(entries, ring.get(), flags);
+  if (made < 0) return -made;
+  ring_.reset(ring.release());
+  return 0;
+}
+
+inline bool uring_ring::read(int fd, unsigned place, std::byte* to, std::uint32_t bytes,
+                             std::uint64_t offset, std::uint64_t token) noexcept {
+  ::io_uring_sqe* const entry = ::io_uring_get_sqe(ring_.get());
+  if (entry == nullptr) return false;
+  const int file = granted_.files == 0 ? static_cast<int>(place) : fd;
+  const auto at = static_cast<std::size_t>(to - memory());
+  if (granted_.buffers == 0 && to >= memory() && at < memory_.get().size_bytes) {
+    ::io_uring_prep_read_fixed(entry, file, to, bytes, offset, 0);
+  } else {
+    ::io_uring_prep_read(entry, file, to, bytes, offset);
+  }
+  if (granted_.files == 0) entry->flags |= IOSQE_FIXED_FILE;
+  entry->user_data = token;
+  return true;
+}
+
+inline int uring_ring::submit(unsigned wait_for) noexcept {
+  for (;;) {
+    const int n = wait_for == 0 ? ::io_uring_submit(ring_.get())
+                                : ::io_uring_submit_and_wait(ring_.get(), wait_for);
+    if (n >= 0) return 0;
+    if (n != -EINTR) return -n;
+  }
+}
+
+template <class Done>
+unsigned uring_ring::take_results(const Done& done) {
+  // Out of the queue first: `done` may note new reads, and throw.
+  constexpr unsigned most = 64;
+  ::io_uring_cqe* ended[most];  // NOLINT: what the library takes
+  struct result {
+    std::uint64_t token;
+    std::int32_t bytes;
+  };
+  unsigned all = 0;
+  for (;;) {
+    result results[most];  // NOLINT: left empty beyond `n`
+    const unsigned n = ::io_uring_peek_batch_cqe(ring_.get(), ended, most);
+    if (n == 0) return all;
+    for (unsigned i = 0; i < n; ++i) results[i] = {ended[i]->user_data, ended[i]->res};
+    ::io_uring_cq_advance(ring_.get(), n);
+    for (unsigned i = 0; i < n; ++i) done(results[i].token, results[i].bytes);
+    all += n;
+  }
+}
+
+}  // namespace millrace::loader

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/plan/micro_batch_sequence.hpp>
+#include <millrace/loader/plan/sample_plan.hpp>
+
+namespace millrace::loader::detail {
+
+/// A micro-batch of which everything is known but its tokens.
+struct planned_batch {
+  batch_number number;
+  std::vector<std::int64_t> positions;  // [rows]
+  std::vector<sample_text> rows;
+  std::exception_ptr failure;  // in place of the rows
+};
+
+/// Plans micro-batches some way ahead of those that are filled, so that readers can be told. What
+/// goes wrong far ahead is told when its batch is due, and not before. One thread at a time.
+class look_ahead {
+ public:
+  /// @param batches     planned beside the one that is due
+  /// @param boundaries  see `sample_plan::text_of`
+  look_ahead(sample_plan& plan, micro_batch_sequence numbers, std::int64_t batches, bool boundaries)
+      : plan_(plan),
+        numbers_(std::move(numbers)),
+        ring_(static_cast<std::size_t>(batches) + 1),
+        boundaries_(boundaries) {}
+
+  /// The batch that is due is exchanged for `out`, whose memory is used again.
+  ///
+  /// @param ahead  gets the ranges that were planned meanwhile, behind what it has
+  /// @return false at the end of the run
+  bool next(planned_batch& out, std::vector<file_range>& ahead) {
+    while (!ended_ && planned_ < ring_.size()) plan_one(ahead);
+    if (planned_ == 0) return false;
+    std::swap(out, ring_[first_]);
+    first_ = (first_ + 1) % ring_.size();
+    --planned_;
+    return true;
+  }
+
+ private:
+  void plan_one(std::vector<file_range>& ahead) {
+    planned_batch& batch = ring_[(first_ + planned_) % ring_.size()];
+    batch.failure = nullptr;
+    if (!numbers_.next(batch.number, batch.positions)) {
+      ended_ = true;
+      return;
+    }
+    ++planned_;
+    batch.rows.resize(batch.positions.size());
+    try {
+      for (std::size_t r = 0; r < batch.rows.size(); ++r) {
+        plan_.text_of(batch.positions[r], boundaries_, batch.rows[r]);
+      }
+    } catch (...) {
+      batch.failure = std::current_exception();
+      ended_ = true;
+      return;
+    }
+    for (const sample_text& row : batch.rows) {
+      for (const text_part& part : row.parts) ahead.push_back(part.from);
+    }
+  }
+
+  sample_plan& plan_;
+  micro_batch_sequence numbers_;
+  std::vector<planned_batch> ring_;
+  std::size_t first_ = 0;
+  std::size_t planned_ = 0;
+  bool ended_ = false;
+  bool boundaries_;
+};
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/run/state.hpp>
+#include <millrace/io/file_ops.hpp>
+#include <millrace/loader/options.hpp>
+#include <millrace/loader/plan/sample_plan.hpp>
+#include <millrace/loader/verify/source_identity.hpp>
+
+/// What a loader puts into the state of its run (orders.md 7), beside what the order says of
+/// itself.
+namespace millrace::loader {
+
+namespace detail {
+
+/// Sizes of a dataset, into what names it already.
+/// @throws io_error, format_error  it cannot be opened.
+inline void describe_dataset(dataset::state_source& source) {
+  const dataset::index_columns columns(source.prefix, dataset::index_access::pread);
+  source.tokens = columns.token_count();
+  source.sequences = columns.sequence_count();
+  source.documents = columns.document_count();
+  source.bin_bytes = source.tokens * static_cast<std::int64_t>(formats::size_bytes(columns.type()));
+  const auto& idx = columns.idx_path();
+  source.idx_bytes =
+      static_cast<std::int64_t>(io::regular_file_size(io::open_read_only(idx), idx));
+}
+
+}  // namespace detail
+
+/// The state of a run at its start: all but `consumed_samples`. Opens every dataset once.
+///
+/// The tokenizer is that of the `.meta` files; where they name several, all of them, with commas.
+///
+/// @throws io_error, format_error  a dataset cannot be opened, or as identify_sources
+inline dataset::run_state describe(const sample_plan& plan, const loader_options& options) {
+  dataset::run_state state = plan.description();
+  for (dataset::state_source& source : state.data) detail::describe_dataset(source);
+  (void)identify_sources(state, true);  // who refuses two tokenizers does so before the run
+  state.global_batch = options.samples_of_step();
+  if (options.rampup) {
+    state.rampup_batch = {options.rampup->start, options.rampup->increment,
+                          options.rampup->samples};
+  }
+  if (options.sampler == sampler_type::full_validation) state.sampler = "full_validation";
+  if (options.sampler == sampler_type::cyclic) {
+    state.sampler = "cyclic";
+    state.micro_batch = options.batch_size;
+    state.ranks = options.world_size;
+    state.sampled = plan.end();
+    state.data_sharding = options.data_sharding;
+  }
+  state.edits = options.edits;
+  return state;
+}
+
+}  // namespace millrace::loader

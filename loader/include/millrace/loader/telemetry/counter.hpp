@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace millrace::loader {
+
+/// A number that one thread at a time changes and any thread reads.
+///
+/// Changing it is a load and a store, not a locked instruction; nothing else is ordered by it.
+/// Threads that take turns must order their turns themselves.
+class counter {
+ public:
+  void add(std::int64_t n) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  void set(std::int64_t n) noexcept { value_.store(n, std::memory_order_relaxed); }
+  void raise_to(std::int64_t n) noexcept {
+    if (n > value()) set(n);
+  }
+  std::int64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> value_ = 0;
+};
+
+}  // namespace millrace::loader

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace millrace::loader {
+
+/// What is known of a block of a file.
+enum class block_state : std::uint8_t {
+  unseen,    ///< nothing
+  left,      ///< it was not in memory when it was first needed: the scrubber's
+  checking,  ///< somebody is at it
+  good,
+  bad,
+};
+
+/// What is known of every block of a file, one byte each, and whether it was served before that.
+/// Every block is checked once, by whoever claims it first. Any thread; no lock.
+class block_states {
+ public:
+  explicit block_states(std::uint64_t blocks) : states_(static_cast<std::size_t>(blocks)) {}
+
+  std::uint64_t size() const noexcept { return states_.size(); }
+
+  block_state operator[](std::uint64_t block) const noexcept {
+    return static_cast<block_state>(at(block).load(std::memory_order_acquire) & state_bits);
+  }
+
+  /// Makes the caller the one to check a block. False where somebody has, or does, or where it was
+  /// left and `left_too` is not said.
+  bool claim(std::uint64_t block, bool left_too) noexcept {
+    std::uint8_t seen = at(block).load(std::memory_order_relaxed);
+    for (;;) {
+      const auto state = static_cast<block_state>(seen & state_bits);
+      if (state != block_state::unseen && !(left_too && state == block_state::left)) return false;
+      const auto next =
+          static_cast<std::uint8_t>((seen & served_bit) | number(block_state::checking));
+      if (at(block).compare_exchange_weak(seen, next, std::memory_order_acq_rel)) return true;
+    }
+  }
+
+  /// Ends a claim: the block is good or bad, left to others, or (after an error) unseen again.
+  ///
+  /// @return whether it was served before this was known
+  bool settle(std::uint64_t block, block_state state) noexcept {
+    // fetch_and and fetch_or apart would show a state that nobody set.
+    std::uint8_t seen = at(block).load(std::memory_order_relaxed);
+    while (!at(block).compare_exchange_weak(
+        seen, static_cast<std::uint8_t>((seen & served_bit) | number(state)),
+        std::memory_order_acq_rel)) {
+    }
+    at(block).notify_all();
+    return (seen & served_bit) != 0;
+  }
+
+  /// Waits while somebody else is at the block: at most for one read of it.
+  void wait_for(std::uint64_t block) const noexcept {
+    for (;;) {
+      const std::uint8_t seen = at(block).load(std::memory_order_acquire);
+      if (static_cast<block_state>(seen & state_bits) != block_state::checking) return;
+      at(block).wait(seen, std::memory_order_acquire);
+    }
+  }
+
+  /// Notes that the block is served although nobody has checked it.
+  ///
+  /// @return the state at that moment: where that is good or bad, it was not noted
+  block_state serve(std::uint64_t block) noexcept {
+    std::uint8_t seen = at(block).load(std::memory_order_acquire);
+    for (;;) {
+      const auto state = static_cast<block_state>(seen & state_bits);
+      if (state == block_state::good || state == block_state::bad) return state;
+      const auto next = static_cast<std::uint8_t>(seen | served_bit);
+      if (at(block).compare_exchange_weak(seen, next, std::memory_order_acq_rel)) return state;
+    }
+  }
+
+  /// Whether `serve` was called in time.
+  bool served(std::uint64_t block) const noexcept {
+    return (at(block).load(std::memory_order_acquire) & served_bit) != 0;
+  }
+
+ private:
+  static constexpr std::uint8_t state_bits = 7;
+  static constexpr std::uint8_t served_bit = 8;
+  static std::uint8_t number(block_state state) noexcept {
+    return static_cast<std::uint8_t>(state);
+  }
+  std::atomic<std::uint8_t>& at(std::uint64_t block) noexcept {
+    return states_[static_cast<std::size_t>(block)];
+  }
+  const std::atomic<std::uint8_t>& at(std::uint64_t block) const noexcept {
+    return states_[static_cast<std::size_t>(block)];
+  }
+
+  std::vector<std::atomic<std::uint8_t>> states_;
+};
+
+}  // namespace millrace::loader

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <millrace/error.hpp>
+#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/dtype.hpp>
+#include <millrace/formats/hex.hpp>
+#include <millrace/formats/sum.hpp>
+#include <millrace/io/file_ops.hpp>
+#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/verify/block_states.hpp>
+#include <millrace/loader/verify/token_range.hpp>
+
+namespace millrace::loader {
+
+/// One file whose blocks are checked: a `.bin`, or an `.idx`. Any thread.
+class checked_file {
+ public:
+  /// What is wrong with a block, and at which byte that shows.
+  struct problem {
+    bool is_token = false;
+    std::uint64_t at_byte = 0;
+    std::string what;
+  };
+
+  /// @param table  of the readers: the file that they read is the one that is checked
+  /// @param ids    type of its tokens; nothing: it has none, or they are no ids
+  checked_file(std::shared_ptr<open_files> table, const data_file& file,
+               std::optional<formats::dtype> ids)
+      : table_(std::move(table)),
+        file_(table_->attach(file)),
+        size_(file.bytes),
+        ids_(ids),
+        states_(formats::sum_block_count(file.bytes)) {}
+
+  const std::filesystem::path& path() const noexcept { return file_->path(); }
+  std::uint64_t size_bytes() const noexcept { return size_; }
+  block_states& states() noexcept { return states_; }
+  const block_states& states() const noexcept { return states_; }
+
+  static std::uint64_t first_byte(std::uint64_t block) noexcept {
+    return block * formats::sum_block_bytes;
+  }
+  std::uint64_t last_byte(std::uint64_t block) const noexcept {
+    return std::min(size_, first_byte(block) + formats::sum_block_bytes);
+  }
+
+  /// @throws io_error  as open_files::open: it is gone, cut off, or another file than at first
+  open_files::held_descriptor open() const { return table_->open(*file_); }
+
+  /// Reads a block and looks at it, in pieces that stay in a cache.
+  ///
+  /// @param expected    its checksum; nothing: it has none
+  /// @param vocab_size  0: tokens are not looked at
+  /// @param buffer      a multiple of 8 bytes; a block of a cold file is best read whole
+  /// @throws io_error   it cannot be read, or the file is shorter than it should be (ENODATA)
+  std::optional<problem> check(const io::unique_fd& fd, std::uint64_t block,
+                               std::optional<std::uint32_t> expected, std::int64_t vocab_size,
+                               std::span<std::byte> buffer, io::page_cache pages) const;
+
+  /// The first token of `bytes`, which lie in the file at `offset`, that is no id.
+  std::optional<problem> check_tokens(std::span<const std::byte> bytes, std::uint64_t offset,
+                                      std::int64_t vocab_size) const;
+
+ private:
+  std::shared_ptr<open_files> table_;
+  std::shared_ptr<open_files::file> file_;
+  std::uint64_t size_;
+  std::optional<formats::dtype> ids_;
+  block_states states_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline std::optional<checked_file::problem> checked_file::check_tokens(
+    std::span<const std::byte> bytes, std::uint64_t offset, std::int64_t vocab_size) const {
+  if (vocab_size == 0 || !ids_) return std::nullopt;
+  const std::size_t width = formats::size_bytes(*ids_);
+  const std::size_t place = find_outside(bytes, *ids_, vocab_size);
+  if (place == bytes.size() / width) return std::nullopt;
+  return problem{true, offset + place * width,
+                 "token " + std::to_string(offset / width + place) + " of the file is " +
+                     std::to_string(token_at(bytes, *ids_, place)) + ", expected 0 to " +
+                     std::to_string(vocab_size - 1) + " (vocab_size)"};
+}
+
+inline std::optional<checked_file::problem> checked_file::check(
+    const io::unique_fd& fd, std::uint64_t block, std::optional<std::uint32_t> expected,
+    std::int64_t vocab_size, std::span<std::byte> buffer, io::page_cache pages) const {
+  const std::uint64_t end = last_byte(block);
+  std::uint32_t crc = 0;
+  std::optional<problem> token;
+  for (std::uint64_t at = first_byte(block); at < end; at += buffer.size()) {
+    const auto piece =
+        buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at)));
+    const std::size_t read = io::pread_some(fd, piece, at, path(), pages);
+    if (read < piece.size()) {
+      throw io_error(path(), "read", ENODATA, at + read,
+                     "it ends there, and should have " + std::to_string(size_) +
+                         " bytes by its index; it was cut off: restore it");
+    }
+    if (expected) crc = formats::crc32c(piece, crc);
+    if (!token) token = check_tokens(piece, at, vocab_size);
+  }
+  // First: where bytes are not those that were written, what they are is no matter.
+  if (expected && crc != *expected) {
+    return problem{false, first_byte(block),
+                   "block " + std::to_string(block) + ", the bytes " +
+                       std::to_string(first_byte(block)) + " to " + std::to_string(end - 1) +
+                       ", is not as it was written: its checksum is " + formats::hex(crc) +
+                       ", expected " + formats::hex(*expected)};
+  }
+  return token;
+}
+
+}  // namespace millrace::loader

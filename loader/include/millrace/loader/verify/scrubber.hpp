@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/verify/verify_core.hpp>
+
+namespace millrace::loader {
+
+/// Checks blocks that nobody has checked, front to back, at a bounded pace: one thread for all
+/// verifiers of a process, at the lowest priorities of processor and disk. What it reads does not
+/// push out what others need (`io::page_cache::pass_through`). Blocks that were served unchecked
+/// come first. Any thread.
+class scrubber {
+ public:
+  scrubber() : thread_({.name = "mr-scrubber"}, [this](std::stop_token stop) { run(stop); }) {}
+  scrubber(const scrubber&) = delete;
+  scrubber& operator=(const scrubber&) = delete;
+
+  /// The one of this process; it lives as long as somebody holds it.
+  static std::shared_ptr<scrubber> of_process() {
+    static std::mutex mutex;
+    static std::weak_ptr<scrubber> shared;
+    const std::lock_guard lock(mutex);
+    auto one = shared.lock();
+    if (!one) shared = one = std::make_shared<scrubber>();
+    return one;
+  }
+
+  void add(std::shared_ptr<detail::verify_core> core) {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back({.core = std::move(core)});
+    wake_.notify_all();
+  }
+
+  /// It may still end the block that it is at.
+  void remove(const detail::verify_core* core) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(jobs_, [&](const job& j) { return j.core.get() == core; });
+  }
+
+  /// A block was left: for when it has been through everything.
+  void wake() {
+    const std::lock_guard lock(mutex_);  // not between its last look and its sleep
+    wake_.notify_all();
+  }
+
+ private:
+  /// Files of one verifier, and how far it is with them.
+  struct job {
+    std::shared_ptr<detail::verify_core> core;
+    std::size_t file = 0;
+    std::uint64_t block = 0;  // of the `.idx` first, then of the `.bin`
+    bool done = false;
+
+    bool has_work() const { return !done || core->forgotten() || core->has_wishes(); }
+  };
+  using clock = std::chrono::steady_clock;
+
+  void run(const std::stop_token& stop);
+  std::uint64_t rate() const;
+  static std::uint64_t step(job& j);
+  static std::uint64_t scrub(detail::verify_core& core, std::size_t file, checked_file& in,
+                             std::uint64_t block, std::int64_t sample);
+  static void tell(detail::verify_core& core, std::size_t file, const std::filesystem::path& path,
+                   std::int64_t block, const error& e);
+
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::vector<job> jobs_;
+  std::size_t next_ = 0;
+  named_thread thread_;  // last: it uses all of the above
+};
+
+// ---------------------------------------------------------------------------------------------
+
+/// The least that one of them allows. The mutex is held.
+inline std::uint64_t scrubber::rate() const {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const job& j : jobs_) least = std::min(least, j.core->options().scrub_bytes_per_second);
+  return least;
+}
+
+inline void scrubber::run(const std::stop_token& stop) {
+  // Wishes: where they are not heard, the pace alone protects others.
+  constexpr int io_class_idle = 3 << 13;
+  (void)::syscall(SYS_ioprio_set, 1, 0, io_class_idle);
+  (void)::setpriority(PRIO_PROCESS, static_cast<::id_t>(::syscall(SYS_gettid)), 19);
+
+  auto due = clock::now();
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    // A copy: the step is done without the lock, and the list may change meanwhile.
+    std::optional<job> mine;
+    for (std::size_t i = 0; i < jobs_.size() && !mine; ++i) {
+      const job& j = jobs_[next_++ % jobs_.size()];
+      if (j.has_work()) mine = j;
+    }
+    if (!mine) {
+      wake_.wait(lock, stop, [&] { return std::ranges::any_of(jobs_, &job::has_work); });
+      continue;
+    }
+    const std::uint64_t pace = rate();
+    lock.unlock();
+    const std::uint64_t bytes = step(*mine);
+    lock.lock();
+    for (job& j : jobs_) {
+      if (j.core == mine->core) j = *mine;
+    }
+    mine.reset();  // here, and not while it waits: the files may be all that somebody waits for
+    if (bytes == 0) continue;
+    const std::chrono::duration<double> cost(static_cast<double>(bytes) /
+                                             static_cast<double>(pace));
+    // What was missed is not made up for.
+    due = std::max(due, clock::now()) + std::chrono::duration_cast<clock::duration>(cost);
+    wake_.wait_until(lock, stop, due, [] { return false; });
+  }
+}
+
+/// One block, or nothing more to do: 0. Bytes that were read.
+inline std::uint64_t scrubber::step(job& j) {
+  detail::verify_core& core = *j.core;
+  if (const auto w = core.next_wish()) {
+    return scrub(core, w->file, core[w->file].bin, w->block, w->sample);
+  }
+  if (j.done) {
+    core.set_forgotten(false);
+    j.done = false;
+    j.file = 0;
+    j.block = 0;
+  }
+  const auto parts = static_cast<std::uint64_t>(core.options().scrub_parts);
+  const auto part = static_cast<std::uint64_t>(core.options().scrub_part);
+  for (; j.file < core.size(); ++j.file, j.block = 0) {
+    auto& source = core[j.file];
+    try {
+      core.open(source);
+    } catch (const error& e) {
+      tell(core, j.file, dataset::sidecar_paths(source.prefix).sum, -1, e);
+      continue;
+    }
+    if (core.is_unknown(source)) continue;
+    const std::uint64_t of_idx = source.idx ? source.idx->states().size() : 0;
+    while (j.block < of_idx + source.bin.states().size()) {
+      const std::uint64_t block = j.block++;
+      if ((j.file + block) % parts != part) continue;
+      checked_file& in = block < of_idx ? *source.idx : source.bin;
+      const std::uint64_t bytes =
+          scrub(core, j.file, in, block < of_idx ? block : block - of_idx, -1);
+      if (bytes > 0) return bytes;
+    }
+  }
+  j.done = true;
+  if (!core.forgotten()) core.set_scrubbed_all();
+  return 0;
+}
+
+/// Bytes that were read; 0 where there was nothing to do.
+inline std::uint64_t scrubber::scrub(detail::verify_core& core, std::size_t file, checked_file& in,
+                                     std::uint64_t block, std::int64_t sample) {
+  if (!in.states().claim(block, true)) {
+    // Somebody is at it, who may yet leave it.
+    if (in.states()[block] == block_state::checking) core.set_forgotten(true);
+    return 0;
+  }
+  open_files::held_descriptor held;
+  try {
+    held = in.open();
+  } catch (const error& e) {
+    (void)in.states().settle(block, block_state::unseen);
+    tell(core, file, in.path(), static_cast<std::int64_t>(block), e);
+    return 0;
+  }
+  try {
+    core.check_claimed(file, in, block, sample, held->fd, true);
+  } catch (const error& e) {
+    tell(core, file, in.path(), static_cast<std::int64_t>(block), e);
+  }
+  return in.last_byte(block) - checked_file::first_byte(block);
+}
+
+/// What the scrubber cannot read ends nothing: whoever needs it meets the same error.
+inline void scrubber::tell(detail::verify_core& core, std::size_t file,
+                           const std::filesystem::path& path, std::int64_t block, const error& e) {
+  finding found{.kind = finding_kind::unreadable,
+                .file = static_cast<std::int64_t>(file),
+                .path = path,
+                .of_bin = path == core[file].bin.path(),
+                .block = block,
+                .what = e.what(),
+                .by_scrubber = true};
+  if (block >= 0) found.first_byte = checked_file::first_byte(static_cast<std::uint64_t>(block));
+  core.add(std::move(found));
+}
+
+}  // namespace millrace::loader

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include <millrace/formats/dtype.hpp>
+
+namespace millrace::loader {
+
+/// Whether tokens are ids of a vocabulary. One that is none makes a device read outside its
+/// embedding, which ends a run without a word of the file that it came from.
+
+/// The first token outside 0 .. vocab_size - 1, or the number of tokens. Runs at the pace of
+/// vectors: the largest of some thousand at a time, in the type on disk.
+///
+/// @param tokens  as they lie in the file: whole ones, at any address
+/// @pre vocab_size > 0; the type is one of integers
+std::size_t find_outside(std::span<const std::byte> tokens, formats::dtype type,
+                         std::int64_t vocab_size) noexcept;
+
+/// The token at `place`.
+/// @pre it is there; the type is one of integers
+std::int64_t token_at(std::span<const std::byte> tokens, formats::dtype type,
+                      std::size_t place) noexcept;
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// By memcpy, which costs nothing: tokens lie where their row begins.
+template <class Id>
+Id load_id(const std::byte* at) noexcept {
+  Id id;
+  std::memcpy(&id, at, sizeof(Id));
+  return id;
+}
+
+/// As unsigned, negative ids are above all others: one comparison finds both kinds.
+template <class Id>
+Id largest_id(const std::byte* tokens, std::size_t count) noexcept {
+  Id largest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    largest = std::max(largest, load_id<Id>(tokens + i * sizeof(Id)));
+  }
+  return largest;
+}
+
+template <class Id>
+std::size_t find_outside(std::span<const std::byte> bytes, std::int64_t vocab_size) noexcept {
+  const std::size_t count = bytes.size() / sizeof(Id);
+  const auto limit = static_cast<std::uint64_t>(vocab_size);
+  // Signed types: an id above their largest number is a negative one.
+  constexpr std::size_t block = 4096;
+  for (std::size_t first = 0; first < count; first += block) {
+    const std::size_t some = std::min(block, count - first);
+    const std::byte* at = bytes.data() + first * sizeof(Id);
+    if (largest_id<Id>(at, some) < limit) continue;
+    for (std::size_t i = 0;; ++i) {
+      if (load_id<Id>(at + i * sizeof(Id)) >= limit) return first + i;
+    }
+  }
+  return count;
+}
+
+}  // namespace detail
+
+inline std::size_t find_outside(std::span<const std::byte> tokens, formats::dtype type,
+                                std::int64_t vocab_size) noexcept {
+  return formats::with_type(type, [&]<class T>(T) -> std::size_t {
+    if constexpr (std::is_floating_point_v<T>) {
+      return tokens.size() / sizeof(T);
+    } else {
+      // A vocabulary larger than a signed type holds must not let its negative ids through.
+      constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<T>::max()) + 1;
+      const auto limit = std::min(static_cast<std::uint64_t>(vocab_size), most);
+      return detail::find_outside<std::make_unsigned_t<T>>(tokens,
+                                                           static_cast<std::int64_t>(limit));
+    }
+  });
+}
+
+inline std::int64_t token_at(std::span<const std::byte> tokens, formats::dtype type,
+                             std::size_t place) noexcept {
+  return formats::with_type(type, [&]<class T>(T) -> std::int64_t {
+    if constexpr (std::is_floating_point_v<T>) {
+      return 0;
+    } else {
+      return detail::load_id<T>(tokens.data() + place * sizeof(T));
+    }
+  });
+}
+
+}  // namespace millrace::loader

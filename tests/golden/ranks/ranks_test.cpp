@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/ranks/context_slices.hpp>
+#include <millrace/loader/ranks/rank_grid.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include "support/paths.hpp"
+
+namespace millrace::loader {
+namespace {
+
+using numbers = std::vector<std::int64_t>;
+
+numbers numbers_of(const simdjson::dom::element& list) {
+  numbers result;
+  for (const simdjson::dom::element each : list.get_array()) result.push_back(each.get_int64());
+  return result;
+}
+
+class RanksGolden : public testing::Test {
+ protected:
+  simdjson::dom::parser parser_;
+  simdjson::dom::element golden_ = parser_.load(test::golden("ranks/layouts.json").string());
+};
+
+TEST_F(RanksGolden, GroupsAreThoseOfRankGenerator) {
+  std::int64_t compared = 0;
+  for (const simdjson::dom::element grid : golden_.at_key("grids").get_array()) {
+    const numbers sizes = numbers_of(grid.at_key("sizes"));
+    const std::string order(grid.at_key("order").get_string().value());
+    const rank_grid ours({sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]}, order,
+                         grid.at_key("offset").get_int64());
+    for (const auto [axes, groups] : grid.at_key("groups").get_object()) {
+      std::vector<numbers> expected;
+      for (const simdjson::dom::element group : groups.get_array()) {
+        expected.push_back(numbers_of(group));
+      }
+      EXPECT_EQ(ours.groups(axes), expected) << order << ", groups along " << axes;
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 70);
+}
+
+TEST_F(RanksGolden, SlicesAreThoseOfContextParallelism) {
+  std::int64_t compared = 0;
+  for (const simdjson::dom::element row : golden_.at_key("slices").get_array()) {
+    const std::int64_t cp = row.at_key("context_parallel").get_int64();
+    std::int64_t rank = 0;
+    for (const simdjson::dom::element positions : row.at_key("positions").get_array()) {
+      const context_slices ours(row.at_key("seq_len").get_int64(), cp, rank++);
+      numbers found;
+      for (std::int64_t i = 0; i < ours.length(); ++i) found.push_back(ours.position(i));
+      EXPECT_EQ(found, numbers_of(positions)) << cp << " ranks, rank " << rank - 1;
+      ++compared;
+    }
+    EXPECT_EQ(rank, cp);
+  }
+  EXPECT_EQ(compared, 10);
+}
+
+}  // namespace
+}  // namespace millrace::loader

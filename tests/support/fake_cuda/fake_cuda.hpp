@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/cuda/batch_work.hpp>
+#include <millrace/loader/cuda/cuda_api.hpp>
+#include <millrace/loader/cuda/lone_block.hpp>
+
+#include "support/fake_cuda/fake_stream.hpp"
+
+namespace millrace::test {
+
+/// A CUDA runtime without a device. Nothing runs when it is put on a stream: streams are threads
+/// that do copies and kernels later, in their order, each late by a random time. Kernels are run by
+/// their own lines (`make_tile`), so that contents can be compared to the last bit. What a program
+/// may not do is noted as a `fault`: to free memory that work still uses, to use memory that is not
+/// there, handles that have ended.
+///
+/// As in CUDA, copies out of pageable memory take it when they are put. Unlike in CUDA, nothing
+/// that frees waits for work first: nobody may rely on that.
+///
+/// One at a time exists. `MILLRACE_SEED` is not looked at: the seed is the constructor's.
+class fake_cuda {
+ public:
+  using stream = loader::cuda::stream;
+  using event = loader::cuda::event;
+
+  static constexpr int invalid_value = 1;
+  static constexpr int out_of_memory = 2;
+  static constexpr int no_driver = 35;
+  static constexpr int invalid_device = 101;
+  static constexpr int invalid_handle = 400;
+  static constexpr int illegal_address = 700;
+  static constexpr int launch_failure = 719;
+
+  struct call {
+    std::string name;
+    std::thread::id thread;
+    int code = 0;
+  };
+
+  explicit fake_cuda(std::uint64_t seed = 1, int devices = 1) : devices_(devices) {
+    world_.random.seed(seed);
+    now() = this;
+    default_ = std::make_unique<fake_stream>(world_);
+  }
+  fake_cuda(const fake_cuda&) = delete;
+  fake_cuda& operator=(const fake_cuda&) = delete;
+  ~fake_cuda() {
+    streams_.clear();
+    ended_.clear();
+    default_.reset();
+    for (auto& [address, one] : blocks_) give_back(one.memory);
+    for (std::byte* memory : freed_too_soon_) give_back(memory);
+    now() = nullptr;
+  }
+
+  static const loader::cuda::cuda_api& api();
+
+  // -- what shall happen ------------------------------------------------------------------------
+
+  /// Work of a kind is late by so much more than the rest.
+  void delay(work_kind kind, std::chrono::microseconds time) {
+    const std::scoped_lock lock(world_.mutex);
+    world_.late[static_cast<std::size_t>(kind)] = time;
+  }
+  void jitter(std::chrono::microseconds time) {
+    const std::scoped_lock lock(world_.mutex);
+    world_.jitter = time;
+  }
+  /// The k-th call from now on, counted from 1, does nothing and returns the code.
+  void fail_call(std::int64_t k, int code) {
+    const std::scoped_lock lock(world_.mutex);
+    fail_at_ = k;
+    fail_code_ = code;
+    fail_name_.clear();
+  }
+  /// The k-th call of that name.
+  void fail_call(const std::string& name, std::int64_t k, int code) {
+    fail_call(k, code);
+    const std::scoped_lock lock(world_.mutex);
+    fail_name_ = name;
+  }
+  /// The k-th copy or kernel from now on breaks the device: from then on nothing runs, and every
+  /// call returns the code.
+  void break_work(std::int64_t k, int code) {
+    const std::scoped_lock lock(world_.mutex);
+    world_.break_at = world_.works + k;
+    world_.break_code = code;
+  }
+
+  /// The consumer's own work: on a stream, later, in its order.
+  void put(stream on, std::vector<used_memory> uses, std::function<void()> run) {
+    const std::scoped_lock lock(world_.mutex);
+    check_uses(uses, "a kernel of the consumer");
+    of(on)->put({work_kind::other, std::move(run), std::move(uses)});
+  }
+
+  // -- what has happened ------------------------------------------------------------------------
+
+  std::vector<std::string> faults() const {
+    const std::scoped_lock lock(world_.mutex);
+    return faults_;
+  }
+  std::vector<call> calls() const {
+    const std::scoped_lock lock(world_.mutex);
+    return calls_;
+  }
+  std::int64_t calls_of(const std::string& name) const {
+    std::int64_t count = 0;
+    for (const call& c : calls()) count += c.name == name ? 1 : 0;
+    return count;
+  }
+  std::uint64_t bytes_to_device() const {
+    const std::scoped_lock lock(world_.mutex);
+    return bytes_to_device_;
+  }
+  /// What the next caller of cudaGetLastError would find.
+  int error_left() const {
+    const std::scoped_lock lock(world_.mutex);
+    return error_;
+  }
+  /// Memory, streams and events that were made and have not been given back.
+  std::size_t alive() const {
+    const std::scoped_lock lock(world_.mutex);
+    return blocks_.size() + streams_.size() + events_.size();
+  }
+
+ private:
+  struct block {
+    std::byte* memory;
+    std::size_t bytes;
+    bool pinned;
+  };
+
+  static void give_back(std::byte* memory) { operator delete[](memory, std::align_val_t{256}); }
+
+  static fake_cuda*& now() {
+    static fake_cuda* current = nullptr;
+    return current;
+  }
+
+  /// What every call begins with: 0, or the code that it is to return.
+  int enter(const char* name) {
+    int code = world_.broken;
+    if (fail_at_ > 0 && (fail_name_.empty() || fail_name_ == name) && --fail_at_ == 0) {
+      code = fail_code_;
+    }
+    calls_.push_back({name, std::this_thread::get_id(), code});
+    return refuse(code);
+  }
+  int refuse(int code) {
+    if (code != 0) error_ = code;
+    return code;
+  }
+  int fault(std::string what, int code) {
+    faults_.push_back(std::move(what));
+    return refuse(code);
+  }
+
+  fake_stream* of(stream which) {
+    if (which == nullptr) return default_.get();
+    const auto found = streams_.find(which);
+    return found == streams_.end() ? nullptr : found->second.get();
+  }
+
+  // The block that has all of the bytes.
+  const block* find(const void* memory, std::size_t bytes) const {
+    const auto* first = static_cast<const std::byte*>(memory);
+    auto after = blocks_.upper_bound(first);
+    if (after == blocks_.begin()) return nullptr;
+    const block& found = std::prev(after)->second;
+    return first + bytes <= found.memory + found.bytes ? &found : nullptr;
+  }
+  bool check_uses(const std::vector<used_memory>& uses, const std::string& who) {
+    for (const used_memory& used : uses) {
+      if (find(used.begin, used.bytes) != nullptr) continue;
+      faults_.push_back(who + " uses memory that is not there");
+      return false;
+    }
+    return true;
+  }
+  bool busy(const block& which) const {
+    bool result = default_->uses(which.memory, which.bytes);
+    for (const auto& [handle, one] : streams_) {
+      result = result || one->uses(which.memory, which.bytes);
+    }
+    for (const auto& one : ended_) result = result || one->uses(which.memory, which.bytes);
+    return result;
+  }
+
+  int allocate(const char* name, void** memory, std::size_t bytes, bool pinned) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter(name); code != 0) return code;
+    if (bytes == 0) return refuse(invalid_value);
+    auto* made = new (std::align_val_t{256}) std::byte[bytes];
+    std::memset(made, 0xDB, bytes);
+    blocks_[made] = {made, bytes, pinned};
+    *memory = made;
+    return 0;
+  }
+  int release(const char* name, void* memory, bool pinned) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter(name); code != 0) return code;
+    const auto found = blocks_.find(static_cast<std::byte*>(memory));
+    if (found == blocks_.end() || found->second.pinned != pinned) {
+      return fault(std::string(name) + " of memory that is not there", invalid_value);
+    }
+    const block gone = found->second;
+    blocks_.erase(found);
+    if (busy(gone)) {
+      faults_.push_back(std::string(name) + " of memory that work on a stream still uses");
+      freed_too_soon_.push_back(gone.memory);  // so that the test goes on to say so
+      return 0;
+    }
+    give_back(gone.memory);
+    return 0;
+  }
+
+  int copy(void* to, const void* from, std::size_t bytes, stream on, bool to_device) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaMemcpyAsync"); code != 0) return code;
+    fake_stream* const line = of(on);
+    if (line == nullptr) return fault("a copy on a stream that has ended", invalid_handle);
+    if (find(to_device ? to : from, bytes) == nullptr) {
+      return fault("a copy of device memory that is not there", invalid_value);
+    }
+    stream_work work{work_kind::copy, {}, {}};
+    work.uses.push_back({to_device ? to : from, bytes});
+    const void* const host = to_device ? from : to;
+    if (find(host, bytes) != nullptr) {
+      work.uses.push_back({host, bytes});
+      work.run = [=] { std::memcpy(to, from, bytes); };
+    } else if (to_device) {
+      const auto* first = static_cast<const std::byte*>(from);
+      work.run = [=, taken = std::vector(first, first + bytes)] {
+        std::memcpy(to, taken.data(), bytes);
+      };
+    } else {
+      return fault("a copy to pageable memory would wait", invalid_value);
+    }
+    if (to_device) bytes_to_device_ += bytes;
+    line->put(std::move(work));
+    return 0;
+  }
+
+  int launch(const loader::cuda::batch_work& work, stream on) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("kernel launch"); code != 0) return code;
+    fake_stream* const line = of(on);
+    if (line == nullptr) return fault("a kernel on a stream that has ended", invalid_handle);
+    const auto elements = static_cast<std::size_t>(work.rows * work.seq_len);
+    std::vector<used_memory> uses = {
+        {work.text, static_cast<std::size_t>(work.rows * work.text_len) * (work.narrow ? 2 : 4)},
+        {work.real, static_cast<std::size_t>(work.rows) * 4},
+        {work.boundary_begin, static_cast<std::size_t>(work.rows + 1) * 4}};
+    const auto add = [&](const void* array, std::size_t bytes) {
+      if (array != nullptr) uses.push_back({array, bytes});
+    };
+    add(work.tokens, 8 * elements);
+    add(work.labels, 8 * elements);
+    add(work.position_ids, 8 * elements);
+    add(work.loss_mask, 4 * elements);
+    add(work.cu_seqlens, 4);
+    if (!check_uses(uses, "the kernel")) return refuse(illegal_address);
+    line->put({work_kind::kernel, [work] { loader::cuda::make_batch(work); }, std::move(uses)});
+    return 0;
+  }
+
+  int make_stream(stream* made) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaStreamCreateWithFlags"); code != 0) return code;
+    auto fresh = std::make_unique<fake_stream>(world_);
+    *made = reinterpret_cast<stream>(fresh.get());
+    streams_[*made] = std::move(fresh);
+    return 0;
+  }
+  int end_stream(stream which) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaStreamDestroy"); code != 0) return code;
+    const auto found = streams_.find(which);
+    if (found == streams_.end()) return fault("a stream that has ended ends", invalid_handle);
+    ended_.push_back(std::move(found->second));  // what is on it is done nevertheless
+    streams_.erase(found);
+    return 0;
+  }
+  int drain(stream which) {
+    std::unique_lock lock(world_.mutex);
+    if (const int code = enter("cudaStreamSynchronize"); code != 0) return code;
+    fake_stream* const line = of(which);
+    if (line == nullptr) return fault("a stream that has ended is waited for", invalid_handle);
+    world_.changed.wait(lock, [&] { return line->idle(); });
+    return refuse(world_.broken);
+  }
+
+  int make_event(event* made) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaEventCreateWithFlags"); code != 0) return code;
+    auto fresh = std::make_unique<std::shared_ptr<event_mark>>();
+    *made = reinterpret_cast<event>(fresh.get());
+    events_[*made] = std::move(fresh);
+    return 0;
+  }
+  int end_event(event which) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaEventDestroy"); code != 0) return code;
+    if (events_.erase(which) == 0) return fault("an event that has ended ends", invalid_handle);
+    return 0;
+  }
+  int record(event which, stream behind) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaEventRecord"); code != 0) return code;
+    const auto found = events_.find(which);
+    fake_stream* const line = of(behind);
+    if (found == events_.end() || line == nullptr) {
+      return fault("an event or a stream that has ended is recorded", invalid_handle);
+    }
+    auto mark = std::make_shared<event_mark>();
+    *found->second = mark;
+    line->put({work_kind::mark,
+               [this, mark] {
+                 const std::scoped_lock inner(world_.mutex);
+                 mark->happened = true;
+               },
+               {}});
+    return 0;
+  }
+  int wait(stream waits, event which) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaStreamWaitEvent"); code != 0) return code;
+    const auto found = events_.find(which);
+    fake_stream* const line = of(waits);
+    if (found == events_.end() || line == nullptr) {
+      return fault("an event or a stream that has ended is waited with", invalid_handle);
+    }
+    if (*found->second == nullptr) return 0;  // never recorded: there is nothing to wait for
+    line->put({work_kind::mark,
+               [this, mark = *found->second] {
+                 std::unique_lock inner(world_.mutex);
+                 world_.changed.wait(inner, [&] { return mark->happened; });
+               },
+               {}});
+    return 0;
+  }
+  int wait_on_host(event which) {
+    std::unique_lock lock(world_.mutex);
+    if (const int code = enter("cudaEventSynchronize"); code != 0) return code;
+    const auto found = events_.find(which);
+    if (found == events_.end())
+      return fault("an event that has ended is waited for", invalid_handle);
+    const std::shared_ptr<event_mark> mark = *found->second;
+    world_.changed.wait(lock, [&] { return mark == nullptr || mark->happened; });
+    return refuse(world_.broken);
+  }
+
+  int count_devices(int* count) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaGetDeviceCount"); code != 0) return code;
+    *count = devices_;
+    return 0;
+  }
+  static int& device_of_thread() {
+    thread_local int device = 0;
+    return device;
+  }
+  int current_device(int* device) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaGetDevice"); code != 0) return code;
+    *device = device_of_thread();
+    return 0;
+  }
+  int use_device(int device) {
+    const std::scoped_lock lock(world_.mutex);
+    if (const int code = enter("cudaSetDevice"); code != 0) return code;
+    if (device < 0 || device >= devices_) return refuse(invalid_device);
+    device_of_thread() = device;
+    return 0;
+  }
+  int take_error() {
+    const std::scoped_lock lock(world_.mutex);
+    return std::exchange(error_, world_.broken);
+  }
+
+  mutable stream_world world_;
+  int devices_;
+  int error_ = 0;
+  std::int64_t fail_at_ = 0;
+  int fail_code_ = 0;
+  std::string fail_name_;
+  std::uint64_t bytes_to_device_ = 0;
+  std::vector<call> calls_;
+  std::vector<std::string> faults_;
+  std::map<const std::byte*, block> blocks_;
+  std::vector<std::byte*> freed_too_soon_;
+  std::map<event, std::unique_ptr<std::shared_ptr<event_mark>>> events_;
+  std::unique_ptr<fake_stream> default_;
+  std::map<stream, std::unique_ptr<fake_stream>> streams_;
+  std::vector<std::unique_ptr<fake_stream>> ended_;
+};
+
+inline const loader::cuda::cuda_api& fake_cuda::api() {
+  static const loader::cuda::cuda_api table = {
+      .device_count = [](int* count) { return now()->count_devices(count); },
+      .current_device = [](int* device) { return now()->current_device(device); },
+      .use_device = [](int device) { return now()->use_device(device); },
+      .pci_bus_id =
+          [](char* text, int size, int) {
+            if (size < 13) return invalid_value;
+            std::memcpy(text, "0000:01:00.0", 13);
+            return 0;
+          },
+      .allocate = [](void** m,
+                     std::size_t b) { return now()->allocate("cudaMalloc", m, b, false); },
+      .free = [](void* m) { return now()->release("cudaFree", m, false); },
+      .allocate_pinned = [](void** m,
+                            std::size_t b) { return now()->allocate("cudaHostAlloc", m, b, true); },
+      .free_pinned = [](void* m) { return now()->release("cudaFreeHost", m, true); },
+      .create_stream = [](stream* made) { return now()->make_stream(made); },
+      .destroy_stream = [](stream which) { return now()->end_stream(which); },
+      .synchronize_stream = [](stream which) { return now()->drain(which); },
+      .create_event = [](event* made) { return now()->make_event(made); },
+      .destroy_event = [](event which) { return now()->end_event(which); },
+      .record_event = [](event which, stream behind) { return now()->record(which, behind); },
+      .synchronize_event = [](event which) { return now()->wait_on_host(which); },
+      .wait_event = [](stream waits, event which) { return now()->wait(waits, which); },
+      .copy_to_device = [](void* to, const void* from, std::size_t bytes,
+                           stream on) { return now()->copy(to, from, bytes, on, true); },
+      .copy_to_host = [](void* to, const void* from, std::size_t bytes,
+                         stream on) { return now()->copy(to, from, bytes, on, false); },
+      .launch_batch = [](const loader::cuda::batch_work& work,
+                         stream on) { return now()->launch(work, on); },
+      .last_error = [] { return now()->take_error(); },
+      .error_name =
+          [](int code) { return code == no_driver ? "cudaErrorInsufficientDriver" : "fakeError"; },
+      .error_text = [](int) { return "injected by a test"; },
+  };
+  return table;
+}
+
+}  // namespace millrace::test

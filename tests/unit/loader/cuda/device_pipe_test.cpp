@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/cuda/device_pipe.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/fake_cuda/checking_consumer.hpp"
+#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/fake_cuda/pinned_source.hpp"
+#include "support/seed.hpp"
+
+namespace millrace::loader::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+using test::fake_cuda;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<test::random_batch> batches_of(std::size_t count, const test::random_shape& shape,
+                                           const batch_rules& rules, std::uint64_t seed = 5) {
+  std::mt19937_64 random(seed);
+  std::vector<test::random_batch> result;
+  for (std::size_t i = 0; i < count; ++i) {
+    result.push_back(test::make_random_batch(random, shape, rules));
+  }
+  return result;
+}
+
+template <class Error, class Act>
+std::string message_of(Act act) {
+  try {
+    act();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+// The contents, with everything late at random, batches held for a while and let go of in another
+// order than they came.
+TEST(DevicePipe, ServesWhatDatasetMakesHoweverLateTheDeviceIs) {
+  std::mt19937_64 random(test::seed(31));
+  for (const batch_rules& rules : test::all_rules()) {
+    fake_cuda cuda(random());
+    cuda.jitter(std::chrono::microseconds(random() % 300));
+    test::random_shape shape{.rows = 2, .seq_len = 50};
+    if (random() % 2 == 0) shape.width = token_width::i32;
+    shape.extra_token = random() % 2 == 0;
+    test::pinned_source source(&fake_cuda::api(), batches_of(15, shape, rules, random()));
+    const owned_stream stream = make_stream(fake_cuda::api());
+    const cuda::stream on = stream.get().value;
+    test::checking_consumer consumer(cuda);
+    {
+      device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout,
+                       {.look_ahead = 3, .rules = rules}, source.source());
+      std::vector<device_batch> held;
+      std::size_t number = 0;
+      while (auto batch = pipe.next(on)) {
+        EXPECT_TRUE(batch->on_device());
+        EXPECT_EQ(batch->micro_batch(), static_cast<std::int64_t>(number));
+        EXPECT_EQ(batch->step(), static_cast<std::int64_t>(number) / 2);
+        EXPECT_EQ(batch->first_sample(), 3 * static_cast<std::int64_t>(number));
+        EXPECT_THAT(batch->positions(), testing::ElementsAre(static_cast<std::int64_t>(number), 8));
+        EXPECT_THAT(batch->sources(), testing::ElementsAre(1, static_cast<std::int64_t>(number)));
+        EXPECT_EQ(batch->max_seqlen(), source.batches()[number].expected.max_seqlen);
+        consumer.use(*batch, source.batches()[number++], on);
+        held.push_back(std::move(*batch));
+        if (held.size() == 4) held.erase(held.begin() + static_cast<std::ptrdiff_t>(random() % 4));
+      }
+      EXPECT_EQ(number, 15U);
+    }
+    drain(fake_cuda::api(), on);
+    EXPECT_EQ(consumer.seen(), 15);
+    EXPECT_THAT(consumer.wrong(), IsEmpty());
+    EXPECT_THAT(cuda.faults(), IsEmpty());
+  }
+}
+
+TEST(DevicePipe, CopiesOnceABatchAndHardlyMoreThanItsTokens) {
+  fake_cuda cuda;
+  constexpr std::int64_t batches = 4;
+  // Documents of some hundred tokens, as corpora have them.
+  test::pinned_source source(
+      &fake_cuda::api(),
+      batches_of(batches, {.rows = 8, .seq_len = 4096, .short_rows = false}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+  for (const device_batch& batch : pipe.on(stream.get().value)) EXPECT_EQ(batch.rows(), 8);
+  EXPECT_EQ(cuda.calls_of("cudaMemcpyAsync"), batches);
+  EXPECT_EQ(cuda.calls_of("kernel launch"), batches);
+  const double a_token = static_cast<double>(cuda.bytes_to_device()) / (batches * 8 * 4096);
+  EXPECT_LE(a_token, 2.02);
+  const pipe_report report = pipe.report();
+  EXPECT_EQ(report.bytes_to_device, cuda.bytes_to_device());
+  EXPECT_EQ(report.tokens, batches * 8 * 4096);
+  EXPECT_EQ(report.text().find("batches are made on device 0 of 1: 4 slots, 4 batches, 131072"), 0U)
+      << report.text();
+}
+
+TEST(DevicePipe, NeverWaitsForTheDeviceOnTheConsumersThread) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(20, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+  for (const device_batch& batch : pipe.on(stream.get().value)) EXPECT_TRUE(batch.on_device());
+  for (const fake_cuda::call& call : cuda.calls()) {
+    if (call.thread != std::this_thread::get_id()) continue;
+    EXPECT_THAT(call.name, testing::Not(HasSubstr("Synchronize")));
+  }
+}
+
+// A consumer that is slow stops the pipe, and through it the source.
+TEST(DevicePipe, GoesAheadNoFurtherThanItWasAskedTo) {
+  fake_cuda cuda;
+  cuda.jitter(0us);
+  test::pinned_source source(&fake_cuda::api(), batches_of(30, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 2},
+                   source.source());
+  const std::optional<device_batch> held = pipe.next(stream.get().value);
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(cuda.calls_of("kernel launch"), 4);
+  EXPECT_EQ(pipe.report().batches, 4);
+  EXPECT_EQ(source.most_held(), 1U);
+}
+
+TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(5, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  const cuda::stream on = stream.get().value;
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 1},
+                   source.source());
+  std::vector<device_batch> held;
+  for (int i = 0; i < 3; ++i) held.push_back(std::move(*pipe.next(on)));
+  EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(on); }),
+            "all 3 batches of the device's ring are held (look_ahead is 1): destroy one, and the "
+            "tensors made of it, before the next, or raise look_ahead");
+  held.clear();
+  EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // and it goes on
+}
+
+// Who holds all there are is told the end.
+TEST(DevicePipe, AShortRunMayBeHeldAsAWhole) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(2, {}, {}));
+  const owned_stream stream = make_stream(fake_cuda::api());
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+  std::vector<device_batch> held;
+  while (auto batch = pipe.next(stream.get().value)) held.push_back(std::move(*batch));
+  EXPECT_EQ(held.size(), 2U);
+}
+
+TEST(DevicePipe, WhatTheSourceThrowsArrivesOnceInItsPlace) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(5, {}, {}));
+  source.fail_at(2);
+  const owned_stream stream = make_stream(fake_cuda::api());
+  const cuda::stream on = stream.get().value;
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+  EXPECT_EQ(pipe.next(on)->micro_batch(), 0);
+  EXPECT_EQ(pipe.next(on)->micro_batch(), 1);
+  EXPECT_EQ(message_of<std::runtime_error>([&] { (void)pipe.next(on); }), "the source failed");
+  EXPECT_FALSE(pipe.next(on).has_value());
+}
+
+TEST(DevicePipe, RefusesABatchThatIsTooLargeForIt) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(1, {.rows = 4, .seq_len = 64}, {}));
+  const slot_layout smaller(3, 64, true, token_width::u16);
+  device_pipe pipe(&fake_cuda::api(), smaller, {}, source.source());
+  EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(nullptr); }),
+            "a micro-batch of 4 rows of 64 tokens came for a device pipe that was made for 3 rows "
+            "of 64: make it for the largest");
+}
+
+TEST(DevicePipe, RefusesOptionsOutOfRange) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(1, {}, {}));
+  const auto with = [&](const device_options& options) {
+    return message_of<config_error>([&] {
+      const device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, options,
+                             source.source());
+    });
+  };
+  EXPECT_EQ(with({.look_ahead = 0}), "look_ahead is 0, expected 1 to 1024");
+  EXPECT_EQ(with({.device = 1}),
+            "device is 1, expected 0 to 0: so many devices does this process see");
+}
+
+// The thread that makes and ends the pipe keeps the device that it had.
+TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
+  fake_cuda cuda(1, 4);
+  test::pinned_source source(&fake_cuda::api(), batches_of(3, {}, {}));
+  ASSERT_EQ(fake_cuda::api().use_device(2), 0);
+  {
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.device = 3}, source.source());
+    EXPECT_EQ(pipe.next(nullptr)->device(), 3);
+  }
+  int device = -1;
+  ASSERT_EQ(fake_cuda::api().current_device(&device), 0);
+  EXPECT_EQ(device, 2);
+  (void)fake_cuda::api().use_device(0);
+}
+
+// No driver, no device, no CUDA: the same batches, made on the host, and the reason said.
+TEST(DevicePipe, MakesTheSameOnTheHostWhereThereIsNoDevice) {
+  for (const int code : {-1, 3, 35, 100, 804}) {
+    fake_cuda cuda;
+    if (code > 0) cuda.fail_call("cudaGetDeviceCount", 1, code);
+    const cuda_api* api = code > 0 ? &fake_cuda::api() : nullptr;
+    for (const batch_rules& rules : test::all_rules()) {
+      if (code > 0) cuda.fail_call("cudaGetDeviceCount", 1, code);
+      test::pinned_source source(nullptr, batches_of(6, {}, rules));
+      device_pipe pipe(api, source.batches()[0].layout, {.rules = rules}, source.source());
+      std::size_t number = 0;
+      for (const device_batch& batch : pipe.on(nullptr)) {
+        EXPECT_FALSE(batch.on_device());
+        batch_work found;
+        found.tokens = const_cast<std::int64_t*>(batch.tokens());
+        found.labels = const_cast<std::int64_t*>(batch.labels());
+        found.position_ids = const_cast<std::int64_t*>(batch.position_ids());
+        found.loss_mask = const_cast<float*>(batch.loss_mask());
+        found.cu_seqlens = const_cast<std::int32_t*>(batch.cu_seqlens());
+        EXPECT_EQ(
+            test::difference(found, batch.cu_seqlens_size(), source.batches()[number++].expected),
+            "");
+      }
+      EXPECT_EQ(number, 6U);
+      const std::string said = pipe.report().text();
+      EXPECT_EQ(said.find("batches are made on the host ("), 0U) << said;
+      EXPECT_THAT(said, HasSubstr(code > 0 ? "(" + std::to_string(code) + ")"
+                                           : "this build is without CUDA"));
+      EXPECT_EQ(cuda.error_left(), 0);
+    }
+    EXPECT_EQ(cuda.calls_of("cudaMalloc"), 0);
+  }
+}
+
+// What is broken is no reason for the host path.
+TEST(DevicePipe, ABrokenDeviceIsAnError) {
+  fake_cuda cuda;
+  cuda.fail_call("cudaGetDeviceCount", 1, 802);
+  test::pinned_source source(nullptr, batches_of(1, {}, {}));
+  EXPECT_THAT(message_of<cuda_error>([&] {
+                const device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {},
+                                       source.source());
+              }),
+              HasSubstr("cudaGetDeviceCount: fakeError (802)"));
+}
+
+// Every call fails once in its turn: the error arrives, by its name, or where nobody can be told
+// any more nothing happens; nothing hangs, nothing is lost, nothing is wrong, and no error is left
+// in the runtime for others to find.
+TEST(DevicePipe, EveryCallMayFail) {
+  bool some_call_was_left = true;
+  std::int64_t told = 0;
+  for (std::int64_t k = 1; some_call_was_left; ++k) {
+    SCOPED_TRACE(testing::Message() << "call " << k);
+    fake_cuda cuda(static_cast<std::uint64_t>(k));
+    cuda.jitter(20us);
+    test::pinned_source source(&fake_cuda::api(), batches_of(6, {.rows = 1, .seq_len = 20}, {}));
+    owned_stream stream = make_stream(fake_cuda::api());
+    const cuda::stream on = stream.get().value;
+    test::checking_consumer consumer(cuda);
+    const std::size_t alive = cuda.alive();
+    const std::size_t before = cuda.calls().size();
+    cuda.fail_call(k, 999);
+    std::int64_t served = 0;
+    try {
+      device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 1},
+                       source.source());
+      while (auto batch = pipe.next(on)) {
+        consumer.use(*batch, source.batches()[static_cast<std::size_t>(served++)], on);
+      }
+    } catch (const cuda_error& e) {
+      EXPECT_EQ(e.code(), 999);
+      EXPECT_EQ(e.name(), "fakeError");
+      ++told;
+    }
+    std::string failed;
+    const auto calls = cuda.calls();
+    for (const auto& call : calls) {
+      if (call.code != 0) failed = call.name;
+    }
+    some_call_was_left = !failed.empty();
+    cuda.fail_call(0, 0);
+    EXPECT_EQ(cuda.error_left(), 0);
+    // What a failed call was to end or to wait for may be there still.
+    if (failed.find("Destroy") == std::string::npos && failed.find("Free") == std::string::npos) {
+      EXPECT_EQ(cuda.alive(), alive) << failed;
+    }
+    // The last calls of a pipe are its waits before memory ends: where such a one fails, nothing
+    // runs any more on a true device.
+    const bool waits = failed.find("Synchronize") != std::string::npos;
+    if (!waits) {
+      drain(fake_cuda::api(), on);
+      EXPECT_THAT(cuda.faults(), IsEmpty()) << failed;
+      EXPECT_THAT(consumer.wrong(), IsEmpty()) << failed;
+    }
+    EXPECT_GE(calls.size(), before);
+    EXPECT_TRUE(some_call_was_left || served == 6) << served;
+    drain(fake_cuda::api(), on);
+  }
+  EXPECT_GT(told, 30);
+}
+
+// A kernel or copy breaks the device: every call says so from then on, and the pipe ends.
+TEST(DevicePipe, ADeviceThatBreaksInTheMiddleEndsThePipe) {
+  for (std::int64_t k = 1; k <= 8; ++k) {
+    SCOPED_TRACE(testing::Message() << "work " << k);
+    fake_cuda cuda;
+    test::pinned_source source(&fake_cuda::api(), batches_of(40, {}, {}));
+    const owned_stream stream = make_stream(fake_cuda::api());
+    cuda.break_work(k, fake_cuda::launch_failure);
+    const std::string said = message_of<cuda_error>([&] {
+      device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {}, source.source());
+      while (auto batch = pipe.next(stream.get().value)) {
+      }
+    });
+    EXPECT_THAT(said, HasSubstr("(719)"));
+    EXPECT_THAT(cuda.faults(), IsEmpty());
+  }
+}
+
+// An early end, at any place: nothing hangs, nothing is left.
+TEST(DevicePipe, MayEndAtAnyTime) {
+  std::mt19937_64 random(test::seed(8));
+  for (int round = 0; round < 30; ++round) {
+    fake_cuda cuda(random());
+    test::pinned_source source(&fake_cuda::api(), batches_of(10, {}, {}));
+    owned_stream stream = make_stream(fake_cuda::api());
+    const std::size_t alive = cuda.alive();
+    std::vector<device_batch> outlive;
+    {
+      device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.look_ahead = 1},
+                       source.source());
+      for (auto n = random() % 4; n > 0; --n) {
+        outlive.push_back(std::move(*pipe.next(stream.get().value)));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
+    }
+    // Some end on another thread.
+    std::jthread([&] { outlive.clear(); }).join();
+    EXPECT_EQ(cuda.alive(), alive);
+    EXPECT_THAT(cuda.faults(), IsEmpty());
+  }
+}
+
+// A source that waits for data is told to stop.
+TEST(DevicePipe, ItsEndStopsASourceThatWaits) {
+  fake_cuda cuda;
+  std::atomic<bool> stopped{false};
+  batch_source source;
+  source.next = [&]() -> std::optional<staged_batch> {
+    stopped.wait(false);
+    return std::nullopt;
+  };
+  source.stop = [&] {
+    stopped = true;
+    stopped.notify_all();
+  };
+  { device_pipe pipe(&fake_cuda::api(), slot_layout(1, 8, true, token_width::u16), {}, source); }
+  EXPECT_TRUE(stopped);
+}
+
+TEST(DevicePipe, MakesOnlyWhatIsWanted) {
+  fake_cuda cuda;
+  test::pinned_source source(&fake_cuda::api(), batches_of(2, {}, {}));
+  device_options options;
+  options.fields = {.tokens = true,
+                    .labels = false,
+                    .position_ids = false,
+                    .loss_mask = false,
+                    .cu_seqlens = false};
+  device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, options, source.source());
+  const auto batch = pipe.next(nullptr);
+  EXPECT_NE(batch->tokens(), nullptr);
+  EXPECT_EQ(batch->labels(), nullptr);
+  EXPECT_EQ(batch->position_ids(), nullptr);
+  EXPECT_EQ(batch->loss_mask(), nullptr);
+  EXPECT_EQ(batch->cu_seqlens(), nullptr);
+}
+
+}  // namespace
+}  // namespace millrace::loader::cuda

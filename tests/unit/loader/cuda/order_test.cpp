@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/cuda/device_pipe.hpp>
+
+#include "support/fake_cuda/checking_consumer.hpp"
+#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/fake_cuda/pinned_source.hpp"
+
+// Each wait and each record of the pipe, by what goes wrong without it: removed_waits.py leaves
+// them out one by one and expects a failure here. What is late is chosen so that it cannot happen
+// to be in time.
+
+namespace millrace::loader::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+using test::fake_cuda;
+using testing::IsEmpty;
+
+const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
+
+std::vector<test::random_batch> batches_of(std::size_t count) {
+  std::mt19937_64 random(3);
+  std::vector<test::random_batch> result;
+  for (std::size_t i = 0; i < count; ++i) {
+    result.push_back(test::make_random_batch(random, {.rows = 2, .seq_len = 64}, rules));
+  }
+  return result;
+}
+
+class PipeOrder : public testing::Test {
+ protected:
+  /// Serves all batches to a consumer that uses each and lets it go at once.
+  void serve_all() {
+    {
+      device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                       source_.source());
+      for (std::size_t i = 0; i < source_.batches().size(); ++i) {
+        std::optional<device_batch> batch = pipe.next(stream_.get().value);
+        ASSERT_TRUE(batch.has_value());
+        consumer_.use(*batch, source_.batches()[i], stream_.get().value);
+      }
+      EXPECT_FALSE(pipe.next(stream_.get().value).has_value());
+    }
+    finish();
+  }
+
+  void finish() {
+    drain(fake_cuda::api(), stream_.get().value);
+    EXPECT_EQ(consumer_.seen(), static_cast<std::int64_t>(source_.batches().size()));
+    EXPECT_THAT(consumer_.wrong(), IsEmpty());
+    EXPECT_THAT(cuda_.faults(), IsEmpty());
+    EXPECT_EQ(cuda_.error_left(), 0);
+  }
+
+  fake_cuda cuda_{11};
+  test::pinned_source source_{&fake_cuda::api(), batches_of(12)};
+  owned_stream stream_ = make_stream(fake_cuda::api());
+  test::checking_consumer consumer_{cuda_};
+};
+
+// Without the record of `copied`, or the wait for it, the host's slot is filled anew too soon.
+TEST_F(PipeOrder, ASlotOfTheHostIsLeftAloneUntilItWasCopied) {
+  cuda_.delay(test::work_kind::copy, 3ms);
+  serve_all();
+}
+
+// Without the record of `ready`, or the consumer's wait for it, arrays are used that are not made.
+TEST_F(PipeOrder, AConsumerFindsWhatTheKernelMade) {
+  cuda_.delay(test::work_kind::kernel, 3ms);
+  serve_all();
+}
+
+// Without the record of `released`, or the pipe's wait for it, arrays are made anew under a
+// consumer that is late.
+TEST_F(PipeOrder, ASlotOfTheDeviceIsLeftAloneUntilItsConsumerHasDone) {
+  cuda_.delay(test::work_kind::other, 3ms);
+  serve_all();
+}
+
+// Without the wait for the pipe's own stream, memory ends under copies and kernels that nobody
+// asked for any more.
+TEST_F(PipeOrder, MemoryEndsBehindTheLastKernel) {
+  cuda_.delay(test::work_kind::kernel, 5ms);
+  {
+    device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                     source_.source());
+    while (cuda_.calls_of("kernel launch") == 0) std::this_thread::sleep_for(100us);
+  }
+  EXPECT_THAT(cuda_.faults(), IsEmpty());
+}
+
+// Without the wait for `released`, memory ends under a consumer that is late.
+TEST_F(PipeOrder, MemoryEndsBehindTheLastConsumer) {
+  cuda_.delay(test::work_kind::other, 5ms);
+  serve_all();
+}
+
+// The same, if the last batch goes after the pipe.
+TEST_F(PipeOrder, MemoryEndsBehindABatchThatOutlivesThePipe) {
+  cuda_.delay(test::work_kind::other, 5ms);
+  std::optional<device_batch> batch;
+  {
+    device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                     source_.source());
+    batch = pipe.next(stream_.get().value);
+  }
+  consumer_.use(*batch, source_.batches()[0], stream_.get().value);
+  batch.reset();
+  drain(fake_cuda::api(), stream_.get().value);
+  EXPECT_THAT(consumer_.wrong(), IsEmpty());
+  EXPECT_THAT(cuda_.faults(), IsEmpty());
+}
+
+// Without the wait after a release that could not be recorded, memory ends under the consumer.
+TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
+  cuda_.delay(test::work_kind::other, 5ms);
+  {
+    device_pipe pipe(&fake_cuda::api(), source_.batches()[0].layout, {.rules = rules},
+                     source_.source());
+    std::optional<device_batch> batch = pipe.next(stream_.get().value);
+    std::this_thread::sleep_for(20ms);  // the pipe has recorded all that it can
+    consumer_.use(*batch, source_.batches()[0], stream_.get().value);
+    cuda_.fail_call("cudaEventRecord", 1, 999);
+    batch.reset();
+    EXPECT_THROW((void)pipe.next(stream_.get().value), cuda_error);
+    EXPECT_FALSE(pipe.next(stream_.get().value).has_value());
+  }
+  EXPECT_THAT(consumer_.wrong(), IsEmpty());
+  EXPECT_THAT(cuda_.faults(), IsEmpty());
+}
+
+// Without the wait after a failure, the host's slot ends under a copy that is on its way.
+TEST_F(PipeOrder, AFailedLaunchLeavesNoCopyBehind) {
+  cuda_.delay(test::work_kind::copy, 5ms);
+  cuda_.fail_call("kernel launch", 1, fake_cuda::launch_failure);
+  const test::random_batch& batch = source_.batches()[0];
+  // The slot's memory ends with its use.
+  const auto next = [&]() -> std::optional<staged_batch> {
+    auto memory = std::make_shared<pinned_block>(
+        allocate_pinned(fake_cuda::api(), batch.layout.capacity_bytes()));
+    auto* slot = static_cast<std::byte*>(memory->get().value);
+    std::memcpy(slot, batch.slot.data(), batch.slot.size());
+    staged_batch staged{.slot = slot, .layout = batch.layout};
+    staged.boundaries = batch.boundaries;
+    staged.hold = memory;
+    return staged;
+  };
+  device_pipe pipe(&fake_cuda::api(), batch.layout, {.rules = rules}, {.next = next});
+  EXPECT_THROW((void)pipe.next(stream_.get().value), cuda_error);
+  EXPECT_THAT(cuda_.faults(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/ranks/context_slices.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/seed.hpp"
+
+namespace millrace::loader {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using numbers = std::vector<std::int64_t>;
+
+std::string refusal(const std::function<void()>& attempt) {
+  try {
+    attempt();
+  } catch (const config_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+// The picture in the header.
+TEST(ContextSlices, AreAChunkOfEachHalf) {
+  const context_slices first(16, 2, 0);
+  EXPECT_THAT(first.slices(), ElementsAre(row_slice{0, 4}, row_slice{12, 4}));
+  EXPECT_THAT(first.reads(), ElementsAre(row_slice{0, 5}, row_slice{12, 5}));
+  EXPECT_EQ(first.length(), 8);
+  EXPECT_EQ(first.position(3), 3);
+  EXPECT_EQ(first.position(4), 12);
+
+  // The last rank's chunks touch: what is read is one run, its middle token read once.
+  const context_slices last(16, 2, 1);
+  EXPECT_THAT(last.slices(), ElementsAre(row_slice{4, 4}, row_slice{8, 4}));
+  EXPECT_THAT(last.reads(), ElementsAre(row_slice{4, 9}));
+}
+
+TEST(ContextSlices, AreTheRowWithoutContextParallelism) {
+  const context_slices whole(7, 1, 0);
+  EXPECT_EQ(whole.length(), 7);
+  EXPECT_THAT(whole.reads(), ElementsAre(row_slice{0, 8}));
+  EXPECT_EQ(whole.position(6), 6);
+}
+
+TEST(ContextSlices, SayWhatIsWrong) {
+  EXPECT_THAT(refusal([] { context_slices(18, 4, 0); }),
+              HasSubstr("seq_len is 18, expected a multiple of 8, twice the context parallelism"));
+  EXPECT_THAT(refusal([] { context_slices(0, 1, 0); }), HasSubstr("seq_len is 0"));
+  EXPECT_THAT(refusal([] { context_slices(16, 0, 0); }), HasSubstr("context_parallel is 0"));
+  EXPECT_THAT(refusal([] { context_slices(16, 2, 2); }),
+              HasSubstr("the context-parallel rank is 2, expected 0 to 1"));
+}
+
+// Made before the cut or after it from what a rank reads: the same tokens, labels and positions,
+// and of all ranks together each position of the row once.
+TEST(ContextSlices, GiveEachRankTheLabelsOfTheWholeRow) {
+  std::mt19937_64 random(test::seed(1));
+  for (int round = 0; round < 200; ++round) {
+    const auto cp = static_cast<std::int64_t>(1 + random() % 6);
+    const std::int64_t seq_len = 2 * cp * static_cast<std::int64_t>(1 + random() % 9);
+    numbers text(static_cast<std::size_t>(seq_len + 1));
+    for (auto& token : text) token = static_cast<std::int64_t>(random() % 1000);
+    const numbers tokens(text.begin(), text.end() - 1);
+    const numbers labels(text.begin() + 1, text.end());
+    numbers positions(tokens.size());
+    std::iota(positions.begin(), positions.end(), 0);
+
+    numbers seen;
+    for (std::int64_t rank = 0; rank < cp; ++rank) {
+      const context_slices slices(seq_len, cp, rank);
+      const auto cut = [&](const numbers& whole) {
+        numbers part(static_cast<std::size_t>(slices.length()));
+        slices.take(std::span<const std::int64_t>(whole), std::span(part));
+        return part;
+      };
+      // From what is read alone: position by position, as it lies in the file.
+      numbers readable(text.size(), -1);
+      for (const row_slice& each : slices.reads()) {
+        for (std::int64_t i = each.first; i < each.first + each.length; ++i) {
+          readable[static_cast<std::size_t>(i)] = text[static_cast<std::size_t>(i)];
+        }
+      }
+      numbers own_tokens;
+      numbers own_labels;
+      numbers own_positions;
+      for (std::int64_t i = 0; i < slices.length(); ++i) {
+        const auto at = static_cast<std::size_t>(slices.position(i));
+        own_tokens.push_back(readable[at]);
+        own_labels.push_back(readable[at + 1]);
+        own_positions.push_back(slices.position(i));
+      }
+      EXPECT_EQ(own_tokens, cut(tokens));
+      EXPECT_EQ(own_labels, cut(labels));
+      EXPECT_EQ(own_positions, cut(positions));
+      seen.insert(seen.end(), own_positions.begin(), own_positions.end());
+    }
+    std::ranges::sort(seen);
+    EXPECT_EQ(seen, positions);
+  }
+}
+
+// Against a text that is written out token by token.
+TEST(PiecesOf, AreThoseOfThePart) {
+  std::mt19937_64 random(test::seed(2));
+  const auto write_out = [](const std::vector<dataset::piece>& pieces) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> tokens;
+    for (const dataset::piece& each : pieces) {
+      for (std::int64_t i = 0; i < each.tokens; ++i) {
+        tokens.emplace_back(each.sequence, each.first + i);
+      }
+    }
+    return tokens;
+  };
+  for (int round = 0; round < 500; ++round) {
+    std::vector<dataset::piece> pieces(random() % 6);
+    for (auto& each : pieces) {
+      each = {static_cast<std::int64_t>(random() % 9), static_cast<std::int64_t>(random() % 50),
+              static_cast<std::int64_t>(random() % 7)};
+    }
+    const auto text = write_out(pieces);
+    const row_slice part = {static_cast<std::int64_t>(random() % 20),
+                            static_cast<std::int64_t>(random() % 20)};
+    const auto begin = std::min<std::size_t>(static_cast<std::size_t>(part.first), text.size());
+    const auto end =
+        std::min<std::size_t>(static_cast<std::size_t>(part.first + part.length), text.size());
+    const std::vector<std::pair<std::int64_t, std::int64_t>> expected(
+        text.begin() + static_cast<std::ptrdiff_t>(begin),
+        text.begin() + static_cast<std::ptrdiff_t>(end));
+    EXPECT_EQ(write_out(pieces_of(pieces, part)), expected);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::loader

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/telemetry/block_probe.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <millrace/loader/telemetry/clock.hpp>
+
+namespace millrace::loader {
+namespace {
+
+thread_usage fake;
+int asked = 0;
+
+thread_usage fake_usage() noexcept {
+  ++asked;
+  return fake;
+}
+
+class BlockProbe : public testing::Test {
+ protected:
+  BlockProbe() {
+    fake = {};
+    asked = 0;
+    probe_.waited(0);
+  }
+
+  block_probe probe_{&fake_usage};
+};
+
+TEST_F(BlockProbe, AsksSeldomAboutQuickReads) {
+  for (int i = 0; i < 320; ++i) EXPECT_FALSE(probe_.blocked(8'000, 65'536));
+  EXPECT_EQ(asked, 1 + 10);
+}
+
+// Long, but as quick as ever: a large micro-batch.
+TEST_F(BlockProbe, AsksSeldomAboutLongReadsOfManyBytes) {
+  EXPECT_FALSE(probe_.blocked(8'000, 65'536));
+  for (int i = 0; i < 31; ++i) EXPECT_FALSE(probe_.blocked(8'000'000, 65'536'000));
+  EXPECT_EQ(asked, 1 + 1);
+}
+
+TEST_F(BlockProbe, SeesMajorFaults) {
+  fake.major_faults += 3;
+  EXPECT_TRUE(probe_.blocked(900'000, 65'536));
+  EXPECT_EQ(probe_.faults(), 3);
+  EXPECT_FALSE(probe_.blocked(900'000, 65'536));  // as slow, but nothing was waited for
+}
+
+// Whoever waits for pages that are being read ahead faults, but not majorly.
+TEST_F(BlockProbe, SeesThatTheThreadSlept) {
+  fake.voluntary_switches += 1;
+  EXPECT_TRUE(probe_.blocked(900'000, 65'536));
+}
+
+TEST_F(BlockProbe, DoesNotTakeAWaitForASlotForStorage) {
+  for (const std::int64_t wait : {5'000, 90'000, 5'000'000}) {
+    fake.voluntary_switches += 1;
+    probe_.waited(wait);
+    EXPECT_FALSE(probe_.blocked(900'000, 65'536)) << wait;
+    fake.voluntary_switches += 2;
+    probe_.waited(5'000);
+    EXPECT_TRUE(probe_.blocked(900'000, 65'536)) << wait;
+  }
+}
+
+// With storage that is fast, each read is only a little slow: once seen, all are looked at.
+TEST_F(BlockProbe, KeepsLookingWhereOneReadWasKeptWaiting) {
+  int found = 0;
+  for (int i = 0; i < 320; ++i) {
+    fake.voluntary_switches += 1;
+    found += probe_.blocked(30'000, 65'536) ? 1 : 0;
+  }
+  EXPECT_GE(found, 320 - 32);
+}
+
+// The real clock and the real kernel.
+TEST(BlockProbeForReal, TellsSleepFromWork) {
+  block_probe probe(&usage_of_this_thread);
+  probe.waited(0);
+  std::int64_t slept = 0;
+  std::int64_t worked = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t begin = now_ns();
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    const std::int64_t middle = now_ns();
+    slept += probe.blocked(middle - begin, 65'536) ? 1 : 0;
+    while (now_ns() - middle < 300'000) {
+    }
+    worked += probe.blocked(now_ns() - middle, 65'536) ? 1 : 0;
+  }
+  EXPECT_EQ(slept, 40);
+  EXPECT_EQ(worked, 0);
+}
+
+}  // namespace
+}  // namespace millrace::loader
