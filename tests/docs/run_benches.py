@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 source, build = map(pathlib.Path, sys.argv[1:])
-SCRIPTS = ("end_to_end/preprocess", "peers/megatron_index", "peers/preprocess", "peers/tokenizers")
+SCRIPTS = ("end_to_end/preprocess", "peers/cold_reads", "peers/megatron_index", "peers/preprocess", "peers/tokenizers")
 MEMORY_INPUTS = 6
 
 
