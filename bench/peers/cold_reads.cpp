@@ -7,7 +7,7 @@
 /// usage: bench_cold_reads FILE WAY [NAME=NUMBER ...]
 ///   WAY      memmap: a plain map, the kernel's own read-ahead, as numpy.memmap; libaio; or one of
 ///            ours: mmap, mmap_random, pread, io_uring; or evict, which reads nothing
-///   windows=2000 bytes=8192 batch=8 ahead=64 depth=64 seed=1 align=2
+///   windows=2000 bytes=8192 batch=8 ahead=192 depth=64 seed=1 align=2
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -40,7 +40,7 @@ using clock = std::chrono::steady_clock;
 struct setting {
   std::filesystem::path file;
   std::map<std::string, std::uint64_t> numbers{{"windows", 2000}, {"bytes", 8192}, {"batch", 8},
-                                               {"ahead", 64},     {"depth", 64},   {"seed", 1},
+                                               {"ahead", 192},    {"depth", 64},   {"seed", 1},
                                                {"align", 2}};
   std::uint64_t operator[](const char* name) const { return numbers.at(name); }
 };
