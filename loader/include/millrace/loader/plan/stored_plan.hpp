@@ -27,9 +27,7 @@ class stored_plan final : public sample_plan {
   std::int64_t end() const override { return windows_.count(); }
   std::int64_t seq_len() const override { return windows_.seq_len(); }
   bool extra_token() const override { return true; }
-  std::vector<data_file> files() const override {
-    return {file_};
-  }
+  std::vector<data_file> files() const override { return {file_}; }
   std::vector<formats::dtype> types() const override { return {data_.type()}; }
 
   void text_of(std::int64_t position, bool boundaries, sample_text& out) override {
