@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a batch costs: batch_loader over a warm dataset in the order instant, and beside it the
-// roof, one thread that copies the same windows in the order of the file into as many buffers.
+// What a batch costs: batch_loader over a warm dataset in the order instant, and beside it the roof,
+// one thread that copies the same windows in the order of the file into as many buffers.
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
@@ -71,8 +71,8 @@ void serve(benchmark::State& state, const host_fields& fields, std::int64_t byte
   options.threads = state.range(2);
   options.look_ahead = 4;
   batch_loader loader(run_over(data, state.range(1)), options);
-  for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) /
-                                  static_cast<std::size_t>(state.range(0) * state.range(1));
+  for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) / static_cast<std::size_t>(
+                                                               state.range(0) * state.range(1));
        ++i) {
     (void)loader.next();  // two epochs: whatever is looked at once is looked at
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs in Megatron's order through the loader: the samples that come out are those of
-// megatron-core.
+// Runs in Megatron's order through the loader: the samples that come out are those of megatron-core.
 #include <millrace/loader/batch_loader.hpp>
 
 #include <cstddef>
@@ -45,8 +44,10 @@ void expect_sample(const batch& batch, dom::element expected, const std::string&
 loader_options megatron_options() {
   loader_options options;
   options.fields = {true, true, true, true, true};
-  options.field_rules = {
-      .reset_position_ids = true, .reset_attention_mask = true, .eod_mask_loss = true, .eod = 999};
+  options.field_rules = {.reset_position_ids = true,
+                         .reset_attention_mask = true,
+                         .eod_mask_loss = true,
+                         .eod = 999};
   return options;
 }
 
@@ -66,10 +67,10 @@ TEST(LoaderOfMegatronsRuns, ServesTheSamplesThatMegatronServed) {
       if (config["splits"][name].get(expected) != simdjson::SUCCESS) continue;
       if (expected.is_null() || expected["len"].get_int64().value() == 0) continue;
       SCOPED_TRACE(std::string(std::string_view(config["name"])) + ' ' + name);
-      dataset::gpt_request request{
-          .sequence_length = config["S"].get_int64(),
-          .part = part,
-          .random_seed = static_cast<std::uint32_t>(config["seed"].get_int64().value())};
+      dataset::gpt_request request{.sequence_length = config["S"].get_int64(),
+                                   .part = part,
+                                   .random_seed =
+                                       static_cast<std::uint32_t>(config["seed"].get_int64().value())};
       bool flag = true;
       if (!config["extra"].get(flag)) request.add_extra_token = flag;
       if (!config["drop"].get(flag)) request.drop_last_partial_validation_sequence = flag;

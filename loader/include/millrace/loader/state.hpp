@@ -25,7 +25,8 @@ inline void describe_dataset(dataset::state_source& source) {
   source.documents = columns.document_count();
   source.bin_bytes = source.tokens * static_cast<std::int64_t>(formats::size_bytes(columns.type()));
   const auto& idx = columns.idx_path();
-  source.idx_bytes = static_cast<std::int64_t>(io::regular_file_size(io::open_read_only(idx), idx));
+  source.idx_bytes =
+      static_cast<std::int64_t>(io::regular_file_size(io::open_read_only(idx), idx));
 }
 
 }  // namespace detail
