@@ -59,11 +59,18 @@ verify_options options_of(const benchmark::State& state) {
   return {.vocab_size = state.range(0), .scrub_bytes_per_second = 0};
 }
 
-/// Argument: vocab_size, or 0 for checksums alone.
+/// Arguments: vocab_size, or 0 for checksums alone; whether a reader has mapped the file.
 template <class T>
 void first_epoch(benchmark::State& state) {
   std::vector<std::byte> bytes;
   const auto requests = windows<T>(bytes);
+  const auto table = open_files::of_process();
+  const auto file = table->attach(warm_dataset<T>().file().file);
+  if (state.range(1) != 0) {
+    const auto map = table->map_at(*file, 0).got;
+    const std::byte* begin = map->bytes.data();
+    benchmark::DoNotOptimize(std::count(begin, begin + map->bytes.bytes(), std::byte{}));
+  }
   for (auto _ : state) {
     data_verifier verifier({warm_dataset<T>().file()}, options_of(state));
     std::int64_t sample = 0;
@@ -108,8 +115,8 @@ void token_range(benchmark::State& state) {
   count_tokens(state, 1);
 }
 
-BENCHMARK_TEMPLATE(first_epoch, std::uint16_t)->Arg(0)->Arg(32000);
-BENCHMARK_TEMPLATE(first_epoch, std::int32_t)->Arg(0)->Arg(32000);
+BENCHMARK_TEMPLATE(first_epoch, std::uint16_t)->ArgsProduct({{0, 32000}, {0, 1}});
+BENCHMARK_TEMPLATE(first_epoch, std::int32_t)->ArgsProduct({{0, 32000}, {0, 1}});
 BENCHMARK_TEMPLATE(crc_roof, std::uint16_t);
 BENCHMARK_TEMPLATE(crc_roof, std::int32_t);
 BENCHMARK_TEMPLATE(later_epochs, std::uint16_t)->Arg(32000);

@@ -11,6 +11,8 @@ import sys
 import time
 import warnings
 
+import torch.distributed as dist
+
 warnings.filterwarnings("ignore")
 from megatron.core.datasets import helpers  # noqa: E402, F401  its compiled part is loaded beforehand
 from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder  # noqa: E402
@@ -29,9 +31,10 @@ def main():
         random_seed=1234, sequence_length=int(length), blend=(prefixes, weights), split="100,0,0",
         path_to_cache=folder, tokenizer=Tokenizer(), reset_position_ids=False, reset_attention_mask=False,
         eod_mask_loss=False, create_attention_mask=False, mid_level_dataset_surplus=0.005)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # blends ask for their rank
     wall, cpu = time.monotonic(), time.process_time()
     dataset = BlendedMegatronDatasetBuilder(
-        GPTDataset, [int(samples), None, None], lambda: True, config).build()[0]
+        GPTDataset, [int(samples), 0, 0], lambda: True, config).build()[0]
     opened = time.monotonic()
     batch = [dataset[row] for row in range(int(rows))]
     assert len(batch[0]["tokens"]) == int(length)
