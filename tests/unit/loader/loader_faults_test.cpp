@@ -59,12 +59,12 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
   const test::stored_tokens stored(2000);
   for (const std::int64_t threads : {1, 3}) {
     std::atomic<int> gathers = 0;
-    const loader_options options = {.batch_size = 2,
-                                    .seq_len = 10,
-                                    .threads = threads,
-                                    .reader = with([&] {
-                                      if (++gathers == 7) throw io_error("disk", "pread", EIO);
-                                    })};
+    const loader_options options = {
+        .batch_size = 2, .seq_len = 10, .threads = threads, .reader = with([&] {
+                                                              if (++gathers == 7)
+                                                                throw io_error("disk", "pread",
+                                                                               EIO);
+                                                            })};
     batch_loader loader(stored.data(), options);
     std::int64_t served = 0;
     try {
@@ -83,12 +83,12 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
 
 TEST(LoaderFaults, OfReadersThatCannotBeMadeEndTheConstructor) {
   const test::stored_tokens stored(100);
-  EXPECT_THROW(batch_loader(stored.data(), {.seq_len = 10,
-                                            .reader = [](const auto&)
-                                                -> std::unique_ptr<range_reader> {
-                                              throw config_error("no such reader");
-                                            }}),
-               config_error);
+  EXPECT_THROW(
+      batch_loader(stored.data(), {.seq_len = 10,
+                                   .reader = [](const auto&) -> std::unique_ptr<range_reader> {
+                                     throw config_error("no such reader");
+                                   }}),
+      config_error);
 }
 
 TEST(LoaderFaults, OfAFileThatShrinksNameFileAndPlace) {
@@ -152,11 +152,12 @@ TEST(LoaderFaults, NoneOfBeingDestroyedAtAnyTime) {
   const test::stored_tokens stored(4000);
   for (int round = 0; round < 40; ++round) {
     const auto delay = std::chrono::microseconds(round * 37 % 400);
-    batch_loader loader(stored.data(), {.batch_size = 1,
-                                        .seq_len = 16,
-                                        .look_ahead = 1 + round % 3,
-                                        .threads = 1 + round % 4,
-                                        .reader = with([=] { std::this_thread::sleep_for(delay); })});
+    batch_loader loader(stored.data(),
+                        {.batch_size = 1,
+                         .seq_len = 16,
+                         .look_ahead = 1 + round % 3,
+                         .threads = 1 + round % 4,
+                         .reader = with([=] { std::this_thread::sleep_for(delay); })});
     std::vector<batch> held;
     for (int i = 0; i < round % 4; ++i) held.push_back(std::move(*loader.next()));
   }

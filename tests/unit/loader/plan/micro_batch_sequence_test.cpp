@@ -114,12 +114,9 @@ TEST(MicroBatchSequence, RampsUpStepsAndMovesNoSample) {
 }
 
 TEST(MicroBatchSequence, FollowsEdits) {
-  const std::vector<dataset::edit> edits = {{.first = 2, .last = 6, .why = "spike"},
-                                            {.kind = dataset::edit_kind::replay,
-                                             .first = 0,
-                                             .last = 1,
-                                             .at = 8,
-                                             .why = "again"}};
+  const std::vector<dataset::edit> edits = {
+      {.first = 2, .last = 6, .why = "spike"},
+      {.kind = dataset::edit_kind::replay, .first = 0, .last = 1, .at = 8, .why = "again"}};
   const auto stream = std::make_shared<const dataset::edited_stream>(
       edits, [](std::int64_t step) { return step * 4; },
       [](const dataset::edit&) { return std::vector<dataset::position_range>(); });
@@ -183,8 +180,8 @@ TEST(MicroBatchSequence, RefusesWhereItCannotBe) {
   EXPECT_THAT(refusal(2, {.rank = 2, .world_size = 3, .sampler = sampler_type::full_validation}),
               HasSubstr("rank 2 has none of the 2 samples"));
   EXPECT_THAT(
-      refusal(
-          9, {.world_size = 3, .consumed_samples = 4, .sampler = sampler_type::full_validation}),
+      refusal(9,
+              {.world_size = 3, .consumed_samples = 4, .sampler = sampler_type::full_validation}),
       HasSubstr("consumed_samples is 4, expected a multiple of the 3 ranks"));
 }
 
