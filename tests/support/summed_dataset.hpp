@@ -57,7 +57,8 @@ class summed_dataset {
     documents_of<T> documents;
     for (std::size_t i = 0; i < tokens; ++i) {
       if (i % document_tokens == 0) documents.push_back({{}});
-      const std::size_t id = (i * 2654435761U >> 7 & 0x7FFF) % (std::size_t{largest} + 1);
+      const std::size_t id =
+          (i * 2654435761U >> 7 & 0x7FFF) % (static_cast<std::size_t>(largest) + 1);
       documents.back().back().push_back(static_cast<T>(id));
       tokens_.push_back(documents.back().back().back());
     }

@@ -80,6 +80,37 @@ TEST(Crc32c, IsThatOfTheDefinitionAtLengthsOfStreams) {
   }
 }
 
+// Around the lengths at which the widest instructions begin, where there are some.
+TEST(Crc32c, IsThatOfTheDefinitionAtLengthsThatAreFolded) {
+  std::mt19937_64 random(test::seed(1));
+  const bytes data = random_bytes(70000, random);
+  for (const std::size_t unit : {1024UL, 1280UL, 4096UL, 65536UL}) {
+    for (const std::size_t more : {0UL, 1UL, 7UL, 255UL, 256UL, 1023UL}) {
+      for (const std::size_t less : {0UL, 1UL}) {
+        const auto part = std::span(data).subspan(more % 5, unit + more - less);
+        const auto before = static_cast<std::uint32_t>(random());
+        EXPECT_EQ(crc32c(part), bitwise(part)) << part.size() << " bytes";
+        EXPECT_EQ(crc32c(part, before), crc32c_portable(part, before)) << part.size() << " bytes";
+      }
+    }
+  }
+}
+
+// Each way by itself: a machine has one of them.
+TEST(Crc32c, StreamsAndFoldingAgree) {
+  if (!crc32c_instructions::are_wide()) GTEST_SKIP() << "no AVX-512 with VPCLMULQDQ here";
+  std::mt19937_64 random(test::seed(1));
+  const bytes data = random_bytes(100000, random);
+  constexpr auto wide = detail::crc32c_lane(8192);
+  constexpr auto narrow = detail::crc32c_lane(256);
+  for (int i = 0; i < 200; ++i) {
+    const auto part = std::span(data).first(random() % data.size());
+    const std::uint32_t streams =
+        ~crc32c_instructions::update(~0U, part.data(), part.size(), wide, narrow);
+    ASSERT_EQ(crc32c(part), streams) << part.size() << " bytes";
+  }
+}
+
 TEST(Crc32c, GoesOnFromWhatIsBefore) {
   std::mt19937_64 random(test::seed(1));
   const bytes data = random_bytes(3000, random);

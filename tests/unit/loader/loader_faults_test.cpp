@@ -127,7 +127,8 @@ TEST(LoaderFaults, OfAnIndexComeWithTheBatchThatNeedsIt) {
   } catch (const format_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("data.idx"));
   }
-  EXPECT_GE(served, 18);
+  // The pointer now is that of a sequence between 15 and 16: from there on a search may meet it.
+  EXPECT_GE(served, 15);
   EXPECT_LE(served, 20);
 }
 

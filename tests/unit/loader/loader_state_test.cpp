@@ -80,7 +80,8 @@ TEST_F(LoaderState, SaysHowMegatronsOrderWasBuilt) {
 }
 
 TEST_F(LoaderState, SaysPackingAndTokenizer) {
-  test::write_text(folder_ / "a.meta", R"({"tokenizer": {"type": "X", "fingerprint": "abc"}})");
+  test::write_text(folder_ / "a.meta",
+                   R"({"millrace_meta": 1, "tokenizer": {"fingerprint": "abc", "vocab_size": 9}})");
   const auto loader = test::loader_of(run(test::run_kind::packed), options());
   EXPECT_EQ(loader->state().packing, "best_fit");
   EXPECT_FALSE(loader->state().extra_token);

@@ -88,6 +88,22 @@ constexpr crc32c_instructions::lane crc32c_lane(std::size_t bytes) noexcept {
   return {bytes, crc32c_shift(crc32c_one, bytes, crc32c_multiply)};
 }
 
+/// x to the power of `bits`.
+constexpr std::uint32_t crc32c_power(std::size_t bits) noexcept {
+  std::uint32_t power = crc32c_one;
+  for (std::size_t i = 0; i < bits; ++i) power = crc32c_times_x(power);
+  return power;
+}
+
+/// A product of reflected halves stands one power too high, and is read one too low: so less one.
+/// In the upper bits, where a half of 64 has its lowest powers.
+inline constexpr crc32c_instructions::fold crc32c_fold = {
+    std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes + 64 - 1)} << 32,
+    std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes - 1)} << 32};
+
+/// Below this, three streams are as fast.
+inline constexpr std::size_t crc32c_wide_from = 1024;
+
 }  // namespace detail
 
 // ---------------------------------------------------------------------------------------------
@@ -96,6 +112,13 @@ inline std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t befo
   if (!crc32c_instructions::are_there()) return crc32c_portable(bytes, before);
   constexpr auto wide = detail::crc32c_lane(8192);
   constexpr auto narrow = detail::crc32c_lane(256);
+  std::array<std::byte, crc32c_instructions::fold_bytes> folded;
+  if (bytes.size() >= detail::crc32c_wide_from && crc32c_instructions::are_wide()) {
+    const std::size_t size = bytes.size() / folded.size() * folded.size();
+    crc32c_instructions::fold_down(~before, bytes.data(), size, detail::crc32c_fold, folded.data());
+    before = ~crc32c_instructions::update(0, folded.data(), folded.size(), wide, narrow);
+    bytes = bytes.subspan(size);
+  }
   return ~crc32c_instructions::update(~before, bytes.data(), bytes.size(), wide, narrow);
 }
 

@@ -95,7 +95,14 @@ class batch_loader {
   /// first call opens every dataset of the run once.
   ///
   /// @throws io_error, format_error  a dataset cannot be opened.
-  dataset::run_state state() const;
+  dataset::run_state state() const { return state_at(consumed_samples()); }
+
+  /// The same, as of another place: for who asks for batches long before they are used. May be
+  /// called while another thread is in next(), but not in state().
+  dataset::run_state state_at(std::int64_t consumed_samples) const;
+
+  /// Of every batch.
+  slot_layout layout() const { return detail::pipeline::layout_of(*plan_, options_); }
 
   /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.
   ///
@@ -243,10 +250,10 @@ inline void batch_loader::count_sources(const detail::batch_slot& slot) {
   for (const std::int64_t source : slot.sources) meter.served(static_cast<std::size_t>(source), 1);
 }
 
-inline dataset::run_state batch_loader::state() const {
+inline dataset::run_state batch_loader::state_at(std::int64_t consumed_samples) const {
   if (!description_) description_ = describe(*plan_, options_);
   dataset::run_state state = *description_;
-  state.consumed_samples = consumed_samples();
+  state.consumed_samples = consumed_samples;
   return state;
 }
 

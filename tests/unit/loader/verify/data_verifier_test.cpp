@@ -447,6 +447,28 @@ TEST(DataVerifier, MeetsAFileThatWasCutOff) {
   }
 }
 
+// Where a reader has mapped the file, the bytes come from there; a page that is lost ends no
+// process.
+TEST(DataVerifier, ReadsTheMapOfAReader) {
+  sample_source source;
+  const auto table = open_files::of_process();
+  const auto file = table->attach(source.data().file().file);
+  const auto map = table->map_at(*file, 0).got;
+  ASSERT_NE(map, nullptr);
+  test::flip_bit(source.data().bin(), 2 * mib + 7);
+  data_verifier verifier(source.files(), first_touch());
+  source.serve(verifier, 0, 2 * mib, 0);
+  source.serve(verifier, 4 * mib, mib / 2, 1);
+  EXPECT_THAT(source.refusal(verifier, 2 * mib, 2, 2), HasSubstr("block 2, the bytes"));
+  EXPECT_EQ(verifier.report().touched, 4);
+  EXPECT_EQ(table->usage().maps, 1);  // made by the reader alone
+
+  std::filesystem::resize_file(source.data().bin(), 3 * mib);
+  std::vector<std::byte> bytes(8);
+  const read_request request{{0, 3 * mib + 8, 8}, bytes.data()};
+  EXPECT_THROW(verifier.check({&request, 1}, 3), io_error);
+}
+
 // All threads at once, with the scrubber among them: each block once, by one of them.
 TEST(DataVerifier, IsForManyThreads) {
   for (int round = 0; round < 5; ++round) {

@@ -56,6 +56,12 @@ class pipeline {
   /// Batches keep it, so that they may outlive this.
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
+  /// Of every slot.
+  static slot_layout layout_of(const sample_plan& plan, const loader_options& options) {
+    return {options.batch_size, plan.seq_len(), plan.extra_token(), width_of(plan.types()),
+            plan.packed()};
+  }
+
   /// Where the threads run, and why not where they were asked to.
   std::vector<grant> thread_grants() const {
     std::vector<grant> all;
@@ -160,8 +166,7 @@ inline std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& pl
                                                            std::int64_t batches) {
   const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
   if (slots == 0) return std::make_shared<ring>(0, [](std::size_t) -> batch_slot { throw 0; });
-  const slot_layout layout(options.batch_size, plan.seq_len(), plan.extra_token(),
-                           width_of(plan.types()), plan.packed());
+  const slot_layout layout = layout_of(plan, options);
   const auto count = static_cast<std::size_t>(slots);
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())

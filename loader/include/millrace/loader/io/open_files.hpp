@@ -128,6 +128,9 @@ class open_files : public std::enable_shared_from_this<open_files> {
   /// @throws io_error  as for `open`
   map_result map_at(file& f, std::uint64_t offset);
 
+  /// The same if somebody has made it, else null: for who would not have made one.
+  held_map map_if_there(const file& f, std::uint64_t offset) const;
+
   /// Closes a file, to have it opened anew: e.g. after ESTALE.
   void close(file& f);
 
@@ -224,7 +227,7 @@ inline void open_files::set_limits(const open_file_limits& limits) {
   limits_.maps = std::min(limits_.maps, std::max<std::int64_t>(limits_.files * 3 / 4, 1));
   if (limits_.mapped_bytes == 0) {
     const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L));
-    limits_.mapped_bytes = pages * 4096 * 16;
+    limits_.mapped_bytes = pages * page_bytes() * 16;
   }
   constexpr std::uint64_t unit = file_map::huge_page;
   if (limits_.map_bytes == 0) limits_.map_bytes = std::uint64_t{64} << 30;
@@ -440,6 +443,11 @@ inline std::optional<open_files::map_result> open_files::known_map(file& f, std:
   }
   if (clock_ < f.no_map_before_) return map_result{nullptr, false, f.why_no_map_};
   return std::nullopt;
+}
+
+inline open_files::held_map open_files::map_if_there(const file& f, std::uint64_t offset) const {
+  const std::lock_guard lock(mutex_);
+  return f.parts_[static_cast<std::size_t>(offset / f.map_bytes_)].map;
 }
 
 inline open_files::map_result open_files::map_at(file& f, std::uint64_t offset) {

@@ -21,6 +21,7 @@
 #include <millrace/io/file_ops.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/sigbus_guard.hpp>
 #include <millrace/loader/verify/block_states.hpp>
 #include <millrace/loader/verify/token_range.hpp>
 
@@ -61,21 +62,31 @@ class checked_file {
   /// @throws io_error  as open_files::open: it is gone, cut off, or another file than at first
   open_files::held_descriptor open() const { return table_->open(*file_); }
 
+  /// The map that a reader has made of a block, or null.
+  open_files::held_map mapped(std::uint64_t block) const {
+    return table_->map_if_there(*file_, first_byte(block));
+  }
+
   /// Reads a block and looks at it, in pieces that stay in a cache.
   ///
+  /// @param map       that has it, which is twice as fast as a read; null: none
   /// @param expected    its checksum; nothing: it has none
   /// @param vocab_size  0: tokens are not looked at
   /// @param buffer      a multiple of 8 bytes; a block of a cold file is best read whole
   /// @throws io_error   it cannot be read, or the file is shorter than it should be (ENODATA)
-  std::optional<problem> check(const io::unique_fd& fd, std::uint64_t block,
-                               std::optional<std::uint32_t> expected, std::int64_t vocab_size,
-                               std::span<std::byte> buffer, io::page_cache pages) const;
+  std::optional<problem> check(const io::unique_fd& fd, const open_files::map* map,
+                               std::uint64_t block, std::optional<std::uint32_t> expected,
+                               std::int64_t vocab_size, std::span<std::byte> buffer,
+                               io::page_cache pages) const;
 
   /// The first token of `bytes`, which lie in the file at `offset`, that is no id.
   std::optional<problem> check_tokens(std::span<const std::byte> bytes, std::uint64_t offset,
                                       std::int64_t vocab_size) const;
 
  private:
+  void read(const io::unique_fd& fd, const open_files::map* map, std::span<std::byte> piece,
+            std::uint64_t at, io::page_cache pages) const;
+
   std::shared_ptr<open_files> table_;
   std::shared_ptr<open_files::file> file_;
   std::uint64_t size_;
@@ -97,21 +108,33 @@ inline std::optional<checked_file::problem> checked_file::check_tokens(
                      std::to_string(vocab_size - 1) + " (vocab_size)"};
 }
 
+// A page that the map lost is for the read to name.
+inline void checked_file::read(const io::unique_fd& fd, const open_files::map* map,
+                               std::span<std::byte> piece, std::uint64_t at,
+                               io::page_cache pages) const {
+  if (map != nullptr) {
+    const std::byte* begin = map->bytes.data();
+    const copy_piece whole{begin + (at - map->bytes.offset()), piece.data(), piece.size()};
+    if (copy_pieces({&whole, 1}, begin, begin + map->bytes.bytes()) == 1) return;
+  }
+  const std::size_t read = io::pread_some(fd, piece, at, path(), pages);
+  if (read == piece.size()) return;
+  throw io_error(path(), "read", ENODATA, at + read,
+                 "it ends there, and should have " + std::to_string(size_) +
+                     " bytes by its index; it was cut off: restore it");
+}
+
 inline std::optional<checked_file::problem> checked_file::check(
-    const io::unique_fd& fd, std::uint64_t block, std::optional<std::uint32_t> expected,
-    std::int64_t vocab_size, std::span<std::byte> buffer, io::page_cache pages) const {
+    const io::unique_fd& fd, const open_files::map* map, std::uint64_t block,
+    std::optional<std::uint32_t> expected, std::int64_t vocab_size, std::span<std::byte> buffer,
+    io::page_cache pages) const {
   const std::uint64_t end = last_byte(block);
   std::uint32_t crc = 0;
   std::optional<problem> token;
   for (std::uint64_t at = first_byte(block); at < end; at += buffer.size()) {
     const auto piece =
         buffer.first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at)));
-    const std::size_t read = io::pread_some(fd, piece, at, path(), pages);
-    if (read < piece.size()) {
-      throw io_error(path(), "read", ENODATA, at + read,
-                     "it ends there, and should have " + std::to_string(size_) +
-                         " bytes by its index; it was cut off: restore it");
-    }
+    read(fd, map, piece, at, pages);
     if (expected) crc = formats::crc32c(piece, crc);
     if (!token) token = check_tokens(piece, at, vocab_size);
   }

@@ -207,7 +207,9 @@ inline void verify_core::check_claimed(std::size_t file, checked_file& in, std::
   const std::uint64_t begin = thread_cpu_ns();
   std::optional<checked_file::problem> problem;
   try {
-    problem = in.check(fd, block, expected, options_.vocab_size,
+    // Only where it is in memory: a page of a map that is not would be read on its own.
+    const auto map = by_scrubber ? nullptr : in.mapped(block);
+    problem = in.check(fd, map.get(), block, expected, options_.vocab_size,
                        thread_buffer(by_scrubber ? formats::sum_block_bytes : piece_bytes),
                        by_scrubber ? io::page_cache::pass_through : io::page_cache::keep);
   } catch (...) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/verify/quarantine.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/loader/verify/data_verifier.hpp>
+
+#include "support/summed_dataset.hpp"
+
+namespace millrace::loader {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using ids = std::uint16_t;
+
+constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+constexpr std::size_t block_tokens = mib / sizeof(ids);
+
+/// All that is wrong with a dataset.
+std::vector<finding> findings_of(const test::summed_dataset<ids>& data) {
+  data_verifier verifier({data.file()}, {.bad_blocks = bad_block_policy::report,
+                                         .scrub_bytes_per_second = 0,
+                                         .in_memory = [](int, auto, auto) { return true; }});
+  std::vector<std::byte> bytes(data.tokens().size() * sizeof(ids));
+  const read_request all{{0, 0, bytes.size()}, bytes.data()};
+  verifier.check({&all, 1}, 0);
+  return verifier.report().findings;
+}
+
+TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
+  const test::summed_dataset<ids> data(4 * block_tokens, 31999, 1000);
+  test::flip_bit(data.bin(), 2 * mib + 5);
+  const quarantine q = quarantine_of(findings_of(data), 512);
+  ASSERT_EQ(q.edits.size(), 1U);
+  const dataset::edit& edit = q.edits[0];
+  EXPECT_EQ(dataset::name_of(edit), "block_documents");
+  // Documents of 1000 tokens each: the first and the last lie in the block in part.
+  EXPECT_EQ(edit.first, static_cast<std::int64_t>(2 * block_tokens / 1000));
+  EXPECT_EQ(edit.last, static_cast<std::int64_t>((3 * block_tokens - 1) / 1000 + 1));
+  EXPECT_EQ(edit.since, 512);
+  EXPECT_EQ(edit.source, data.prefix().string());
+  EXPECT_THAT(edit.why, HasSubstr("block 2, the bytes 2097152 to 3145727"));
+  EXPECT_THAT(q.not_edited, IsEmpty());
+  EXPECT_NO_THROW(dataset::check(edit, 0));
+}
+
+TEST(Quarantine, NamesEachDocumentOnce) {
+  // One document over the border of two blocks, and another block apart.
+  const test::summed_dataset<ids> data(6 * block_tokens, 31999, 1000);
+  for (const std::uint64_t block : {0U, 1U, 4U}) test::flip_bit(data.bin(), block * mib);
+  const quarantine q = quarantine_of(findings_of(data), 0);
+  ASSERT_EQ(q.edits.size(), 2U);
+  EXPECT_EQ(q.edits[0].first, 0);
+  EXPECT_EQ(q.edits[0].last, static_cast<std::int64_t>((2 * block_tokens - 1) / 1000 + 1));
+  EXPECT_THAT(q.edits[0].why, HasSubstr("block 0,"));
+  EXPECT_THAT(q.edits[0].why, HasSubstr("; block 1,"));
+  EXPECT_EQ(q.edits[1].first, static_cast<std::int64_t>(4 * block_tokens / 1000));
+}
+
+TEST(Quarantine, SaysWhatNoEditCanHelp) {
+  finding of_index;
+  of_index.path = "data.idx";
+  of_index.of_bin = false;
+  of_index.block = 0;
+  of_index.last_byte = 5;
+  of_index.what = "block 0 is not as it was written";
+  finding of_sum;
+  of_sum.path = "data.sum";
+  of_sum.what = "it is none";
+  const quarantine q = quarantine_of(std::vector{of_index, of_sum}, 0);
+  EXPECT_THAT(q.edits, IsEmpty());
+  EXPECT_THAT(q.not_edited,
+              ElementsAre("data.idx: block 0 is not as it was written", "data.sum: it is none"));
+}
+
+TEST(Quarantine, IsReadAsItWasWritten) {
+  const test::summed_dataset<ids> data(3 * block_tokens, 31999, 1000);
+  test::flip_bit(data.bin(), 0);
+  test::flip_bit(data.bin(), 2 * mib);
+  const quarantine q = quarantine_of(findings_of(data), 77);
+  ASSERT_EQ(q.edits.size(), 2U);
+  const test::temp_folder folder;
+  write_quarantine(folder / "quarantine.json", q.edits);
+  EXPECT_EQ(read_quarantine(folder / "quarantine.json"), q.edits);
+  // And by whoever reads states.
+  EXPECT_EQ(dataset::parse_state(test::read_text(folder / "quarantine.json")).edits, q.edits);
+  EXPECT_THAT(test::read_text(folder / "quarantine.json"),
+              HasSubstr("{\"millrace_state\": 1, \"edits\": [{\"block_documents\": [0, "));
+}
+
+TEST(Quarantine, RefusesWhatIsNone) {
+  const test::temp_folder folder;
+  test::write_text(folder / "broken", "{\"millrace_state\": 1, \"edits\": [");
+  EXPECT_THROW((void)read_quarantine(folder / "broken"), format_error);
+  test::write_text(folder / "other", "{\"edits\": []}");
+  try {
+    (void)read_quarantine(folder / "other");
+    FAIL() << "read";
+  } catch (const config_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr((folder / "other").string() + ": this is no state of a run"));
+  }
+  EXPECT_THROW((void)read_quarantine(folder / "none"), io_error);
+}
+
+}  // namespace
+}  // namespace millrace::loader
