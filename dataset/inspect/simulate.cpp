@@ -17,15 +17,11 @@
 
 #include <millrace/command/json_writer.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/io/make_reader.hpp>
 #include <millrace/loader/io/residency.hpp>
 #include <millrace/loader/io/throttled_reader.hpp>
 #include <millrace/loader/simulate/utilisation.hpp>
 #include <millrace/loader/telemetry/number_text.hpp>
-#ifdef MILLRACE_HAS_URING
-#include <millrace/loader/io/uring_reader.hpp>
-#endif
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -101,24 +97,12 @@ std::optional<loader::throttle> throttle_of(const command_line& line) {
   return storage;
 }
 
-std::unique_ptr<loader::range_reader> reader_of(const std::string& name,
-                                                const std::vector<loader::data_file>& files) {
-#ifdef MILLRACE_HAS_URING
-  if (name == "io_uring") return std::make_unique<loader::uring_reader>(files);
-#endif
-  if (name == "pread") return std::make_unique<loader::pread_reader>(files);
-  return std::make_unique<loader::mmap_reader>(files);
-}
-
 std::string reader_name_of(const command_line& line) {
   std::string name = line.find<std::string>("reader").value_or("auto");
   const char* const names[] = {"auto", "mmap", "pread", "io_uring"};
   if (std::ranges::find(names, name) == std::end(names)) {
     throw misuse("--reader '" + name + "', expected auto, mmap, pread or io_uring", help);
   }
-#ifndef MILLRACE_HAS_URING
-  if (name == "io_uring") throw config_error("this build has no liburing, so no --reader io_uring");
-#endif
   return name;
 }
 
@@ -155,9 +139,10 @@ request request_of(const command_line& line, const dataset::topology& ranks) {
   run.options = [options, storage, reader = asked.reader](std::int64_t rank) {
     loader::loader_options own = options;
     own.rank = rank;
-    if (!storage && reader == "auto") return own;  // the loader chooses
     own.reader = [=](const std::vector<loader::data_file>& files) {
-      auto inner = reader_of(reader, files);
+      loader::io_options io;
+      io.back_end = reader;
+      auto inner = loader::make_reader(files, std::move(io));
       if (!storage) return inner;
       loader::throttle slow = *storage;
       slow.seed += static_cast<std::uint64_t>(rank);
