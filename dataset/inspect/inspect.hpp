@@ -24,5 +24,6 @@ int show(const arguments& args);
 int prepare_cache(const arguments& args);
 int where(const arguments& args);
 int audit(const arguments& args);
+int simulate(const arguments& args);
 
 }  // namespace millrace::inspect

@@ -27,6 +27,7 @@ Looks into a dataset, PREFIX.bin and PREFIX.idx, and does not change it.
   prepare-cache  builds the index caches that Megatron would build, beforehand
   where    which documents a slot of a run serves, or which slots serve a document
   audit    whether a run serves each token once an epoch, or what becomes of it
+  simulate  how well accelerators would be used, were their steps to take so long
 
 Answers go to stdout, everything else to stderr; with --json the answer is one JSON object.
 Exit status: 0 done, 1 failed or a fault found, 2 wrong command line.
@@ -42,8 +43,8 @@ struct verb {
   int (*run)(const arguments&);
 };
 constexpr verb verbs[] = {
-    {"info", info},   {"verify", verify}, {"show", show}, {"prepare-cache", prepare_cache},
-    {"where", where}, {"audit", audit},
+    {"info", info},   {"verify", verify}, {"show", show},         {"prepare-cache", prepare_cache},
+    {"where", where}, {"audit", audit},   {"simulate", simulate},
 };
 
 int run(arguments args) {
@@ -62,7 +63,8 @@ int run(arguments args) {
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
     throw command::usage_error("no verb '" + first +
-                               "', expected info, verify, show, prepare-cache, where or audit");
+                               "', expected info, verify, show, prepare-cache, where, audit or "
+                               "simulate");
   }
   return found->run(args);
 }

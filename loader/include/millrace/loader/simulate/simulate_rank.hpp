@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 #include <millrace/loader/simulate/utilisation.hpp>
 #include <millrace/loader/telemetry/clock.hpp>
 #include <millrace/loader/telemetry/duration_histogram.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
 
@@ -37,6 +39,8 @@ struct simulated_rank {
   std::int64_t bytes = 0;          ///< of batches that were looked at
   std::uint32_t checksum = 0;  ///< CRC-32C of the bytes of all `steps` batches, one behind another
   duration_counts waits;       ///< in next(), of the counted steps
+  std::array<stall_counts, 4> stalls{};  ///< of those, by cause
+  std::int64_t major_faults = 0;
 
   double utilisation() const noexcept { return accelerator_utilisation(compute_ns, elapsed_ns); }
   /// The step at which utilisation is 90 %: a shorter one waits for the loader, which gives a batch
@@ -113,6 +117,9 @@ inline simulated_rank simulate_rank(batch_loader& loader, std::int64_t slots,
   }
   result.elapsed_ns = end - first_end;
   result.waits = waits.counts();
+  const telemetry_report told = loader.meter()->report();
+  result.stalls = told.stalls;
+  result.major_faults = told.major_faults;
   if (options.full_speed_steps == 0) return result;
 
   std::uint32_t looked = 0;

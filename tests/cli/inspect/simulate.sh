@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# A run served to ranks that only take time. Times differ from run to run, so they become N; checksums
+# do not, whatever reads and however slowly, as threads or as processes.
+cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
+run=(--order instant --seq-length 10 --train-samples 200 --ranks 2)
+short=(--steps 20 --full-speed-steps 10 --compute-ms 0.5)
+inspect_dataset simulate preprocess_lines "${run[@]}" "${short[@]}" |
+  sed -E 's/stalls by.*, checksum|no stalls, checksum/STALLS, checksum/
+          s/(utilisation|p50|p99|max|step|step of|memory|own,|files,) [0-9.]+ ?([num]?s|[KMG]iB|%)?/\1 N/g
+          s/, [0-9.]+ [KMG]iB/, N/g; s/: (passes|below) /: ? /; s/, [0-9]+ % in/, N % in/; s/reader [a-z_]+/reader R/'
+checksums() {
+  inspect_dataset simulate preprocess_lines "${run[@]}" --steps 20 --full-speed-steps 10 --compute-ms 0.5 --json |
+    grep -oE '"checksum": "[0-9a-f]+"'
+}
+for how in '--reader pread --threads 2' '--latency-us 1000 --jitter-us 500 --mb-per-second 10' \
+    '--processes --full-speed-steps 0' '--sync --reader mmap --no-told-ahead --latency-us 500' '--cold'; do
+  # shellcheck disable=SC2086  # flags and values
+  checksums $how
+done
+for bad in '' '--compute-ms -1' '--compute-ms 1 --reader tape' '--compute-ms 1 --sync --processes' \
+    '--compute-ms 1 --steps 1' '--compute-ms 1 --no-told-ahead' '--compute-ms 1 --steps 90 --full-speed-steps 30'; do
+  # shellcheck disable=SC2086  # flags and values
+  inspect_dataset simulate preprocess_lines "${run[@]}" $bad 2>&1 | grep -v '^usage' || true
+done
