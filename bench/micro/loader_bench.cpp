@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a batch costs: batch_loader over a warm dataset, and beside it the roof, a plain memcpy of
-// as many bytes from the same file into as many buffers.
+// What a batch costs: batch_loader over a warm dataset in the order instant, and beside it the roof,
+// one thread that copies the same windows in the order of the file into as many buffers.
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// bytes_per_second counts what a caller gets: tokens and labels as int64, 16 bytes a token. Time is
-// the caller's, CPU is that of both threads: compare CPU where other programs run.
+// text is the source dtype alone, 2 bytes a token of uint16; int64 is tokens and labels beside it.
+// Time is the caller's, CPU that of all threads of the process: compare CPU where other programs
+// run. Threads are those that fill.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include <benchmark/benchmark.h>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 #include "support/paths.hpp"
@@ -45,42 +47,81 @@ const dataset::indexed_dataset& warm_dataset() {
   return data;
 }
 
-loader_options options_of(const benchmark::State& state) {
-  return {.batch_size = state.range(0), .seq_len = state.range(1)};
+/// All epochs there are, so that no bench comes to an end.
+dataset::instant_run run_over(const dataset::indexed_dataset& data, std::int64_t seq_len) {
+  dataset::instant_options options;
+  options.seq_len = seq_len;
+  options.segments.push_back({0, {{0, 1.0}}});
+  options.first_position_of = [](std::int64_t step) { return step * 8; };
+  return {{{data.prefix(), "", {}, {}}}, options};
 }
 
-void report(benchmark::State& state, const loader_options& options) {
-  const auto tokens = state.iterations() * options.batch_size * options.seq_len;
-  state.SetBytesProcessed(tokens * 16);
+void report(benchmark::State& state, std::int64_t bytes_a_token) {
+  const auto tokens = state.iterations() * state.range(0) * state.range(1);
+  state.SetBytesProcessed(tokens * bytes_a_token);
   using benchmark::Counter;
-  state.counters["batches"] = Counter(static_cast<double>(state.iterations()), Counter::kIsRate);
   state.counters["per_token"] =
       Counter(static_cast<double>(tokens), Counter::kIsRate | Counter::kInvert);
 }
 
 template <class T>
-void loader_next(benchmark::State& state) {
+void serve(benchmark::State& state, const host_fields& fields, std::int64_t bytes_a_token) {
   const auto& data = warm_dataset<T>();
-  const loader_options options = options_of(state);
-  std::optional<batch_loader> loader(std::in_place, data, options);
-  for (auto _ : state) {
-    auto batch = loader->next();
-    if (!batch) {  // one batch in hundreds: once round the dataset
-      loader.emplace(data, options);
-      batch = loader->next();
-    }
-    benchmark::DoNotOptimize(batch->labels().data());
+  loader_options options = {.batch_size = state.range(0), .fields = fields};
+  options.threads = state.range(2);
+  options.look_ahead = 4;
+  batch_loader loader(run_over(data, state.range(1)), options);
+  for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) / static_cast<std::size_t>(
+                                                               state.range(0) * state.range(1));
+       ++i) {
+    (void)loader.next();  // two epochs: whatever is looked at once is looked at
   }
-  report(state, options);
+  for (auto _ : state) {
+    const auto batch = loader.next();
+    benchmark::DoNotOptimize(batch->bytes().data());
+  }
+  report(state, bytes_a_token);
 }
 
 template <class T>
-void memcpy_roof(benchmark::State& state) {
+void int64_next(benchmark::State& state) {
+  serve<T>(state, {}, 16);
+}
+
+template <class T>
+void text_next(benchmark::State& state) {
+  serve<T>(state, no_host_fields, sizeof(T));
+}
+
+/// Windows of an epoch in the order of the file, into as many buffers as the ring has slots.
+template <class T>
+void text_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();
-  const loader_options options = options_of(state);
-  const auto batch_bytes = static_cast<std::size_t>(options.batch_size * options.seq_len) * 16;
-  std::vector<std::vector<std::byte>> slots(static_cast<std::size_t>(options.look_ahead) + 2,
-                                            std::vector<std::byte>(batch_bytes));
+  const auto row = static_cast<std::size_t>(state.range(1) + 1) * sizeof(T);
+  const auto step = static_cast<std::size_t>(state.range(1)) * sizeof(T);
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  std::vector<std::vector<std::byte>> slots(6, std::vector<std::byte>(rows * row));
+  std::size_t at = 0;
+  std::size_t slot = 0;
+  for (auto _ : state) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      std::memcpy(slots[slot].data() + r * row, bytes.data() + at, row);
+      at += step;
+      if (at > bytes.size() - row) at = 0;
+    }
+    benchmark::DoNotOptimize(slots[slot].data());
+    benchmark::ClobberMemory();
+    slot = (slot + 1) % slots.size();
+  }
+  report(state, sizeof(T));
+}
+
+/// As many bytes as tokens and labels have, copied from the file into as many buffers.
+template <class T>
+void int64_roof(benchmark::State& state) {
+  const auto bytes = warm_dataset<T>().stream().bytes();
+  const auto batch_bytes = static_cast<std::size_t>(state.range(0) * state.range(1)) * 16;
+  std::vector<std::vector<std::byte>> slots(6, std::vector<std::byte>(batch_bytes));
   std::size_t at = 0;
   std::size_t slot = 0;
   for (auto _ : state) {
@@ -91,22 +132,69 @@ void memcpy_roof(benchmark::State& state) {
     at += batch_bytes;
     if (at > bytes.size() - batch_bytes) at = 0;
   }
-  report(state, options);
+  report(state, 16);
 }
 
-// [batch_size, seq_len]
+/// What becomes of one batch between sampler and slot, on the caller's own thread: no ring, no
+/// second thread, so that CPU time is time.
+template <class T>
+void fill_one(benchmark::State& state) {
+  const auto& data = warm_dataset<T>();
+  loader_options options = {.batch_size = state.range(0), .fields = no_host_fields};
+  if (state.range(2) == 2) options.fields = {};
+  instant_plan plan(run_over(data, state.range(1)));
+  detail::look_ahead ahead(plan, micro_batch_sequence(plan.end(), options, nullptr), 8, false);
+  const slot_layout layout(options.batch_size, plan.seq_len(), true,
+                           detail::width_of(plan.types()));
+  std::vector<detail::batch_slot> slots;
+  for (const memory_block& block : plain_memory(6, layout.capacity_bytes())) {
+    detail::make_host_fields(options.fields, slots.emplace_back(layout, block));
+  }
+  telemetry meter;
+  data_verifier verifier({{plan.files()[0], plan.types()[0]}}, options.verify);
+  detail::fill_worker worker(options, plan.files(), plan.types(),
+                             std::make_unique<mmap_reader>(plan.files()), &verifier,
+                             meter.producer());
+  detail::planned_batch batch;
+  std::vector<file_range> ranges;
+  std::int64_t ticket = 0;
+  const auto one = [&] {
+    ranges.clear();
+    const std::int64_t begin_ns = now_ns();
+    (void)ahead.next(batch, ranges);
+    worker.log().slot_wait(ticket, begin_ns, begin_ns);
+    worker.fill(ticket, batch, ranges, begin_ns, slots[static_cast<std::size_t>(ticket) % 6]);
+    ++ticket;
+  };
+  for (int i = 0; i < 4000; ++i) one();
+  for (auto _ : state) one();
+  report(state, options.fields.any() ? 16 : sizeof(T));
+}
+
+// [batch_size, seq_len], threads
 void shapes(benchmark::internal::Benchmark* bench) {
-  bench->Args({8, 4096})
-      ->Args({4, 1024})
-      ->ArgNames({"batch", "seq"})
+  bench->Args({8, 4096, 1})
+      ->Args({8, 4096, 2})
+      ->Args({4, 1024, 1})
+      ->ArgNames({"batch", "seq", "threads"})
       ->UseRealTime()
       ->MeasureProcessCPUTime();
 }
+void one_thread(benchmark::internal::Benchmark* bench) {
+  bench->Args({8, 4096, 1})->Args({4, 1024, 1})->ArgNames({"batch", "seq", "threads"});
+}
+// The third: 1 text alone, 2 int64 tokens and labels too.
+void alone(benchmark::internal::Benchmark* bench) {
+  bench->Args({8, 4096, 1})->Args({8, 4096, 2})->ArgNames({"batch", "seq", "fields"});
+}
 
-BENCHMARK(loader_next<std::uint16_t>)->Apply(shapes);
-BENCHMARK(loader_next<std::int32_t>)->Apply(shapes);
-BENCHMARK(memcpy_roof<std::uint16_t>)->Apply(shapes);
-BENCHMARK(memcpy_roof<std::int32_t>)->Apply(shapes);
+BENCHMARK(fill_one<std::uint16_t>)->Apply(alone);
+BENCHMARK(text_roof<std::uint16_t>)->Apply(one_thread);
+BENCHMARK(int64_roof<std::uint16_t>)->Apply(one_thread);
+BENCHMARK(text_next<std::uint16_t>)->Apply(shapes);
+BENCHMARK(int64_next<std::uint16_t>)->Apply(shapes);
+BENCHMARK(fill_one<std::int32_t>)->Apply(alone);
+BENCHMARK(int64_next<std::int32_t>)->Apply(shapes);
 
 }  // namespace
 }  // namespace millrace::loader

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <millrace/command/run_command.hpp>
+#include <millrace/loader/io/uring_probe.hpp>
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
 #include "inspect.hpp"
@@ -54,7 +55,8 @@ int run(arguments args) {
     return command::exit_done;
   }
   if (first == "--version") {
-    command::print_version(program_name, tokenizer::optional_parts());
+    command::print_version(program_name,
+                           tokenizer::optional_parts() + ", " + loader::optional_parts());
     return command::exit_done;
   }
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
+#include <millrace/dataset/run/state.hpp>
+#include <millrace/error.hpp>
+#include <millrace/io/file_mapping.hpp>
 
 #include "tokenizer_description.hpp"
 
@@ -96,6 +100,39 @@ dataset::instant_run instant_of(const dataset::blend_list& data, std::int64_t se
   return {sources, options};
 }
 
+/// The edits of a state that is of the run that the flags say: where they differ it is refused.
+std::vector<dataset::edit> edits_of(const command_line& line, const std::string& order,
+                                    std::int64_t seq_length, std::int64_t seed,
+                                    std::int64_t global_batch) {
+  if (!line.values.count("state")) return {};
+  const std::string path = *line.find<std::string>("state");
+  const io::file_mapping file(path);
+  const auto bytes = file.bytes();
+  dataset::run_state state;
+  try {
+    state = dataset::parse_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const format_error& e) {
+    throw e.in(path);
+  } catch (const config_error& e) {
+    throw config_error(path + ": " + e.what());
+  }
+  const auto same = [&](const char* flag, const auto& of_state, const auto& of_flags) {
+    if (of_state == of_flags) return;
+    throw config_error(
+        fmt::format("{}: the state is of a run of {} {}, not {}", path, flag, of_state, of_flags));
+  };
+  same("--order", state.order, order);
+  same("--seed", state.seed, static_cast<std::uint64_t>(seed));
+  if (state.seq_len != 0) same("--seq-length", state.seq_len, seq_length);
+  if (state.global_batch != 0) same("--global-batch-size", state.global_batch, global_batch);
+  same("packing", state.packing, std::string("none"));
+  if (!state.rampup_batch.empty()) {
+    throw config_error(path + ": the batch of the run is ramped up, so that steps are not all of " +
+                       std::to_string(global_batch) + " samples; this answers for constant ones");
+  }
+  return state.edits;
+}
+
 }  // namespace
 
 void add_run_flags(po::options_description& own) {
@@ -149,18 +186,19 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
       count_of(line, "global-batch-size", 1, help).value_or(micro_batch * rank_count);
   const dataset::topology ranks(rank_count, micro_batch, global_batch);
 
+  const auto edits = edits_of(line, *order, *seq_length, seed, global_batch);
   const dataset::data_blends data = data_of(line, help);
   if (!instant) {
     auto run = megatron_of(data, *seq_length, seed, train_samples, caches_of(line, help));
     const std::int64_t samples = std::min(run.end(), train_samples.value_or(most));
-    return {std::move(run), ranks, samples};
+    return {std::move(run), ranks, samples, edits};
   }
   if (!train_samples && data.blend->prefixes.size() > 1) {
     throw misuse("--train-samples is missing: a blend has no one epoch", help);
   }
   auto run = instant_of(*data.blend, *seq_length, seed, global_batch, train_samples);
   const std::int64_t samples = train_samples.value_or(run.order().windows(0).windows_per_epoch());
-  return {std::move(run), ranks, samples};
+  return {std::move(run), ranks, samples, edits};
 }
 
 }  // namespace millrace::inspect

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
 #include <millrace/dataset/run/topology.hpp>
@@ -25,6 +27,8 @@ struct run_configuration {
   dataset::topology ranks;
   /// Positions of the run: --train-samples, or one epoch where that is not given.
   std::int64_t samples;
+  /// Out of the state, if one was given.
+  std::vector<dataset::edit> edits = {};
 };
 
 /// @param help  of the verb

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
+#include <millrace/dataset/run/edited_run.hpp>
 #include <millrace/dataset/run/where.hpp>
 
 #include "command_line.hpp"
@@ -36,8 +38,10 @@ is a PREFIX.src; or in which steps, ranks and slots a document is served.
                                without --train-samples, instant answers for any epoch
   --document N                 every slot of the run with a token of it, be it as the last label
   --of PREFIX                  the dataset of a blend that has the document
+  --state FILE                 a state of the run, as JSON, whose edits are followed
   --json                       one JSON object: step, rank, slot, sample, prefix, sample_of_prefix,
-                               padding and documents; or prefix, document, source, samples and slots
+                               padding, documents; or prefix, document, source, samples, slots;
+                               with --state also sample_without_edits
 
   inspect_dataset where data/web_text_document --order instant --seq-length 4096 --ranks 8 \
       --micro-batch-size 4 --global-batch-size 256 --step 1000 --rank 3 --slot 17
@@ -68,11 +72,23 @@ std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
 
+/// Which sample it is of the run without edits, which is what edits count; nothing without a state.
+using unedited_position = std::function<std::optional<std::int64_t>(std::int64_t)>;
+
+std::string text_of(std::optional<std::int64_t> unedited) {
+  return unedited ? fmt::format(" ({} without edits)", *unedited) : "";
+}
+
+void write_json(command::json_writer& json, std::optional<std::int64_t> unedited) {
+  if (unedited) json.key("sample_without_edits").value(*unedited);
+}
+
 template <class Places>
 std::string as_text(const Places& places, const std::string& prefix,
-                    const dataset::served_sample& served) {
-  std::string text = fmt::format("{}: sample {} of the run, sample {} of {}\n",
-                                 at_text(served.slot), served.position, served.sample.k, prefix);
+                    const dataset::served_sample& served, const unedited_position& unedited) {
+  std::string text =
+      fmt::format("{}: sample {} of the run{}, sample {} of {}\n", at_text(served.slot),
+                  served.position, text_of(unedited(served.position)), served.sample.k, prefix);
   for (const document_piece& each : served.pieces) {
     const dataset::piece& p = each.tokens;
     fmt::format_to(std::back_inserter(text),
@@ -86,10 +102,11 @@ std::string as_text(const Places& places, const std::string& prefix,
 
 template <class Places>
 std::string as_json(const Places& places, const std::string& prefix,
-                    const dataset::served_sample& served) {
+                    const dataset::served_sample& served, const unedited_position& unedited) {
   command::json_writer json;
   json.open('{').key("step").value(served.slot.step).key("rank").value(served.slot.rank);
   json.key("slot").value(served.slot.slot).key("sample").value(served.position);
+  write_json(json, unedited(served.position));
   json.key("prefix").value(prefix).key("sample_of_prefix").value(served.sample.k);
   json.key("padding").value(served.padding).key("documents").open('[');
   for (const document_piece& each : served.pieces) {
@@ -111,21 +128,23 @@ struct question {
 
 std::string as_text(const std::string& prefix, const question& q,
                     const std::optional<record_place>& from,
-                    const std::vector<dataset::appearance>& found) {
+                    const std::vector<dataset::appearance>& found,
+                    const unedited_position& unedited) {
   std::string text =
       fmt::format("{}, document {}{}: in {} of {}\n", prefix, q.document, text_of(from),
                   counted(std::ssize(found), "slot"), counted(q.samples, "sample"));
   for (const dataset::appearance& each : found) {
-    fmt::format_to(std::back_inserter(text), "{}: sample {}, {} from token {} on{}\n",
-                   at_text(each.slot), each.position, counted(each.tokens, "token"), each.at,
-                   each.label_only ? ", a label only" : "");
+    fmt::format_to(std::back_inserter(text), "{}: sample {}{}, {} from token {} on{}\n",
+                   at_text(each.slot), each.position, text_of(unedited(each.position)),
+                   counted(each.tokens, "token"), each.at, each.label_only ? ", a label only" : "");
   }
   return text;
 }
 
 std::string as_json(const std::string& prefix, const question& q,
                     const std::optional<record_place>& from,
-                    const std::vector<dataset::appearance>& found) {
+                    const std::vector<dataset::appearance>& found,
+                    const unedited_position& unedited) {
   command::json_writer json;
   json.open('{').key("prefix").value(prefix).key("document").value(q.document);
   write_json(json, from);
@@ -133,6 +152,7 @@ std::string as_json(const std::string& prefix, const question& q,
   for (const dataset::appearance& each : found) {
     json.open('{').key("step").value(each.slot.step).key("rank").value(each.slot.rank);
     json.key("slot").value(each.slot.slot).key("sample").value(each.position);
+    write_json(json, unedited(each.position));
     json.key("sample_of_prefix").value(each.k).key("at").value(each.at);
     json.key("tokens").value(each.tokens).key("label_only").value(each.label_only).close('}');
   }
@@ -154,21 +174,44 @@ std::int64_t source_of(const command_line& line, const Order& order) {
 }
 
 template <class Order>
-std::string answer_of(const command_line& line, const Order& order, const run_configuration& run) {
-  const dataset::run_places places(order, run.ranks);
+std::string answer_of(const command_line& line, const Order& order, const dataset::topology& ranks,
+                      std::int64_t samples, const unedited_position& unedited) {
+  const dataset::run_places places(order, ranks);
   if (const auto document = count_of(line, "document", 0, help)) {
-    const question q{source_of(line, order), *document, run.samples};
+    const question q{source_of(line, order), *document, samples};
     const auto found = places.of(q.source, q.document, q.samples);
     const auto from = places.documents(q.source).read_from(q.document);
-    const std::string& prefix = order.prefix(q.source).native();
-    return line.json ? as_json(prefix, q, from, found) : as_text(prefix, q, from, found);
+    const std::string prefix = order.prefix(q.source).native();
+    return line.json ? as_json(prefix, q, from, found, unedited)
+                     : as_text(prefix, q, from, found, unedited);
   }
   const dataset::slot_place slot{*line.find<std::int64_t>("step"),
                                  line.find<std::int64_t>("rank").value_or(0),
                                  line.find<std::int64_t>("slot").value_or(0)};
   const auto served = places.at(slot);
-  const std::string& prefix = order.prefix(served.sample.source).native();
-  return line.json ? as_json(places, prefix, served) : as_text(places, prefix, served);
+  const std::string prefix = order.prefix(served.sample.source).native();
+  return line.json ? as_json(places, prefix, served, unedited)
+                   : as_text(places, prefix, served, unedited);
+}
+
+/// The same of the run as the edits of a state have it.
+template <class Order>
+std::string edited_answer_of(const command_line& line, const Order& order,
+                             const run_configuration& run) {
+  if (!line.find<std::string>("state")) {
+    return answer_of(line, order, run.ranks, run.samples,
+                     [](std::int64_t) { return std::nullopt; });
+  }
+  if (!line.find<std::int64_t>("train-samples") && order.end() > run.samples) {
+    throw misuse("--train-samples is missing: edits move what is served, up to the run's end",
+                 help);
+  }
+  const auto stream = dataset::stream_of(
+      order, run.edits, [&](std::int64_t step) { return step * run.ranks.global_batch_size(); },
+      order.end());
+  const dataset::edited_run edited(order, stream);
+  return answer_of(line, edited, run.ranks, stream.served_before(run.samples),
+                   [&](std::int64_t n) { return stream[n]; });
 }
 
 }  // namespace
@@ -179,7 +222,7 @@ int where(const arguments& args) {
   auto add = own.add_options();
   for (const char* flag : {"step", "rank", "slot", "document"})
     add(flag, po::value<std::int64_t>());
-  add("of", po::value<std::string>());
+  for (const char* flag : {"of", "state"}) add(flag, po::value<std::string>());
   const auto line = parse_run_options(args, own, help);
   if (!line) return command::exit_done;
 
@@ -191,8 +234,8 @@ int where(const arguments& args) {
   }
   if (by_slot && !line->find<std::int64_t>("step")) throw misuse("--step is missing", help);
   const run_configuration run = run_configuration_of(*line, help);
-  command::answer(
-      std::visit([&](const auto& order) { return answer_of(*line, order, run); }, run.order));
+  command::answer(std::visit([&](const auto& order) { return edited_answer_of(*line, order, run); },
+                             run.order));
   return command::exit_done;
 }
 

@@ -44,7 +44,7 @@ void stream(const std::string& prefix, std::int64_t batches) {
   for (std::int64_t i = 0; i < batches; ++i) {
     const auto batch = loader.next();
     if (!batch) break;
-    std::cout << "batch " << batch->micro_batch() << ": samples " << batch->first_sample() << " to "
+    std::cout << "step " << batch->step() << ": samples " << batch->first_sample() << " to "
               << batch->first_sample() + options.batch_size - 1 << ", tokens and labels ["
               << options.batch_size << ", " << options.seq_len << "] int64\n"
               << "  \"" << first_line(batch->tokens()) << "\"\n";

@@ -57,7 +57,7 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
-  line.run.inputs = preprocess::plan_inputs(line.inputs);
+  line.run.inputs = preprocess::plan_inputs(line.inputs, preprocess::refusal_of_outputs(line.run));
   preprocess::take_test_hooks(line.run);
   if (line.task) {
     line.run.task =

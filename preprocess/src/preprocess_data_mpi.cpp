@@ -53,7 +53,8 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   std::unique_ptr<const millrace::tokenizer::tokenizer> tokenizer;
   ranks.together([&] {
     tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
-    line.run.inputs = preprocess::plan_inputs(line.inputs);
+    line.run.inputs =
+        preprocess::plan_inputs(line.inputs, preprocess::refusal_of_outputs(line.run));
     preprocess::take_test_hooks(line.run);
   });
   const int beside = ranks.ranks_on_same_cores();

@@ -4,7 +4,7 @@
 set(MILLRACE_WITH_PCRE2 AUTO CACHE STRING
     "Regular expressions of any kind in a tokenizer.json: ON, OFF, or AUTO (where PCRE2 is found)")
 set(MILLRACE_HAS_PCRE2 OFF)
-# The oldest that is tested. Its known faults are worked around (pcre2_pattern.cpp), those of others not.
+# The oldest that is tested. Its known faults are worked around, in pcre2_pattern.cpp.
 set(needed_pcre2 10.42)
 set(problem "it is switched off (MILLRACE_WITH_PCRE2)")
 if(MILLRACE_WITH_PCRE2)
@@ -17,7 +17,8 @@ if(MILLRACE_WITH_PCRE2)
     if(found VERSION_GREATER_EQUAL needed_pcre2)
       set(MILLRACE_HAS_PCRE2 ON)
     else()
-      set(problem "${PCRE2_INCLUDE_DIR}/pcre2.h is of PCRE2 \"${found}\", expected ${needed_pcre2} or later")
+      set(problem "${PCRE2_INCLUDE_DIR}/pcre2.h is of PCRE2 \"${found}\"")
+      string(APPEND problem ", expected ${needed_pcre2} or later")
     endif()
   else()
     set(problem "there is no pcre2-8 with its headers here")
@@ -27,6 +28,6 @@ if(MILLRACE_WITH_PCRE2)
   endif()
 endif()
 if(NOT MILLRACE_HAS_PCRE2)
-  message(STATUS "millrace: without PCRE2, as ${problem}; so a tokenizer.json with a regular expression "
-                 "we have no code of our own for is refused")
+  message(STATUS "millrace: without PCRE2, as ${problem}; so a tokenizer.json with a regular "
+                 "expression we have no code of our own for is refused")
 endif()

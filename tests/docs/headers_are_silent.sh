@@ -8,7 +8,8 @@ set -euo pipefail
 
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
-folders=(formats/include dataset/include loader/include preprocess/tokenizer/include)
+folders=(formats/include dataset/include loader/include loader/cuda/include
+  preprocess/tokenizer/include)
 # printf and its family; not snprintf and the like, which write into memory.
 streams='std::(cout|cerr|clog)|<(iostream|print)>'
 calls='\b(v?printf|v?fprintf|v?dprintf|f?puts|putc|putchar|perror|(fmt|std)::v?print(ln)?)\b *\('

@@ -27,13 +27,14 @@ class NoFuse(Exception):
 
 class FailingFileSystem:
     """Mounted while it is entered. `files`: bytes by name; `bad`: by name, the byte from which on
-    reading fails."""
+    reading fails. Without `direct_io` the kernel keeps pages, and files can be mapped."""
 
-    def __init__(self, folder, files):
+    def __init__(self, folder, files, direct_io=True):
         self.folder = os.fspath(folder)
         self.files = dict(files)
         self.names = list(self.files)
         self.bad = {}
+        self.direct_io = direct_io
         self.failed_reads = 0
         self._libc = ctypes.CDLL(None, use_errno=True)
 
@@ -81,7 +82,8 @@ class FailingFileSystem:
         if operation == GETATTR:
             return struct.pack("<Q2I", 0, 0, 0) + self._attributes(node)
         if operation in (OPEN, OPENDIR):
-            return struct.pack("<Q2I", 0, DIRECT_IO if operation == OPEN else 0, 0)
+            direct = operation == OPEN and self.direct_io
+            return struct.pack("<Q2I", 0, DIRECT_IO if direct else 0, 0)
         if operation == READ:
             _, offset, size = struct.unpack_from("<2QI", body)
             return self._read(self.names[node - ROOT - 1], offset, size)
@@ -98,10 +100,12 @@ class FailingFileSystem:
         return ATTRIBUTES.pack(node, size, (size + 511) // 512, *[10**9] * 3, 0, 0, 0, mode, 1,
                                os.getuid(), os.getgid(), 0, 4096, 0)
 
-    # What lies before the bad place comes, as from a disk.
+    # What lies before the bad place comes, as from a disk; not where pages are kept, as the kernel
+    # then takes a short answer for the end of the file, and asks for each page again.
     def _read(self, name, offset, size):
         end = self.bad.get(name, len(self.files[name]))
-        if name in self.bad and offset >= end:
+        last = offset if self.direct_io else offset + size - 1
+        if name in self.bad and last >= end:
             self.failed_reads += 1
             raise OSError(errno.EIO, name)
         return self.files[name][offset : min(offset + size, end)]

@@ -7,104 +7,25 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
-#include "support/packed.hpp"
-#include "support/paths.hpp"
+#include "support/preprocess_fault.hpp"
 #include "support/preprocess_files.hpp"
-#include "support/run_program.hpp"
 #include "support/seed.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::EndsWith;
+using test::records;
 using testing::HasSubstr;
-using testing::StartsWith;
 using clock = std::chrono::steady_clock;
-
-std::string records(std::size_t count, const std::string& word) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) {
-    text +=
-        "{\"text\": \"" + word + " " + std::to_string(i) + " " + std::string(i % 40, 'x') + "\"}\n";
-  }
-  return text;
-}
-
-// Cannot be packed to less than a third, so a damaged place lies where it is wanted.
-std::string random_records(std::size_t count) {
-  std::mt19937_64 random(3);
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) {
-    text += "{\"text\": \"" + std::to_string(random()) + std::to_string(random()) + "\"}\n";
-  }
-  return text;
-}
-
-class PreprocessFault : public testing::Test {
- protected:
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string add(const std::string& name, const std::string& contents) const {
-    test::write_text(folder_ / name, contents);
-    return path(name);
-  }
-
-  std::vector<std::string> command(const std::string& input,
-                                   const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {test::program("preprocess_data").string(), "--input", input,
-                                    "--output-prefix", path("out")};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-
-  static test::program_options full_stdout() {
-    test::program_options options;
-    options.stdout_path = "/dev/full";
-    return options;
-  }
-
-  static test::program_options ordinary_user() {
-    test::program_options options;
-    options.ordinary_user = true;
-    return options;
-  }
-
-  fs::path prefix() const { return folder_ / "out_text_document"; }
-  fs::path bin() const { return folder_ / "out_text_document.bin"; }
-  fs::path idx() const { return folder_ / "out_text_document.idx"; }
-
-  // One line that names the program first: a sentence, not a trace or silence. Before it may come
-  // the word that what was done is kept.
-  static void expect_sentence(const test::program_result& result, const std::string& part) {
-    EXPECT_EQ(result.status, 1) << result.err;
-    std::string said = result.err;
-    if (said.starts_with("kept what was done")) said.erase(0, said.find('\n') + 1);
-    EXPECT_THAT(said, AllOf(StartsWith("preprocess_data: "), HasSubstr(part), EndsWith("\n")));
-    EXPECT_EQ(said.find('\n'), said.size() - 1) << result.err;
-    EXPECT_EQ(result.out, "");
-  }
-
-  // The files of one finished dataset: .bin, .idx, .meta, .sum, .src.
-  static constexpr std::size_t dataset_files = 5;
-
-  // The names in the folder that begin with "out".
-  std::vector<std::string> outputs() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_.path())) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with("out")) names.push_back(name);
-    }
-    return names;
-  }
-
-  test::temp_folder folder_;
-};
+using PreprocessFault = test::preprocess_fault;
 
 // The promise of --overwrite. A third of the kills come as soon as the old index is gone, which is
 // the one dangerous moment; the others at any time.
@@ -183,71 +104,6 @@ TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
   }
 }
 
-TEST_F(PreprocessFault, NamesAnOutputFolderThatIsNotThere) {
-  auto arguments = command(add("in.jsonl", records(1, "a")));
-  arguments[4] = path("none/out");
-  expect_sentence(test::run_program(arguments), "--output-prefix " + path("none/out"));
-}
-
-TEST_F(PreprocessFault, NamesAnOutputFolderThatIsNone) {
-  const std::string input = add("in.jsonl", records(1, "a"));
-  auto arguments = command(input);
-  arguments[4] = input + "/out";
-  expect_sentence(test::run_program(arguments), input);
-}
-
-TEST_F(PreprocessFault, NamesAnOutputFolderThatRefuses) {
-  auto arguments = command(add("in.jsonl", records(1, "a")));
-  arguments[4] = "/proc/out";  // nobody makes files there, root neither
-  expect_sentence(test::run_program(arguments), "/proc/out");
-}
-
-TEST_F(PreprocessFault, NamesAnOutputFolderThatMayNotBeWritten) {
-  fs::create_directory(folder_ / "locked");
-  fs::permissions(folder_ / "locked", fs::perms::owner_read | fs::perms::owner_exec);
-  auto arguments = command(add("in.jsonl", records(1, "a")));
-  arguments[4] = path("locked/out");
-  const auto result = test::run_program(arguments, ordinary_user());
-  if (result.status == test::cannot_become) GTEST_SKIP() << "cannot become an ordinary user";
-  expect_sentence(result, path("locked"));
-}
-
-// What such a folder holds would be missing from the dataset, and nobody would know.
-TEST_F(PreprocessFault, NamesAPatternThatMeetsAFolderThatMayNotBeRead) {
-  for (const char* name : {"g", "g/1", "g/2", "g/3"}) fs::create_directory(folder_ / name);
-  for (const char* name : {"g/1/x.jsonl", "g/2/x.jsonl", "g/3/x.jsonl"}) add(name, records(1, "a"));
-  for (const char* pattern : {"g/*/x.jsonl", "g/*/*.jsonl"}) {
-    SCOPED_TRACE(pattern);
-    fs::permissions(folder_ / "g/2", fs::perms::none);
-    const auto result = test::run_program(command(path(pattern)), ordinary_user());
-    fs::permissions(folder_ / "g/2", fs::perms::owner_all);
-    if (result.status == test::cannot_become) GTEST_SKIP() << "cannot become an ordinary user";
-    expect_sentence(result, path("g/"));
-    EXPECT_TRUE(outputs().empty());
-  }
-}
-
-TEST_F(PreprocessFault, NamesAnOutputThatIsAFolder) {
-  fs::create_directory(idx());
-  const std::string input = add("in.jsonl", records(1, "a"));
-  expect_sentence(test::run_program(command(input, {"--overwrite"})), idx().string());
-  EXPECT_EQ(outputs().size(), 1U);
-}
-
-TEST_F(PreprocessFault, TellsThatDescriptorsRanOut) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
-#endif
-  const std::string input = add("in.jsonl", records(1, "a"));
-  std::vector<std::string> more = {"--json-keys"};
-  for (int key = 0; key < 30; ++key) more.push_back("key" + std::to_string(key));
-  test::program_options options;
-  options.descriptors = 20;
-  expect_sentence(test::run_program(command(input, more), options),
-                  std::generic_category().message(EMFILE));
-  EXPECT_TRUE(outputs().empty());
-}
-
 // A script that asked for the answer and cannot have it must not go on as if it had.
 TEST_F(PreprocessFault, FailsIfTheAnswerCannotBeWritten) {
   const std::string input = add("in.jsonl", records(10, "a"));
@@ -310,53 +166,6 @@ TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(outputs().size(), dataset_files);
   EXPECT_THAT(test::read_text(bin()), HasSubstr(std::string("f\0i\0r\0s\0t\0", 10)));
-}
-
-// Eight bad records over ten blocks and seven workers: the one that is named does not depend on
-// who is quickest.
-TEST_F(PreprocessFault, NamesTheFirstBadRecordEveryTime) {
-  std::string text = records(30'000, "good");
-  text += "{\"text\": \"good\"}\n[\"first\"]\n";
-  const std::size_t first = text.size() - 10;
-  for (int i = 0; i < 7; ++i)
-    text += "{\"other\": " + std::to_string(i) + "}\n" + records(10'000, "g");
-  const std::string input = add("in.jsonl", text);
-  const std::string place = input + ":30002 (byte " + std::to_string(first) + "): ";
-  for (int round = 0; round < 20; ++round) {
-    expect_sentence(test::run_program(command(input, {"--workers=7", "--overwrite"})), place);
-    ASSERT_FALSE(fs::exists(bin()) || fs::exists(idx()));
-    if (HasFailure()) return;
-  }
-}
-
-// As one thread would: what comes first in the input is told first.
-TEST_F(PreprocessFault, NamesABadRecordBeforeADamagedPlaceBehindIt) {
-  const std::string packed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
-  const std::string input = add("in.jsonl.gz", packed.substr(0, packed.size() - 1000));
-  for (int round = 0; round < 5; ++round) {
-    expect_sentence(test::run_program(command(input, {"--workers=7", "--overwrite"})),
-                    input + ":1 (byte 9): ");
-    EXPECT_FALSE(fs::exists(bin()) || fs::exists(idx()));
-  }
-}
-
-TEST_F(PreprocessFault, NamesADamagedPlaceBeforeABadRecordBehindIt) {
-  const std::string packed = test::gzip(random_records(100'000));
-  const std::string cut = add("1.jsonl.gz", packed.substr(0, packed.size() / 2));
-  const std::string bad = add("2.jsonl", "{\"text\": 1}\n");
-  for (int round = 0; round < 5; ++round) {
-    expect_sentence(test::run_program(command(cut, {"--input", bad, "--workers=7", "--overwrite"})),
-                    cut + ": ");
-    EXPECT_FALSE(fs::exists(bin()) || fs::exists(idx()));
-  }
-}
-
-// Bad records may be skipped; half a file may not.
-TEST_F(PreprocessFault, SkipsNoDamagedFile) {
-  const std::string packed = test::zstd(random_records(50'000));
-  const std::string cut = add("in.zst", packed.substr(0, packed.size() / 2));
-  expect_sentence(test::run_program(command(cut, {"--on-bad-record=skip"})), cut + ": ");
-  EXPECT_FALSE(fs::exists(bin()) || fs::exists(idx()));
 }
 
 // What `program <(unpacker)` and `unpacker > fifo &` give: every byte of it counts.

@@ -83,6 +83,18 @@ TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
   expect_resumed(wanted);
 }
 
+// With a clock that was set back, what came later has an older date.
+TEST_F(ResumeFinished, TrustsNoDateThatIsToCome) {
+  finish();
+  const fs::path input = folder_ / "in" / "a.jsonl";
+  std::string text = test::read_text(input);
+  text[text.find("rr")] = 'R';
+  test::write_text(input, text);
+  const auto tomorrow = fs::file_time_type::clock::now() + std::chrono::hours(24);
+  fs::last_write_time(out() / "x_text_document.meta", tomorrow);
+  expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+}
+
 TEST_F(ResumeFinished, MissesFilesThatShouldBeThere) {
   const file_set wanted = finish();
   for (const char* key : {"text", "title"}) {
@@ -122,6 +134,45 @@ TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   EXPECT_EQ(run({"--task", "0/3", "--resume"}).status, 0);
   expect_sentence(run({"--task", "1/3", "--resume"}), "1.jsonl is not what it was when");
   EXPECT_EQ(run({"--task", "2/3", "--resume"}).status, 0);
+}
+
+// An archive that is mended between two tasks gets another size, and so whole files another task.
+TEST_F(ResumeFinished, RefusesTasksThatShareOtherInputs) {
+  for (const char* name : {"a.gz", "b.gz", "c.gz", "d.gz"}) {
+    add(name, test::gzip(good_lines(0, 50)));
+  }
+  ASSERT_EQ(run({"--task", "0/2"}).status, 0);
+  ASSERT_EQ(run_killed_at("journal:5", {"--task", "1/2"}).status, test::killed);
+  std::string mended;
+  for (int i = 0; i < 400; ++i) mended += "{\"text\": \"" + std::to_string(random_()) + "\"}\n";
+  add("a.gz", test::gzip(mended));
+  expect_sentence(
+      run({"--task", "1/2", "--resume"}),
+      "(what the task reads, which the sizes of all inputs decide: from byte 0 of input "
+      "2 to byte 0 of input 4, then from byte 0 of input 1 to");
+  expect_sentence(
+      run({"--task", "0/2", "--resume"}),
+      "x_00000-of-00002_text_document is of inputs of other names or sizes, so that this "
+      "task now has another share of them");
+  ASSERT_EQ(run({"--task", "1/2", "--overwrite"}).status, 0);
+  const auto merge = [&] {
+    return test::run_program({test::program("merge_datasets").string(), "--input", out().string(),
+                              "--output-prefix", (folder_ / "whole").string()});
+  };
+  const auto refused = merge();
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err,
+              testing::HasSubstr("begins at byte 0 of input 1, counted from 0, but the "
+                                 "parts before it end at byte 0 of input 2"));
+  ASSERT_EQ(run({"--task", "0/2", "--overwrite"}).status, 0);
+  const auto merged = merge();
+  EXPECT_EQ(merged.status, 0) << merged.err;
+  const file_set whole = undisturbed();
+  for (const char* suffix : {"bin", "idx", "meta", "sum", "src"}) {
+    EXPECT_EQ(test::read_text(folder_ / (std::string("whole.") + suffix)),
+              whole.at(std::string("x_text_document.") + suffix))
+        << suffix;
+  }
 }
 
 }  // namespace

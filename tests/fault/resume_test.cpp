@@ -307,6 +307,26 @@ TEST_F(ResumeFault, AKillWhileStartingAgainLeavesOldNewOrNone) {
   }
 }
 
+// Whoever starts again may do so for other keys, which have other names.
+TEST_F(ResumeFault, StartingAgainRemovesWhatOnlyTheFirstRunHad) {
+  add("1.jsonl", good_lines(0, 90));
+  const file_set wanted = undisturbed();
+  for (const char* flag : {"", "--partitions=3"}) {
+    empty_out();
+    flags_ = {"--json-keys", "text", "title"};
+    const strings more = *flag == '\0' ? strings{} : strings{flag};
+    ASSERT_EQ(run_killed_at("journal:9", more).status, killed);
+    ASSERT_TRUE(fs::exists(out() / (*flag == '\0' ? "x_title_document.bin.partial"
+                                                  : "x_title_document.part-00001.bin.partial")));
+    test::write_text(out() / "x_other_document.bin.partial", "of somebody else");
+    flags_ = {};
+    ASSERT_EQ(run({"--overwrite"}).status, 0);
+    EXPECT_EQ(test::read_text(out() / "x_other_document.bin.partial"), "of somebody else");
+    fs::remove(out() / "x_other_document.bin.partial");
+    expect_files(wanted);
+  }
+}
+
 TEST_F(ResumeFault, StartsAgainWhereAnotherVersionStopped) {
   add_dirty_inputs();
   const file_set wanted = undisturbed();

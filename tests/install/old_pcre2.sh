@@ -11,12 +11,13 @@ if (($# != 1)) || [[ $1 == -* ]]; then
   exit 2
 fi
 cmake=$1
-script=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")/../../preprocess/tokenizer/find_pcre2.cmake")
+here=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")")
+script=$here/../../preprocess/tokenizer/find_pcre2.cmake
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 touch "$scratch/libpcre2-8.so"
 
-# expect STATUS PATTERN VERSION SETTING: what configuring with that version and setting gives and says.
+# expect STATUS PATTERN VERSION SETTING: what configuring with these gives and says.
 expect() {
   local status=0
   printf '#define PCRE2_MAJOR           %s\n#define PCRE2_MINOR           %s\n' \

@@ -343,10 +343,6 @@ TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
     } else {
       EXPECT_EQ(resumed.status, 0) << resumed.err;
     }
-    for (const auto& [name, bytes] :
-         test::files_of(out())) {  // of a whole, for whoever has its key
-      if (name.starts_with("x_title_document.")) fs::remove(out() / name);
-    }
     expect_files(wanted);
     add("a.jsonl", test::good_lines(100, 999));
   }

@@ -61,11 +61,14 @@ bool array_lines::is_array() {
     const std::string_view text(reinterpret_cast<const char*>(head_.data()), head_.size());
     const auto found = starts_array(text, n == 0, searched);
     if (!found) continue;
-    // A pipe may give a few bytes at a time, and what is no text is told by more of them: also what
-    // begins as a record or an array does, as UTF-16 may.
-    if (n != 0 && head_.size() < foreign_head_bytes) continue;
+    // A pipe may give a few bytes at a time, and what is no text is told by more of them. What
+    // begins as records do is none, and its reader need not wait; but so does UTF-16, with a zero
+    // behind.
+    const bool begins_record = searched < text.size() && (text[searched] == '{' || *found);
+    const bool sure = begins_record && searched + 1 < text.size() && text[searched + 1] != '\0';
+    if (!sure && n != 0 && head_.size() < foreign_head_bytes) continue;
     state_ = *found ? state::before : state::as_it_is;
-    expect_text(head_, name_.string());
+    if (!sure) expect_text(head_, name_.string());
   }
   return state_ != state::as_it_is;
 }

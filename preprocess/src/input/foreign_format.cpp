@@ -37,6 +37,11 @@ std::string_view wide_encoding_of(std::string_view head) {
 
 }  // namespace
 
+bool is_dataset_index(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  return text.starts_with("MMIDIDX\0\0"sv);
+}
+
 void expect_text(std::span<const std::byte> head, std::string_view name) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   const auto refuse = [&](const std::string& what) {
@@ -57,6 +62,9 @@ void expect_text(std::span<const std::byte> head, std::string_view name) {
   }
   if (text.starts_with("PAR1\x15"sv)) {
     refuse("a Parquet file; write its records as JSON lines first");
+  }
+  if (is_dataset_index(head)) {
+    refuse(fmt::format("the index of a dataset, not text; {}", leave_out_dataset));
   }
   if (const auto encoding = wide_encoding_of(text); !encoding.empty()) {
     refuse(fmt::format("text in {0}, expected UTF-8; convert it: iconv -f {0} -t UTF-8 FILE > NEW",

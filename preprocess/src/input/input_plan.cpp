@@ -30,6 +30,23 @@ void check_name(const input_file& file) {
                   file.path.string(), suffix, first_bytes_of(expected)));
 }
 
+// Nothing in the tokens of a dataset tells what they are, but the index beside them does.
+void expect_no_tokens(const std::filesystem::path& path) {
+  if (path.extension() != ".bin") return;
+  const auto index = std::filesystem::path(path).replace_extension(".idx");
+  std::array<std::byte, foreign_head_bytes> buffer{};
+  try {
+    const io::unique_fd fd = io::open_read_only(index);
+    const auto head = std::span(buffer).first(io::pread_some(fd, buffer, 0, index));
+    if (!is_dataset_index(head)) return;
+  } catch (const io_error&) {
+    return;  // there is none
+  }
+  throw config_error(
+      fmt::format("{}: the tokens of a dataset, whose index lies beside it, not text; {}",
+                  path.string(), leave_out_dataset));
+}
+
 // A redirected file shows its size, for progress: what is left of it.
 input_file look_at_stdin() {
   input_file file{.path = "-"};
@@ -54,7 +71,10 @@ input_file look_at_file(const std::string& name, const struct ::stat& status) {
   std::array<std::byte, foreign_head_bytes> buffer{};
   const auto head = std::span(buffer).first(io::pread_some(fd, buffer, 0, file.path));
   file.packing = packing_of(head);
-  if (file.packing == compression::none) expect_text(head, name);
+  if (file.packing == compression::none) {
+    expect_no_tokens(file.path);
+    expect_text(head, name);
+  }
   check_name(file);
   expect_library_for(file.packing, name);
   return file;
@@ -63,6 +83,9 @@ input_file look_at_file(const std::string& name, const struct ::stat& status) {
 /// The files of some arguments, one by one appended.
 class planner {
  public:
+  explicit planner(const std::function<void(const std::filesystem::path&)>& expect_input)
+      : expect_input_(expect_input) {}
+
   void add(const std::string& argument) {
     if (argument.size() > 1 && argument.front() == '@' && !exists(argument)) {
       for (const std::string& each : expand_list(argument.substr(1))) add_files(each);
@@ -78,7 +101,7 @@ class planner {
     if (argument == "-") return add_stdin();
     struct ::stat status {};
     if (::stat(argument.c_str(), &status) == 0) {
-      if (!S_ISDIR(status.st_mode)) return files.push_back(look_at_file(argument, status));
+      if (!S_ISDIR(status.st_mode)) return add_file(argument, status);
       for (const std::string& path : expand_folder(argument)) add_file(path);
       return;
     }
@@ -96,6 +119,11 @@ class planner {
     struct ::stat status {};
     if (::stat(path.c_str(), &status) != 0) throw io_error(path, "open", errno);
     if (S_ISDIR(status.st_mode)) throw io_error(path, "open", EISDIR);
+    add_file(path, status);
+  }
+
+  void add_file(const std::string& path, const struct ::stat& status) {
+    if (expect_input_) expect_input_(path);
     files.push_back(look_at_file(path, status));
   }
 
@@ -106,6 +134,7 @@ class planner {
     files.push_back(look_at_stdin());
   }
 
+  const std::function<void(const std::filesystem::path&)>& expect_input_;
   bool has_stdin_ = false;
 };
 
@@ -115,8 +144,10 @@ std::filesystem::path display_path(const input_file& file) {
   return file.is_stdin() ? std::filesystem::path("stdin") : file.path;
 }
 
-std::vector<input_file> plan_inputs(std::span<const std::string> arguments) {
-  planner plan;
+std::vector<input_file> plan_inputs(
+    std::span<const std::string> arguments,
+    const std::function<void(const std::filesystem::path&)>& expect_input) {
+  planner plan(expect_input);
   for (const std::string& argument : arguments) plan.add(argument);
   return std::move(plan.files);
 }

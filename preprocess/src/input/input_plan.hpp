@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,15 +35,18 @@ std::filesystem::path display_path(const input_file& file);
 ///   followed, links to folders are refused: in a loop there would be no end;
 /// - `-`: stdin, at most once;
 /// - `@FILE`: the arguments in FILE, one a line (blank lines are passed over, `\r\n` ends one,
-/// too),
-///   names being relative to the current folder; `@` in FILE is part of a name;
+///   too), names being relative to the current folder; `@` in FILE is part of a name;
 /// - with `*`, `?` or `[...]`: the files that match the pattern, sorted by byte value.
 ///
+/// @param expect_input  asked of each file before it is opened, to refuse it by an exception; its
+///                      bytes would not tell who wrote it
 /// @throws config_error  a pattern matches nothing, a folder or list is empty, stdin is named
-/// twice,
-///                       a list is named in a list, or a name ends in .gz, .zst, .bz2 or .xz and
-///                       the bytes are something else, or this build has no library for them.
+///                       twice, a list is named in a list, or a name ends in .gz, .zst, .bz2 or
+///                       .xz and the bytes are something else, or this build has no library for
+///                       them; a file is no text of UTF-8, or is of a dataset.
 /// @throws io_error      a file is missing or unreadable, or is a folder that a pattern matches.
-std::vector<input_file> plan_inputs(std::span<const std::string> arguments);
+std::vector<input_file> plan_inputs(
+    std::span<const std::string> arguments,
+    const std::function<void(const std::filesystem::path&)>& expect_input = {});
 
 }  // namespace millrace::preprocess

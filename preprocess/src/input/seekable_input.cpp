@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>

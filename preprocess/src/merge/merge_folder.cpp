@@ -44,6 +44,12 @@ std::filesystem::path prefix_of(const std::filesystem::path& file) {
 std::vector<std::filesystem::path> datasets_in(const std::filesystem::path& folder) {
   std::set<std::string> prefixes;
   std::error_code error;
+  if (!std::filesystem::is_directory(folder, error) &&
+      (!error || error.value() == ENOENT || error.value() == ENOTDIR)) {
+    throw config_error(fmt::format(
+        "--input {}: this is no folder; --input takes the folder that the datasets lie in",
+        folder.string()));
+  }
   std::filesystem::directory_iterator entries(folder, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     std::error_code ignored;

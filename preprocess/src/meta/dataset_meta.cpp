@@ -20,6 +20,19 @@ void put(command::json_writer& json, const char* key, const std::optional<T>& va
   }
 }
 
+void put(command::json_writer& json, const task_range& tasks) {
+  json.open('{').key("first").value(tasks.first).key("last").value(tasks.last);
+  json.key("of").value(tasks.of);
+  if (tasks.share) {
+    const auto& [begin, end, names] = *tasks.share;
+    json.key("share").open('{');
+    json.key("begin_input").value(begin.input).key("begin_byte").value(begin.byte);
+    json.key("end_input").value(end.input).key("end_byte").value(end.byte);
+    json.key("names_crc32c").value(fmt::format("{:08x}", names)).close('}');
+  }
+  json.close('}');
+}
+
 void put(command::json_writer& json, const input_extent& input) {
   json.open('{').key("path").value(input.path);
   if (input.begin != 0) json.key("begin").value(input.begin);
@@ -54,8 +67,7 @@ std::string to_json(const dataset_meta& meta) {
   put(json, "src", meta.src_version);
   json.key("tasks");
   if (meta.tasks) {
-    json.open('{').key("first").value(meta.tasks->first).key("last").value(meta.tasks->last);
-    json.key("of").value(meta.tasks->of).close('}');
+    put(json, *meta.tasks);
   } else {
     json.null();
   }

@@ -29,12 +29,33 @@ struct input_extent {
   bool operator==(const input_extent&) const = default;
 };
 
+/// Where a place of a share lies: in which of the run's inputs, from 0, and at which byte of its
+/// text.
+struct share_place {
+  std::uint64_t input = 0;
+  std::uint64_t byte = 0;
+
+  bool operator==(const share_place&) const = default;
+};
+
+/// What tasks read of the inputs of their run. It follows from the names and sizes of all of them,
+/// so that it tells whether these were the same for two tasks as far as that matters: then the one
+/// ends where the next begins, and no line is lost between them or there twice.
+struct share_bounds {
+  share_place begin;
+  share_place end;
+  std::uint32_t names_crc32c = 0;  ///< of the paths of all inputs, each with a zero behind it
+
+  bool operator==(const share_bounds&) const = default;
+};
+
 /// The tasks, one or several in a row, that a dataset comes from. All of them together are no
 /// tasks, but a whole.
 struct task_range {
   std::int64_t first = 0;
   std::int64_t last = 0;  ///< itself included
   std::int64_t of = 1;
+  std::optional<share_bounds> share;  ///< nothing where it was not written down
 
   bool operator==(const task_range&) const = default;
 };

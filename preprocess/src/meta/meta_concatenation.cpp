@@ -84,6 +84,7 @@ class concatenation {
  private:
   void check_equal(const dataset_meta& part, std::size_t number) const;
   void append_tasks(const dataset_meta& part, std::size_t number);
+  void append_share(const std::optional<share_bounds>& next, std::size_t number);
   void append_inputs(const dataset_meta& part, std::size_t number);
   void join(const input_extent& next, std::size_t number);
   void append_counts(const dataset_meta& part, std::size_t number);
@@ -151,6 +152,32 @@ void concatenation::append_tasks(const dataset_meta& part, std::size_t number) {
         next.first <= before.last ? "a task is there twice" : "tasks are missing"));
   }
   before.last = next.last;
+  append_share(next.share, number);
+}
+
+// An input that came, went or changed its size between two tasks moves what is whose. Where that is
+// not between lines of one file, nothing else tells.
+void concatenation::append_share(const std::optional<share_bounds>& next, std::size_t number) {
+  std::optional<share_bounds>& before = whole_.tasks->share;
+  if (!before || !next) {
+    before.reset();
+    return;
+  }
+  const auto refuse = [&](const std::string& what) {
+    throw config_error(
+        fmt::format("part {} {}: the inputs of its task were not those of the tasks before it, so "
+                    "lines would be lost or there twice; give all tasks the same inputs, and do "
+                    "those again, with --overwrite, that had others",
+                    number, what));
+  };
+  if (before->names_crc32c != next->names_crc32c) refuse("is of inputs of other names");
+  if (before->end != next->begin) {
+    refuse(
+        fmt::format("begins at byte {} of input {}, counted from 0, but the parts before it end "
+                    "at byte {} of input {}",
+                    next->begin.byte, next->begin.input, before->end.byte, before->end.input));
+  }
+  before->end = next->end;
 }
 
 void concatenation::append_inputs(const dataset_meta& part, std::size_t number) {

@@ -19,8 +19,8 @@ namespace millrace::preprocess {
 /// bytes that are not seen here, so it is left empty for the caller to fill in.
 ///
 /// @throws config_error  there are no parts; they differ in a flag, the tokenizer or the dtype; a
-///                       task is missing, there twice or out of order; extents do not meet; a sum
-///                       exceeds 2^63 - 1. Parts are counted from 1 in the message.
+///                       task is missing, there twice or out of order; their shares or extents do
+///                       not meet; a sum exceeds 2^63 - 1. Parts are counted from 1 in the message.
 dataset_meta concatenate(std::span<const dataset_meta> parts);
 
 /// What turns places in a part's `P.src` into those in that of the whole.

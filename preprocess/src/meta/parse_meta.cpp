@@ -60,12 +60,42 @@ tokenizer_identity parse_tokenizer(const json_value& value) {
   return identity;
 }
 
+std::uint32_t parse_crc(const json_value& value, const char* name) {
+  const std::string_view digits = value.string(name);
+  if (!is_hex(digits, 8)) {
+    value.fail(fmt::format("{} is not 8 lower-case hexadecimal digits", name));
+  }
+  std::uint32_t crc = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), crc, 16);
+  return crc;
+}
+
+share_bounds parse_share(const json_value& value) {
+  json_entries in(value, "\"share\"");
+  const auto number = [&](const char* name) {
+    return static_cast<std::uint64_t>(in.at(name).integer(name, most));
+  };
+  share_bounds share;
+  share.begin = {number("begin_input"), number("begin_byte")};
+  share.end = {number("end_input"), number("end_byte")};
+  share.names_crc32c = parse_crc(in.at("names_crc32c"), "\"names_crc32c\"");
+  in.finish();
+  const auto& [begin, end, names] = share;
+  if (begin.input > end.input || (begin.input == end.input && begin.byte > end.byte)) {
+    value.fail(
+        fmt::format("\"share\" begins at byte {} of input {}, and ends at byte {} of input {}",
+                    begin.byte, begin.input, end.byte, end.input));
+  }
+  return share;
+}
+
 task_range parse_tasks(const json_value& value) {
   json_entries in(value, "\"tasks\"");
   task_range tasks;
   tasks.first = in.at("first").integer("\"first\"", most);
   tasks.last = in.at("last").integer("\"last\"", most);
   tasks.of = in.at("of").integer("\"of\"", most);
+  if (const auto share = in.find("share")) tasks.share = parse_share(*share);
   in.finish();
   if (tasks.first > tasks.last || tasks.last >= tasks.of) {
     value.fail(fmt::format("\"tasks\" are {} to {} of {}, expected 0 <= first <= last < of",
@@ -90,10 +120,7 @@ input_extent parse_extent(const json_value& value) {
   if (input.text_bytes > static_cast<std::uint64_t>(most) - input.begin) {
     bytes.fail("an input ends beyond 2^63 - 1");
   }
-  const json_value crc = in.at("crc32c");
-  const std::string_view digits = crc.string("\"crc32c\"");
-  if (!is_hex(digits, 8)) crc.fail("\"crc32c\" is not 8 lower-case hexadecimal digits");
-  std::from_chars(digits.data(), digits.data() + digits.size(), input.crc32c, 16);
+  input.crc32c = parse_crc(in.at("crc32c"), "\"crc32c\"");
   input.lines = in.at("lines").integer("\"lines\"", most);
   in.finish();
   return input;

@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,7 +16,6 @@
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
-#include <millrace/io/file_ops.hpp>
 
 #include "mpi/parallel_merge.hpp"
 #include "mpi/part_policy.hpp"
@@ -25,7 +23,7 @@
 #include "mpi/task_progress.hpp"
 #include "output/committer.hpp"
 #include "output/output_check.hpp"
-#include "run/fault_point.hpp"
+#include "run/abandoned_run.hpp"
 #include "run/journal.hpp"
 #include "run/output_names.hpp"
 #include "run/pipeline.hpp"
@@ -36,7 +34,6 @@ namespace millrace::preprocess {
 namespace {
 
 using clock = std::chrono::steady_clock;
-constexpr const char* tasks_entry = "tasks";  // of the journal
 
 bool any_is_there(const std::vector<std::filesystem::path>& files) {
   return std::ranges::any_of(files, [](const auto& path) {
@@ -85,8 +82,6 @@ class mpi_job {
   run_options options_of(std::int64_t task) const;
   std::vector<std::filesystem::path> prefixes_of(std::int64_t task) const;
   bool has_parts() const;
-  void remove_parts(const run_identity& job) const;
-  void remove_all_parts() const;
 
   rank_group& ranks_;
   const tokenizer::tokenizer& tokenizer_;
@@ -172,7 +167,11 @@ void mpi_job::look_around() {
     }
     if (start_ == start::afresh) {
       refuse_datasets_of_others(options_, prefixes_);
-      if (options_.overwrite) remove_all_parts();
+      if (options_.overwrite) {
+        // Else --resume would take parts of such a job for its own.
+        remove_task_parts(options_.output_prefix, identity_);
+        clear_abandoned(*journal_, options_.output_prefix, prefixes_);
+      }
       journal_->clear();
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
@@ -189,33 +188,6 @@ void mpi_job::open_journal() {
     if (!options_.overwrite) throw;
     journal_.emplace(options_.output_prefix, journal::start::afresh);
   }
-}
-
-// The parts of any job, which may have other tasks and keys than this one.
-void mpi_job::remove_parts(const run_identity& job) const {
-  const auto entry = std::ranges::find(job, tasks_entry, &run_identity::value_type::first);
-  if (entry == job.end()) return;  // it was one process that wrote the wholes
-  const std::int64_t tasks = std::stoll(entry->second);
-  for (std::int64_t task = 0; task < tasks; ++task) {
-    fault_point("parts");
-    const auto prefix = task_prefix(options_.output_prefix, {task, tasks});
-    const auto files = files_of_run(prefix, output_prefixes(prefix, job));
-    if (!any_is_there(files)) continue;
-    // Whoever writes that part now has its lock. And a state must not outlive its files.
-    journal part(prefix, journal::start::afresh);
-    part.clear();
-    for (const auto& path : files) {
-      if (path != part.path()) io::remove_if_exists(path);
-    }
-    part.remove();
-  }
-}
-
-// Else --resume would take parts of the job that was to be overwritten for its own. The journal
-// speaks of that one until they are gone.
-void mpi_job::remove_all_parts() const {
-  if (journal_->identity()) remove_parts(*journal_->identity());
-  remove_parts(identity_);
 }
 
 mpi_job::start mpi_job::what_is_there() {
@@ -359,7 +331,7 @@ void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
   }
-  remove_parts(identity_);
+  remove_task_parts(options_.output_prefix, identity_);
   journal_->remove();
 }
 

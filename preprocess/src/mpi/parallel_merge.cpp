@@ -2,7 +2,6 @@
 #include "mpi/parallel_merge.hpp"
 
 #include <span>
-#include <utility>
 
 #include "merge/merge_input.hpp"
 #include "merge/place_part.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/checksum_writer.hpp"
 
-#include <algorithm>
-
 #include <millrace/formats/sha256.hpp>
 
 #include "input/read_back.hpp"

@@ -103,8 +103,10 @@ void refuse_inputs_among(std::span<const std::filesystem::path> files,
     if (!identity) continue;
     const auto found = there.find({identity->device, identity->inode});
     if (found == there.end()) continue;
-    throw config_error(fmt::format("--input {}: this run would write it, as {}; name another {}",
-                                   input.path.string(), found->second->string(), option));
+    throw config_error(
+        fmt::format("--input {}: this run would write it, as {}; name another {}, or inputs that "
+                    "leave it out",
+                    input.path.string(), found->second->string(), option));
   }
 }
 

@@ -61,7 +61,7 @@ std::optional<std::string> difference(const run_identity& was, const run_identit
 ///   payload  one letter: i identity, s state, f finished; then its fields
 ///
 /// A record counts when all of it is there: what a kill cut off is passed over. Numbers are those
-/// of the machine that wrote it, for no other will go on with it.
+/// of the machine that wrote it, for no other will go on with it. For one thread at a time.
 class journal {
  public:
   enum class start : std::uint8_t {

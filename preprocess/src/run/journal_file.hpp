@@ -17,7 +17,8 @@ std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
                                                   const std::filesystem::path& path,
                                                   std::uint64_t& size);
 
-/// A file of records, each whole or not there, that one process at a time may have open.
+/// A file of records, each whole or not there, that one process at a time may have open. For one
+/// thread at a time.
 class journal_file {
  public:
   /// @throws io_error      the folder refuses.

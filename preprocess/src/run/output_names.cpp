@@ -2,7 +2,9 @@
 #include "run/output_names.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -54,6 +56,18 @@ std::vector<std::filesystem::path> files_of_task(const run_options& options, con
   part.sentences = options.sentences;
   part.output_prefix = task_prefix(options.output_prefix, task);
   return files_of_run(part.output_prefix, output_prefixes(part));
+}
+
+std::function<void(const std::filesystem::path&)> refusal_of_outputs(const run_options& options) {
+  auto files = files_of_run(options.output_prefix, output_prefixes(options),
+                            static_cast<std::size_t>(options.partitions));
+  std::set<std::string> names;
+  for (const auto& file : files) names.insert(file.filename().string());
+  return [files = std::move(files), names = std::move(names)](const std::filesystem::path& path) {
+    if (!names.contains(path.filename().string())) return;
+    const input_file input{.path = path};
+    refuse_inputs_among(files, std::span(&input, 1), "--output-prefix");
+  };
 }
 
 void expect_metrics_file(const std::filesystem::path& path, const run_options& options,

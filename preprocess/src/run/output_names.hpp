@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,12 @@ std::vector<std::filesystem::path> output_prefixes(const std::filesystem::path& 
 ///
 /// @param options  of the whole: its `output_prefix`, `keys` and `sentences`
 std::vector<std::filesystem::path> files_of_task(const run_options& options, const task_id& task);
+
+/// For plan_inputs(): refuses what an earlier run under these names wrote, which lies in a folder
+/// of inputs perhaps.
+///
+/// @throws config_error  as refuse_inputs_among()
+std::function<void(const std::filesystem::path&)> refusal_of_outputs(const run_options& options);
 
 /// Of `--metrics`. Call it before anything starts: later there is a run that it would spoil, or one
 /// without its metrics.

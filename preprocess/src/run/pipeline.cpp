@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,6 +13,7 @@
 #include "output/output_check.hpp"
 #include "output/partition_files.hpp"
 #include "output/space_guard.hpp"
+#include "run/abandoned_run.hpp"
 #include "run/checkpointer.hpp"
 #include "run/journal.hpp"
 #include "run/output_names.hpp"
@@ -222,8 +222,9 @@ run_summary run_in_progress::write(journal& journal) {
   if (from == nullptr) refuse_datasets_of_others(options_, prefixes_);
   // First: else a kill could leave a state in it, and not the files that it is the state of.
   // Whoever wants to overwrite has said so for those who go on with this run, too.
-  if (from == nullptr) journal.clear();
+  if (from == nullptr && !options_.overwrite) journal.clear();
   if (from == nullptr && options_.overwrite) {
+    clear_abandoned(journal, options_.output_prefix, prefixes_);
     journal.begin(identity_, stamps_of(options_.inputs));
   }
   committer committer(options_.inputs, range, commit, from);

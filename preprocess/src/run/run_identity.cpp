@@ -2,6 +2,7 @@
 #include "run/run_identity.hpp"
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -86,6 +87,12 @@ void expect_sidecars(const dataset_paths& paths, const dataset_meta& meta) {
   }
 }
 
+std::int64_t now_nanoseconds() {
+  struct ::timespec now {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
 std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
   struct ::stat status {};
   if (::stat(path.c_str(), &status) != 0) throw io_error(path, "stat", errno);
@@ -137,8 +144,7 @@ run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_op
       return fmt::format("byte {} of input {}", at.offset_bytes, at.input);
     };
     add("--task", fmt::format("{}/{}", options.task->id.index, options.task->id.of));
-    // Which follows from the sizes of all inputs.
-    add("what the task reads",
+    add("what the task reads, which the sizes of all inputs decide",
         fmt::format("from {} to {}", place(options.task->begin), place(options.task->end)));
   }
   add("number of inputs", std::to_string(options.inputs.size()));
@@ -196,6 +202,8 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
   const dataset_paths paths(prefixes.front());
   const auto meta_path = paths.of(sidecar::meta);
   const auto written = modified_nanoseconds(meta_path);
+  // Where the clock was set back since, no date tells which came first.
+  const bool dated = options.trust_dates && written <= now_nanoseconds();
   const task_share share = options.share();
   std::vector<input_part> newer;
   const auto refuse = [&](const input_part& part) {
@@ -209,7 +217,7 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
     const input_file& file = options.inputs[part.input];
     if (!file.regular) continue;
     if (share.has_all_of(part.input) && !has_size(file, part.extent)) refuse(part);
-    if (!options.trust_dates || changed_nanoseconds(file.path) >= written) newer.push_back(part);
+    if (!dated || changed_nanoseconds(file.path) >= written) newer.push_back(part);
   }
   if (!newer.empty()) {
     tell(fmt::format("--resume: comparing what is newer than {}, {}", meta_path.string(),

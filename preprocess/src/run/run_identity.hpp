@@ -34,7 +34,8 @@ bool expect_same_run(const journal& journal, const run_identity& identity,
 
 /// Holds a finished run against what it was made of and what it made. Inputs that were last
 /// modified, or renamed, linked or copied to where they are, before P.meta was written are compared
-/// by their size alone, if `trust_dates`; others are read, up to where they were then.
+/// by their size alone, if `trust_dates` and that date is not yet to come; others are read, up to
+/// where they were then.
 ///
 /// @param metas  one a prefix, as finished_outputs() gave them
 /// @param tell   gets a note before much is read

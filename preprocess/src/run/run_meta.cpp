@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include <millrace/error.hpp>
+#include <millrace/formats/crc32c.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
 #include <millrace/formats/sum.hpp>
@@ -16,6 +19,18 @@ namespace millrace::preprocess {
 namespace {
 
 // What a run is told, without what it finds.
+share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
+  constexpr std::byte zero{0};
+  share_bounds bounds{.begin = {share.begin.input, share.begin.offset_bytes},
+                      .end = {share.end.input, share.end.offset_bytes}};
+  for (const input_file& file : inputs) {
+    const std::string name = display_path(file).string();
+    bounds.names_crc32c = formats::crc32c(std::as_bytes(std::span(name)), bounds.names_crc32c);
+    bounds.names_crc32c = formats::crc32c(std::span(&zero, 1), bounds.names_crc32c);
+  }
+  return bounds;
+}
+
 dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                        const run_options& options, std::size_t key) {
   dataset_meta meta;
@@ -40,18 +55,33 @@ dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_opti
   if (options.provenance) meta.src_version = formats::src_version;
   if (options.task && options.task->id.of > 1) {
     const task_id& id = options.task->id;
-    meta.tasks = task_range{.first = id.index, .last = id.index, .of = id.of};
+    meta.tasks = task_range{.first = id.index,
+                            .last = id.index,
+                            .of = id.of,
+                            .share = bounds_of(*options.task, options.inputs)};
   }
   return meta;
 }
 
-bool is_same_run(dataset_meta found, const dataset_meta& told, const run_options& options) {
-  if (!extents_of(found, options)) return false;
+// But for what it found, and for its share.
+bool was_told(dataset_meta found, const dataset_meta& told) {
+  if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
   found.inputs = told.inputs;
   found.counts = told.counts;
   found.bin_bytes = told.bin_bytes;
   found.sum_root = told.sum_root;
   return found == told;
+}
+
+// Of a task: what follows from the inputs of all tasks.
+void expect_share(const dataset_meta& found, const dataset_meta& told,
+                  const std::filesystem::path& prefix) {
+  if (!told.tasks || !found.tasks->share || found.tasks->share == told.tasks->share) return;
+  throw config_error(
+      fmt::format("--resume: {} is of inputs of other names or sizes, so that this task now has "
+                  "another share of "
+                  "them; give the same inputs, or --overwrite for all tasks",
+                  prefix.string()));
 }
 
 bool is_there(const std::filesystem::path& prefix) {
@@ -161,8 +191,9 @@ std::optional<std::vector<dataset_meta>> finished_outputs(
   }
   for (std::size_t key = 0; key < metas.size(); ++key) {
     const auto told = told_meta(tokenizer, encoding, options, key);
-    if (!is_same_run(metas[key], told, options) ||
-        !is_of(metas[key], dataset_paths(prefixes[key]))) {
+    if (!was_told(metas[key], told)) return std::nullopt;
+    expect_share(metas[key], told, prefixes[key]);
+    if (!extents_of(metas[key], options) || !is_of(metas[key], dataset_paths(prefixes[key]))) {
       return std::nullopt;
     }
   }

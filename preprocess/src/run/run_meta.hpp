@@ -47,7 +47,8 @@ std::optional<std::vector<input_part>> extents_of(const dataset_meta& meta,
 
 /// P.meta of each output, where all of them are there and of a run that was told what this one is,
 /// with inputs of the same names. Else nothing.
-/// @throws io_error  a P.meta cannot be read.
+/// @throws io_error      a P.meta cannot be read.
+/// @throws config_error  all that is so, but the share of a task was another.
 std::optional<std::vector<dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options);

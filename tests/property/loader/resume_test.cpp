@@ -4,8 +4,10 @@
 // its batches, whatever the order, the sources and the ranks.
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +41,13 @@ std::string name_of_case(const testing::TestParamInfo<resume_case>& info) {
 
 class LoaderResume : public testing::TestWithParam<resume_case> {
  protected:
-  test::any_run run() const {
+  // Made once: it is the same for every process of a run.
+  const test::any_run& run() {
+    if (!run_) run_ = make_run();
+    return *run_;
+  }
+
+  test::any_run make_run() const {
     test::run_request request;
     request.kind = GetParam().kind;
     request.blend = GetParam().blend;
@@ -64,7 +72,7 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
   /// Steps that a group of ranks serves from a state on, by step and served sample.
   using rows = std::map<std::int64_t, test::served_row>;
   rows serve(std::int64_t ranks, const std::string& from, std::int64_t step_count,
-             std::string* state) const {
+             std::string* state) {
     rows all;
     std::string first;
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
@@ -96,6 +104,7 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
  private:
   test::temp_folder folder_{test::quick_folder()};
   std::vector<std::filesystem::path> prefixes_ = test::store_three(folder_, 7);
+  std::optional<test::any_run> run_;
 };
 
 TEST_P(LoaderResume, EqualsTheUninterruptedRun) {

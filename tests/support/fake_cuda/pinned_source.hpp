@@ -66,7 +66,7 @@ class pinned_source {
     std::condition_variable freed;
     std::size_t bytes = 0;
     std::vector<std::vector<std::byte>> plain;
-    std::vector<loader::cuda::pinned_memory> pinned;
+    std::vector<loader::cuda::pinned_block> pinned;
     std::vector<std::byte*> free;
     std::size_t held = 0;
     std::size_t most_held = 0;
@@ -93,14 +93,25 @@ class pinned_source {
       state->freed.notify_one();
     });
     const std::int64_t number = at_++;
-    return loader::cuda::staged_batch{
-        slot, batch.layout, batch.boundaries, {number / 2, number, 3 * number}, hold};
+    loader::cuda::staged_batch staged{.slot = slot, .layout = batch.layout};
+    staged.boundaries = batch.boundaries;
+    staged.number.step = number / 2;
+    staged.number.micro_batch = number;
+    staged.number.first_sample = 3 * number;
+    positions_ = {number, 8};
+    sources_ = {1, number};
+    staged.positions = positions_;
+    staged.sources = sources_;
+    staged.hold = hold;
+    return staged;
   }
 
   std::shared_ptr<state> state_;
   std::vector<random_batch> batches_;
   std::int64_t at_ = 0;
   std::int64_t fail_at_ = -1;
+  std::vector<std::int64_t> positions_;
+  std::vector<std::int64_t> sources_;
 };
 
 }  // namespace millrace::test

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <millrace/error.hpp>
 
@@ -123,6 +124,15 @@ TEST(ArrayLines, GivesAnyOtherTextAsItIs) {
   }
 }
 
+// Of a source that fails later, what came before is given.
+TEST(ArrayLines, WaitsForNoMoreThanItTakesToKnow) {
+  auto source = std::make_unique<test::text_source>("{\"a\":1}\n", 2);
+  const auto* const watched = source.get();
+  array_lines lines(std::move(source), "in.json");
+  EXPECT_FALSE(lines.is_array());
+  EXPECT_EQ(watched->position_bytes(), 2U);
+}
+
 // What is no text is refused however few bytes come at a time, even where its first is a bracket.
 TEST(ArrayLines, RefusesForeignTextHoweverItComes) {
   for (const std::string& text : {"[\0]\0\n\0\n\0"s, "{\0}\0\n\0\n\0"s, "[\0\0\0]\0\0\0"s}) {
@@ -136,7 +146,7 @@ TEST(ArrayLines, RefusesForeignTextHoweverItComes) {
 TEST(ArrayLines, TakesATextWithTheWordOfTarForWhatItIs) {
   const std::string line = "{\"text\": \"" + std::string(247, 'a') + "ustar\"}\n";
   ASSERT_EQ(line.find("ustar"), 257U);
-  const std::string header = "[a].json" + std::string(249, '\0') + std::string("ustar  ");
+  const std::string header = "a.json" + std::string(251, '\0') + std::string("ustar  ");
   for (const std::size_t step : {1U, 300U}) {
     EXPECT_EQ(convert(line, step, 99), (outcome{line, std::nullopt}));
     EXPECT_THROW((void)convert(header, step, 99), config_error);

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millrace/error.hpp>
@@ -14,65 +16,19 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "input/span_reader.hpp"
-#include "record/record_parser.hpp"
 #include "support/naive_lines.hpp"
 #include "support/packed.hpp"
 #include "support/paths.hpp"
+#include "support/read_blocks.hpp"
 #include "support/seed.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
+using test::piece;
+using BlockSource = test::read_blocks;
+
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
-struct piece {
-  std::size_t input = 0;
-  std::uint64_t offset = 0;
-  std::string text;
-  std::uint64_t read_bytes = 0;
-};
-
-class BlockSource : public testing::Test {
- protected:
-  void add(const std::string& contents) {
-    const auto path = folder_ / ("input" + std::to_string(paths_.size()));
-    test::write_text(path, contents);
-    paths_.push_back(path.string());
-  }
-
-  // All blocks that are not empty, each checked for what holds of every block.
-  std::vector<piece> read(std::size_t block_bytes) const {
-    const std::vector<input_file> inputs = plan_inputs(paths_);
-    return read(inputs, {.end = {inputs.size(), 0}}, block_bytes);
-  }
-  static std::vector<piece> read(const std::vector<input_file>& inputs, const read_range& range,
-                                 std::size_t block_bytes) {
-    const read_limits limits{.block_bytes = block_bytes};
-    block_source source(inputs, range, limits);
-    std::vector<piece> pieces;
-    for (byte_block block; source.next(block);) {
-      read_span(block, limits);
-      EXPECT_GE(block.buffer.capacity(),
-                block.text_at + block.text_bytes + record_parser::padding_bytes);
-      EXPECT_EQ(block.end_bytes - block.begin_bytes, block.text_bytes);
-      if (block.text().empty()) continue;
-      pieces.push_back(
-          {block.input, block.text_offset(), std::string(block.text()), block.read_bytes});
-    }
-    return pieces;
-  }
-
-  static std::string joined(const std::vector<piece>& pieces, std::size_t input = 0) {
-    std::string all;
-    for (const piece& p : pieces) {
-      if (p.input == input) all += p.text;
-    }
-    return all;
-  }
-
-  test::temp_folder folder_;
-  std::vector<std::string> paths_;
-};
 
 struct packing {
   const char* name;
@@ -107,86 +63,6 @@ TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
       }
     });
   }
-}
-
-// What one reader passes over is what the one before it takes: any cuts share all lines, and none
-// twice.
-TEST_F(BlockSource, RangesSideBySideShareAllLines) {
-  add("");
-  test::for_all_texts("\r\n a", 5, [&](const std::string& text) {
-    test::write_text(paths_[0], text);
-    const std::vector<input_file> inputs = plan_inputs(paths_);
-    for (std::uint64_t a = 0; a <= text.size(); ++a) {
-      for (std::uint64_t b = a; b <= text.size(); ++b) {
-        std::string all;
-        const std::uint64_t cuts[] = {0, a, b, text.size()};
-        for (int part = 0; part < 3; ++part) {
-          if (cuts[part] == cuts[part + 1]) continue;
-          const read_range range{
-              .begin = {0, cuts[part]}, .end = {0, cuts[part + 1]}, .at_line = cuts[part] == 0};
-          for (const piece& p : read(inputs, range, 2)) {
-            ASSERT_EQ(p.offset, all.size());
-            all += p.text;
-          }
-        }
-        ASSERT_EQ(all, text) << "cut at " << a << " and " << b;
-      }
-    }
-  });
-}
-
-// A run that goes on does so where a line begins, in files that can only be read from the front
-// too.
-TEST_F(BlockSource, GoesOnInTheMiddle) {
-  const std::string text = "one\ntwo\nthree\nfour\n";
-  add(text);
-  add(test::gzip(text));
-  const std::vector<input_file> inputs = plan_inputs(paths_);
-  const auto before = std::as_bytes(std::span(text).first(8));
-  for (const std::size_t input : {0U, 1U}) {
-    const auto pieces = read(
-        inputs, {.begin = {input, 8}, .end = {input + 1, 0}, .crc32c = formats::crc32c(before)}, 4);
-    EXPECT_EQ(joined(pieces, input), "three\nfour\n");
-    EXPECT_EQ(pieces.front().offset, 8U);
-  }
-}
-
-// A task that was stopped in front of its last line, which begins where the next task's bytes do.
-TEST_F(BlockSource, GoesOnWithTheLineThatBeginsAtTheEnd) {
-  add("one\ntwo\nthree\n");
-  const std::vector<input_file> inputs = plan_inputs(paths_);
-  for (const std::size_t block_bytes : {1U, 4U, 64U}) {
-    const auto mine = read(inputs, {.begin = {0, 4}, .end = {0, 4}}, block_bytes);
-    EXPECT_EQ(joined(mine), "two\n");
-    const auto next = read(inputs, {.begin = {0, 4}, .end = {1, 0}, .at_line = false}, block_bytes);
-    EXPECT_EQ(joined(next), "three\n");
-  }
-}
-
-TEST_F(BlockSource, RefusesToGoOnBehindOtherText) {
-  add(test::gzip("one\ntwo\nthree\nfour\n"));
-  const std::vector<input_file> inputs = plan_inputs(paths_);
-  EXPECT_THROW(read(inputs, {.begin = {0, 8}, .end = {1, 0}, .crc32c = 17}, 4), config_error);
-}
-
-// Only where the text ended did a run go on to a place where no line ends.
-TEST_F(BlockSource, RefusesToGoOnWithinALine) {
-  const auto goes_on = [&](const std::string& read_before, const std::string& text) {
-    paths_.clear();
-    add(test::gzip(text));
-    const auto before = std::as_bytes(std::span(read_before));
-    const std::vector<input_file> inputs = plan_inputs(paths_);
-    return joined(
-        read(inputs,
-             {.begin = {0, before.size()}, .end = {1, 0}, .crc32c = formats::crc32c(before)}, 4));
-  };
-  EXPECT_EQ(goes_on("one\ntwo", "one\ntwo"), "");
-  EXPECT_EQ(goes_on("one\ntwo\r", "one\ntwo\r"), "");
-  EXPECT_EQ(goes_on("one\ntwo\r", "one\ntwo\rthree\n"), "three\n");
-  EXPECT_EQ(goes_on("one\ntwo\r\n", "one\ntwo\r\n\nthree"), "\nthree");
-  EXPECT_THROW(goes_on("one\ntwo", "one\ntwofold\n"), config_error);
-  EXPECT_THROW(goes_on("one\ntwo", "one\ntwo\n"), config_error);
-  EXPECT_THROW(goes_on("one\ntwo\r", "one\ntwo\r\n"), config_error);
 }
 
 // The offsets are what an error message points a person to.

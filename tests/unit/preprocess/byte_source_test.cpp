@@ -3,74 +3,22 @@
 
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <fstream>
-#include <optional>
-#include <random>
+#include <array>
+#include <cerrno>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <vector>
+#include <utility>
 
 #include <millrace/error.hpp>
 
-#include "support/child_process.hpp"
-#include "support/pack_with.hpp"
 #include "support/packed.hpp"
-#include "support/paths.hpp"
-#include "support/read_source.hpp"
+#include "support/packed_input.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
-class ByteSource : public testing::Test {
- protected:
-  // What comes out of a file of these bytes, read `step` bytes at a time.
-  std::string read(std::string_view file, compression packing, std::size_t step = 4096) const {
-    test::write_text(path(), file);
-    const auto source = open_input({path(), packing, file.size()});
-    std::string all;
-    std::string part(step, '?');
-    while (true) {
-      const std::size_t n = source->read(std::as_writable_bytes(std::span(part)));
-      EXPECT_LE(n, step);
-      all += part.substr(0, n);
-      if (n == 0) break;
-    }
-    EXPECT_EQ(source->read(std::as_writable_bytes(std::span(part))), 0U) << "the end stays";
-    EXPECT_EQ(source->position_bytes(), file.size());
-    return all;
-  }
-
-  // The text, or nothing if the file is refused by the error that a damaged file must give.
-  std::optional<std::string> read_or_refuse(std::string_view file, compression packing) const {
-    try {
-      return read(file, packing);
-    } catch (const format_error& e) {
-      EXPECT_EQ(e.path(), path());
-      return std::nullopt;
-    }
-  }
-
-  std::filesystem::path path() const { return folder_ / "input"; }
-
-  test::temp_folder folder_;
-};
-
-// Little repeats in it, so it has bytes of every kind of deflate block and zstd literal.
-std::string some_text(std::size_t size, unsigned seed = 7) {
-  std::mt19937 random(seed);
-  std::string text;
-  while (text.size() < size) {
-    text += random() % 3 == 0 ? std::string("and again the same words\n")
-                              : std::to_string(random()) + "\n";
-  }
-  text.resize(size);
-  return text;
-}
+using test::some_text;
+using ByteSource = test::packed_input;
 
 TEST_F(ByteSource, ReadsAPlainFileInAnySteps) {
   const std::string text = some_text(10'000);
@@ -241,114 +189,6 @@ TEST_F(ByteSource, TakesZerosBehindGzipData) {
   }
 }
 
-/// The kinds that a build may lack.
-class OptionalKind : public ByteSource {
- protected:
-  struct kind {
-    compression packing;
-    std::vector<std::string> program;
-  };
-  static std::vector<kind> kinds() {
-    std::vector<kind> all;
-    const std::string parts = optional_input_parts();
-    if (parts.find("without bzip2") == parts.npos) {
-      all.push_back({compression::bzip2, {"bzip2"}});
-      all.push_back({compression::bzip2, {"bzip2", "-1"}});
-    }
-    if (parts.find("without liblzma") == parts.npos) {
-      all.push_back({compression::xz, {"xz", "-1"}});
-      all.push_back({compression::xz, {"xz", "-0", "--check=none"}});
-      all.push_back({compression::xz, {"xz", "-T2", "--block-size=65536"}});
-    }
-    return all;
-  }
-};
-
-TEST_F(OptionalKind, ReadsWhatItsProgramPacked) {
-  const std::string text = some_text(1'500'000);
-  for (const auto& [packing, program] : kinds()) {
-    const std::string packed = test::pack_with(program, text);
-    EXPECT_EQ(packing_of(std::as_bytes(std::span(packed))), packing);
-    for (const std::size_t step : {1000U, 1'500'001U}) {
-      EXPECT_EQ(read(packed, packing, step), text);
-    }
-    const std::string nothing = test::pack_with(program, "");
-    EXPECT_EQ(read(nothing, packing), "");
-    EXPECT_EQ(packing_of(std::as_bytes(std::span(nothing))), packing);
-  }
-}
-
-TEST_F(OptionalKind, JoinsStreams) {
-  for (const auto& [packing, program] : kinds()) {
-    std::string packed;
-    std::string text;
-    for (unsigned i = 0; i < 12; ++i) {
-      const std::string part = some_text(i % 5 == 0 ? 0 : i * 9000, i);
-      packed += test::pack_with(program, part);
-      if (packing == compression::xz && i % 2 == 0) packed += std::string(4 * i, '\0');
-      text += part;
-    }
-    EXPECT_EQ(read(packed, packing), text);
-    EXPECT_EQ(read(packed, packing, text.size()), text);
-  }
-}
-
-TEST_F(OptionalKind, RefusesEveryTruncation) {
-  for (const auto& [packing, program] : kinds()) {
-    const std::string first = test::pack_with(program, some_text(300));
-    const std::string whole = first + test::pack_with(program, some_text(200));
-    for (std::size_t size = 1; size < whole.size(); ++size) {
-      if (size == first.size()) continue;  // one whole stream
-      EXPECT_EQ(read_or_refuse(whole.substr(0, size), packing), std::nullopt)
-          << program.front() << ": first " << size << " of " << whole.size() << " bytes";
-    }
-  }
-}
-
-TEST_F(OptionalKind, GivesNoOtherTextForAnyDamagedByte) {
-  const std::string text = some_text(300);
-  for (const auto& [packing, program] : kinds()) {
-    if (program.back() == "--check=none") continue;  // nothing would tell
-    const std::string whole = test::pack_with(program, text);
-    std::size_t refused = 0;
-    for (std::size_t at = 0; at < whole.size(); ++at) {
-      for (const unsigned flip : {0x01U, 0xFFU}) {
-        std::string damaged = whole;
-        damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ flip);
-        const auto read_text = read_or_refuse(damaged, packing);
-        if (!read_text) ++refused;
-        EXPECT_EQ(read_text.value_or(text), text)
-            << program.front() << ": byte " << at << " changed by " << flip;
-      }
-    }
-    EXPECT_GT(refused, whole.size());
-  }
-}
-
-TEST_F(OptionalKind, RefusesGarbageBehindTheData) {
-  for (const auto& [packing, program] : kinds()) {
-    const std::string packed = test::pack_with(program, "text");
-    for (const std::string_view garbage : {"x", "garbage", "BZ", "\xFD", "\x1F\x8B"}) {
-      EXPECT_EQ(read_or_refuse(packed + std::string(garbage), packing), std::nullopt) << garbage;
-    }
-    EXPECT_EQ(read_or_refuse(packed + std::string(3, '\0'), packing), std::nullopt);
-  }
-}
-
-// Such a build refuses the file when it plans, and a pipe when it reads.
-TEST_F(OptionalKind, IsRefusedByNameWithoutItsLibrary) {
-  const std::string parts = optional_input_parts();
-  for (const auto& [part, packing] : {std::pair("without bzip2", compression::bzip2),
-                                      std::pair("without liblzma", compression::xz)}) {
-    if (parts.find(part) == parts.npos) {
-      EXPECT_NO_THROW(expect_library_for(packing, "file"));
-      continue;
-    }
-    EXPECT_THROW(expect_library_for(packing, "file"), config_error);
-    EXPECT_THROW((void)open_input({.path = "/dev/null", .packing = packing}), config_error);
-  }
-}
-
 // The place tells how much of the text can still be saved.
 TEST_F(ByteSource, TellsHowFarTheTextIsGood) {
   const std::string text = some_text(1'000'000);
@@ -362,95 +202,6 @@ TEST_F(ByteSource, TellsHowFarTheTextIsGood) {
       EXPECT_LT(e.offset(), text.size() * 3 / 4) << e.what();
     }
   }
-}
-
-// `preprocess_data --input <(unpacker file)`: a pipe gives short reads and has no size.
-TEST_F(ByteSource, ReadsAFifoToItsEnd) {
-  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  const std::string text = some_text(200'000);
-  std::thread writer([&] {
-    std::ofstream out(path(), std::ios::binary);
-    for (std::size_t at = 0; at < text.size(); at += 777) {
-      out << text.substr(at, 777) << std::flush;
-    }
-  });
-  const auto source = open_input({.path = path()});
-  std::string all;
-  std::string part(4096, '?');
-  while (const std::size_t n = source->read(std::as_writable_bytes(std::span(part)))) {
-    all += part.substr(0, n);
-  }
-  writer.join();
-  EXPECT_EQ(all, text);
-}
-
-// `preprocess_data --input <(curl ...)`: its first bytes tell, however few come at once.
-TEST_F(ByteSource, TellsThePackingOfAPipe) {
-  const std::string text = some_text(200'000);
-  for (const std::string& packed :
-       {text, test::gzip(text), test::zstd_skippable("s") + test::zstd(text), std::string("{"),
-        std::string("\x1F"), std::string()}) {
-    ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-    std::thread writer([&] {
-      std::ofstream out(path(), std::ios::binary);
-      for (std::size_t at = 0; at < packed.size(); at += at < 20 ? 1 : 40'000) {
-        out << packed.substr(at, at < 20 ? 1 : 40'000) << std::flush;
-      }
-    });
-    const auto source = open_input({.path = path()});
-    EXPECT_EQ(test::read_source(*source), packed.size() < 20 ? packed : text);
-    EXPECT_EQ(source->position_bytes(), packed.size());
-    writer.join();
-    std::filesystem::remove(path());
-  }
-}
-
-TEST_F(ByteSource, TellsOfDamageInAPipe) {
-  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  const std::string packed = test::gzip(some_text(1000));
-  std::thread writer([&] { std::ofstream(path()) << packed.substr(0, packed.size() - 1); });
-  const auto source = open_input({.path = path()});
-  EXPECT_THROW((void)test::read_source(*source), format_error);
-  writer.join();
-}
-
-TEST_F(ByteSource, ReadsStdinFromWhereItStands) {
-  test::write_text(path(), "not for us\n" + test::gzip("text"));
-  const int result = test::in_child([&] {
-    const int fd = ::open(path().c_str(), O_RDONLY);
-    if (::dup2(fd, 0) != 0 || ::lseek(0, 11, SEEK_SET) != 11) return 1;
-    const auto files = plan_inputs(std::vector<std::string>{"-"});
-    if (files.at(0).size_bytes != test::gzip("text").size()) return 2;
-    const auto source = open_input(files[0]);
-    return test::read_source(*source) == "text" ? 0 : 3;
-  });
-  EXPECT_EQ(result, 0);
-}
-
-TEST_F(ByteSource, CallsStdinByItsName) {
-  test::write_text(path(), test::gzip("text").substr(0, 20));
-  const int result = test::in_child([&] {
-    if (::dup2(::open(path().c_str(), O_RDONLY), 0) != 0) return 1;
-    try {
-      (void)test::read_source(*open_input({.path = "-"}));
-    } catch (const format_error& e) {
-      return e.path() == "stdin" ? 0 : 2;
-    }
-    return 3;
-  });
-  EXPECT_EQ(result, 0);
-}
-
-// The writer of a pipe may be silent for ever: whoever gives up must not wait for it.
-TEST_F(ByteSource, GivesUpAPipeThatBringsNothing) {
-  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  { const auto without_writer = open_input({.path = path()}); }
-  const int both = ::open(path().c_str(), O_RDWR);  // a writer, and it keeps the bytes
-  ASSERT_GE(both, 0);
-  { const auto silent = open_input({.path = path()}); }
-  ASSERT_EQ(::write(both, "{}\n", 3), 3);
-  { const auto stalled = open_input({.path = path()}); }
-  ::close(both);
 }
 
 TEST_F(ByteSource, NamesAFileThatIsNotThere) {

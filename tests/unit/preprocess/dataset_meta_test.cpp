@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sum.hpp>
@@ -78,6 +79,29 @@ TEST(ToJson, MakesTheGoldenFiles) {
        {"preprocess_lines", "twice", "twice_1_of_3", "twice_1_of_6", "strange"}) {
     const std::string file = golden_meta(name);
     EXPECT_EQ(to_json(parse_meta(file)), file) << name;
+  }
+}
+
+TEST(ToJson, PutsTheShareOfATask) {
+  dataset_meta meta = parse_meta(golden_meta("twice_1_of_3"));
+  meta.tasks->share = share_bounds{{3, 0}, {3, 4096}, 0xABC};
+  const std::string share =
+      R"(, "share": {"begin_input": 3, "begin_byte": 0, "end_input": 3, "end_byte": 4096, )"
+      R"("names_crc32c": "00000abc"}})";
+  const std::string json = to_json(meta);
+  EXPECT_EQ(json, turned(golden_meta("twice_1_of_3"), R"("of": 3})", R"("of": 3)" + share));
+  EXPECT_EQ(parse_meta(json), meta);
+  for (const auto& [from, to, problem] :
+       {std::tuple("\"end_byte\": 4096, ", "", "has no entry 'end_byte'"),
+        std::tuple("\"end_input\": 3", "\"end_input\": 2",
+                   "begins at byte 0 of input 3, and ends at byte 4096 of input 2"),
+        std::tuple("00000abc", "ABC", "\"names_crc32c\" is not 8 lower-case hexadecimal digits")}) {
+    try {
+      (void)parse_meta(turned(json, from, to));
+      ADD_FAILURE() << "accepted " << to;
+    } catch (const format_error& e) {
+      EXPECT_NE(std::string(e.what()).find(problem), std::string::npos) << e.what();
+    }
   }
 }
 

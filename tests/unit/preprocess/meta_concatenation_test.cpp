@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,8 +64,8 @@ TEST(Concatenate, MayGoByStages) {
   for (int cut = 1; cut < 6; ++cut) {
     const std::vector<dataset_meta> halves = {concatenate(tasks(0, cut - 1, 6)),
                                               concatenate(tasks(cut, 5, 6))};
-    EXPECT_EQ(halves[0].tasks, (task_range{0, cut - 1, 6}));
-    EXPECT_EQ(halves[1].tasks, (task_range{cut, 5, 6}));
+    EXPECT_EQ(halves[0].tasks, (task_range{0, cut - 1, 6, std::nullopt}));
+    EXPECT_EQ(halves[1].tasks, (task_range{cut, 5, 6, std::nullopt}));
     EXPECT_EQ(with_root(concatenate(halves), whole), whole) << cut;
   }
 }
@@ -150,6 +151,38 @@ TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
   parts = tasks(0, 2, 3);
   parts[0].inputs.clear();
   refused(parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but no input is before it");
+}
+
+/// The tasks of `tasks`, with shares that meet.
+std::vector<dataset_meta> tasks_with_shares() {
+  auto parts = tasks(0, 2, 3);
+  parts[0].tasks->share = share_bounds{{0, 0}, {0, 86}, 7};
+  parts[1].tasks->share = share_bounds{{0, 86}, {1, 0}, 7};
+  parts[2].tasks->share = share_bounds{{1, 0}, {2, 0}, 7};
+  return parts;
+}
+
+TEST(Concatenate, PutsSharesThatMeetTogether) {
+  auto parts = tasks_with_shares();
+  const dataset_meta half = concatenate(std::span(parts).first(2));
+  EXPECT_EQ(half.tasks->share, (share_bounds{{0, 0}, {1, 0}, 7}));
+  EXPECT_EQ(concatenate(std::vector{half, parts[2]}).tasks, std::nullopt);
+  parts[1].tasks->share.reset();  // of who wrote down none
+  EXPECT_EQ(concatenate(std::span(parts).first(2)).tasks->share, std::nullopt);
+  EXPECT_EQ(concatenate(parts).tasks, std::nullopt);
+}
+
+// Between files nothing else tells that one was left out, or read twice.
+TEST(Concatenate, RefusesSharesOfOtherInputs) {
+  auto parts = tasks_with_shares();
+  parts[2].tasks->share->begin = {2, 0};
+  refused(
+      parts,
+      "part 3 begins at byte 0 of input 2, counted from 0, but the parts before it end at byte 0 "
+      "of input 1: the inputs of its task were not those of the tasks before it");
+  parts = tasks_with_shares();
+  parts[1].tasks->share->names_crc32c = 8;
+  refused(parts, "part 2 is of inputs of other names: the inputs of its task were not those of");
 }
 
 // What became of bad records may differ between datasets that stand for themselves, not in one run.

@@ -95,7 +95,14 @@ class batch_loader {
   /// first call opens every dataset of the run once.
   ///
   /// @throws io_error, format_error  a dataset cannot be opened.
-  dataset::run_state state() const;
+  dataset::run_state state() const { return state_at(consumed_samples()); }
+
+  /// The same, as of another place: for who asks for batches long before they are used. May be
+  /// called while another thread is in next(), but not in state().
+  dataset::run_state state_at(std::int64_t consumed_samples) const;
+
+  /// Of every batch.
+  slot_layout layout() const { return detail::pipeline::layout_of(*plan_, options_); }
 
   /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.
   ///
@@ -107,7 +114,17 @@ class batch_loader {
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
   /// What the readers were asked and do, one of each filling thread.
-  std::vector<reader_report> reader_reports() const { return pipeline_->reports(); }
+  std::vector<reader_report> reader_reports() const { return pipeline_->reader_reports(); }
+
+  /// What the loader's time went into, since it started or went on from a state: `report()` of it
+  /// is for any thread. Never null.
+  std::shared_ptr<const telemetry> meter() const { return pipeline_->meter(); }
+
+  /// What was held against checksums, and what was found; nothing where that is off.
+  std::optional<verify_report> verification() const {
+    const data_verifier* verifier = pipeline_->verifier();
+    return verifier == nullptr ? std::nullopt : std::optional(verifier->report());
+  }
 
   /// Where the filling threads run, and why not where `options.cpus` asked them to.
   std::vector<grant> thread_grants() const { return pipeline_->thread_grants(); }
@@ -122,6 +139,8 @@ class batch_loader {
     if (check(options).seq_len > 0) return options.seq_len;
     throw config_error("seq_len is 0, expected 1 to 2147483646, the tokens of a row");
   }
+  void start(std::unique_ptr<detail::pipeline> pipeline);
+  void count_sources(const detail::batch_slot& slot);
   static const loader_options& checked(const loader_options& options, const sample_plan& plan);
   std::shared_ptr<const dataset::edited_stream> stream_of(const loader_options& options,
                                                           const std::vector<dataset::edit>& edits);
@@ -132,6 +151,8 @@ class batch_loader {
   micro_batch_sequence numbers_;
   mutable std::optional<dataset::run_state> description_;
   std::int64_t served_ = 0;
+  bool has_mixture_ = false;
+  std::int64_t next_weights_ = 0;  // step at which the weights of the mixture change; -1: never
   std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the plan
 };
 
@@ -168,8 +189,15 @@ inline batch_loader::batch_loader(std::unique_ptr<sample_plan> plan, const loade
     : options_(checked(options, *plan)),
       plan_(std::move(plan)),
       stream_(stream_of(options_, options_.edits)),
-      numbers_(plan_->end(), options_, stream_),
-      pipeline_(std::make_unique<detail::pipeline>(*plan_, options_, numbers_)) {
+      numbers_(plan_->end(), options_, stream_) {
+  start(std::make_unique<detail::pipeline>(*plan_, options_, numbers_));
+}
+
+inline void batch_loader::start(std::unique_ptr<detail::pipeline> pipeline) {
+  pipeline_ = std::move(pipeline);
+  served_ = 0;
+  has_mixture_ = !weights_at(plan_->description(), 0).empty();
+  next_weights_ = 0;
   pipeline_->start();
 }
 
@@ -199,16 +227,33 @@ inline std::optional<batch> batch_loader::next() {
         std::to_string(options_.look_ahead) + ", threads is " + std::to_string(options_.threads) +
         "): destroy one before the next, or raise look_ahead");
   }
-  detail::batch_slot* slot = ring->take();
+  const std::int64_t asked_ns = now_ns();
+  std::size_t ready = 0;
+  detail::batch_slot* slot = ring->take(&ready);
   if (slot == nullptr) return std::nullopt;
+  batch taken(ring, slot);
+  telemetry& meter = *pipeline_->meter();
+  meter.wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
   ++served_;
-  return batch(ring, slot);
+  if (has_mixture_) count_sources(*slot);
+  return taken;
 }
 
-inline dataset::run_state batch_loader::state() const {
+// The weights that hold for a step hold for all of its samples.
+inline void batch_loader::count_sources(const detail::batch_slot& slot) {
+  telemetry& meter = *pipeline_->meter();
+  if (next_weights_ != -1 && slot.number.step >= next_weights_) {
+    const dataset::run_state run = plan_->description();
+    meter.aim(weights_at(run, slot.number.step));
+    next_weights_ = next_change(run, slot.number.step);
+  }
+  for (const std::int64_t source : slot.sources) meter.served(static_cast<std::size_t>(source), 1);
+}
+
+inline dataset::run_state batch_loader::state_at(std::int64_t consumed_samples) const {
   if (!description_) description_ = describe(*plan_, options_);
   dataset::run_state state = *description_;
-  state.consumed_samples = consumed_samples();
+  state.consumed_samples = consumed_samples;
   return state;
 }
 
@@ -234,11 +279,9 @@ inline void batch_loader::load_state(const dataset::run_state& saved, dataset::r
   const micro_batch_sequence numbers(plan_->end(), options, stream_);
   auto pipeline = std::make_unique<detail::pipeline>(*plan_, options, numbers);
   pipeline_.reset();  // its threads ask the plan
-  pipeline_ = std::move(pipeline);
   options_ = options;
   numbers_ = numbers;
-  served_ = 0;
-  pipeline_->start();
+  start(std::move(pipeline));
 }
 
 }  // namespace millrace::loader

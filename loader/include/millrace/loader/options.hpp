@@ -16,6 +16,7 @@
 #include <millrace/loader/batch/slot_memory.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/batch_rampup.hpp>
+#include <millrace/loader/verify/verify_options.hpp>
 
 namespace millrace::loader {
 
@@ -70,7 +71,9 @@ struct loader_options {
 
   std::int64_t prefetch_samples = 64;  ///< that the reader is told of ahead; 2 batches at least
   std::int64_t threads = 1;            ///< that fill slots
-  std::vector<int> cpus = {};  ///< where they run: thread i on cpus[i mod size]; empty: anywhere
+  std::vector<int> cpus = {};    ///< where they run: thread i on cpus[i mod size]; empty: anywhere
+  verify_options verify = {};    ///< checksums and ids of what is served
+  std::size_t trace_events = 0;  ///< that telemetry keeps for a trace, 40 bytes each
   make_reader_function reader = {};  ///< empty: as `make_reader` chooses
   slot_memory memory = {};           ///< where batches lie; empty: plain memory
 

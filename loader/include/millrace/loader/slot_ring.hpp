@@ -51,12 +51,11 @@ class slot_ring {
   /// A release that happens before this call is seen by it.
   bool all_held() const;
 
-  /// Consumer: slots that take() would give without waiting, the next one first.
-  std::size_t ready() const;
-
   /// Consumer: the next filled slot; null after the last one. What the producer failed with is
   /// thrown once, in the place of the first slot that it did not fill.
-  Slot* take();
+  ///
+  /// @param ready  gets how many slots were ready when it was called, the next one first
+  Slot* take(std::size_t* ready = nullptr);
 
   /// Anyone: a taken slot may be filled again.
   void release(Slot* slot) noexcept;
@@ -71,6 +70,7 @@ class slot_ring {
   Slot*& place_of(std::int64_t ticket) noexcept {
     return filled_[static_cast<std::size_t>(ticket) % filled_.size()];
   }
+  std::size_t ready_count() const noexcept;
   bool over() const noexcept { return closed_ || end_ != never; }
 
   std::deque<Slot> slots_;  // a deque, since its elements stay where they are
@@ -136,8 +136,7 @@ bool slot_ring<Slot>::all_held() const {
 }
 
 template <class Slot>
-std::size_t slot_ring<Slot>::ready() const {
-  const std::scoped_lock lock(mutex_);
+std::size_t slot_ring<Slot>::ready_count() const noexcept {
   std::size_t count = 0;
   while (count < filled_.size() &&
          filled_[(static_cast<std::size_t>(next_) + count) % filled_.size()] != nullptr) {
@@ -147,8 +146,9 @@ std::size_t slot_ring<Slot>::ready() const {
 }
 
 template <class Slot>
-Slot* slot_ring<Slot>::take() {
+Slot* slot_ring<Slot>::take(std::size_t* ready) {
   std::unique_lock lock(mutex_);
+  if (ready != nullptr) *ready = ready_count();
   const auto is_ready = [&] { return !filled_.empty() && place_of(next_) != nullptr; };
   due_.wait(lock, [&] { return next_ == end_ || is_ready() || closed_; });
   if (next_ == end_ || !is_ready()) {

@@ -5,70 +5,21 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/run/state_compare.hpp>
+#include "unit/dataset/run/example_state.hpp"
 
 namespace millrace::dataset {
 namespace {
 
-using testing::AllOf;
+using test::example_state;
+using test::fault;
 using testing::HasSubstr;
 
-run_state example() {
-  run_state s;
-  s.seed = 4321;
-  s.seq_len = 4096;
-  s.packing = "best_fit";
-  s.pad_documents_to = 16;
-  s.split = "969, 30, 1";
-  s.split_part = "valid";
-  s.samples = {1000, -1, 0};
-  s.surplus = 0.1;
-  s.weighted = false;
-  s.blend_rounding = "fused";
-  s.extra_token = false;
-  s.drop_last_partial_sequence = false;
-  s.global_batch = 512;
-  s.rampup_batch = {32, 32, 1000000};
-  s.tokenizer = "9f2c";
-  s.data = {{"web", 0.7, 100, 10, 9, 200, 300, "9f2c"},
-            {"code \"C\"", 0.3, 50, 5, 5, 100, 150, ""}};
-  s.schedule = {{0, {0}, {1.0}}, {100, {0, 1}, {0.1, 1.0 / 3}}};
-  s.edits = {{.first = 1000000, .last = 1000512, .why = "loss spike at step 1953"},
-             {.kind = edit_kind::replay,
-              .unit = edit_unit::steps,
-              .first = 1,
-              .last = 2,
-              .at = 3,
-              .since = 7,
-              .why = "again"},
-             {.kind = edit_kind::block,
-              .unit = edit_unit::documents,
-              .first = 4,
-              .last = 5,
-              .source = "web",
-              .why = "leaked"}};
-  s.consumed_samples = 1048576;
-  return s;
-}
-
-template <class Error = config_error>
-std::string fault(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-
 TEST(State, IsWhatWasWritten) {
-  for (const run_state& s : {example(), run_state()}) {
+  for (const run_state& s : {example_state(), run_state()}) {
     const std::string text = write_state(s);
     EXPECT_EQ(parse_state(text), s) << text;
     EXPECT_EQ(write_state(parse_state(text)), text);
@@ -143,7 +94,7 @@ TEST(State, RefusesWhatIsNone) {
 // Each option out of its range, by its name.
 TEST(State, RefusesWhatNoRunHas) {
   const auto refused = [](const std::function<void(run_state&)>& change) {
-    run_state s = example();
+    run_state s = example_state();
     change(s);
     return fault([&] { (void)parse_state(write_state(s)); });
   };
@@ -186,270 +137,12 @@ TEST(State, RefusesWhatNoRunHas) {
 }
 
 TEST(State, RefusesWhatJsonCannotHold) {
-  run_state s = example();
+  run_state s = example_state();
   s.surplus = std::nan("");
   EXPECT_THAT(fault([&] { (void)write_state(s); }), HasSubstr("surplus is not a finite number"));
-  s = example();
+  s = example_state();
   s.data[0].prefix = "\xff";
   EXPECT_THAT(fault([&] { (void)write_state(s); }), HasSubstr("prefix is not UTF-8"));
-}
-
-std::string difference(const run_state& now, const resume_terms& terms = {},
-                       const run_state& saved = example()) {
-  return fault([&] { require_same(saved, now, terms); });
-}
-
-// Whatever is changed, it is found; and whoever allows it by its name, is let through.
-TEST(StateCompare, NamesEveryOptionThatChanges) {
-  const auto expect_named = [](const std::string& option,
-                               const std::function<void(run_state&)>& change) {
-    run_state now = example();
-    change(now);
-    const std::string found = difference(now);
-    EXPECT_THAT(found, AllOf(HasSubstr(option), HasSubstr("consumed_samples 1048576"))) << option;
-    EXPECT_EQ(difference(now, {.allow = {option}}), "") << option;
-  };
-  expect_named("order", [](run_state& s) { s.order = "megatron"; });
-  expect_named("seed", [](run_state& s) { ++s.seed; });
-  expect_named("seq_len", [](run_state& s) { s.seq_len = 2048; });
-  expect_named("extra_token", [](run_state& s) { s.extra_token = true; });
-  expect_named("packing", [](run_state& s) { s.packing = "none"; });
-  expect_named("pad_documents_to", [](run_state& s) { s.pad_documents_to = 8; });
-  expect_named("split", [](run_state& s) { s.split = "1"; });
-  expect_named("split_part", [](run_state& s) { s.split_part = "train"; });
-  expect_named("surplus", [](run_state& s) { s.surplus = 0.2; });
-  expect_named("drop_last_partial_sequence",
-               [](run_state& s) { s.drop_last_partial_sequence = true; });
-  expect_named("global_batch", [](run_state& s) { s.global_batch = 256; });
-  expect_named("rampup_batch", [](run_state& s) { s.rampup_batch[1] = 1; });
-  expect_named("sampler", [](run_state& s) { s.sampler = "cyclic"; });
-  expect_named("tokenizer", [](run_state& s) { s.tokenizer = "0"; });
-  expect_named("data", [](run_state& s) { s.data.pop_back(); });
-  expect_named("schedule", [](run_state& s) { s.schedule[1].weights[0] = 0.2; });
-  expect_named("edits", [](run_state& s) { s.edits[0].last = 5; });
-}
-
-TEST(StateCompare, SaysBothValues) {
-  run_state now = example();
-  now.seq_len = 2048;
-  now.seed = 1;
-  EXPECT_EQ(difference(now),
-            "seed is 1, but was 4321 when the state was saved, at consumed_samples 1048576: other "
-            "samples would come; set it back, or allow \"seed\" to change");
-  EXPECT_THAT(difference(now, {.allow = {"seed"}}), HasSubstr("seq_len is 2048, but was 4096"));
-}
-
-TEST(StateCompare, LetsThroughWhatChangesNothing) {
-  run_state now = example();
-  now.consumed_samples = 0;
-  now.data[0].prefix = "/elsewhere/web";
-  now.data[1].root = "aaaa";  // the state knows none: sizes decide
-  now.samples = {5};          // a limit, where the order is instant
-  now.micro_batch = 8;        // not cyclic
-  now.ranks = 64;
-  now.data_sharding = false;
-  EXPECT_EQ(difference(now), "");
-}
-
-TEST(StateCompare, TellsDatasetsApart) {
-  const auto changed = [](const std::function<void(state_source&)>& change) {
-    run_state now = example();
-    change(now.data[0]);
-    return difference(now);
-  };
-  EXPECT_THAT(changed([](state_source& s) { s.root = "aaaa"; }),
-              AllOf(HasSubstr("data[0] (web): its root is \"aaaa\", but was \"9f2c\""),
-                    HasSubstr("it is another dataset")));
-  EXPECT_THAT(changed([](state_source& s) { ++s.tokens; }), HasSubstr("its tokens is 101"));
-  EXPECT_THAT(changed([](state_source& s) { ++s.sequences; }), HasSubstr("its sequences"));
-  EXPECT_THAT(changed([](state_source& s) { ++s.documents; }), HasSubstr("its documents"));
-  EXPECT_THAT(changed([](state_source& s) { ++s.bin_bytes; }), HasSubstr("its bin_bytes"));
-  EXPECT_THAT(changed([](state_source& s) { ++s.idx_bytes; }), HasSubstr("its idx_bytes"));
-  EXPECT_EQ(changed([](state_source& s) { s.root = ""; }), "");
-  EXPECT_EQ(changed([](state_source& s) { s.weight = 5; }), "") << "the schedule has the weights";
-}
-
-TEST(StateCompare, HoldsNamesWhereTheOrderIsKeyedByThem) {
-  run_state saved = example();
-  run_state now = saved;
-  now.data[0].prefix = "/elsewhere/web_v2";
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("its name is \"web_v2\", but was \"web\""));
-  now.data[0].name = "web";  // as it was before it was moved
-  EXPECT_EQ(difference(now, {}, saved), "");
-  EXPECT_EQ(parse_state(write_state(now)), now);
-  now.data[0].name = "";
-  saved.order = now.order = "megatron";
-  EXPECT_EQ(difference(now, {}, saved), "");
-}
-
-TEST(StateCompare, CountsWeightsWhereThereIsNoSchedule) {
-  run_state saved = example();
-  saved.schedule.clear();
-  run_state now = saved;
-  now.data[1].weight = 0.5;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("its weight is 0.5, but was 0.3"));
-  now = saved;
-  now.data.push_back(now.data[0]);
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of datasets is 3, but was 2"));
-}
-
-// Paths alone are not the same as equal weights, nor is a blend of one processor that of another.
-TEST(StateCompare, HoldsHowMegatronBlends) {
-  run_state saved = example();
-  saved.order = "megatron";
-  saved.schedule.clear();
-  saved.weighted = true;
-  saved.blend_rounding = name(blend_rounding::twice);
-  run_state now = saved;
-  now.weighted = false;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("weighted is false, but was true"));
-  now.data[0].weight = saved.data[0].weight = 0.5;
-  saved.weighted = false;
-  now.data[0].weight = 0.7;  // none counts
-  EXPECT_EQ(difference(now, {}, saved), "");
-  now.blend_rounding = name(blend_rounding::fused);
-  EXPECT_THAT(difference(now, {}, saved),
-              HasSubstr("blend_rounding is \"fused\", but was \"twice"));
-  EXPECT_EQ(difference(now, {.allow = {"blend_rounding"}}, saved), "");
-  now.data.resize(1);
-  saved.data.resize(1);  // a dataset that is alone is not blended
-  EXPECT_EQ(difference(now, {}, saved), "");
-  saved.order = now.order = "instant";
-  now.data[0].weight = saved.data[0].weight;
-  now.weighted = true;
-  EXPECT_EQ(difference(now, {}, saved), "");
-}
-
-TEST(StateCompare, CountsSamplesWhereTheOrderIsMegatrons) {
-  run_state saved = example();
-  saved.order = "megatron";
-  run_state now = saved;
-  now.samples[0] = 1001;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("samples is [1001, -1, 0], but was [1000, "));
-}
-
-TEST(StateCompare, LetsAScheduleChangeAhead) {
-  run_state saved = example();
-  saved.rampup_batch.clear();
-  saved.edits.clear();
-  saved.consumed_samples = 512 * 150 - 1;  // in its 150th step
-  run_state now = saved;
-  now.data.push_back({"new", 1, 1, 1, 1, 1, 1, ""});
-  now.schedule.push_back({150, {2}, {1.0}});
-  EXPECT_EQ(difference(now, {}, saved), "");
-  now.schedule.back().first_step = 149;
-  EXPECT_THAT(difference(now, {}, saved),
-              AllOf(HasSubstr("schedule[2] is {\"first_step\": 149"), HasSubstr("but was none"),
-                    HasSubstr("the run has served samples of 150 steps")));
-  // One that is to come may go again, one that has begun may not.
-  run_state longer = saved;
-  longer.schedule.push_back({200, {1}, {1.0}});
-  EXPECT_EQ(difference(saved, {}, longer), "");
-  longer.schedule.back().first_step = 120;
-  EXPECT_THAT(difference(saved, {}, longer), HasSubstr("schedule[2] is none, but was "));
-  // Where the batch is ramped up, steps are not samples over global_batch.
-  saved.rampup_batch = now.rampup_batch = {32, 32, 1000};
-  now.schedule.back().first_step = 1000000;
-  EXPECT_THAT(difference(now, {}, saved),
-              HasSubstr("how many steps the run has done is not known"));
-  EXPECT_EQ(difference(now, {.steps_done = 1000}, saved), "");
-}
-
-// Skipped positions count: the run is further on than it has consumed, and a segment that begins
-// before it got there would change what was served.
-TEST(StateCompare, KnowsHowFarEditsHaveMovedTheRun) {
-  run_state saved = example();
-  saved.rampup_batch.clear();
-  saved.edits = {{.first = 0, .last = 512 * 10, .why = "spike"}};
-  saved.consumed_samples = 512 * 150;  // that is steps 10 to 159
-  run_state now = saved;
-  now.schedule.push_back({155, {1}, {1.0}});
-  EXPECT_THAT(
-      difference(now, {}, saved),
-      HasSubstr("give the terms saved_stream, as edits move what is served, or steps_done"));
-  const edited_stream stream(
-      saved.edits, [](std::int64_t step) { return step * 512; },
-      [](const edit&) { return std::vector<position_range>(); });
-  EXPECT_THAT(difference(now, {.saved_stream = &stream}, saved),
-              HasSubstr("the run has served samples of 160 steps"));
-  now.schedule.back().first_step = 160;
-  EXPECT_EQ(difference(now, {.saved_stream = &stream}, saved), "");
-  EXPECT_EQ(difference(now, {.steps_done = 160}, saved), "");
-}
-
-TEST(StateCompare, LetsEditsBeAdded) {
-  const run_state saved = example();
-  run_state now = saved;
-  now.edits.push_back({.first = 5, .last = 6, .since = 1048576, .why = "new"});
-  EXPECT_EQ(difference(now), "");
-  now.edits.back().since = 1048575;
-  EXPECT_THAT(difference(now), AllOf(HasSubstr("edits[3] is {\"skip_samples\": [5, 6]"),
-                                     HasSubstr("must say \"since\": 1048576 or more")));
-  now.edits.resize(2);
-  EXPECT_THAT(difference(now), HasSubstr("edits[2] is none, but was {\"block_documents\""));
-
-  // With the streams, what counts is what was served.
-  const auto stream = [](const std::vector<edit>& edits) {
-    return edited_stream(
-        edits, [](std::int64_t step) { return step * 512; },
-        [](const edit&) { return std::vector<position_range>(); });
-  };
-  const auto before = stream(saved.edits);
-  now = saved;
-  now.edits.push_back({.first = 2000000, .last = 2000001, .why = "new"});
-  auto after = stream(now.edits);
-  EXPECT_EQ(difference(now, {.saved_stream = &before, .new_stream = &after}), "");
-  now.edits.back().first = 1000;
-  after = stream(now.edits);
-  EXPECT_THAT(difference(now, {.saved_stream = &before, .new_stream = &after}),
-              HasSubstr("may say \"since\": 1048576"));
-}
-
-TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {
-  run_state saved = example();
-  saved.sampler = "cyclic";
-  saved.sampled = 1000;
-  saved.micro_batch = 4;
-  saved.ranks = 8;  // rounds of 32, so 992 samples an epoch
-  saved.consumed_samples = 992 * 3;
-  run_state now = saved;
-  EXPECT_EQ(difference(now, {}, saved), "");
-  now.ranks = 4;  // rounds of 16: 992 too
-  EXPECT_EQ(difference(now, {}, saved), "");
-  now.micro_batch = 8;  // rounds of 32
-  EXPECT_EQ(difference(now, {}, saved), "");
-  now.micro_batch = 4;
-  now.ranks = 5;  // rounds of 20: 1000
-  EXPECT_THAT(difference(now, {}, saved),
-              AllOf(HasSubstr("ranks of the cyclic sampler is 5, but was 8"),
-                    HasSubstr("of 1000 samples with 5 ranks of 4")));
-  saved.consumed_samples = 992 * 1000;  // an epoch's end for both
-  EXPECT_EQ(difference(now, {}, saved), "");
-  saved.consumed_samples = 992 * 3 + 32;
-  now.ranks = 4;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("of 992 samples with 8 ranks of 4"));
-  EXPECT_EQ(difference(now, {.allow = {"ranks"}}, saved), "");
-  now = saved;
-  now.micro_batch = 2;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("micro_batch of the cyclic sampler is 2"));
-  EXPECT_EQ(difference(now, {.allow = {"micro_batch"}}, saved), "");
-  now = saved;
-  now.sampled = 1001;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("sampled is 1001, but was 1000"));
-  // What is allowed is let through alone.
-  EXPECT_EQ(difference(now, {.allow = {"sampled"}}, saved), "");
-  for (const char* other : {"ranks", "micro_batch"}) {
-    EXPECT_THAT(difference(now, {.allow = {other}}, saved), HasSubstr("sampled is 1001"));
-  }
-  now = saved;
-  now.micro_batch = 2;
-  EXPECT_THAT(difference(now, {.allow = {"ranks"}}, saved), HasSubstr("micro_batch of the cyclic"));
-  now.ranks = 4;
-  EXPECT_THAT(difference(now, {.allow = {"micro_batch"}}, saved), HasSubstr("ranks of the cyclic"));
-  EXPECT_EQ(difference(now, {.allow = {"micro_batch", "ranks"}}, saved), "");
-  now = saved;
-  now.data_sharding = false;
-  EXPECT_THAT(difference(now, {}, saved), HasSubstr("data_sharding is false"));
 }
 
 }  // namespace

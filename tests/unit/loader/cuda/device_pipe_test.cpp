@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +73,9 @@ TEST(DevicePipe, ServesWhatDatasetMakesHoweverLateTheDeviceIs) {
         EXPECT_TRUE(batch->on_device());
         EXPECT_EQ(batch->micro_batch(), static_cast<std::int64_t>(number));
         EXPECT_EQ(batch->step(), static_cast<std::int64_t>(number) / 2);
-        EXPECT_EQ(batch->first_position(), 3 * static_cast<std::int64_t>(number));
+        EXPECT_EQ(batch->first_sample(), 3 * static_cast<std::int64_t>(number));
+        EXPECT_THAT(batch->positions(), testing::ElementsAre(static_cast<std::int64_t>(number), 8));
+        EXPECT_THAT(batch->sources(), testing::ElementsAre(1, static_cast<std::int64_t>(number)));
         EXPECT_EQ(batch->max_seqlen(), source.batches()[number].expected.max_seqlen);
         consumer.use(*batch, source.batches()[number++], on);
         held.push_back(std::move(*batch));

@@ -35,7 +35,6 @@ TEST(RuntimeApi, AnswersOnEveryMachine) {
   if (answer.code == 35) {
     EXPECT_THAT(answer.why, HasSubstr("cudaErrorInsufficientDriver (35)"));
   }
-  EXPECT_EQ(api->last_error(), 0) << "the error was taken away";
   try {
     (void)make_stream(*api);
     ADD_FAILURE() << "a stream without a device";
@@ -46,7 +45,6 @@ TEST(RuntimeApi, AnswersOnEveryMachine) {
   work.rows = 1;
   work.seq_len = 1;
   EXPECT_NE(api->launch_batch(work, nullptr), 0);
-  EXPECT_EQ(api->last_error(), 0) << "a failed launch leaves nothing behind";
 }
 
 TEST(CudaError, SaysTheCallTheCodeAndItsName) {

@@ -319,6 +319,26 @@ TEST_P(RangeReader, ManyFilesNeedFewDescriptorsAndMaps) {
   EXPECT_LE(table->usage().most_maps, 8);
 }
 
+// What a gather of several threads leaves behind is not for the next one.
+TEST_P(RangeReader, TheMemoryOfAnEarlierGatherIsLeftAlone) {
+  for (int i = 0; i < 9; ++i) add_file(i < 8 ? 200'000 : 1'600'000);
+  const auto r = reader({.files = std::make_shared<open_files>(open_file_limits{.maps = 1})});
+  std::vector<std::vector<std::byte>> first(8, std::vector<std::byte>(200'000));
+  std::vector<read_request> requests;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    requests.push_back({{i, 0, 200'000}, first[static_cast<std::size_t>(i)].data()});
+  }
+  r->gather(requests);
+  for (auto& memory : first) std::ranges::fill(memory, poison);
+  std::vector<file_range> ranges;
+  for (std::int64_t i = 0; i < 8; ++i) ranges.push_back({i, 0, 10});
+  ranges.push_back({8, 0, 1'600'000});
+  expect_bytes(*r, ranges);
+  for (const auto& memory : first) {
+    EXPECT_TRUE(std::ranges::all_of(memory, [](std::byte b) { return b == poison; }));
+  }
+}
+
 TEST_P(RangeReader, ReadersOfSeveralThreadsShareATable) {
   for (int i = 0; i < 40; ++i) add_file(20'000);
   const auto table = std::make_shared<open_files>(open_file_limits{.files = 12, .maps = 4});

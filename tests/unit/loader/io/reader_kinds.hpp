@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/loader/io/cufile_reader.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
 #include <millrace/loader/io/uring_reader.hpp>
@@ -45,6 +47,17 @@ inline reader_kind uring_kind(std::string name, loader::uring_options ring = {})
           }};
 }
 #endif
+
+/// cuFile as tests/support/fake_cufile.cpp has it, of large requests and of all.
+inline reader_kind cufile_kind(std::string name, std::uint64_t least_bytes) {
+  return {std::move(name),
+          [least_bytes](std::vector<loader::data_file> files, loader::reader_options options) {
+            const loader::cufile_options how{
+                {MILLRACE_FAKE_CUFILE, MILLRACE_FAKE_CUFILE, "/"}, least_bytes, true};
+            return std::make_unique<loader::cufile_reader>(std::move(files), std::move(options),
+                                                           how);
+          }};
+}
 
 /// A new reader is one line here.
 inline std::vector<reader_kind> reader_kinds() {

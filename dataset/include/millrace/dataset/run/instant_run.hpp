@@ -22,7 +22,7 @@ inline run_state describe(const std::vector<instant_source>& sources,
                           const instant_options& options) {
   run_state state;
   state.order = "instant";
-  state.seed = static_cast<std::int64_t>(options.seed);
+  state.seed = options.seed;
   state.seq_len = options.seq_len;
   state.samples.assign(1, options.train_samples.value_or(-1));
   for (const instant_source& source : sources) {

@@ -237,7 +237,7 @@ inline std::vector<std::int64_t> packed_run::positions_with(std::int64_t source,
     sequence = range.last;
   }
   std::ranges::sort(rows);
-  rows.erase(std::ranges::unique(rows).begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   std::vector<packed_part> parts;
   std::vector<piece> pieces;
   const auto holds = [&](std::int64_t row) {

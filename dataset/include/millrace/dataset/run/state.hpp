@@ -40,7 +40,7 @@ struct state_segment {
 /// checkpoint. The same on every rank; nothing in it depends on the number of ranks, micro-batch
 /// size or workers, but where the sampler does (`cyclic`).
 struct run_state {
-  std::string order = "instant";  ///< or megatron, stored
+  std::string order = "instant";  ///< or megatron, or stored: one dataset from end to end, stored
   std::uint64_t seed = 1234;      ///< all 64 bits count for instant, 32 for megatron
   std::int64_t seq_len = 0;
   bool extra_token = true;

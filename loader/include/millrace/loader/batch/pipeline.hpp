@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
+#include <millrace/loader/batch/fill_worker.hpp>
 #include <millrace/loader/batch/host_fields.hpp>
 #include <millrace/loader/batch/slot_layout.hpp>
 #include <millrace/loader/batch/text_gather.hpp>
@@ -22,8 +24,12 @@
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
 #include <millrace/loader/plan/micro_batch_sequence.hpp>
+#include <millrace/loader/plan/mixture_weights.hpp>
 #include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/slot_ring.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/verify/data_verifier.hpp>
 
 namespace millrace::loader::detail {
 
@@ -50,6 +56,12 @@ class pipeline {
   /// Batches keep it, so that they may outlive this.
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
+  /// Of every slot.
+  static slot_layout layout_of(const sample_plan& plan, const loader_options& options) {
+    return {options.batch_size, plan.seq_len(), plan.extra_token(), width_of(plan.types()),
+            plan.packed()};
+  }
+
   /// Where the threads run, and why not where they were asked to.
   std::vector<grant> thread_grants() const {
     std::vector<grant> all;
@@ -60,11 +72,16 @@ class pipeline {
   }
 
   /// What each thread's reader was asked and does.
-  std::vector<reader_report> reports() const {
+  std::vector<reader_report> reader_reports() const {
     std::vector<reader_report> all;
-    for (const auto& reader : readers_) all.push_back(reader->report());
+    for (const fill_worker& each : workers_) all.push_back(each.reader().report());
     return all;
   }
+
+  /// Null where nothing is verified.
+  const data_verifier* verifier() const noexcept { return verifier_.get(); }
+
+  const std::shared_ptr<telemetry>& meter() const noexcept { return meter_; }
 
  private:
   static std::int64_t batches_ahead(const loader_options& options) {
@@ -74,17 +91,20 @@ class pipeline {
   }
   static std::shared_ptr<ring> make_ring(const sample_plan& plan, const loader_options& options,
                                          std::int64_t batches);
-  void fill_slots(range_reader& reader);
+  static std::unique_ptr<data_verifier> make_verifier(const sample_plan& plan,
+                                                      const verify_options& options);
+  static telemetry_options meter_options(const sample_plan& plan, const loader_options& options,
+                                         std::size_t slots);
+  void fill_slots(fill_worker& worker);
 
   loader_options options_;
-  std::vector<data_file> files_;
-  std::vector<formats::dtype> types_;
   std::mutex planning_;
   look_ahead look_ahead_;  // under planning_
   std::shared_ptr<ring> ring_;
-  std::vector<std::unique_ptr<range_reader>> readers_;
-  std::vector<named_thread>
-      threads_;  // last, so that they are joined before anything they use goes
+  std::shared_ptr<telemetry> meter_;
+  std::unique_ptr<data_verifier> verifier_;
+  std::deque<fill_worker> workers_;    // a deque, since its elements stay where they are
+  std::vector<named_thread> threads_;  // last: joined before anything that they use goes
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -92,23 +112,50 @@ class pipeline {
 inline pipeline::pipeline(sample_plan& plan, const loader_options& options,
                           const micro_batch_sequence& numbers)
     : options_(options),
-      files_(plan.files()),
-      types_(plan.types()),
       look_ahead_(plan, numbers, batches_ahead(options),
                   options.boundaries || options.fields.cu_seqlens),
-      ring_(make_ring(plan, options, numbers.count())) {
-  const std::int64_t count = std::min(options.threads, std::max<std::int64_t>(1, numbers.count()));
-  for (std::int64_t i = 0; i < count; ++i) {
-    readers_.push_back(options.reader ? options.reader(files_)
-                                      : std::make_unique<mmap_reader>(files_));
+      ring_(make_ring(plan, options, numbers.count())),
+      meter_(std::make_shared<telemetry>(meter_options(plan, options, ring_->size()))),
+      verifier_(make_verifier(plan, options.verify)) {
+  const std::vector<data_file> files = plan.files();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
+    auto reader = options.reader ? options.reader(files) : std::make_unique<mmap_reader>(files);
+    workers_.emplace_back(options_, files, plan.types(), std::move(reader), verifier_.get(),
+                          meter_->producer(i));
   }
 }
 
+inline std::unique_ptr<data_verifier> pipeline::make_verifier(const sample_plan& plan,
+                                                              const verify_options& options) {
+  if (options.mode == verify_mode::off && options.vocab_size == 0) return nullptr;
+  std::vector<verified_file> files;
+  const std::vector<formats::dtype> types = plan.types();
+  for (const data_file& file : plan.files()) files.push_back({file, types[files.size()]});
+  return std::make_unique<data_verifier>(files, options);
+}
+
+// One source is no mixture, and without weights there is nothing that it was to be.
+inline telemetry_options pipeline::meter_options(const sample_plan& plan,
+                                                 const loader_options& options, std::size_t slots) {
+  telemetry_options meter;
+  meter.rank = options.rank;
+  meter.slots = static_cast<std::int64_t>(slots);
+  meter.producers = static_cast<std::size_t>(options.threads);
+  meter.trace_events = options.trace_events;
+  const dataset::run_state run = plan.description();
+  const std::vector<double> weights = weights_at(run, 0);
+  for (std::size_t s = 0; s < weights.size(); ++s) {
+    const dataset::state_source& source = run.data[s];
+    meter.mixture.push_back({source.name.empty() ? source.prefix : source.name, weights[s]});
+  }
+  return meter;
+}
+
 inline void pipeline::start() {
-  for (std::size_t i = 0; i < readers_.size(); ++i) {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
     thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
     if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
-    threads_.emplace_back(std::move(setup), [this, i] { fill_slots(*readers_[i]); });
+    threads_.emplace_back(std::move(setup), [this, i] { fill_slots(workers_[i]); });
   }
 }
 
@@ -119,8 +166,7 @@ inline std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& pl
                                                            std::int64_t batches) {
   const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
   if (slots == 0) return std::make_shared<ring>(0, [](std::size_t) -> batch_slot { throw 0; });
-  const slot_layout layout(options.batch_size, plan.seq_len(), plan.extra_token(),
-                           width_of(plan.types()), plan.packed());
+  const slot_layout layout = layout_of(plan, options);
   const auto count = static_cast<std::size_t>(slots);
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())
@@ -132,29 +178,24 @@ inline std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& pl
   });
 }
 
-inline void pipeline::fill_slots(range_reader& reader) {
-  text_gather gather(files_, types_);
+inline void pipeline::fill_slots(fill_worker& worker) {
   planned_batch batch;
   std::vector<file_range> ahead;
   for (;;) {
     ring::claim claim;
     try {
       ahead.clear();
+      const std::int64_t asked_ns = now_ns();
+      std::int64_t got_ns = 0;
       {
         const std::scoped_lock lock(planning_);
         claim = ring_->acquire_free();
         if (claim.slot == nullptr) return;
+        got_ns = now_ns();
         if (!look_ahead_.next(batch, ahead)) return ring_->finish(claim.ticket, nullptr);
       }
-      if (options_.prefetch_samples > 0) reader.prefetch(ahead);
-      if (batch.failure) std::rethrow_exception(batch.failure);
-      batch_slot& slot = *claim.slot;
-      slot.number = batch.number;
-      slot.positions.assign(batch.positions.begin(), batch.positions.end());
-      slot.sources.clear();
-      for (const sample_text& row : batch.rows) slot.sources.push_back(row.source);
-      gather.fill(batch.rows, reader, slot);
-      fill_host_fields(options_.fields, options_.field_rules, slot);
+      worker.log().slot_wait(claim.ticket, asked_ns, got_ns);
+      worker.fill(claim.ticket, batch, ahead, got_ns, *claim.slot);
     } catch (...) {
       return ring_->finish(claim.ticket, std::current_exception());
     }

@@ -41,7 +41,11 @@ class text_gather {
   /// @param rows  as many as the slot has
   /// @throws io_error      as `range_reader::gather`
   /// @throws format_error  a token of 64 bits is no id of 32.
-  void fill(std::span<const sample_text> rows, range_reader& reader, batch_slot& slot);
+  /// @return bytes read
+  std::int64_t fill(std::span<const sample_text> rows, range_reader& reader, batch_slot& slot);
+
+  /// What was read last, part by part of row by row, as it lies in the files.
+  std::span<const read_request> requests() const noexcept { return requests_; }
 
  private:
   struct detour {
@@ -66,13 +70,16 @@ class text_gather {
 
 // ---------------------------------------------------------------------------------------------
 
-inline void text_gather::fill(std::span<const sample_text> rows, range_reader& reader,
-                              batch_slot& slot) {
+inline std::int64_t text_gather::fill(std::span<const sample_text> rows, range_reader& reader,
+                                      batch_slot& slot) {
   plan(rows, slot);
   reader.gather(requests_);
   for (const detour& d : detours_) convert(d);
   pad(rows, types_, slot);
   put_boundaries(rows, slot);
+  std::uint64_t bytes = 0;
+  for (const read_request& request : requests_) bytes += request.from.bytes;
+  return static_cast<std::int64_t>(bytes);
 }
 
 inline void text_gather::plan(std::span<const sample_text> rows, batch_slot& slot) {

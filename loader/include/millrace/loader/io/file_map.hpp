@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -32,6 +33,12 @@ class counted {
   std::atomic<std::int64_t>* count_;
 };
 
+/// Of the machine: to what madvise(2) wants its addresses rounded.
+inline std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 /// Bytes of a file in memory, read-only and shared, from an address that is a multiple of 2 MiB on,
 /// so that the kernel may use huge pages. Unmapped at its end.
 class file_map {
@@ -43,7 +50,7 @@ class file_map {
   ///
   /// @pre offset is a multiple of 2 MiB, bytes > 0
   file_map(const io::unique_fd& fd, std::uint64_t offset, std::size_t bytes) : offset_(offset) {
-    const std::size_t page = 4096;
+    const std::size_t page = page_bytes();
     const std::size_t whole = (bytes + page - 1) / page * page;
     // More than is needed, to have a multiple of 2 MiB in it; the rest is given back.
     void* const got = ::mmap(nullptr, whole + huge_page, PROT_NONE,

@@ -70,6 +70,10 @@ class io_threads {
   template <class Task>
   void for_each(std::size_t count, int threads, const Task& task) {
     if (count == 0) return;
+    if (count == 1) {
+      task(std::size_t{0});
+      return;
+    }
     const auto work = std::make_shared<job>(count, task);
     const auto helpers = std::min({static_cast<std::size_t>(std::max(threads - 1, 0)), count - 1,
                                    static_cast<std::size_t>(most_)});

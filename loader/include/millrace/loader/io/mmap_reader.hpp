@@ -73,6 +73,7 @@ class mmap_reader final : public range_reader {
   map_advisor advisor_;
   pread_reader unmapped_;  // for what cannot be mapped
   std::vector<std::uint32_t> order_;
+  std::vector<std::size_t> begins_;  // of tasks, in order_
   std::vector<worker> workers_;
   std::vector<file_range> ahead_;
   std::vector<file_range> ahead_unmapped_;
@@ -93,7 +94,6 @@ inline mmap_reader::mmap_reader(std::vector<data_file> files, reader_options opt
       }()) {
   files_.reserve(files.size());
   for (const data_file& file : files) files_.push_back(table_->attach(file));
-  workers_.resize(1);
 }
 
 inline open_files::map_result mmap_reader::map_for(std::int64_t file, std::uint64_t offset) {
@@ -119,10 +119,9 @@ inline void mmap_reader::prefetch(std::span<const file_range> ranges) noexcept t
         ahead_unmapped_.push_back(range);
         break;
       }
-      constexpr std::uint64_t page = 4096;
       const std::uint64_t at = range.offset - map->bytes.offset();
       const std::uint64_t here = std::min(range.bytes, map->bytes.bytes() - at);
-      const std::uint64_t begin = at / page * page;
+      const std::uint64_t begin = at / page_bytes() * page_bytes();
       asked = true;
       if (::madvise(map->bytes.data() + begin, at + here - begin, MADV_WILLNEED) != 0) {
         refused = errno;
@@ -149,27 +148,22 @@ inline void mmap_reader::gather(std::span<const read_request> requests) {
     bytes += r.from.bytes;
   }
   const auto most = static_cast<std::size_t>(std::clamp(options_.gather_threads, 1, 64));
-  const std::size_t tasks = bytes < shared_from ? 1 : std::min(most, order_.size());
-  if (tasks <= 1) {
-    copy(requests, order_, workers_.front());
-  } else {
-    workers_.resize(std::max(workers_.size(), tasks));
-    // By bytes: each task up to where its share of them ends.
-    std::vector<std::size_t> begins{0};
-    std::uint64_t seen = 0;
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (seen >= bytes / tasks * begins.size() && begins.size() < tasks && i > begins.back()) {
-        begins.push_back(i);
-      }
-      seen += requests[order_[i]].from.bytes;
-    }
-    begins.push_back(order_.size());
-    threads_->for_each(begins.size() - 1, options_.gather_threads, [&](std::size_t task) {
-      copy(requests, std::span(order_).subspan(begins[task], begins[task + 1] - begins[task]),
-           workers_[task]);
-    });
+  const std::size_t shares = bytes < shared_from ? 1 : std::min(most, order_.size());
+  // By bytes: each task up to where its share of them ends.
+  begins_.assign(1, 0);
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < order_.size() && begins_.size() < shares; ++i) {
+    if (seen >= bytes / shares * begins_.size() && i > begins_.back()) begins_.push_back(i);
+    seen += requests[order_[i]].from.bytes;
   }
-  for (std::size_t i = 0; i < std::max<std::size_t>(tasks, 1); ++i) {
+  const std::size_t tasks = begins_.size();
+  begins_.push_back(order_.size());
+  workers_.resize(std::max(workers_.size(), tasks));
+  threads_->for_each(tasks, options_.gather_threads, [&](std::size_t task) {
+    copy(requests, std::span(order_).subspan(begins_[task], begins_[task + 1] - begins_[task]),
+         workers_[task]);
+  });
+  for (std::size_t i = 0; i < tasks; ++i) {
     if (!workers_[i].unread.empty()) unmapped_.gather(workers_[i].unread);
   }
   advisor_.log().add_gather(requests.size(), bytes);

@@ -227,7 +227,7 @@ inline void open_files::set_limits(const open_file_limits& limits) {
   limits_.maps = std::min(limits_.maps, std::max<std::int64_t>(limits_.files * 3 / 4, 1));
   if (limits_.mapped_bytes == 0) {
     const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L));
-    limits_.mapped_bytes = pages * 4096 * 16;
+    limits_.mapped_bytes = pages * page_bytes() * 16;
   }
   constexpr std::uint64_t unit = file_map::huge_page;
   if (limits_.map_bytes == 0) limits_.map_bytes = std::uint64_t{64} << 30;

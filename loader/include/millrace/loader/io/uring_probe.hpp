@@ -23,6 +23,15 @@ struct uring_probe {
 /// the kernel nor of the library tells what a container's filter of system calls lets through.
 uring_probe probe_uring();
 
+/// For `--version`: "liburing" or "without liburing".
+inline std::string optional_parts() {
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+  return "liburing";
+#else
+  return "without liburing";
+#endif
+}
+
 /// What an errno of io_uring_setup means to a user.
 inline std::string why_no_ring(int code) {
   const std::string said = "io_uring_setup: " + std::generic_category().message(code);

@@ -548,6 +548,9 @@ inline void uring_reader::take_claims() {
     ahead_reads::entry& entry = from->second;
     while (entry.now == ahead_reads::state::reading) {
       if (const int code = wait(); code != 0) throw io_error("io_uring", "io_uring_enter", code);
+      // Reads end in any order, and this one may be the last: the others' places are not left
+      // empty.
+      if (entry.now == ahead_reads::state::reading) pump();
     }
     if (entry.now == ahead_reads::state::ready) {
       const std::byte* const at = ring_->memory() + entry.slot * limits_.slot_bytes;

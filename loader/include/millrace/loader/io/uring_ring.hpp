@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+
 #include <liburing.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -168,3 +170,5 @@ unsigned uring_ring::take_results(const Done& done) {
 }
 
 }  // namespace millrace::loader
+
+#endif

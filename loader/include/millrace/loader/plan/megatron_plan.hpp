@@ -19,7 +19,7 @@ class megatron_plan final : public sample_plan {
   explicit megatron_plan(dataset::megatron_run run) : run_(std::move(run)) {
     for (std::int64_t s = 0; s < run_.source_count(); ++s) {
       const dataset::indexed_dataset& data = run_.data(s);
-      files_.push_back({data.bin_path(), data.bin_size_bytes()});
+      files_.push_back(detail::bin_file_of(data));
       types_.push_back(data.type());
       detail::check_integers(files_.back(), types_.back());
     }

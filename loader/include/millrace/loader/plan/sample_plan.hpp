@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/megatron/split.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
+#include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/sample_text.hpp>
 
@@ -66,6 +69,11 @@ inline void check_integers(const data_file& file, formats::dtype type) {
   if (type != formats::dtype::float32 && type != formats::dtype::float64) return;
   throw config_error(file.path.string() + " holds " + std::string(formats::name(type)) +
                      ", expected integers");
+}
+
+/// The `.bin` of an open dataset: no other file is taken for it, should it be replaced.
+inline data_file bin_file_of(const dataset::indexed_dataset& data) {
+  return {data.bin_path(), data.bin_size_bytes(), io::identity_of(data.bin_path())};
 }
 
 inline std::filesystem::path bin_of(std::filesystem::path prefix) {

@@ -19,14 +19,15 @@ class stored_plan final : public sample_plan {
   /// @param data  must outlive the plan
   /// @throws config_error  as `dataset::token_windows`
   stored_plan(const dataset::indexed_dataset& data, std::int64_t seq_len)
-      : data_(data), search_(dataset::index_columns(data)), windows_(data, seq_len) {}
+      : data_(data),
+        file_(detail::bin_file_of(data)),
+        search_(dataset::index_columns(data)),
+        windows_(data, seq_len) {}
 
   std::int64_t end() const override { return windows_.count(); }
   std::int64_t seq_len() const override { return windows_.seq_len(); }
   bool extra_token() const override { return true; }
-  std::vector<data_file> files() const override {
-    return {{data_.bin_path(), data_.bin_size_bytes()}};
-  }
+  std::vector<data_file> files() const override { return {file_}; }
   std::vector<formats::dtype> types() const override { return {data_.type()}; }
 
   void text_of(std::int64_t position, bool boundaries, sample_text& out) override {
@@ -73,6 +74,7 @@ class stored_plan final : public sample_plan {
 
  private:
   const dataset::indexed_dataset& data_;
+  data_file file_;
   dataset::document_search search_;
   dataset::token_windows windows_;
   std::vector<dataset::piece> pieces_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <millrace/loader/cuda/pipe_state.hpp>
@@ -46,9 +47,16 @@ class device_batch {
   /// Tokens of the longest of these documents, or 0.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
-  std::int64_t step() const noexcept { return slot().origin.step; }
-  std::int64_t micro_batch() const noexcept { return slot().origin.micro_batch; }
-  std::int64_t first_position() const noexcept { return slot().origin.first_position; }
+  // Which one it is, as `batch` has it; on the host.
+
+  std::int64_t step() const noexcept { return slot().number.step; }
+  std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
+  std::int64_t micro_batches() const noexcept { return slot().number.micro_batches; }
+  std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
+  std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
+  std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
+  /// Samples of all ranks that are consumed when this one is done.
+  std::int64_t consumed_after() const noexcept { return slot().number.consumed; }
 
   /// Keeps the slot as long as the batch itself would: for those who hand the arrays on.
   std::shared_ptr<const void> hold() const noexcept { return held_; }

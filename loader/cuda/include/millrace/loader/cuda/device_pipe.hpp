@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <millrace/error.hpp>
@@ -18,6 +17,7 @@
 #include <millrace/loader/cuda/find_device.hpp>
 #include <millrace/loader/cuda/host_fields.hpp>
 #include <millrace/loader/cuda/staged_batch.hpp>
+#include <millrace/loader/memory/named_thread.hpp>
 
 namespace millrace::loader::cuda {
 
@@ -86,8 +86,9 @@ class device_pipe {
   ///
   /// @param on  the consumer's stream; the batch's end is told to it
   /// @throws config_error  the caller holds every slot: one batch must end first
-  /// @throws error  what the source threw, or a cuda_error of the pipe's own thread: once, the pipe
-  ///                is finished then.
+  /// @throws error  what the source threw, or a cuda_error of the pipe's own thread or of a batch's
+  /// end:
+  ///                once, the pipe is finished then.
   std::optional<device_batch> next(stream on);
 
   /// The batches, for a consumer that works on `on`:
@@ -99,6 +100,7 @@ class device_pipe {
   pipe_report report() const;
 
  private:
+  void raise_failure();
   void fill_slots() noexcept;
   void fill(device_slot& slot, const staged_batch& staged);
   void send(device_slot& slot, const staged_batch& staged);
@@ -111,10 +113,11 @@ class device_pipe {
   std::size_t slots_;
   std::shared_ptr<detail::pipe_state> state_;
   std::int64_t served_ = 0;
+  bool finished_ = false;  // the consumer was told of a failure of its own side
   std::atomic<std::int64_t> batches_{0};
   std::atomic<std::int64_t> tokens_{0};
   std::atomic<std::uint64_t> bytes_to_device_{0};
-  std::jthread filler_;  // last, so that it is joined before anything it uses goes
+  named_thread filler_;  // last, so that it is joined before anything it uses goes
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -143,10 +146,11 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
       slots_(detail::slots_of(options_, source_)),
       state_(std::make_shared<detail::pipe_state>(slots_, answer_.usable ? api : nullptr,
                                                   options_.device, largest_, options_.fields)),
-      filler_([this] { fill_slots(); }) {}
+      filler_({.name = "mr-device"}, [this] { fill_slots(); }) {}
 
 inline std::optional<device_batch> device_pipe::next(stream on) {
-  state_->rethrow_failure();
+  if (finished_) return std::nullopt;
+  raise_failure();
   // First, since a caller may hold all there are of a short run.
   if (source_.count && served_ == *source_.count) return std::nullopt;
   if (state_->ring.all_held()) {
@@ -158,7 +162,7 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   }
   device_slot* slot = state_->ring.take();
   if (slot == nullptr) {
-    state_->rethrow_failure();
+    raise_failure();
     return std::nullopt;
   }
   const auto held = std::make_shared<const detail::held_slot>(state_, slot, on);
@@ -167,23 +171,35 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   return device_batch(held, answer_.usable ? options_.device : 0);
 }
 
+inline void device_pipe::raise_failure() {
+  const std::exception_ptr failure = state_->why_failed();
+  if (failure == nullptr) return;
+  finished_ = true;
+  std::rethrow_exception(failure);
+}
+
 inline void device_pipe::fill_slots() noexcept {
+  auto& ring = state_->ring;
+  std::int64_t next = 0;  // ticket
   std::exception_ptr failure;
   try {
     std::optional<device_scope> scope;
     if (answer_.usable) scope.emplace(state_->store.api(), options_.device);
-    while (device_slot* slot = state_->ring.acquire_free()) {
+    for (;;) {
+      const auto claim = ring.acquire_free();
+      if (claim.slot == nullptr) return;
       const std::optional<staged_batch> staged = source_.next();
       if (!staged) break;
-      fill(*slot, *staged);
-      state_->ring.publish(slot);
+      fill(*claim.slot, *staged);
+      ring.publish(claim);
+      next = claim.ticket + 1;
       // The source's slot is let go of at the end of this round, and may then be filled anew.
       if (answer_.usable) wait_on_host(state_->store.api(), state_->store.copied());
     }
   } catch (...) {
     failure = std::current_exception();
   }
-  state_->ring.finish(std::move(failure));
+  ring.finish(next, std::move(failure));
 }
 
 inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
@@ -193,7 +209,9 @@ inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
       outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
   slot.boundaries = staged.boundaries;
   slot.max_seqlen = longest_document(slot.work);
-  slot.origin = staged.origin;
+  slot.number = staged.number;
+  slot.positions.assign(staged.positions.begin(), staged.positions.end());
+  slot.sources.assign(staged.sources.begin(), staged.sources.end());
   if (answer_.usable) {
     try {
       send(slot, staged);

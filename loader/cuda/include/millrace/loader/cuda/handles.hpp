@@ -35,7 +35,7 @@ using owned =
 using owned_stream = detail::owned<stream, &cuda_api::destroy_stream>;
 using owned_event = detail::owned<event, &cuda_api::destroy_event>;
 using device_memory = detail::owned<void*, &cuda_api::free>;
-using pinned_memory = detail::owned<void*, &cuda_api::free_pinned>;
+using pinned_block = detail::owned<void*, &cuda_api::free_pinned>;
 
 /// @throws cuda_error  the runtime refused; so all of these
 inline owned_stream make_stream(const cuda_api& api) {
@@ -56,10 +56,10 @@ inline device_memory allocate_device(const cuda_api& api, std::size_t bytes) {
   return device_memory({&api, memory});
 }
 
-inline pinned_memory allocate_pinned(const cuda_api& api, std::size_t bytes) {
+inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
   void* memory = nullptr;
   check(api, api.allocate_pinned(&memory, bytes), "cudaHostAlloc");
-  return pinned_memory({&api, memory});
+  return pinned_block({&api, memory});
 }
 
 /// While it lives, the calling thread's current device is another; then again the one before.

@@ -50,6 +50,9 @@ class output_layout {
     work.real = at<const std::int32_t>(from, layout.real_offset());
     work.boundary_begin = at<const std::int32_t>(from, layout.boundary_begin_offset());
     work.boundaries = at<const std::int32_t>(from, layout.boundaries_offset());
+    if (layout.packed()) {
+      work.document_ends = at<const std::int32_t>(from, layout.document_ends_offset(boundaries));
+    }
     work.rows = layout.rows();
     work.seq_len = layout.seq_len();
     work.text_len = layout.text_len();

@@ -17,8 +17,7 @@ namespace millrace::loader::cuda::detail {
 struct pipe_state {
   template <class... Arguments>
   explicit pipe_state(std::size_t slots, const Arguments&... arguments)
-      : store(arguments..., slots),
-        ring(slots, [this, i = std::size_t{0}]() mutable { return store.slot(i++); }) {}
+      : store(arguments..., slots), ring(slots, [this](std::size_t i) { return store.slot(i); }) {}
 
   /// The consumer has done with a slot, as far as it has put on `on` by now.
   void release(device_slot* slot, stream on) noexcept {
@@ -47,10 +46,10 @@ struct pipe_state {
     ring.close();
   }
 
-  /// @throws  what `fail` was told, once
-  void rethrow_failure() {
+  /// What `fail` was told, or null.
+  std::exception_ptr why_failed() {
     const std::scoped_lock lock(mutex);
-    if (failure != nullptr) std::rethrow_exception(std::exchange(failure, nullptr));
+    return failure;
   }
 
   slot_store store;

@@ -6,26 +6,24 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include <millrace/loader/batch/slot_layout.hpp>
+#include <millrace/loader/plan/micro_batch_sequence.hpp>
 
 namespace millrace::loader::cuda {
-
-/// What a batch is known by, wherever its arrays lie.
-struct batch_origin {
-  std::int64_t step = 0;
-  std::int64_t micro_batch = 0;
-  std::int64_t first_position = 0;
-};
 
 /// A filled slot of the host's ring.
 struct staged_batch {
   const std::byte* slot = nullptr;  ///< as `layout` says, aligned to 64; best page-locked
   slot_layout layout;
   std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 where nobody asked for them
-  batch_origin origin;
+  batch_number number = {};
+  std::span<const std::int64_t> positions =
+      {};                                      ///< [rows], as `batch::positions`, while it is held
+  std::span<const std::int64_t> sources = {};  ///< [rows]
   /// Keeps the slot. Let go of when the bytes were copied: the slot may be filled anew then.
-  std::shared_ptr<const void> hold;
+  std::shared_ptr<const void> hold = {};
 };
 
 /// Where a pipe has its batches from. Both are called on the pipe's own thread, but for `stop`.

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/batch/batch_slot.hpp>
+#include <millrace/loader/batch/host_fields.hpp>
+#include <millrace/loader/batch/text_gather.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/options.hpp>
+#include <millrace/loader/plan/look_ahead.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/verify/data_verifier.hpp>
+
+namespace millrace::loader::detail {
+
+/// What one filling thread does with a planned batch: prefetch what was planned meanwhile, read,
+/// verify, widen. Telemetry is told of each stage; the end of one is the begin of the next.
+class fill_worker {
+ public:
+  /// @param verifier  null: nothing is verified
+  fill_worker(const loader_options& options, std::vector<data_file> files,
+              std::vector<formats::dtype> types, std::unique_ptr<range_reader> reader,
+              data_verifier* verifier, producer_log& log)
+      : options_(options),
+        gather_(std::move(files), std::move(types)),
+        reader_(std::move(reader)),
+        verifier_(verifier),
+        log_(log) {}
+
+  /// Micro-batch `ticket`, for whose slot it waited from `asked_ns` to `got_ns`.
+  ///
+  /// @param batch   planned at `planned_ns`
+  /// @param ahead   ranges that were planned meanwhile
+  /// @throws io_error, format_error  it cannot be planned, read, or is not as it was written
+  void fill(std::int64_t ticket, const planned_batch& batch, std::span<const file_range> ahead,
+            std::int64_t begin_ns, batch_slot& slot) {
+    if (options_.prefetch_samples > 0 && !ahead.empty()) reader_->prefetch(ahead);
+    if (verifier_ != nullptr) verifier_->touch(ahead);
+    if (batch.failure) std::rethrow_exception(batch.failure);
+    slot.number = batch.number;
+    slot.positions.assign(batch.positions.begin(), batch.positions.end());
+    slot.sources.clear();
+    for (const sample_text& row : batch.rows) slot.sources.push_back(row.source);
+    const std::int64_t planned_ns = now_ns();
+    log_.stage(loader_stage::plan, ticket, begin_ns, planned_ns);
+
+    const std::int64_t bytes = gather_.fill(batch.rows, *reader_, slot);
+    const std::int64_t gathered_ns = now_ns();
+    log_.read(ticket, planned_ns, gathered_ns, bytes);
+
+    if (verifier_ != nullptr) verify(batch.rows);
+    if (!options_.fields.any()) return;
+    fill_host_fields(options_.fields, options_.field_rules, slot);
+    log_.stage(loader_stage::copy, ticket, gathered_ns, now_ns());
+  }
+
+  producer_log& log() noexcept { return log_; }
+  const range_reader& reader() const noexcept { return *reader_; }
+
+ private:
+  void verify(std::span<const sample_text> rows) {
+    std::span<const read_request> requests = gather_.requests();
+    for (const sample_text& row : rows) {
+      verifier_->check(requests.first(row.parts.size()), row.position);
+      requests = requests.subspan(row.parts.size());
+    }
+  }
+
+  const loader_options& options_;
+  text_gather gather_;
+  std::unique_ptr<range_reader> reader_;
+  data_verifier* verifier_;
+  producer_log& log_;
+};
+
+}  // namespace millrace::loader::detail

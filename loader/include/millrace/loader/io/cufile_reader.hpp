@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/io/cufile_library.hpp>
+#include <millrace/loader/io/direct_file.hpp>
+#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/reader_log.hpp>
+#include <millrace/loader/io/reader_options.hpp>
+#include <millrace/loader/io/reader_report.hpp>
+
+namespace millrace::loader {
+
+struct cufile_options {
+  cufile_names names;
+  /// Smaller requests are read by pread: cuFile's own cost for each is that of many of them.
+  std::uint64_t least_bytes = std::uint64_t{1} << 20;
+  /// Whether to use it even where it only copies through host memory.
+  bool compatibility_mode = false;
+};
+
+/// Reads requests of 1 MiB and more by NVIDIA's cuFile (GPUDirect Storage), smaller ones by pread.
+///
+/// For weights and checkpoints, whose memory may then be a device's. Windows of tokens never are
+/// that large. Where cuFile cannot be used, or would only do what pread does, pread reads
+/// everything, and the report says why; memory of a device is then an io_error (EFAULT).
+class cufile_reader final : public range_reader {
+ public:
+  explicit cufile_reader(std::vector<data_file> files, reader_options options = {},
+                         cufile_options how = {})
+      : options_(std::move(options)),
+        how_(std::move(how)),
+        table_(options_.files ? options_.files : open_files::of_process()),
+        plain_(files, options_),
+        library_(cufile::of_process(how_.names)),
+        uses_it_(library_->usable() && (library_->direct() || how_.compatibility_mode)) {
+    files_.reserve(files.size());
+    for (const data_file& file : files) files_.push_back(table_->attach(file));
+  }
+
+  /// The small ones: cuFile has no hints.
+  void prefetch(std::span<const file_range> ranges) noexcept override;
+  void gather(std::span<const read_request> requests) override;
+  reader_report report() const override;
+
+ private:
+  static constexpr std::size_t most_handles = 64;
+
+  /// A file that cuFile knows; it is forgotten before it is closed.
+  struct registered {
+    std::int64_t file = 0;
+    io::unique_fd fd;
+    std::shared_ptr<void> handle;
+  };
+
+  bool is_large(std::uint64_t bytes) const noexcept {
+    return uses_it_ && bytes >= how_.least_bytes;
+  }
+  const registered* find(std::int64_t file);
+  bool read(const read_request& request);
+
+  reader_options options_;
+  cufile_options how_;
+  std::shared_ptr<open_files> table_;
+  std::vector<std::shared_ptr<open_files::file>> files_;
+  pread_reader plain_;
+  std::shared_ptr<const cufile> library_;
+  bool uses_it_;
+  std::list<registered> registered_;  // the last one used first
+  std::vector<file_range> small_ranges_;
+  std::vector<read_request> by_plain_;
+  reader_log log_;
+  std::atomic<std::int64_t> by_cufile_{0};
+  std::atomic<std::int64_t> small_{0};
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline void cufile_reader::prefetch(std::span<const file_range> ranges) noexcept try {
+  small_ranges_.clear();
+  for (const file_range& range : ranges) {
+    if (!is_large(range.bytes)) small_ranges_.push_back(range);
+  }
+  plain_.prefetch(small_ranges_);
+} catch (...) {  // NOLINT(bugprone-empty-catch): a hint
+}
+
+inline void cufile_reader::gather(std::span<const read_request> requests) {
+  by_plain_.clear();
+  std::uint64_t bytes = 0;
+  for (const read_request& r : requests) {
+    bytes += r.from.bytes;
+    if (!is_large(r.from.bytes)) {
+      by_plain_.push_back(r);
+      ++small_;
+    } else if (read(r)) {
+      ++by_cufile_;
+    } else {
+      by_plain_.push_back(r);
+      log_.add_retry();
+    }
+  }
+  if (!by_plain_.empty()) plain_.gather(by_plain_);
+  log_.add_gather(requests.size(), bytes);
+}
+
+inline const cufile_reader::registered* cufile_reader::find(std::int64_t file) {
+  for (auto at = registered_.begin(); at != registered_.end(); ++at) {
+    if (at->file != file) continue;
+    registered_.splice(registered_.begin(), registered_, at);
+    return &registered_.front();
+  }
+  const open_files::file& f = *files_[static_cast<std::size_t>(file)];
+  const std::string path = f.path().string() + ": ";
+  const open_files::held_descriptor held = table_->open(*files_[static_cast<std::size_t>(file)]);
+  direct_file direct = open_direct(held->fd);
+  if (!direct.fd) {
+    log_.note("files registered with cuFile", false, path + direct.why);
+    return nullptr;
+  }
+  cufile_abi::descriptor descriptor{cufile_abi::is_descriptor, {direct.fd.get()}, nullptr};
+  cufile_abi::handle handle = nullptr;
+  if (const auto e = library_->functions().add(&handle, &descriptor); e.code != 0) {
+    log_.note("files registered with cuFile", false,
+              path + "cuFileHandleRegister says error " + std::to_string(e.code));
+    return nullptr;
+  }
+  log_.note("files registered with cuFile", true, "once each, not with each read");
+  const std::shared_ptr<void> owned(
+      handle, [library = library_](void* h) { library->functions().remove(h); });
+  if (registered_.size() >= most_handles) registered_.pop_back();
+  registered_.push_front({file, std::move(direct.fd), owned});
+  return &registered_.front();
+}
+
+// False: cuFile cannot, and pread is to try and to say what is wrong.
+inline bool cufile_reader::read(const read_request& request) try {
+  const registered* const file = find(request.from.file);
+  if (file == nullptr) return false;
+  for (std::uint64_t done = 0; done < request.from.bytes;) {
+    const ::ssize_t n = library_->functions().read(
+        file->handle.get(), request.to, request.from.bytes - done,
+        static_cast<::off_t>(request.from.offset + done), static_cast<::off_t>(done));
+    if (n <= 0) {
+      const std::string why = n == -1  ? std::generic_category().message(errno)
+                              : n == 0 ? "nothing comes any more"
+                                       : "error " + std::to_string(-n);
+      log_.note("cuFileRead", false,
+                files_[static_cast<std::size_t>(request.from.file)]->path().string() + ": " + why);
+      return false;
+    }
+    log_.add_read(static_cast<std::uint64_t>(n));
+    done += static_cast<std::uint64_t>(n);
+  }
+  log_.note("cuFileRead", true,
+            "a request of " + std::to_string(how_.least_bytes) + " bytes or more");
+  return true;
+} catch (const io_error&) {
+  return false;  // of opening: pread meets it again
+}
+
+inline reader_report cufile_reader::report() const {
+  reader_report report;
+  report.asked = options_.asked.empty() ? "cufile" : options_.asked;
+  report.granted = uses_it_ ? "cufile" : "pread";
+  report.why = options_.why.empty() ? "asked for by name" : options_.why;
+  std::string how = library_->why();
+  if (library_->usable() && !uses_it_) how += ", which does only what pread does";
+  if (!uses_it_) report.why += ", but: " + how;
+  log_.fill(report, *table_);
+  report.grants.push_back(
+      {"cuFile for requests of " + std::to_string(how_.least_bytes) + " bytes and more",
+       std::to_string(by_cufile_) + " of " + std::to_string(report.requests) + " requests",
+       how + "; " + std::to_string(small_) + " were smaller, or it could not be used"});
+  const reader_report plain = plain_.report();
+  report.bytes_read += plain.bytes_read;
+  report.retries += plain.retries;
+  report.grants.insert(report.grants.end(), plain.grants.begin(), plain.grants.end());
+  return report;
+}
+
+}  // namespace millrace::loader

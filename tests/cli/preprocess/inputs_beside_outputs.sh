@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where the output lies in the folder of inputs, whoever gives the folder again is told what is in the way.
+mkdir in
+echo '{"text": "a"}' > in/a.jsonl
+preprocess_data --input in --output-prefix in/web 2> log
+try() {
+  local status=0
+  preprocess_data "$@" 2> log || status=$?
+  echo "= $status: $(grep preprocess_data: log || tail -n 1 log)"
+}
+try --input in --output-prefix in/web --resume
+try --input 'in/*' --output-prefix in/web --overwrite
+try --input 'in/*.jsonl' --output-prefix in/web --resume
+try --input in --output-prefix out
+try --input in/web_text_document.idx --output-prefix out
+cat in/web_text_document.idx | try --input - --output-prefix out
+# Neither a .bin of something else nor one whose neighbour is no index is meant.
+mkdir other
+echo '{"text": "a"}' | tee other/x.bin other/x.idx > other/y.bin
+try --input other --output-prefix out

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The readers of the loader on a disk that cannot be read in one place: the kernel's own EIO, and
+the SIGBUS that it makes of it where the file is mapped.
+
+usage: reader_errors.py --program READ_RANGES
+
+Exits 77 where no file system can be mounted by FUSE.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from failing_file_system import FailingFileSystem, NoFuse
+
+PAGE = 4096
+BYTES = 3 << 20
+BAD = 2 << 20  # from here on
+
+
+def content():
+    return bytes((i * 7 + i // PAGE) & 0xFF for i in range(BYTES))
+
+
+def results(program, path, offset, size):
+    command = [program, str(path), str(offset), str(size)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    if run.returncode != 0:
+        sys.exit(f"{' '.join(command)}: exit {run.returncode}, expected 0: no fault may end the process\n{run.stderr}")
+    return [line.split("\t") for line in run.stdout.splitlines()]
+
+
+def check(program, disk, path):
+    disk.bad = {}
+    for name, of_range, of_page, retries in results(program, path, 100, BYTES - 100):
+        if (of_range, of_page, retries) != ("ok", "ok", "0"):
+            sys.exit(f"{name}, undisturbed: {of_range}, {of_page}, {retries} retries")
+    disk.bad = {path.name: BAD}
+    # From before the place into it; behind it; and before it, where nothing is wrong.
+    for offset, size, is_bad in ((BAD - 5000, 9000, True), (BYTES - 10, 10, True), (BAD - 9000, 9000, False)):
+        lines = results(program, path, offset, size)
+        for name, of_range, of_page, retries in lines:
+            said = of_range.startswith(f"{path}: read: Input/output error (at byte ")
+            good = said and "given up after 2 attempts" in of_range if is_bad else of_range == "ok"
+            if not good or of_page != "ok" or (is_bad and int(retries) < 1):
+                sys.exit(f"{name}, {size} bytes from {offset}: {of_range}, then {of_page}, {retries} retries")
+    return len(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--program", required=True)
+    program = parser.parse_args().program
+    with tempfile.TemporaryDirectory() as scratch:
+        for direct_io in (True, False):  # without maps, and with them
+            folder = pathlib.Path(scratch) / f"disk_{direct_io}"
+            folder.mkdir()
+            try:
+                with FailingFileSystem(folder, {"data.bin": content()}, direct_io=direct_io) as disk:
+                    readers = check(program, disk, folder / "data.bin")
+            except NoFuse as e:
+                print(f"NOT tested: no file system can be mounted by FUSE here ({e})")
+                sys.exit(77)
+    print(f"{readers} readers said what could not be read, and went on")
+
+
+if __name__ == "__main__":
+    main()

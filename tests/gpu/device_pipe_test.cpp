@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/cuda/device_pipe.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/cuda/dlpack_tensor.hpp>
+
+#include "support/fake_cuda/checking_consumer.hpp"
+#include "support/fake_cuda/pinned_source.hpp"
+#include "support/fake_cuda/random_batch.hpp"
+#include "support/seed.hpp"
+
+namespace millrace::loader::cuda {
+namespace {
+
+const cuda_api& api() {
+  return *runtime_api();
+}
+
+// A batch, brought back: on the consumer's stream, so that it comes behind the kernel.
+struct brought_back {
+  explicit brought_back(const device_batch& batch, stream on)
+      : rows(batch.rows()), seq_len(batch.seq_len()), entries(batch.cu_seqlens_size()) {
+    const auto elements = static_cast<std::size_t>(rows * seq_len);
+    work.tokens = take(batch.tokens(), elements, on);
+    work.labels = take(batch.labels(), elements, on);
+    work.position_ids = take(batch.position_ids(), elements, on);
+    work.loss_mask = take(batch.loss_mask(), elements, on);
+    work.cu_seqlens = take(batch.cu_seqlens(), static_cast<std::size_t>(entries), on);
+  }
+
+  template <class T>
+  T* take(const T* from, std::size_t count, stream on) {
+    memory.push_back(allocate_pinned(api(), count * sizeof(T)));
+    auto* to = static_cast<T*>(memory.back().get().value);
+    check(api(), api().copy_to_host(to, from, count * sizeof(T), on), "cudaMemcpyAsync");
+    return to;
+  }
+
+  std::int64_t rows;
+  std::int64_t seq_len;
+  std::int64_t entries;
+  std::vector<pinned_block> memory;
+  batch_work work;
+};
+
+// Every rule, both widths, rows of one token and of many tiles; more batches than slots.
+TEST(DevicePipeOnGpu, MakesWhatDatasetMakesOnTheHost) {
+  std::mt19937_64 random(test::seed(20261122));
+  const owned_stream stream = make_stream(api());
+  const cuda::stream on = stream.get().value;
+  for (const batch_rules& rules : test::all_rules()) {
+    for (const auto width : {token_width::u16, token_width::i32}) {
+      for (const std::int64_t seq_len : {1, 31, 4096, 20001}) {
+        for (const double eods : {0.0, 0.0002, 0.1}) {
+          std::vector<test::random_batch> batches;
+          for (int i = 0; i < 6; ++i) {
+            batches.push_back(test::make_random_batch(
+                random, {3, seq_len, random() % 2 == 0, width, eods}, rules));
+          }
+          slot_layout largest = batches[0].layout;
+          for (const auto& batch : batches) {
+            if (batch.layout.capacity_bytes() > largest.capacity_bytes()) largest = batch.layout;
+          }
+          test::pinned_source source(&api(), std::move(batches));
+          device_pipe pipe(&api(), largest, {.rules = rules}, source.source());
+          std::vector<brought_back> results;
+          for (const device_batch& batch : pipe.on(on)) {
+            ASSERT_TRUE(batch.on_device());
+            results.emplace_back(batch, on);
+          }
+          drain(api(), on);
+          ASSERT_EQ(results.size(), 6U);
+          for (std::size_t i = 0; i < results.size(); ++i) {
+            ASSERT_EQ(
+                test::difference(results[i].work, results[i].entries, source.batches()[i].expected),
+                "")
+                << "batch " << i << ", seq_len " << seq_len << ", pad " << rules.pad
+                << ", positions " << static_cast<int>(rules.positions);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DevicePipeOnGpu, ATensorOutlivesThePipe) {
+  std::mt19937_64 random(test::seed(1));
+  const owned_stream stream = make_stream(api());
+  std::vector<test::random_batch> batches;
+  batches.push_back(test::make_random_batch(random, {2, 100}, {}));
+  test::pinned_source source(&api(), std::move(batches));
+  dlpack_tensor tokens;
+  {
+    device_pipe pipe(&api(), source.batches()[0].layout, {}, source.source());
+    tokens = to_dlpack(*pipe.next(stream.get().value), batch_field::tokens);
+  }
+  const pinned_block memory = allocate_pinned(api(), 1600);
+  check(api(),
+        api().copy_to_host(memory.get().value, tokens->tensor.data, 1600, stream.get().value),
+        "cudaMemcpyAsync");
+  tokens.reset();
+  drain(api(), stream.get().value);
+  EXPECT_EQ(std::memcmp(memory.get().value, source.batches()[0].expected.tokens.data(), 1600), 0);
+}
+
+}  // namespace
+}  // namespace millrace::loader::cuda
+
+int main(int argc, char** argv) {
+  testing::InitGoogleMock(&argc, argv);
+  const auto answer = millrace::loader::cuda::find_device(millrace::loader::cuda::runtime_api(), 0);
+  if (!answer.usable) {
+    std::cout << "skipped: no GPU to test on: " << answer.why << '\n';
+    return 77;
+  }
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// In place of the header of this name, for one test program: the same functions, each call of which
+// can be left out by its place, MILLRACE_LEFT_OUT=FILE:LINE. The places that are reached go into
+// the file MILLRACE_REACHED. tests/property/removed_waits.py sets both.
+#pragma GCC system_header  // for #include_next
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include <millrace/loader/cuda/cuda_api.hpp>
+#include <millrace/loader/cuda/cuda_error.hpp>
+
+#define record true_record
+#define wait true_wait
+#define wait_on_host true_wait_on_host
+#define drain true_drain
+#include_next <millrace/loader/cuda/stream_order.hpp>
+#undef record
+#undef wait
+#undef wait_on_host
+#undef drain
+
+namespace millrace::test {
+
+inline bool is_left_out(const std::string& file, int line) {
+  const std::string place = file.substr(file.rfind('/') + 1) + ":" + std::to_string(line);
+  if (const char* reached = std::getenv("MILLRACE_REACHED")) {
+    std::ofstream(reached, std::ios::app) << place + "\n";
+  }
+  const char* left_out = std::getenv("MILLRACE_LEFT_OUT");
+  return left_out != nullptr && place == left_out;
+}
+
+}  // namespace millrace::test
+
+namespace millrace::loader::cuda {
+
+inline void record(const cuda_api& api, event which, stream behind,
+                   const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (!test::is_left_out(file, line)) true_record(api, which, behind);
+}
+
+inline void wait(const cuda_api& api, stream waits, event which,
+                 const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (!test::is_left_out(file, line)) true_wait(api, waits, which);
+}
+
+inline void wait_on_host(const cuda_api& api, event which, const char* file = __builtin_FILE(),
+                         int line = __builtin_LINE()) {
+  if (!test::is_left_out(file, line)) true_wait_on_host(api, which);
+}
+
+inline void drain(const cuda_api& api, stream which, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+  if (!test::is_left_out(file, line)) true_drain(api, which);
+}
+
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A library that stands in for libcuda.so.1 and libcufile.so.0, so that a machine without a GPU
+/// runs the code that calls them: reads are pread(2). What it does is told by the environment:
+///
+///   FAKE_CUDA     devices there are, 1 unless set; "broken": cuInit fails
+///   FAKE_CUFILE   words of: no_start, no_handles, no_reads (-5030 from the second on), short (at
+///   most
+///                 a third of what is asked for), errno (EIO), module, p2p
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <millrace/loader/io/cufile_abi.hpp>
+
+using namespace millrace::loader;  // NOLINT: a program of its own
+
+namespace {
+
+bool told(const char* word) {
+  const char* const words = std::getenv("FAKE_CUFILE");  // NOLINT(concurrency-mt-unsafe)
+  return words != nullptr && std::strstr(words, word) != nullptr;
+}
+
+struct known_file {
+  int fd;
+};
+
+std::atomic<int> handles{0};
+std::atomic<int> reads{0};
+
+}  // namespace
+
+extern "C" {
+
+int cuInit(unsigned) {
+  const char* const devices = std::getenv("FAKE_CUDA");  // NOLINT(concurrency-mt-unsafe)
+  return devices != nullptr && std::strcmp(devices, "broken") == 0 ? 100 : 0;
+}
+
+int cuDeviceGetCount(int* count) {
+  const char* const devices = std::getenv("FAKE_CUDA");  // NOLINT(concurrency-mt-unsafe)
+  *count = devices == nullptr ? 1 : std::atoi(devices);  // NOLINT
+  return 0;
+}
+
+cufile_abi::error cuFileGetVersion(int* version) {
+  *version = 1200;
+  return {0, 0};
+}
+
+cufile_abi::error cuFileDriverOpen() {
+  reads = 0;
+  return told("no_start") ? cufile_abi::error{5001, 0} : cufile_abi::error{0, 0};
+}
+
+cufile_abi::error cuFileDriverClose_v2() {  // NOLINT: its name
+  if (handles != 0) std::abort();           // handles outlive the driver
+  return {0, 0};
+}
+
+cufile_abi::error cuFileDriverGetProperties(cufile_abi::driver_properties* properties) {
+  std::memset(properties, 0, sizeof *properties);
+  properties->kernel_module.major = told("module") ? 2 : 0;
+  properties->features = told("p2p") ? cufile_abi::has_p2p : 0;
+  return {0, 0};
+}
+
+cufile_abi::error cuFileHandleRegister(cufile_abi::handle* handle,
+                                       cufile_abi::descriptor* descriptor) {
+  if (told("no_handles") || descriptor->type != cufile_abi::is_descriptor) return {5008, 0};
+  *handle = new known_file{descriptor->file.fd};
+  ++handles;
+  return {0, 0};
+}
+
+void cuFileHandleDeregister(cufile_abi::handle handle) {
+  delete static_cast<known_file*>(handle);
+  --handles;
+}
+
+::ssize_t cuFileRead(cufile_abi::handle handle, void* base, std::size_t bytes, ::off_t file_offset,
+                     ::off_t base_offset) {
+  if (told("errno")) {
+    errno = EIO;
+    return -1;
+  }
+  if (told("no_reads") && ++reads > 1) return -5030;
+  const std::size_t most = told("short") ? bytes / 3 + 1 : bytes;
+  // Through memory of our own: the descriptor is one for direct reads, and `base` is anywhere.
+  const std::string again = "/proc/self/fd/" + std::to_string(static_cast<known_file*>(handle)->fd);
+  char* const to = static_cast<char*>(base) + base_offset;
+  std::FILE* const file = std::fopen(again.c_str(), "rb");
+  if (file == nullptr) return -1;
+  (void)std::fseek(file, file_offset, SEEK_SET);
+  const std::size_t n = std::fread(to, 1, most, file);
+  (void)std::fclose(file);
+  return static_cast<::ssize_t>(n);
+}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// read_ranges FILE OFFSET BYTES: by every reader there is, a range of a file, and then its first
+// page, which shows that the reader goes on. A line of each: its name, what the range gave, what
+// the page gave; "ok", where the bytes are those of `byte_at`, "other bytes", or the error.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unit/loader/io/reader_kinds.hpp"
+
+namespace {
+
+using namespace millrace;  // NOLINT: a program
+
+// As in read_errors.py: no page is like another.
+std::byte byte_at(std::uint64_t i) {
+  return static_cast<std::byte>((i * 7 + i / 4096) & 0xff);
+}
+
+std::string result_of(loader::range_reader& reader, const loader::file_range& range) try {
+  std::vector<std::byte> memory(range.bytes, std::byte{0xAB});
+  const loader::read_request request{range, memory.data()};
+  reader.gather({&request, 1});
+  for (std::uint64_t i = 0; i < range.bytes; ++i) {
+    if (memory[i] != byte_at(range.offset + i)) return "other bytes";
+  }
+  return "ok";
+} catch (const io_error& e) {
+  return e.what();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::cerr << "usage: read_ranges FILE OFFSET BYTES\n";
+    return 2;
+  }
+  try {
+    const std::filesystem::path path = argv[1];
+    const loader::file_range range{0, std::strtoull(argv[2], nullptr, 10),
+                                   std::strtoull(argv[3], nullptr, 10)};
+    const std::uint64_t size = std::filesystem::file_size(path);
+    for (const test::reader_kind& kind : test::reader_kinds()) {
+      loader::reader_options options;
+      options.files = std::make_shared<loader::open_files>();
+      options.populate = false;  // which would itself meet the fault, at a time of its own
+      options.retry = {.attempts = 2, .first_wait = std::chrono::milliseconds(1)};
+      const auto reader = kind.make({{path, size}}, options);
+      const std::string of_range = result_of(*reader, range);
+      const std::string of_page = result_of(*reader, {0, 0, 4096});
+      std::cout << kind.name << '\t' << of_range << '\t' << of_page << '\t'
+                << reader->report().retries << '\n';
+    }
+    return 0;
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+  }
+}

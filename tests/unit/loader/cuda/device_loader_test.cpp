@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/cuda/device_loader.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/fake_cuda/checking_consumer.hpp"
+#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/loader_runs.hpp"
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+
+namespace millrace::loader::cuda {
+namespace {
+
+using test::fake_cuda;
+using testing::IsEmpty;
+
+std::unique_ptr<device_loader> device_loader_of(const test::any_run& run,
+                                                const loader_options& options,
+                                                const device_loader_options& device,
+                                                const cuda_api* api) {
+  return std::visit(
+      [&](const auto& each) { return std::make_unique<device_loader>(each, options, device, api); },
+      run);
+}
+
+/// What the host's loader makes of a batch.
+test::random_batch batch_of_host(const batch& from) {
+  const auto all = [](auto span) { return std::vector(span.begin(), span.end()); };
+  test::random_batch result{from.layout(), {}, 0, {}, {}};
+  result.expected = {all(from.tokens()),    all(from.labels()),     all(from.position_ids()),
+                     all(from.loss_mask()), all(from.cu_seqlens()), from.max_seqlen()};
+  return result;
+}
+
+/// A folder of three datasets, and a run over them.
+struct stored_run {
+  stored_run(test::run_kind kind, bool blend) {
+    request.kind = kind;
+    request.blend = blend;
+    request.seq_len = 24;
+    request.samples = 60;
+    request.pad_documents_to = 2;
+    run.emplace(test::run_of(request, prefixes));
+  }
+  test::temp_folder folder{test::quick_folder()};
+  std::vector<std::filesystem::path> prefixes = test::store_three(folder, 7);
+  test::run_request request;
+  std::optional<test::any_run> run;
+};
+
+// Every order, plain and packed, on a device that is late at random, and without one.
+TEST(DeviceLoader, ServesWhatTheHostsLoaderServes) {
+  std::mt19937_64 random(test::seed(77));
+  for (int round = 0; round < 24; ++round) {
+    const stored_run stored(static_cast<test::run_kind>(round % 3), round % 2 == 0);
+    SCOPED_TRACE(testing::Message() << "round " << round << ": " << name_of(stored.request.kind));
+    loader_options options;
+    options.batch_size = 3;
+    options.field_rules.eod = static_cast<std::int64_t>(random() % 300);
+    options.field_rules.reset_position_ids = random() % 2 == 0;
+    options.field_rules.eod_mask_loss = random() % 2 == 0;
+    loader_options on_host = options;
+    on_host.fields = test::all_fields;
+    const auto host = test::loader_of(*stored.run, on_host);
+
+    fake_cuda cuda(random());
+    const bool device = round % 4 != 3;
+    const owned_stream stream = make_stream(fake_cuda::api());
+    test::checking_consumer consumer(cuda);
+    std::deque<test::random_batch> expected;  // what the stream looks at stays where it is
+    {
+      const auto loader =
+          device_loader_of(*stored.run, options, {}, device ? &fake_cuda::api() : nullptr);
+      EXPECT_EQ(loader->memory_report().granted == memory_kind::cuda, device);
+      for (const device_batch& found : loader->on(stream.get().value)) {
+        const auto wanted = host->next();
+        ASSERT_TRUE(wanted.has_value());
+        expected.push_back(batch_of_host(*wanted));
+        EXPECT_EQ(found.on_device(), device);
+        EXPECT_EQ(found.step(), wanted->step());
+        EXPECT_EQ(found.first_sample(), wanted->first_sample());
+        EXPECT_EQ(found.max_seqlen(), wanted->max_seqlen());
+        EXPECT_THAT(found.positions(), testing::ElementsAreArray(wanted->positions()));
+        EXPECT_THAT(found.sources(), testing::ElementsAreArray(wanted->sources()));
+        EXPECT_EQ(loader->consumed_samples(), host->consumed_samples());
+        if (device) {
+          consumer.use(found, expected.back(), stream.get().value);
+          continue;
+        }
+        batch_work work;
+        work.tokens = const_cast<std::int64_t*>(found.tokens());
+        work.labels = const_cast<std::int64_t*>(found.labels());
+        work.position_ids = const_cast<std::int64_t*>(found.position_ids());
+        work.loss_mask = const_cast<float*>(found.loss_mask());
+        work.cu_seqlens = const_cast<std::int32_t*>(found.cu_seqlens());
+        EXPECT_EQ(test::difference(work, found.cu_seqlens_size(), expected.back().expected), "");
+      }
+      EXPECT_FALSE(host->next().has_value());
+    }
+    drain(fake_cuda::api(), stream.get().value);
+    EXPECT_EQ(consumer.seen(), device ? static_cast<std::int64_t>(expected.size()) : 0);
+    EXPECT_THAT(consumer.wrong(), IsEmpty());
+    EXPECT_THAT(cuda.faults(), IsEmpty());
+  }
+}
+
+// The state is of what next() has given, however far the threads are ahead.
+TEST(DeviceLoader, ItsStateIsThatOfTheHostsLoader) {
+  const stored_run stored(test::run_kind::instant, true);
+  fake_cuda cuda;
+  loader_options options;
+  options.batch_size = 2;
+  const auto host = test::loader_of(*stored.run, options);
+  const auto loader = device_loader_of(*stored.run, options, {}, &fake_cuda::api());
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(dataset::write_state(loader->state()), dataset::write_state(host->state()));
+    (void)host->next();
+    (void)loader->next(nullptr);
+  }
+  const std::string saved = dataset::write_state(loader->state());
+
+  const auto other = device_loader_of(*stored.run, options, {}, &fake_cuda::api());
+  (void)other->next(nullptr);
+  EXPECT_THROW(other->load_state("{}"), error);
+  EXPECT_EQ(other->consumed_samples(), 2);
+  EXPECT_EQ(other->next(nullptr)->first_sample(), 2) << "a refused state changes nothing";
+  const auto held = other->next(nullptr);
+  other->load_state(saved);
+  EXPECT_EQ(other->consumed_samples(), 10);
+  EXPECT_EQ(other->next(nullptr)->first_sample(), 10);
+  EXPECT_EQ(held->first_sample(), 4);
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
+TEST(DeviceLoader, TakesADatasetAsItIs) {
+  const stored_run stored(test::run_kind::instant, false);
+  const dataset::indexed_dataset data(stored.prefixes[0]);
+  fake_cuda cuda;
+  std::int64_t batches = 0;
+  device_loader loader(data, {.batch_size = 1, .seq_len = 16}, {}, &fake_cuda::api());
+  for (const device_batch& batch : loader.on(nullptr)) {
+    EXPECT_EQ(batch.seq_len(), 16);
+    ++batches;
+  }
+  EXPECT_EQ(batches, loader.host().micro_batches());
+  EXPECT_EQ(loader.report().batches, batches);
+}
+
+// As a machine is: with a device, or with the reason why there is none.
+TEST(DeviceLoader, RunsOnThisMachine) {
+  const stored_run stored(test::run_kind::instant, false);
+  const dataset::indexed_dataset data(stored.prefixes[0]);
+  device_loader loader(data, {.batch_size = 1, .seq_len = 16});
+  const auto batch = loader.next(nullptr);
+  ASSERT_TRUE(batch.has_value());
+  const pipe_report report = loader.report();
+  EXPECT_EQ(batch->on_device(), report.on_device);
+  EXPECT_FALSE(report.why.empty());
+}
+
+}  // namespace
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <millrace/error.hpp>
+
+#include "input/byte_source.hpp"
+#include "support/child_process.hpp"
+#include "support/packed.hpp"
+#include "support/packed_input.hpp"
+#include "support/read_source.hpp"
+
+/// Inputs that can be read only once: pipes and stdin.
+namespace millrace::preprocess {
+namespace {
+
+using test::some_text;
+using PipeSource = test::packed_input;
+
+// `preprocess_data --input <(unpacker file)`: a pipe gives short reads and has no size.
+TEST_F(PipeSource, ReadsAFifoToItsEnd) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  const std::string text = some_text(200'000);
+  std::thread writer([&] {
+    std::ofstream out(path(), std::ios::binary);
+    for (std::size_t at = 0; at < text.size(); at += 777) {
+      out << text.substr(at, 777) << std::flush;
+    }
+  });
+  const auto source = open_input({.path = path()});
+  std::string all;
+  std::string part(4096, '?');
+  while (const std::size_t n = source->read(std::as_writable_bytes(std::span(part)))) {
+    all += part.substr(0, n);
+  }
+  writer.join();
+  EXPECT_EQ(all, text);
+}
+
+// `preprocess_data --input <(curl ...)`: its first bytes tell, however few come at once.
+TEST_F(PipeSource, TellsThePackingOfAPipe) {
+  const std::string text = some_text(200'000);
+  for (const std::string& packed :
+       {text, test::gzip(text), test::zstd_skippable("s") + test::zstd(text), std::string("{"),
+        std::string("\x1F"), std::string()}) {
+    ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+    std::thread writer([&] {
+      std::ofstream out(path(), std::ios::binary);
+      for (std::size_t at = 0; at < packed.size(); at += at < 20 ? 1 : 40'000) {
+        out << packed.substr(at, at < 20 ? 1 : 40'000) << std::flush;
+      }
+    });
+    const auto source = open_input({.path = path()});
+    EXPECT_EQ(test::read_source(*source), packed.size() < 20 ? packed : text);
+    EXPECT_EQ(source->position_bytes(), packed.size());
+    writer.join();
+    std::filesystem::remove(path());
+  }
+}
+
+TEST_F(PipeSource, TellsOfDamageInAPipe) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  const std::string packed = test::gzip(some_text(1000));
+  std::thread writer([&] { std::ofstream(path()) << packed.substr(0, packed.size() - 1); });
+  const auto source = open_input({.path = path()});
+  EXPECT_THROW((void)test::read_source(*source), format_error);
+  writer.join();
+}
+
+TEST_F(PipeSource, ReadsStdinFromWhereItStands) {
+  test::write_text(path(), "not for us\n" + test::gzip("text"));
+  const int result = test::in_child([&] {
+    const int fd = ::open(path().c_str(), O_RDONLY);
+    if (::dup2(fd, 0) != 0 || ::lseek(0, 11, SEEK_SET) != 11) return 1;
+    const auto files = plan_inputs(std::vector<std::string>{"-"});
+    if (files.at(0).size_bytes != test::gzip("text").size()) return 2;
+    const auto source = open_input(files[0]);
+    return test::read_source(*source) == "text" ? 0 : 3;
+  });
+  EXPECT_EQ(result, 0);
+}
+
+TEST_F(PipeSource, CallsStdinByItsName) {
+  test::write_text(path(), test::gzip("text").substr(0, 20));
+  const int result = test::in_child([&] {
+    if (::dup2(::open(path().c_str(), O_RDONLY), 0) != 0) return 1;
+    try {
+      (void)test::read_source(*open_input({.path = "-"}));
+    } catch (const format_error& e) {
+      return e.path() == "stdin" ? 0 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(result, 0);
+}
+
+// The writer of a pipe may be silent for ever: whoever gives up must not wait for it.
+TEST_F(PipeSource, GivesUpAPipeThatBringsNothing) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  { const auto without_writer = open_input({.path = path()}); }
+  const int both = ::open(path().c_str(), O_RDWR);  // a writer, and it keeps the bytes
+  ASSERT_GE(both, 0);
+  { const auto silent = open_input({.path = path()}); }
+  ASSERT_EQ(::write(both, "{}\n", 3), 3);
+  { const auto stalled = open_input({.path = path()}); }
+  ::close(both);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
