@@ -103,6 +103,8 @@ class device_pipe {
   void raise_failure();
   void fill_slots() noexcept;
   void fill(device_slot& slot, const staged_batch& staged);
+  void wait_for_copy();
+  void end_copies() noexcept;
   void send(device_slot& slot, const staged_batch& staged);
   void refuse_unfit(const staged_batch& staged) const;
 
@@ -194,12 +196,29 @@ inline void device_pipe::fill_slots() noexcept {
       ring.publish(claim);
       next = claim.ticket + 1;
       // The source's slot is let go of at the end of this round, and may then be filled anew.
-      if (answer_.usable) wait_on_host(state_->store.api(), state_->store.copied());
+      if (answer_.usable) wait_for_copy();
     }
   } catch (...) {
     failure = std::current_exception();
   }
   ring.finish(next, std::move(failure));
+}
+
+inline void device_pipe::wait_for_copy() {
+  try {
+    wait_on_host(state_->store.api(), state_->store.copied());
+  } catch (...) {
+    end_copies();
+    throw;
+  }
+}
+
+// After a failure: a copy may be on its way, and the source's slot is about to be let go of.
+inline void device_pipe::end_copies() noexcept {
+  try {
+    drain(state_->store.api(), state_->store.copies());
+  } catch (const error&) {  // the first error is the one to tell
+  }
 }
 
 inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
@@ -216,11 +235,7 @@ inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
     try {
       send(slot, staged);
     } catch (...) {
-      // The copy may be on its way, and the source's slot ends with this call.
-      try {
-        drain(state_->store.api(), state_->store.copies());
-      } catch (const error&) {  // the first error is the one to tell
-      }
+      end_copies();
       throw;
     }
   } else {
