@@ -40,8 +40,8 @@ const std::string help =
 
 Serves a run with the loader to ranks that only take time: X ms for each micro-batch, a step. Says
 how well accelerators would be used, by the formula of MLPerf Storage (computing over all time, the
-first step not counted), which step would be used to 90 %, how long ranks waited and why, memory, and
-a checksum of what each rank got: every byte is looked at, as part of the X ms.
+first step not counted), which step would be used to 90 %, how long ranks waited and why, memory,
+and a checksum of what each rank got: every byte is looked at, as part of the X ms.
 
 )") +
     run_flags_help +
