@@ -41,6 +41,7 @@ int open(const char* path, int flags, ...) {
 
 ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
   if ((flags & RWF_NOWAIT) != 0) {
+    if (nowait_code < 0) return 0;
     if (nowait_code != 0) return errno = nowait_code, -1;
   } else if (read_fault.strikes()) {
     return errno = read_fault.code, -1;

@@ -31,9 +31,10 @@ struct call_fault {
 };
 
 inline call_fault open_fault;
-inline call_fault read_fault;            ///< of preadv2, without RWF_NOWAIT
-inline call_fault map_fault;             ///< of mmap of files
-inline std::atomic<int> nowait_code{0};  ///< of preadv2 with RWF_NOWAIT; 0: the kernel's own
+inline call_fault read_fault;  ///< of preadv2, without RWF_NOWAIT
+inline call_fault map_fault;   ///< of mmap of files
+inline std::atomic<int> nowait_code{
+    0};  ///< of preadv2 with RWF_NOWAIT; 0: the kernel's own; -1: it reads nothing
 inline std::atomic<std::size_t> longest_read{SIZE_MAX};
 inline std::atomic<std::int64_t> pretended_magic{0};  ///< of every file system; 0: its own
 

@@ -73,6 +73,13 @@ struct sum_view {
 /// @throws format_error  the bytes are not a whole `.sum`, or not those that its root stands for.
 sum_view parse_sum(std::span<const std::byte> file);
 
+/// Whether a file that begins so may be a `.sum`, before all of it is read.
+///
+/// @param begin       `sum_header_bytes`, or all of a shorter file
+/// @param file_bytes  that it has
+/// @throws format_error  as `parse_sum`, of the header or the size
+sum_header parse_sum_header(std::span<const std::byte> begin, std::uint64_t file_bytes);
+
 /// The root as 64 lower-case hexadecimal digits.
 std::string root_hex(const sum_view& sum);
 
@@ -109,8 +116,8 @@ static_assert(std::is_trivially_copyable_v<block_checksums::state>);
 
 // ---------------------------------------------------------------------------------------------
 
-inline sum_view parse_sum(std::span<const std::byte> file) {
-  byte_reader reader(file);
+inline sum_header parse_sum_header(std::span<const std::byte> begin, std::uint64_t file_bytes) {
+  byte_reader reader(begin);
   const auto magic = reader.take("the magic", sum_magic.size());
   for (std::size_t i = 0; i < magic.size(); ++i) {
     if (std::to_integer<unsigned char>(magic[i]) != sum_magic[i]) {
@@ -130,16 +137,25 @@ inline sum_view parse_sum(std::span<const std::byte> file) {
   const std::uint64_t bin_blocks = sum_block_count(header.bin_bytes);
   const std::uint64_t idx_blocks = sum_block_count(header.idx_bytes);
   const std::uint64_t expected = sum_header_bytes + 4 * (bin_blocks + idx_blocks) + sum_root_bytes;
-  if (file.size() != expected) {
-    throw format_error(std::min<std::uint64_t>(file.size(), expected),
-                       "the file has " + std::to_string(file.size()) + " bytes, expected " +
+  if (file_bytes != expected) {
+    throw format_error(std::min(file_bytes, expected),
+                       "the file has " + std::to_string(file_bytes) + " bytes, expected " +
                            std::to_string(expected) + " for a .bin of " +
                            std::to_string(header.bin_bytes) + " and an .idx of " +
                            std::to_string(header.idx_bytes) + " bytes");
   }
+  return header;
+}
+
+inline sum_view parse_sum(std::span<const std::byte> file) {
+  const sum_header header = parse_sum_header(file, file.size());
+  byte_reader reader(file);
+  (void)reader.take("the header", sum_header_bytes);
   sum_view sum{header.bin_bytes, header.idx_bytes, {}, {}, {}};
-  sum.bin_blocks = unaligned_span<std::uint32_t>(reader.take("the .bin's blocks", 4 * bin_blocks));
-  sum.idx_blocks = unaligned_span<std::uint32_t>(reader.take("the .idx's blocks", 4 * idx_blocks));
+  sum.bin_blocks = unaligned_span<std::uint32_t>(
+      reader.take("the .bin's blocks", 4 * sum_block_count(header.bin_bytes)));
+  sum.idx_blocks = unaligned_span<std::uint32_t>(
+      reader.take("the .idx's blocks", 4 * sum_block_count(header.idx_bytes)));
   const std::size_t root_at = reader.offset();
   sum.root = reader.take("the root", sum_root_bytes);
   const auto root = sha256().update(file.first(root_at)).finish();

@@ -2,6 +2,7 @@
 #include <millrace/loader/io/io_threads.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -13,8 +14,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/child_process.hpp"
+
 namespace millrace::loader {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(IoThreads, EveryTaskIsRunOnceWhateverTheThreads) {
   for (const int most : {0, 1, 3}) {
@@ -103,6 +108,29 @@ TEST(IoThreads, IdleTasksRunOneAtATimeAndNotAfterTheEnd) {
 
 TEST(IoThreads, AProcessHasOnePoolAsLongAsSomebodyUsesIt) {
   const auto one = io_threads::of_process();
+  EXPECT_EQ(one, io_threads::of_process());
+}
+
+// The threads of the parent are not in the child: it must neither ask them nor wait for them.
+TEST(IoThreads, AChildHasAPoolOfItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the sanitizer lets no child of many threads start one";
+#endif
+  auto one = io_threads::of_process();
+  one->for_each(20, 4, [](std::size_t) { std::this_thread::sleep_for(1ms); });
+  EXPECT_GT(one->running(), 0);
+  EXPECT_EQ(test::in_child([&] {
+              auto mine = io_threads::of_process();
+              if (mine == one || mine->running() != 0) return 1;
+              std::atomic<bool> ran{false};
+              mine->when_idle([&] { ran = true; });
+              const auto end = std::chrono::steady_clock::now() + 10s;
+              while (!ran && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+              mine = nullptr;
+              one = nullptr;
+              return ran ? 0 : 2;
+            }),
+            0);
   EXPECT_EQ(one, io_threads::of_process());
 }
 

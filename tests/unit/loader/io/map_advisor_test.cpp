@@ -99,6 +99,32 @@ TEST_F(MapAdvisor, ResidentFilesAreBroughtInInTheBackground) {
   EXPECT_THAT(text_of(advisor), HasSubstr("MADV_HUGEPAGE"));
 }
 
+// Of a file that is mapped in parts the first one is not the whole.
+TEST_F(MapAdvisor, APartOfAFileIsNotTheFile) {
+  constexpr std::size_t bytes = std::size_t{5} << 20;
+  const test::temp_folder folder;
+  const auto path = folder / "a";
+  test::write_bytes(path, std::vector<std::byte>(bytes, std::byte{1}));
+  const std::vector<data_file> list{{path, bytes}};
+  table_->set_limits({.map_bytes = std::uint64_t{2} << 20});
+  map_advisor advisor(list, {.advice = map_advice::resident}, threads_);
+  const auto f = table_->attach(list[0]);
+  for (const std::uint64_t part : {0U, 1U, 2U}) {
+    const auto made = table_->map_at(*f, part << 21);
+    ASSERT_TRUE(made.made);
+    advisor.advise(0, made.got);
+    const auto end = steady_clock::now() + seconds(60);
+    const auto populated = [&] {
+      return resident_pages(made.got->bytes) == made.got->bytes.bytes() / page_bytes() &&
+             text_of(advisor).find("in the background: yes") != std::string::npos;
+    };
+    while (!populated() && steady_clock::now() < end) std::this_thread::yield();
+    ASSERT_TRUE(populated()) << text_of(advisor);
+  }
+  threads_.reset();  // lets what is running end
+  EXPECT_FALSE(advisor.is_in_memory(0));
+}
+
 TEST_F(MapAdvisor, AFileThatEndsTooSoonIsNotSaidToBeInMemory) {
   const test::temp_folder folder;
   const auto path = folder / "a";

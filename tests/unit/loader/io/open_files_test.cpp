@@ -174,6 +174,24 @@ TEST_F(OpenFiles, OnlyTheSameFileIsOpenedAgain) {
   EXPECT_THAT(error_of(*t, *g).what(), HasSubstr("it is not the file any more"));
 }
 
+// A pool that still works on a map may let go of it last.
+TEST_F(OpenFiles, WhatIsHandedOutMayOutliveTheTable) {
+  auto t = table();
+  auto f = t->attach(add("a"));
+  auto map = t->map_at(*f, 0).got;
+  auto held = t->open(*f);
+  ASSERT_TRUE(map);
+  EXPECT_EQ(t->usage().maps, 1);
+  const std::weak_ptr<open_files> end = t;
+  f = nullptr;
+  t = nullptr;
+  ASSERT_TRUE(end.expired());
+  EXPECT_EQ(map.use_count(), 1);
+  map = nullptr;  // the address sanitizer sees what it counts in
+  EXPECT_EQ(held.use_count(), 1);
+  held = nullptr;
+}
+
 TEST_F(OpenFiles, WhatIsNoFileIsRefused) {
   const auto t = table();
   std::filesystem::create_directory(folder_ / "folder");

@@ -127,6 +127,30 @@ TEST_F(ReadFaults, WithoutCallsThatDoNotWaitAllIsRead) {
   }
 }
 
+// Only a read that may wait knows where a file ends.
+TEST_F(ReadFaults, NothingReadWithoutWaitingIsNoEndOfAFile) {
+  const fault_scope faults;
+  test::nowait_code = -1;
+  pread_reader reader(files_, options_);
+  EXPECT_TRUE(gathers_all(reader));
+}
+
+TEST_F(ReadFaults, AFileSystemWithoutCallsThatDoNotWaitIsInTheReport) {
+  const auto said = [&](int code) {
+    const fault_scope faults;
+    test::nowait_code = code;
+    pread_reader reader(files_, options_);
+    EXPECT_TRUE(gathers_all(reader)) << code;
+    const reader_report report = reader.report();
+    return std::ranges::any_of(report.grants, [](const grant& g) {
+      return g.asked == "RWF_NOWAIT" && g.granted == "no" && !g.why.empty();
+    });
+  };
+  EXPECT_TRUE(said(EOPNOTSUPP));
+  EXPECT_FALSE(said(EAGAIN));
+  EXPECT_FALSE(said(EIO)) << "of one read, and not of the file system";
+}
+
 TEST_F(ReadFaults, AnErrorOfALocalDiskIsSaidAtOnceWithItsPlace) {
   pread_reader reader(files_, options_);
   {

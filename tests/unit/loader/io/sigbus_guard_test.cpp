@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/loader/io/mmap_reader.hpp>
 
 #include "support/child_process.hpp"
 #include "support/paths.hpp"
@@ -128,6 +129,34 @@ TEST_F(SigbusGuard, WithoutAHandlerBeforeTheProcessEndsAsItWould) {
               return 5;
             }),
             1000 + SIGBUS);
+}
+
+TEST_F(SigbusGuard, ASentSignalIsIgnoredWhereItWas) {
+  EXPECT_EQ(test::in_child([&] {
+              (void)detail::install_sigbus_guard();
+              struct ::sigaction before {};
+              before.sa_handler = SIG_IGN;
+              detail::previous_sigbus() = before;
+              (void)::kill(::getpid(), SIGBUS);
+              if (detail::sigbus_guard_displaced()) return 1;
+              std::byte to[1];
+              const copy_piece piece{begin() + 5 * page, to, 1};
+              return copy_pieces({&piece, 1}, begin(), end()) == 0 ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(SigbusGuard, SaysThatAnotherHandlerWasSet) {
+  EXPECT_EQ(test::in_child([&] {
+              if (detail::sigbus_guard_displaced()) return 1;
+              struct ::sigaction other {};
+              other.sa_handler = count;
+              (void)::sigaction(SIGBUS, &other, nullptr);
+              if (!detail::sigbus_guard_displaced()) return 2;
+              const reader_report report = mmap_reader({}).report();
+              return report.grants.at(0).granted == "no" ? 0 : 3;
+            }),
+            0);
 }
 
 TEST_F(SigbusGuard, ASentSignalIsPassedOn) {

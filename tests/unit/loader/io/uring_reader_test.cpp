@@ -36,11 +36,15 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Makes io_uring_setup fail with `code` in this process, as filters of containers do.
-bool forbid_rings(int code) {
+constexpr unsigned ring_setup = 425;  // on every processor
+[[maybe_unused]] constexpr unsigned ring_enter = 426;
+[[maybe_unused]] constexpr unsigned ring_register = 427;
+
+/// Makes a call, io_uring_setup, fail with `code` in this process, as filters of containers do.
+bool forbid_rings(int code, unsigned call = ring_setup) {
   const ::sock_filter filter[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(::seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 425},  // io_uring_setup, on every processor
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, call},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | static_cast<unsigned>(code)},
       {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
   };
@@ -149,6 +153,56 @@ TEST_F(UringReader, WhereNoRingIsToBeHadPreadReads) {
   });
   if (status == test::cannot_try) GTEST_SKIP() << "this process may not filter its system calls";
   EXPECT_EQ(status, 0);
+}
+
+// The table of files keeps the file that was there, where the kernel takes no other for it.
+TEST_F(UringReader, APlaceThatCannotBeGivenAwayServesTheRightFile) {
+  if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
+  std::vector<std::byte> others(size, std::byte{0x5A});
+  test::write_bytes(folder_ / "others.bin", others);
+  files_.push_back({folder_ / "others.bin", size});
+  const int status = test::in_child([&] {
+    const auto r = reader({.most_files = 1});
+    const auto ranges = random_ranges(5, 8192);
+    std::vector<std::byte> got(8192);
+    const read_request of_others{{1, 4096, 8192}, got.data()};
+    r->gather({&of_others, 1});
+    if (!std::ranges::equal(got, std::span(others).first(8192))) return 1;
+    if (!forbid_rings(ENOMEM, ring_register)) return test::cannot_try;
+    for (int i = 0; i < 3; ++i) {
+      if (!is_right(*r, ranges)) return 2;
+      std::ranges::fill(got, std::byte{});
+      r->gather({&of_others, 1});
+      if (!std::ranges::equal(got, std::span(others).first(8192))) return 3;
+    }
+    return r->report().granted == "io_uring" ? 0 : 4;
+  });
+  if (status == test::cannot_try) GTEST_SKIP() << "this process may not filter its system calls";
+  EXPECT_EQ(status, 0);
+}
+
+// More files than places, and a kernel that takes no read: the ring is given up, not waited for.
+TEST_F(UringReader, ARingThatTakesNothingMoreIsGivenUp) {
+  if (!is_direct()) GTEST_SKIP() << "this file system has no direct reads";
+  files_.push_back(files_[0]);
+  for (const int code : {EAGAIN, ENOMEM, EPERM}) {
+    const int status = test::in_child([&] {
+      const auto r = reader({.most_files = 1});
+      auto ranges = random_ranges(20, 8192);
+      for (std::size_t i = 0; i < ranges.size(); i += 2) ranges[i].file = 1;
+      if (!is_right(*r, ranges)) return 1;
+      if (!forbid_rings(code, ring_enter)) return test::cannot_try;
+      r->prefetch(ranges);
+      if (!is_right(*r, ranges)) return 2;
+      if (!is_right(*r, random_ranges(20, 20'000))) return 3;
+      const reader_report report = r->report();
+      const grant* const ring = find(report, "io_uring");
+      if (report.granted != "pread" || ring == nullptr) return 4;
+      return ring->why.find("the ring was given up") == std::string::npos ? 5 : 0;
+    });
+    if (status == test::cannot_try) GTEST_SKIP() << "this process may not filter its system calls";
+    EXPECT_EQ(status, 0) << code;
+  }
 }
 
 TEST_F(UringReader, WithoutLockedMemoryItGoesOnUnregistered) {

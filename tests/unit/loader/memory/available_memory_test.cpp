@@ -34,6 +34,20 @@ TEST(AvailableMemory, IsWhatTheTightestGroupLeaves) {
   EXPECT_EQ(room->by, (system.files().sys / "fs/cgroup/jobs").string());
 }
 
+// A group whose cache holds a dataset is full, and has room nevertheless.
+TEST(AvailableMemory, CountsAllThatAGroupCanLetGoOf) {
+  test::fake_system system;
+  system.put("proc/meminfo", meminfo)
+      .put("proc/self/cgroup", "0::/\n")
+      .put("sys/fs/cgroup/memory.max", "1000000\n")
+      .put("sys/fs/cgroup/memory.current", "1000000\n")
+      .put("sys/fs/cgroup/memory.stat",
+           "anon 5\ninactive_file 1000\nactive_file 600000\nslab_reclaimable 20000\n");
+  EXPECT_EQ(available_memory(system.files())->bytes, 621'000U);
+  system.put("sys/fs/cgroup/memory.stat", "inactive_file 900000\nactive_file 900000\n");
+  EXPECT_EQ(available_memory(system.files())->bytes, 1'000'000U) << "more than is used";
+}
+
 TEST(AvailableMemory, IsNothingWhereAGroupIsFull) {
   test::fake_system system;
   system.put("proc/meminfo", meminfo)

@@ -92,7 +92,7 @@ class pipeline {
   static std::shared_ptr<ring> make_ring(const sample_plan& plan, const loader_options& options,
                                          std::int64_t batches);
   static std::unique_ptr<data_verifier> make_verifier(const sample_plan& plan,
-                                                      const verify_options& options);
+                                                      const loader_options& options);
   static telemetry_options meter_options(const sample_plan& plan, const loader_options& options,
                                          std::size_t slots);
   void fill_slots(fill_worker& worker);
@@ -116,7 +116,7 @@ inline pipeline::pipeline(sample_plan& plan, const loader_options& options,
                   options.boundaries || options.fields.cu_seqlens),
       ring_(make_ring(plan, options, numbers.count())),
       meter_(std::make_shared<telemetry>(meter_options(plan, options, ring_->size()))),
-      verifier_(make_verifier(plan, options.verify)) {
+      verifier_(make_verifier(plan, options)) {
   const std::vector<data_file> files = plan.files();
   io_options io = options.io;
   if (io.request_bytes == 0) {  // what is asked for at a time, which decides what reads best
@@ -131,12 +131,13 @@ inline pipeline::pipeline(sample_plan& plan, const loader_options& options,
 }
 
 inline std::unique_ptr<data_verifier> pipeline::make_verifier(const sample_plan& plan,
-                                                              const verify_options& options) {
-  if (options.mode == verify_mode::off && options.vocab_size == 0) return nullptr;
+                                                              const loader_options& options) {
+  const verify_options& verify = options.verify;
+  if (verify.mode == verify_mode::off && verify.vocab_size == 0) return nullptr;
   std::vector<verified_file> files;
   const std::vector<formats::dtype> types = plan.types();
   for (const data_file& file : plan.files()) files.push_back({file, types[files.size()]});
-  return std::make_unique<data_verifier>(files, options);
+  return std::make_unique<data_verifier>(files, verify, options.io.reader.files);
 }
 
 // One source is no mixture, and without weights there is nothing that it was to be.

@@ -16,11 +16,13 @@
 
 namespace millrace::loader {
 
-/// Counts a resource as long as it lives.
+/// Counts a resource as long as it lives, which may be longer than whoever counts.
 class counted {
  public:
-  explicit counted(std::atomic<std::int64_t>& count) noexcept : count_(&count) { ++*count_; }
-  counted(counted&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  using counter = std::shared_ptr<std::atomic<std::int64_t>>;
+
+  explicit counted(counter count) noexcept : count_(std::move(count)) { ++*count_; }
+  counted(counted&& other) noexcept : count_(std::move(other.count_)) {}
   counted& operator=(counted&& other) noexcept {
     std::swap(count_, other.count_);
     return *this;
@@ -30,7 +32,7 @@ class counted {
   }
 
  private:
-  std::atomic<std::int64_t>* count_;
+  counter count_;
 };
 
 /// Of the machine: to what madvise(2) wants its addresses rounded.

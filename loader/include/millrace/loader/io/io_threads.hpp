@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/memory/one_per_process.hpp>
 
 namespace millrace::loader {
 
@@ -47,14 +48,7 @@ class io_threads {
   }
 
   /// The pool that readers share if they are given none. It lives as long as one of them.
-  static std::shared_ptr<io_threads> of_process() {
-    static std::mutex mutex;
-    static std::weak_ptr<io_threads> shared;
-    const std::lock_guard lock(mutex);
-    auto pool = shared.lock();
-    if (!pool) shared = pool = std::make_shared<io_threads>();
-    return pool;
-  }
+  static std::shared_ptr<io_threads> of_process() { return one_per_process<io_threads>(); }
 
   int most() const noexcept { return most_; }
   std::int64_t running() const {

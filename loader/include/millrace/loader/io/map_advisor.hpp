@@ -71,9 +71,10 @@ class map_advisor {
     std::shared_ptr<reader_log> log;
     std::shared_ptr<memory_flags> in_memory;
     std::size_t file;
+    bool whole;  // the map is all of the file
     std::size_t done;
 
-    void operator()();
+    void operator()() noexcept;
   };
 
   void choose(std::span<const data_file> files, const reader_options& options);
@@ -84,6 +85,7 @@ class map_advisor {
   std::shared_ptr<std::atomic<bool>> stop_;
   std::shared_ptr<memory_flags> in_memory_;
   std::vector<map_advice> advice_;
+  std::vector<std::uint64_t> bytes_;  // [file]
   std::string why_;
   bool populate_;
 };
@@ -92,6 +94,7 @@ class map_advisor {
 
 inline void map_advisor::choose(std::span<const data_file> files, const reader_options& options) {
   in_memory_ = std::make_shared<memory_flags>(files.size());
+  for (const data_file& file : files) bytes_.push_back(file.bytes);
   if (options.advice != map_advice::by_memory) {
     advice_.assign(files.size(), options.advice);
     why_ = "asked for by name";
@@ -124,8 +127,9 @@ inline void map_advisor::advise(std::int64_t file, const open_files::held_map& m
     case map_advice::resident:
       ask(map, MADV_HUGEPAGE, "MADV_HUGEPAGE, where files will be resident", why_);
       if (populate_ && threads_->most() > 0) {
-        threads_->when_idle(populate{threads_.get(), map, stop_, log_, in_memory_,
-                                     static_cast<std::size_t>(file), 0});
+        const auto i = static_cast<std::size_t>(file);
+        const bool whole = map->bytes.bytes() == bytes_[i];
+        threads_->when_idle(populate{threads_.get(), map, stop_, log_, in_memory_, i, whole, 0});
       }
       break;
     case map_advice::random:
@@ -137,7 +141,7 @@ inline void map_advisor::advise(std::int64_t file, const open_files::held_map& m
   }
 }
 
-inline void map_advisor::populate::operator()() {
+inline void map_advisor::populate::operator()() noexcept try {
   if (*stop) return;
   const auto held = map.lock();
   if (!held) return;  // unmapped for others
@@ -159,7 +163,8 @@ inline void map_advisor::populate::operator()() {
   }
   log->note(what, true, "so that resident files are in memory before they are asked for");
   // In one map alone can be seen that this was the whole file.
-  if (held->bytes.offset() == 0) in_memory->flags[file].store(true, std::memory_order_relaxed);
+  if (whole) in_memory->flags[file].store(true, std::memory_order_relaxed);
+} catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the file is read when it is needed
 }
 
 }  // namespace millrace::loader

@@ -256,10 +256,13 @@ inline reader_report mmap_reader::report() const {
   report.asked = options_.asked.empty() ? "mmap" : options_.asked;
   report.granted = "mmap";
   report.why = options_.why.empty() ? "asked for by name" : options_.why;
-  report.grants.push_back({"SIGBUS guard", detail::has_sigbus_guard ? "yes" : "no",
-                           detail::has_sigbus_guard
-                               ? "a lost page is an error of its file, not the end of the process"
-                               : "built without: the kernel is asked before each copy instead"});
+  const bool displaced = detail::sigbus_guard_displaced();
+  report.grants.push_back(
+      {"SIGBUS guard", detail::has_sigbus_guard && !displaced ? "yes" : "no",
+       !detail::has_sigbus_guard ? "built without: the kernel is asked before each copy instead"
+       : displaced ? "another handler of SIGBUS was set later: unless it passes on what is not its "
+                     "own, a lost page is the end of the process"
+                   : "a lost page is an error of its file, not the end of the process"});
   advisor_.log().fill(report, *table_);
   const reader_report read = unmapped_.report();
   report.grants.insert(report.grants.end(), read.grants.begin(), read.grants.end());

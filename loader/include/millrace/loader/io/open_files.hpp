@@ -29,6 +29,7 @@
 #include <millrace/loader/io/file_map.hpp>
 #include <millrace/loader/io/file_system.hpp>
 #include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/memory/one_per_process.hpp>
 
 namespace millrace::loader {
 
@@ -68,7 +69,7 @@ struct open_file_usage {
 /// closed and the call repeated. A map that is refused even so is no error: it is read instead.
 ///
 /// All members may be called from any thread. What is handed out stays open until it is let go of,
-/// whatever the table does; so hold it no longer than one read takes.
+/// whatever the table does, and may outlive it; hold it no longer than one read takes.
 class open_files : public std::enable_shared_from_this<open_files> {
  public:
   class file;
@@ -99,14 +100,7 @@ class open_files : public std::enable_shared_from_this<open_files> {
   explicit open_files(const open_file_limits& limits = {}) { set_limits(limits); }
 
   /// The one that readers share if they are given none. It lives as long as one of them.
-  static std::shared_ptr<open_files> of_process() {
-    static std::mutex mutex;
-    static std::weak_ptr<open_files> shared;
-    const std::lock_guard lock(mutex);
-    auto table = shared.lock();
-    if (!table) shared = table = std::make_shared<open_files>();
-    return table;
-  }
+  static std::shared_ptr<open_files> of_process() { return one_per_process<open_files>(); }
 
   /// Takes effect when something is opened next.
   void set_limits(const open_file_limits& limits);
@@ -185,8 +179,9 @@ class open_files : public std::enable_shared_from_this<open_files> {
   std::uint64_t mapped_bytes_ = 0;  // of used_maps_
   std::uint64_t clock_ = 0;         // uses of maps
   std::int64_t attached_ = 0;
-  std::atomic<std::int64_t> live_files_{0};
-  std::atomic<std::int64_t> live_maps_{0};
+  // Of what was handed out, too: it may be let go of when the table is no more.
+  const counted::counter live_files_ = std::make_shared<std::atomic<std::int64_t>>(0);
+  const counted::counter live_maps_ = std::make_shared<std::atomic<std::int64_t>>(0);
   open_file_usage usage_;
 };
 
@@ -238,8 +233,8 @@ inline void open_files::set_limits(const open_file_limits& limits) {
 inline open_file_usage open_files::usage() const {
   const std::lock_guard lock(mutex_);
   open_file_usage now = usage_;
-  now.files = live_files_;
-  now.maps = live_maps_;
+  now.files = *live_files_;
+  now.maps = *live_maps_;
   return now;
 }
 
@@ -320,7 +315,7 @@ inline open_files::held_descriptor open_files::opened(file& f) {
   const std::lock_guard lock(mutex_);
   if (!f.first_) f.first_ = found;
   ++usage_.opens;
-  usage_.most_files = std::max<std::int64_t>(usage_.most_files, live_files_);
+  usage_.most_files = std::max<std::int64_t>(usage_.most_files, *live_files_);
   f.fd_ = made;
   f.at_ = used_files_.insert(used_files_.begin(), &f);
   return made;
@@ -339,7 +334,7 @@ inline io::unique_fd open_files::open_evicting(const file& f) {
       const std::lock_guard lock(mutex_);
       ++usage_.refusals;
     }
-    if (!close_least_used(live_files_ - 1)) {
+    if (!close_least_used(*live_files_ - 1)) {
       throw io_error(f.path(), "open", code, std::nullopt,
                      "no file that could be closed for it is left; raise the limit (ulimit -n), or "
                      "close what else the process has open");
@@ -354,7 +349,7 @@ inline bool open_files::close_least_used(std::int64_t most) {
   std::vector<held_map> unmapped;
   {
     const std::lock_guard lock(mutex_);
-    std::int64_t left = live_files_;
+    std::int64_t left = *live_files_;
     for (auto at = used_files_.end(); left > most && at != used_files_.begin();) {
       --at;
       file& f = **at;
@@ -470,7 +465,7 @@ inline open_files::map_result open_files::map_at(file& f, std::uint64_t offset) 
   const std::lock_guard lock(mutex_);
   file_part& part = f.parts_[place];
   ++usage_.mmaps;
-  usage_.most_maps = std::max<std::int64_t>(usage_.most_maps, live_maps_);
+  usage_.most_maps = std::max<std::int64_t>(usage_.most_maps, *live_maps_);
   part.map = made;
   part.last_use = clock_;
   part.at = used_maps_.insert(used_maps_.begin(), {&f, place});

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -191,12 +192,19 @@ inline bool pread_reader::read(planned_read& todo, std::span<::iovec> parts, boo
       parts = advance(todo, parts, static_cast<std::uint64_t>(n));
       continue;
     }
-    if (n == 0) throw_short(f, todo.offset);
-    const int code = errno;
+    const int code = n < 0 ? errno : 0;
     if (only_cached) {
-      if (code != EAGAIN) only_cached_works_.store(false, std::memory_order_relaxed);
+      // No file system is asked twice for what it does not have; whatever else it says, the end of
+      // the file included, a read that may wait says for good.
+      if (code == EOPNOTSUPP || code == EINVAL) {
+        only_cached_works_.store(false, std::memory_order_relaxed);
+        log_.note("RWF_NOWAIT", false,
+                  f.path().string() + ": " + std::generic_category().message(code) +
+                      ": other threads read what is in memory, too");
+      }
       return false;
     }
+    if (n == 0) throw_short(f, todo.offset);
     if (!attempts.again(code, held->kind)) {
       throw io_error(f.path(), "read", code, todo.offset,
                      attempts.done() == 0

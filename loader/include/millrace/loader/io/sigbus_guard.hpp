@@ -55,6 +55,9 @@ inline void fetch_ahead(const copy_piece& piece) noexcept {
 #if defined(MILLRACE_NO_SIGBUS_GUARD)
 
 inline constexpr bool has_sigbus_guard = false;
+inline bool sigbus_guard_displaced() noexcept {
+  return false;
+}
 
 inline std::size_t copy_guarded(std::span<const copy_piece> pieces, const std::byte*,
                                 const std::byte*) noexcept {
@@ -100,7 +103,10 @@ inline void on_sigbus(int signal, ::siginfo_t* info, void* context) {
     }
   }
   const struct ::sigaction& previous = previous_sigbus();
-  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+  const bool handles = (previous.sa_flags & SA_SIGINFO) != 0;
+  // Sent, and to be ignored: as it would have been without us.
+  if (!handles && previous.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (handles) {
     previous.sa_sigaction(signal, info, context);
   } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
     // The access, made again on return, or the signal, sent again, ends the process as it would
@@ -123,6 +129,13 @@ inline bool install_sigbus_guard() noexcept {
     return ::sigaction(SIGBUS, &ours, nullptr) == 0;
   }();
   return installed;
+}
+
+/// Whether somebody has put another handler there since, and so decides what becomes of lost pages.
+inline bool sigbus_guard_displaced() noexcept {
+  struct ::sigaction now {};
+  return install_sigbus_guard() && ::sigaction(SIGBUS, nullptr, &now) == 0 &&
+         ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != on_sigbus);
 }
 
 /// A blocked SIGBUS of the kernel ends the process, whatever the handler; so it is not blocked, on

@@ -10,15 +10,18 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -97,12 +100,19 @@ class uring_reader final : public range_reader {
     read_request piece;
   };
   static constexpr std::size_t none = ~std::size_t{0};
+  static constexpr int most_vain_waits = 1000;  // of a millisecond each
+  /// The kernel takes no more reads, or gives no more results.
+  struct lost_ring {
+    int code;
+  };
 
   open_files::file& file_of(std::int64_t i) const { return *files_[static_cast<std::size_t>(i)]; }
   bool has_ring();
   void note_ring();
   way way_of(std::int64_t file);
   void demote(std::int64_t file, const std::string& why);
+  bool may_put();
+  std::size_t put(std::int64_t file, io::unique_fd fd);
   std::size_t place_of(std::int64_t file);
   bool start(std::size_t token);
   void pump();
@@ -116,6 +126,7 @@ class uring_reader final : public range_reader {
   void finish_demand();
   void take_claims();
   void abandon() noexcept;
+  void give_up_ring(int code);
 
   reader_options options_;
   uring_options limits_;
@@ -133,6 +144,7 @@ class uring_reader final : public range_reader {
   std::vector<std::size_t> free_straight_;
   std::size_t in_flight_ = 0;
   std::size_t demand_in_flight_ = 0;
+  int vain_waits_ = 0;
   ahead_reads ahead_;
   std::uint64_t gathers_ = 0;
 
@@ -268,13 +280,12 @@ inline uring_reader::way uring_reader::way_of(std::int64_t file) {
       if (!direct.may_pass) demote(file, direct.why);
       return way::plain;
     }
+    if (!may_put()) return way::plain;
     log_.note("O_DIRECT", true, direct.why);
     state = {way::direct, direct.alignment};
-    if (open_.is_full()) (void)ring_->submit(0);  // what was noted names places
-    const std::size_t place = open_.put(file, std::move(direct.fd));
-    ring_->put_file(static_cast<unsigned>(place), open_.fd_at(place));
+    (void)put(file, std::move(direct.fd));
     return way::direct;
-  } catch (const io_error&) {
+  } catch (const std::exception&) {
     return way::plain;  // this time: pread tries again, and says what is wrong
   }
 }
@@ -287,18 +298,26 @@ inline void uring_reader::demote(std::int64_t file, const std::string& why) {
   log_.note("O_DIRECT", false, file_of(file).path().string() + ": " + why + ": read by pread");
 }
 
+// Whether a file may take another one's place: no read that is noted names it any more.
+inline bool uring_reader::may_put() {
+  return !open_.is_full() || ring_->submit(0) == 0;
+}
+
+inline std::size_t uring_reader::put(std::int64_t file, io::unique_fd fd) {
+  const std::size_t place = open_.put(file, std::move(fd));
+  ring_->put_file(static_cast<unsigned>(place), open_.fd_at(place));
+  return place;
+}
+
 // Of a file that is read directly: opened again where it was closed for others.
 inline std::size_t uring_reader::place_of(std::int64_t file) {
   if (const std::size_t place = open_.find(file); place != direct_files::none) return place;
   try {
     const open_files::held_descriptor held = table_->open(file_of(file));
     direct_file direct = open_direct(held->fd);
-    if (!direct.fd) return direct_files::none;
-    if (open_.is_full()) (void)ring_->submit(0);
-    const std::size_t place = open_.put(file, std::move(direct.fd));
-    ring_->put_file(static_cast<unsigned>(place), open_.fd_at(place));
-    return place;
-  } catch (const io_error&) {
+    if (!direct.fd || !may_put()) return direct_files::none;
+    return put(file, std::move(direct.fd));
+  } catch (const std::exception&) {
     return direct_files::none;
   }
 }
@@ -357,11 +376,17 @@ inline void uring_reader::pump() {
 // For at least one read that is in flight. 0 or an errno.
 inline int uring_reader::wait() {
   const int code = ring_->submit(in_flight_ > 0 ? 1 : 0);
-  (void)ring_->take_results([&](std::uint64_t token, std::int64_t result) {
+  const unsigned taken = ring_->take_results([&](std::uint64_t token, std::int64_t result) {
     take(static_cast<std::size_t>(token), result);
   });
-  // Out of memory, or out of room for results, which there is now: not for ever.
-  return code == EAGAIN || code == EBUSY || code == ENOMEM ? 0 : code;
+  if (code == 0 || taken > 0) vain_waits_ = 0;
+  // Out of memory, or out of room for results, which there is now: it may pass.
+  const bool may_pass = code == EAGAIN || code == EBUSY || code == ENOMEM;
+  if (!may_pass || vain_waits_ >= most_vain_waits) return code;
+  if (taken > 0) return 0;
+  ++vain_waits_;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return 0;
 }
 
 inline void uring_reader::take(std::size_t token, std::int64_t result) {
@@ -378,7 +403,10 @@ inline void uring_reader::take(std::size_t token, std::int64_t result) {
     outcome = read_outcome::hand_over;
   }
   if (outcome == read_outcome::demote) {
-    demote(op.file, "read: " + std::generic_category().message(static_cast<int>(-result)));
+    try {
+      demote(op.file, "read: " + std::generic_category().message(static_cast<int>(-result)));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory for the report alone
+    }
   }
   --in_flight_;
   const bool ok = outcome == read_outcome::complete;
@@ -469,6 +497,11 @@ inline void uring_reader::gather(std::span<const read_request> requests) {
       for (std::size_t i = 0; i < handed_over_.size(); ++i) log_.add_retry();
       plain_.gather(handed_over_);
     }
+  } catch (const lost_ring& lost) {
+    give_up_ring(lost.code);
+    plain_.gather(requests);
+    log_.add_gather(requests.size(), bytes);
+    return;
   } catch (...) {
     abandon();
     throw;
@@ -537,7 +570,7 @@ inline void uring_reader::start_demand() {
 
 inline void uring_reader::finish_demand() {
   while (demand_in_flight_ > 0 || next_extent_ < plan_.extents().size()) {
-    if (const int code = wait(); code != 0) throw io_error("io_uring", "io_uring_enter", code);
+    if (const int code = wait(); code != 0) throw lost_ring{code};
     start_demand();
   }
 }
@@ -547,7 +580,7 @@ inline void uring_reader::take_claims() {
     const auto& [from, piece] = claims_[claims_taken_];
     ahead_reads::entry& entry = from->second;
     while (entry.now == ahead_reads::state::reading) {
-      if (const int code = wait(); code != 0) throw io_error("io_uring", "io_uring_enter", code);
+      if (const int code = wait(); code != 0) throw lost_ring{code};
       // Reads end in any order, and this one may be the last: the others' places are not left
       // empty.
       if (entry.now == ahead_reads::state::reading) pump();
@@ -567,7 +600,8 @@ inline void uring_reader::take_claims() {
 // After an error: nothing reads into the memory of requests any more, and nothing is pinned.
 inline void uring_reader::abandon() noexcept try {
   next_extent_ = plan_.extents().size();
-  while (demand_in_flight_ > 0 && wait() == 0) {
+  while (demand_in_flight_ > 0) {
+    if (const int code = wait(); code != 0) return give_up_ring(code);
   }
   for (; claims_taken_ < claims_.size(); ++claims_taken_) {
     const ahead_reads::place from = claims_[claims_taken_].from;
@@ -575,6 +609,29 @@ inline void uring_reader::abandon() noexcept try {
     if (--from->second.pinned == 0 && from->second.now == ahead_reads::state::failed) release(from);
   }
 } catch (...) {  // NOLINT(bugprone-empty-catch): the error is on its way already
+}
+
+// After which pread reads all. What the kernel has not taken it never will; reads into the memory
+// of requests that it has taken are waited for as long as they take: their results are all that
+// says when that memory is the caller's again.
+inline void uring_reader::give_up_ring(int code) {
+  const auto slots = static_cast<std::size_t>(limits_.slots);
+  std::size_t under_way = in_flight_ - std::min<std::size_t>(in_flight_, ring_->unsubmitted());
+  std::size_t straight = static_cast<std::size_t>(limits_.depth) - free_straight_.size();
+  while (straight > 0 && under_way > 0) {
+    if (ring_->wait() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    (void)ring_->take_results([&](std::uint64_t token, std::int64_t) {
+      --under_way;
+      if (token >= slots) --straight;
+    });
+  }
+  no_ring_ = true;
+  ahead_.clear();
+  open_.close_all();
+  retired_.push_back(std::move(ring_));
+  log_.note("io_uring", false,
+            "io_uring_enter: " + std::generic_category().message(code) +
+                ": the ring was given up, and pread reads from then on");
 }
 
 inline reader_report uring_reader::report() const {
@@ -586,8 +643,8 @@ inline reader_report uring_reader::report() const {
   report.why = options_.why.empty() ? "asked for by name" : options_.why;
   log_.fill(report, *table_);
   if (!reads) {
-    report.why +=
-        no_ring_ ? "; no ring was to be had" : "; no file can be read past the page cache";
+    report.why += no_ring_ ? "; no ring was to be had, or none that went on"
+                           : "; no file can be read past the page cache";
   }
   if (const std::size_t most = most_in_flight_; most > 0) {
     report.grants.push_back({std::to_string(limits_.depth) + " reads in flight",

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/io/uring_probe.hpp>
@@ -51,20 +52,29 @@ class uring_ring {
   /// Page-aligned, and registered where that was granted.
   std::byte* memory() const noexcept { return static_cast<std::byte*>(memory_.get().address); }
 
-  /// Puts a descriptor into the table of files, or, -1, takes it out.
+  /// Puts a descriptor into the table of files. Where the kernel refuses that, the table goes on
+  /// to hold the file that was there before, and reads of this place name the descriptor instead.
   void put_file(unsigned place, int fd) noexcept {
-    if (granted_.files == 0) (void)::io_uring_register_files_update(ring_.get(), place, &fd, 1);
+    if (granted_.files != 0) return;
+    in_table_[place] = ::io_uring_register_files_update(ring_.get(), place, &fd, 1) == 1;
   }
 
   /// Notes a read for the next `submit`. False: no room for it, submit first.
   ///
-  /// @param place  of the file in the table, used where that was granted, else `fd` is
+  /// @param place  of the file, whose place in the table is used if it is there, else `fd` is
   bool read(int fd, unsigned place, std::byte* to, std::uint32_t bytes, std::uint64_t offset,
             std::uint64_t token) noexcept;
 
-  /// Hands the noted reads to the kernel, and waits for that many results.
-  /// @return 0 or an errno
+  /// Hands all noted reads to the kernel, and waits for that many results.
+  /// @return 0 or an errno; then some may be noted still, and name files by place or descriptor
   int submit(unsigned wait_for) noexcept;
+  /// Reads that are noted, and not handed to the kernel.
+  unsigned unsubmitted() const noexcept { return ::io_uring_sq_ready(ring_.get()); }
+  /// Waits for a result of those that the kernel has, and hands it no more. 0 or an errno.
+  int wait() noexcept {
+    ::io_uring_cqe* first = nullptr;
+    return -::io_uring_wait_cqe(ring_.get(), &first);
+  }
 
   /// Calls done(token, result) for each read that has ended; result as of read(2), or -errno.
   /// @return how many
@@ -87,12 +97,14 @@ class uring_ring {
   bool single_ = false;
   int error_ = 0;
   grants granted_;
+  std::vector<bool> in_table_;  // [place]
 };
 
 // ---------------------------------------------------------------------------------------------
 
 inline uring_ring::uring_ring(unsigned entries, std::size_t memory_bytes, unsigned files,
-                              bool single) {
+                              bool single)
+    : in_table_(files) {
   void* const memory =
       ::mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -127,14 +139,15 @@ inline bool uring_ring::read(int fd, unsigned place, std::byte* to, std::uint32_
                              std::uint64_t offset, std::uint64_t token) noexcept {
   ::io_uring_sqe* const entry = ::io_uring_get_sqe(ring_.get());
   if (entry == nullptr) return false;
-  const int file = granted_.files == 0 ? static_cast<int>(place) : fd;
+  const bool by_place = granted_.files == 0 && in_table_[place];
+  const int file = by_place ? static_cast<int>(place) : fd;
   const auto at = static_cast<std::size_t>(to - memory());
   if (granted_.buffers == 0 && to >= memory() && at < memory_.get().size_bytes) {
     ::io_uring_prep_read_fixed(entry, file, to, bytes, offset, 0);
   } else {
     ::io_uring_prep_read(entry, file, to, bytes, offset);
   }
-  if (granted_.files == 0) entry->flags |= IOSQE_FIXED_FILE;
+  if (by_place) entry->flags |= IOSQE_FIXED_FILE;
   entry->user_data = token;
   return true;
 }
@@ -143,8 +156,10 @@ inline int uring_ring::submit(unsigned wait_for) noexcept {
   for (;;) {
     const int n = wait_for == 0 ? ::io_uring_submit(ring_.get())
                                 : ::io_uring_submit_and_wait(ring_.get(), wait_for);
-    if (n >= 0) return 0;
-    if (n != -EINTR) return -n;
+    if (n == -EINTR) continue;
+    if (n < 0) return -n;
+    if (unsubmitted() == 0) return 0;
+    if (n == 0) return EAGAIN;  // it takes no more for now
   }
 }
 

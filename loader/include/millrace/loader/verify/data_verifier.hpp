@@ -38,8 +38,10 @@ namespace millrace::loader {
 class data_verifier {
  public:
   /// @param files  in the order of the reader's, by which ranges name them
+  /// @param table  of the readers, whose files are those that are checked; null: the process's
   /// @throws config_error  an option is out of range
-  data_verifier(const std::vector<verified_file>& files, const verify_options& options);
+  data_verifier(const std::vector<verified_file>& files, const verify_options& options,
+                std::shared_ptr<open_files> table = nullptr);
   data_verifier(const data_verifier&) = delete;
   data_verifier& operator=(const data_verifier&) = delete;
   ~data_verifier() {
@@ -79,8 +81,10 @@ class data_verifier {
 // ---------------------------------------------------------------------------------------------
 
 inline data_verifier::data_verifier(const std::vector<verified_file>& files,
-                                    const verify_options& options)
-    : core_(std::make_shared<detail::verify_core>(files, loader::check(options))) {
+                                    const verify_options& options,
+                                    std::shared_ptr<open_files> table)
+    : core_(std::make_shared<detail::verify_core>(
+          files, loader::check(options), table ? std::move(table) : open_files::of_process())) {
   if (options.mode == verify_mode::off || options.scrub_bytes_per_second == 0) return;
   scrubber_ = scrubber::of_process();
   scrubber_->add(core_);

@@ -10,6 +10,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -20,6 +22,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/memory/one_per_process.hpp>
 #include <millrace/loader/verify/verify_core.hpp>
 
 namespace millrace::loader {
@@ -35,14 +38,7 @@ class scrubber {
   scrubber& operator=(const scrubber&) = delete;
 
   /// The one of this process; it lives as long as somebody holds it.
-  static std::shared_ptr<scrubber> of_process() {
-    static std::mutex mutex;
-    static std::weak_ptr<scrubber> shared;
-    const std::lock_guard lock(mutex);
-    auto one = shared.lock();
-    if (!one) shared = one = std::make_shared<scrubber>();
-    return one;
-  }
+  static std::shared_ptr<scrubber> of_process() { return one_per_process<scrubber>(); }
 
   void add(std::shared_ptr<detail::verify_core> core) {
     const std::lock_guard lock(mutex_);
@@ -69,6 +65,7 @@ class scrubber {
     std::size_t file = 0;
     std::uint64_t block = 0;  // of the `.idx` first, then of the `.bin`
     bool done = false;
+    bool failed = false;  // on its way through: something could not be read
 
     bool has_work() const { return !done || core->forgotten() || core->has_wishes(); }
   };
@@ -76,11 +73,20 @@ class scrubber {
 
   void run(const std::stop_token& stop);
   std::uint64_t rate() const;
+  /// What a look at a block came to.
+  struct outcome {
+    std::uint64_t bytes = 0;  // that were read, or as many as an error costs
+    bool failed = false;
+    bool opened = true;
+  };
+  // An error is not for nothing: whoever meets one after the other takes his time, too.
+  static constexpr std::uint64_t error_bytes = 4096;
+
   static std::uint64_t step(job& j);
-  static std::uint64_t scrub(detail::verify_core& core, std::size_t file, checked_file& in,
-                             std::uint64_t block, std::int64_t sample);
+  static outcome scrub(detail::verify_core& core, std::size_t file, checked_file& in,
+                       std::uint64_t block, std::int64_t sample);
   static void tell(detail::verify_core& core, std::size_t file, const std::filesystem::path& path,
-                   std::int64_t block, const error& e);
+                   std::int64_t block, const std::exception& e) noexcept;
 
   std::mutex mutex_;
   std::condition_variable_any wake_;
@@ -119,7 +125,12 @@ inline void scrubber::run(const std::stop_token& stop) {
     }
     const std::uint64_t pace = rate();
     lock.unlock();
-    const std::uint64_t bytes = step(*mine);
+    std::uint64_t bytes = error_bytes;
+    try {
+      bytes = step(*mine);
+    } catch (...) {  // out of memory, maybe: the next block may fare better
+      mine->failed = true;
+    }
     lock.lock();
     for (job& j : jobs_) {
       if (j.core == mine->core) j = *mine;
@@ -134,15 +145,16 @@ inline void scrubber::run(const std::stop_token& stop) {
   }
 }
 
-/// One block, or nothing more to do: 0. Bytes that were read.
+/// One block, or nothing more to do: 0. Bytes that were read, or as many as an error costs.
 inline std::uint64_t scrubber::step(job& j) {
   detail::verify_core& core = *j.core;
   if (const auto w = core.next_wish()) {
-    return scrub(core, w->file, core[w->file].bin, w->block, w->sample);
+    return scrub(core, w->file, core[w->file].bin, w->block, w->sample).bytes;
   }
   if (j.done) {
     core.set_forgotten(false);
     j.done = false;
+    j.failed = false;
     j.file = 0;
     j.block = 0;
   }
@@ -152,53 +164,63 @@ inline std::uint64_t scrubber::step(job& j) {
     auto& source = core[j.file];
     try {
       core.open(source);
-    } catch (const error& e) {
-      tell(core, j.file, dataset::sidecar_paths(source.prefix).sum, -1, e);
-      continue;
+    } catch (const std::exception& e) {
+      const std::size_t file = j.file++;
+      j.block = 0;
+      j.failed = true;
+      tell(core, file, dataset::sidecar_paths(source.prefix).sum, -1, e);
+      return error_bytes;
     }
     if (core.is_unknown(source)) continue;
     const std::uint64_t of_idx = source.idx ? source.idx->states().size() : 0;
     while (j.block < of_idx + source.bin.states().size()) {
-      const std::uint64_t block = j.block++;
-      if ((j.file + block) % parts != part) continue;
-      checked_file& in = block < of_idx ? *source.idx : source.bin;
-      const std::uint64_t bytes =
-          scrub(core, j.file, in, block < of_idx ? block : block - of_idx, -1);
-      if (bytes > 0) return bytes;
+      const std::uint64_t place = j.block++;
+      checked_file& in = place < of_idx ? *source.idx : source.bin;
+      const std::uint64_t block = place < of_idx ? place : place - of_idx;
+      // What this process has served is its own to check, whoever else has the part.
+      if ((j.file + place) % parts != part && !in.states().served(block)) continue;
+      const outcome o = scrub(core, j.file, in, block, -1);
+      j.failed = j.failed || o.failed;
+      if (!o.opened) j.block = place < of_idx ? of_idx : of_idx + source.bin.states().size();
+      if (o.bytes > 0) return o.bytes;
     }
   }
   j.done = true;
-  if (!core.forgotten()) core.set_scrubbed_all();
+  if (!core.forgotten() && !j.failed) core.set_scrubbed_all();
   return 0;
 }
 
-/// Bytes that were read; 0 where there was nothing to do.
-inline std::uint64_t scrubber::scrub(detail::verify_core& core, std::size_t file, checked_file& in,
-                                     std::uint64_t block, std::int64_t sample) {
+/// 0 bytes where there was nothing to do. However it ends, the block is settled.
+inline scrubber::outcome scrubber::scrub(detail::verify_core& core, std::size_t file,
+                                         checked_file& in, std::uint64_t block,
+                                         std::int64_t sample) {
   if (!in.states().claim(block, true)) {
     // Somebody is at it, who may yet leave it.
     if (in.states()[block] == block_state::checking) core.set_forgotten(true);
-    return 0;
+    return {};
   }
   open_files::held_descriptor held;
+  bool failed = false;
   try {
     held = in.open();
-  } catch (const error& e) {
+  } catch (const std::exception& e) {
     (void)in.states().settle(block, block_state::unseen);
     tell(core, file, in.path(), static_cast<std::int64_t>(block), e);
-    return 0;
+    return {.bytes = error_bytes, .failed = true, .opened = false};
   }
   try {
     core.check_claimed(file, in, block, sample, held->fd, true);
-  } catch (const error& e) {
+  } catch (const std::exception& e) {
     tell(core, file, in.path(), static_cast<std::int64_t>(block), e);
+    failed = true;
   }
-  return in.last_byte(block) - checked_file::first_byte(block);
+  return {.bytes = in.last_byte(block) - checked_file::first_byte(block), .failed = failed};
 }
 
 /// What the scrubber cannot read ends nothing: whoever needs it meets the same error.
 inline void scrubber::tell(detail::verify_core& core, std::size_t file,
-                           const std::filesystem::path& path, std::int64_t block, const error& e) {
+                           const std::filesystem::path& path, std::int64_t block,
+                           const std::exception& e) noexcept try {
   finding found{.kind = finding_kind::unreadable,
                 .file = static_cast<std::int64_t>(file),
                 .path = path,
@@ -208,6 +230,7 @@ inline void scrubber::tell(detail::verify_core& core, std::size_t file,
                 .by_scrubber = true};
   if (block >= 0) found.first_byte = checked_file::first_byte(static_cast<std::uint64_t>(block));
   core.add(std::move(found));
+} catch (...) {  // NOLINT(bugprone-empty-catch): out of memory for the report
 }
 
 }  // namespace millrace::loader

@@ -36,9 +36,14 @@ class stored_sums {
  private:
   explicit stored_sums(std::filesystem::path path) : path_(std::move(path)) {
     const io::unique_fd fd = io::open_read_only(path_, O_NONBLOCK);
-    bytes_.resize(static_cast<std::size_t>(io::regular_file_size(fd, path_)));
+    const std::uint64_t size = io::regular_file_size(fd, path_);
+    bytes_.resize(formats::sum_header_bytes);
     bytes_.resize(io::pread_some(fd, bytes_, 0, path_));
     try {
+      // First: whatever lies there by this name would be read into memory.
+      (void)formats::parse_sum_header(bytes_, size);
+      bytes_.resize(static_cast<std::size_t>(size));
+      bytes_.resize(io::pread_some(fd, bytes_, 0, path_));
       view_ = formats::parse_sum(bytes_);
     } catch (const format_error& e) {
       throw e.in(path_);

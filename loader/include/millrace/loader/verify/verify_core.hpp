@@ -222,24 +222,28 @@ inline void verify_core::check_claimed(std::size_t file, checked_file& in, std::
     (void)in.states().settle(block, block_state::good);
     return;
   }
-  finding found{.kind = problem->is_token ? finding_kind::token : finding_kind::checksum,
-                .file = static_cast<std::int64_t>(file),
-                .path = in.path(),
-                .of_bin = of_bin,
-                .block = static_cast<std::int64_t>(block),
-                .first_byte = checked_file::first_byte(block),
-                .last_byte = in.last_byte(block),
-                .at_byte = problem->at_byte,
-                .what = std::move(problem->what),
-                .sample = sample,
-                .served = in.states().served(block),
-                .by_scrubber = by_scrubber};
-  ++bad_;
-  {
+  finding found;
+  try {
+    found = {.kind = problem->is_token ? finding_kind::token : finding_kind::checksum,
+             .file = static_cast<std::int64_t>(file),
+             .path = in.path(),
+             .of_bin = of_bin,
+             .block = static_cast<std::int64_t>(block),
+             .first_byte = checked_file::first_byte(block),
+             .last_byte = in.last_byte(block),
+             .at_byte = problem->at_byte,
+             .what = std::move(problem->what),
+             .sample = sample,
+             .served = in.states().served(block),
+             .by_scrubber = by_scrubber};
     // Known before it is seen to be bad, so that whoever sees that can say why.
     const std::lock_guard lock(mutex_);
     if (of_bin) bad_blocks_.insert_or_assign({file, block}, found);
+  } catch (...) {  // out of memory: nobody is left waiting for it
+    (void)in.states().settle(block, block_state::unseen);
+    throw;
   }
+  ++bad_;
   found.served = in.states().settle(block, block_state::bad);
   // Of tokens, every sample was looked at when it was served.
   if (found.served && found.kind == finding_kind::checksum &&
