@@ -142,6 +142,53 @@ TEST(DeviceLoader, ItsStateIsThatOfTheHostsLoader) {
   EXPECT_THAT(cuda.faults(), IsEmpty());
 }
 
+// A state of another run is refused before anything is touched: not even a device without memory
+// for a second pipe is asked.
+TEST(DeviceLoader, ARefusedStateLeavesThePipeAsItIs) {
+  const stored_run stored(test::run_kind::instant, true);
+  fake_cuda cuda;
+  loader_options options;
+  options.batch_size = 2;
+  const auto loader = device_loader_of(*stored.run, options, {}, &fake_cuda::api());
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 0);
+  dataset::run_state other = loader->state();
+  other.seed += 1;
+  cuda.fail_call("cudaMalloc", 1, fake_cuda::out_of_memory);
+  EXPECT_THROW(loader->load_state(other), config_error);
+  cuda.fail_call(0, 0);
+  EXPECT_EQ(loader->consumed_samples(), 2);
+  EXPECT_EQ(loader->report().on_device, true);
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 2);
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
+// A good state that the device has no memory for: said, and said again, and mended by a next try.
+TEST(DeviceLoader, APipeThatCannotBeMadeAnewIsNoCrash) {
+  const stored_run stored(test::run_kind::instant, true);
+  fake_cuda cuda;
+  loader_options options;
+  options.batch_size = 2;
+  const auto loader = device_loader_of(*stored.run, options, {}, &fake_cuda::api());
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 0);
+  dataset::run_state saved = loader->state();
+  saved.consumed_samples = 10;
+  cuda.fail_call("cudaMalloc", 1, fake_cuda::out_of_memory);
+  EXPECT_THROW(loader->load_state(saved), cuda_error);
+  for (int i = 0; i < 2; ++i) {
+    try {
+      (void)loader->next(nullptr);
+      FAIL() << "nothing was thrown";
+    } catch (const error& e) {
+      EXPECT_THAT(e.what(), testing::HasSubstr("call load_state again"));
+    }
+  }
+  EXPECT_THROW((void)loader->report(), error);
+  loader->load_state(saved);
+  EXPECT_EQ(loader->consumed_samples(), 10);
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 10);
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
 TEST(DeviceLoader, TakesADatasetAsItIs) {
   const stored_run stored(test::run_kind::instant, false);
   const dataset::indexed_dataset data(stored.prefixes[0]);
