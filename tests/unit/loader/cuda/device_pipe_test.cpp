@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -214,6 +215,22 @@ TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
   int device = -1;
   ASSERT_EQ(fake_cuda::api().current_device(&device), 0);
   EXPECT_EQ(device, 2);
+  (void)fake_cuda::api().use_device(0);
+}
+
+// A rank whose device is current makes no context on another; threads that end batches neither,
+// once they have made that device theirs.
+TEST(DevicePipe, HasAContextOnItsDeviceAlone) {
+  fake_cuda cuda(1, 4);
+  ASSERT_EQ(fake_cuda::api().use_device(3), 0);
+  {
+    test::pinned_source source(&fake_cuda::api(), batches_of(6, {}, {}));
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.device = 3}, source.source());
+    for (const device_batch& batch : pipe.on(nullptr)) EXPECT_EQ(batch.device(), 3);
+  }
+  EXPECT_EQ(cuda.contexts(), std::set<int>{3});
+  EXPECT_EQ(cuda.calls_of("cudaSetDevice"), 2) << "ours above, and that of the pipe's own thread";
+  EXPECT_EQ(cuda.alive(), 0U);
   (void)fake_cuda::api().use_device(0);
 }
 

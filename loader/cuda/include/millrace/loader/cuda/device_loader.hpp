@@ -116,7 +116,7 @@ inline loader_options device_loader::host_options(loader_options options) const 
   if (options.memory) return options;
   pool_options pool = device_.pool;
   if (find_device(api_, device_.device).usable) {
-    pool.cuda = pinned_hook(api_);
+    pool.cuda = pinned_hook(api_, device_.device);
     if (pool.node < 0) pool.node = node_of_device();
   }
   options.memory = loader::pinned_memory(pool, pool_);

@@ -185,8 +185,10 @@ inline void device_pipe::fill_slots() noexcept {
   std::int64_t next = 0;  // ticket
   std::exception_ptr failure;
   try {
-    std::optional<device_scope> scope;
-    if (answer_.usable) scope.emplace(state_->store.api(), options_.device);
+    if (answer_.usable) {
+      const cuda_api& api = state_->store.api();
+      check(api, api.use_device(options_.device), "cudaSetDevice");  // the thread is the pipe's own
+    }
     for (;;) {
       const auto claim = ring.acquire_free();
       if (claim.slot == nullptr) return;
