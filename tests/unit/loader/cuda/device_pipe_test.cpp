@@ -218,6 +218,22 @@ TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
   (void)fake_cuda::api().use_device(0);
 }
 
+// Its end would be recorded on another stream where the batch ends on another thread.
+TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
+  fake_cuda cuda;
+  for (const cuda_api* api : {&fake_cuda::api(), static_cast<const cuda_api*>(nullptr)}) {
+    test::pinned_source source(api, batches_of(3, {}, {}));
+    device_pipe pipe(api, source.batches()[0].layout, {}, source.source());
+    const auto per_thread = reinterpret_cast<stream>(std::uintptr_t{2});  // cudaStreamPerThread
+    EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(per_thread); }),
+              "the consumer's stream is cudaStreamPerThread (handle 2), expected one that is the "
+              "same on every thread, since batches may end on another: give one of "
+              "cudaStreamCreateWithFlags, or null for the default stream");
+    EXPECT_EQ(pipe.next(nullptr)->micro_batch(), 0) << "it goes on";
+  }
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
 // A rank whose device is current makes no context on another; threads that end batches neither,
 // once they have made that device theirs.
 TEST(DevicePipe, HasAContextOnItsDeviceAlone) {
