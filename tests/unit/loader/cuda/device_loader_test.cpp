@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -187,6 +188,26 @@ TEST(DeviceLoader, APipeThatCannotBeMadeAnewIsNoCrash) {
   EXPECT_EQ(loader->consumed_samples(), 10);
   EXPECT_EQ(loader->next(nullptr)->first_sample(), 10);
   EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
+// Host's slots and all: a rank on device 1 takes nothing of device 0.
+TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
+  const stored_run stored(test::run_kind::packed, true);
+  fake_cuda cuda(1, 2);
+  ASSERT_EQ(fake_cuda::api().use_device(1), 0);
+  {
+    loader_options options;
+    options.batch_size = 2;
+    const auto loader = device_loader_of(*stored.run, options, {.device = 1}, &fake_cuda::api());
+    EXPECT_EQ(loader->memory_report().granted, memory_kind::cuda);
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(loader->next(nullptr).has_value());
+    loader->load_state(loader->state());
+    EXPECT_TRUE(loader->next(nullptr).has_value());
+  }
+  EXPECT_EQ(cuda.contexts(), std::set<int>{1});
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+  EXPECT_EQ(cuda.alive(), 0U);
+  (void)fake_cuda::api().use_device(0);
 }
 
 TEST(DeviceLoader, TakesADatasetAsItIs) {
