@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,6 +28,9 @@ namespace millrace::test {
 /// their own lines (`make_tile`), so that contents can be compared to the last bit. What a program
 /// may not do is noted as a `fault`: to free memory that work still uses, to use memory that is not
 /// there, handles that have ended.
+///
+/// There may be several devices: each has a default stream, which a null handle means where that
+/// device is the thread's current one, and a context, which the first call makes that needs it.
 ///
 /// As in CUDA, copies out of pageable memory take it when they are put. Unlike in CUDA, nothing
 /// that frees waits for work first: nobody may rely on that.
@@ -54,14 +58,16 @@ class fake_cuda {
   explicit fake_cuda(std::uint64_t seed = 1, int devices = 1) : devices_(devices) {
     world_.random.seed(seed);
     now() = this;
-    default_ = std::make_unique<fake_stream>(world_);
+    for (int i = 0; i < devices; ++i) {
+      defaults_.push_back(std::make_unique<fake_stream>(world_, i));
+    }
   }
   fake_cuda(const fake_cuda&) = delete;
   fake_cuda& operator=(const fake_cuda&) = delete;
   ~fake_cuda() {
     streams_.clear();
     ended_.clear();
-    default_.reset();
+    defaults_.clear();
     for (auto& [address, one] : blocks_) give_back(one.memory);
     for (std::byte* memory : freed_too_soon_) give_back(memory);
     now() = nullptr;
@@ -127,6 +133,11 @@ class fake_cuda {
     const std::scoped_lock lock(world_.mutex);
     return bytes_to_device_;
   }
+  /// Devices that have a context, which costs memory of a true one.
+  std::set<int> contexts() const {
+    const std::scoped_lock lock(world_.mutex);
+    return contexts_;
+  }
   /// What the next caller of cudaGetLastError would find.
   int error_left() const {
     const std::scoped_lock lock(world_.mutex);
@@ -152,8 +163,10 @@ class fake_cuda {
     return current;
   }
 
-  /// What every call begins with: 0, or the code that it is to return.
-  int enter(const char* name) {
+  /// What every call begins with: 0, or the code that it is to return. A context is made, but for
+  /// calls that only ask.
+  int enter(const char* name, bool asks = false) {
+    if (!asks) contexts_.insert(device_of_thread());
     int code = world_.broken;
     if (fail_at_ > 0 && (fail_name_.empty() || fail_name_ == name) && --fail_at_ == 0) {
       code = fail_code_;
@@ -171,7 +184,7 @@ class fake_cuda {
   }
 
   fake_stream* of(stream which) {
-    if (which == nullptr) return default_.get();
+    if (which == nullptr) return defaults_.at(static_cast<std::size_t>(device_of_thread())).get();
     const auto found = streams_.find(which);
     return found == streams_.end() ? nullptr : found->second.get();
   }
@@ -193,7 +206,8 @@ class fake_cuda {
     return true;
   }
   bool busy(const block& which) const {
-    bool result = default_->uses(which.memory, which.bytes);
+    bool result = false;
+    for (const auto& one : defaults_) result = result || one->uses(which.memory, which.bytes);
     for (const auto& [handle, one] : streams_) {
       result = result || one->uses(which.memory, which.bytes);
     }
@@ -282,7 +296,7 @@ class fake_cuda {
   int make_stream(stream* made) {
     const std::scoped_lock lock(world_.mutex);
     if (const int code = enter("cudaStreamCreateWithFlags"); code != 0) return code;
-    auto fresh = std::make_unique<fake_stream>(world_);
+    auto fresh = std::make_unique<fake_stream>(world_, device_of_thread());
     *made = reinterpret_cast<stream>(fresh.get());
     streams_[*made] = std::move(fresh);
     return 0;
@@ -311,6 +325,7 @@ class fake_cuda {
     auto fresh = std::make_unique<std::shared_ptr<event_mark>>();
     *made = reinterpret_cast<event>(fresh.get());
     events_[*made] = std::move(fresh);
+    device_of_event_[*made] = device_of_thread();
     return 0;
   }
   int end_event(event which) {
@@ -326,6 +341,9 @@ class fake_cuda {
     fake_stream* const line = of(behind);
     if (found == events_.end() || line == nullptr) {
       return fault("an event or a stream that has ended is recorded", invalid_handle);
+    }
+    if (device_of_event_[which] != line->device()) {
+      return fault("an event is recorded on a stream of another device", invalid_handle);
     }
     auto mark = std::make_shared<event_mark>();
     *found->second = mark;
@@ -367,7 +385,7 @@ class fake_cuda {
 
   int count_devices(int* count) {
     const std::scoped_lock lock(world_.mutex);
-    if (const int code = enter("cudaGetDeviceCount"); code != 0) return code;
+    if (const int code = enter("cudaGetDeviceCount", true); code != 0) return code;
     *count = devices_;
     return 0;
   }
@@ -377,15 +395,16 @@ class fake_cuda {
   }
   int current_device(int* device) {
     const std::scoped_lock lock(world_.mutex);
-    if (const int code = enter("cudaGetDevice"); code != 0) return code;
+    if (const int code = enter("cudaGetDevice", true); code != 0) return code;
     *device = device_of_thread();
     return 0;
   }
   int use_device(int device) {
     const std::scoped_lock lock(world_.mutex);
-    if (const int code = enter("cudaSetDevice"); code != 0) return code;
+    if (const int code = enter("cudaSetDevice", true); code != 0) return code;
     if (device < 0 || device >= devices_) return refuse(invalid_device);
     device_of_thread() = device;
+    contexts_.insert(device);  // since CUDA 12
     return 0;
   }
   int take_error() {
@@ -405,7 +424,9 @@ class fake_cuda {
   std::map<const std::byte*, block> blocks_;
   std::vector<std::byte*> freed_too_soon_;
   std::map<event, std::unique_ptr<std::shared_ptr<event_mark>>> events_;
-  std::unique_ptr<fake_stream> default_;
+  std::map<event, int> device_of_event_;
+  std::set<int> contexts_;
+  std::vector<std::unique_ptr<fake_stream>> defaults_;  // by device
   std::map<stream, std::unique_ptr<fake_stream>> streams_;
   std::vector<std::unique_ptr<fake_stream>> ended_;
 };

@@ -53,7 +53,8 @@ struct event_mark {
 /// A thread that does what it was given, later, in order.
 class fake_stream {
  public:
-  explicit fake_stream(stream_world& world) : world_(world), thread_([this] { loop(); }) {}
+  explicit fake_stream(stream_world& world, int device = 0)
+      : world_(world), device_(device), thread_([this] { loop(); }) {}
   fake_stream(const fake_stream&) = delete;
   fake_stream& operator=(const fake_stream&) = delete;
   /// Does what is left first.
@@ -71,6 +72,7 @@ class fake_stream {
     queue_.push_back(std::move(work));
     world_.changed.notify_all();
   }
+  int device() const noexcept { return device_; }
   bool idle() const noexcept { return queue_.empty(); }
 
   /// Whether work that has not been done yet uses a byte of the memory.
@@ -111,6 +113,7 @@ class fake_stream {
   }
 
   stream_world& world_;
+  const int device_;
   std::deque<stream_work> queue_;
   bool ended_ = false;
   std::jthread thread_;  // last, so that it is joined first

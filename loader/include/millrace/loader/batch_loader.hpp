@@ -113,6 +113,18 @@ class batch_loader {
   void load_state(std::string_view json, dataset::resume_terms terms = {});
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
+  /// A state that was found to be one of this run, and the slots to go on from it with.
+  class resumption;
+
+  /// The two halves of `load_state`, for who takes batches on a thread of its own: this one changes
+  /// nothing, and may be called while another thread is in next(), but not in state().
+  /// @throws as load_state
+  resumption resumption_from(const dataset::run_state& saved,
+                             dataset::resume_terms terms = {}) const;
+  /// And this one throws only what `std::thread` does. Nobody is in next().
+  /// @param from  of this loader
+  void go_on(resumption from);
+
   /// What the readers were asked and do, one of each filling thread.
   std::vector<reader_report> reader_reports() const { return pipeline_->reader_reports(); }
 
@@ -142,8 +154,8 @@ class batch_loader {
   void start(std::unique_ptr<detail::pipeline> pipeline);
   void count_sources(const detail::batch_slot& slot);
   static const loader_options& checked(const loader_options& options, const sample_plan& plan);
-  std::shared_ptr<const dataset::edited_stream> stream_of(const loader_options& options,
-                                                          const std::vector<dataset::edit>& edits);
+  std::shared_ptr<const dataset::edited_stream> stream_of(
+      const loader_options& options, const std::vector<dataset::edit>& edits) const;
 
   loader_options options_;
   std::unique_ptr<sample_plan> plan_;
@@ -154,6 +166,18 @@ class batch_loader {
   bool has_mixture_ = false;
   std::int64_t next_weights_ = 0;  // step at which the weights of the mixture change; -1: never
   std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the plan
+};
+
+class batch_loader::resumption {
+ private:
+  friend class batch_loader;
+  resumption(const loader_options& options, const micro_batch_sequence& numbers,
+             std::unique_ptr<detail::pipeline> pipeline)
+      : options_(options), numbers_(numbers), pipeline_(std::move(pipeline)) {}
+
+  loader_options options_;
+  micro_batch_sequence numbers_;
+  std::unique_ptr<detail::pipeline> pipeline_;
 };
 
 /// Over the batches that are left; of one pass.
@@ -210,7 +234,7 @@ inline const loader_options& batch_loader::checked(const loader_options& options
 }
 
 inline std::shared_ptr<const dataset::edited_stream> batch_loader::stream_of(
-    const loader_options& options, const std::vector<dataset::edit>& edits) {
+    const loader_options& options, const std::vector<dataset::edit>& edits) const {
   if (edits.empty()) return nullptr;
   return std::make_shared<const dataset::edited_stream>(
       edited_positions(*plan_, edits, steps_of(options)));
@@ -262,6 +286,11 @@ inline void batch_loader::load_state(std::string_view json, dataset::resume_term
 }
 
 inline void batch_loader::load_state(const dataset::run_state& saved, dataset::resume_terms terms) {
+  go_on(resumption_from(saved, std::move(terms)));
+}
+
+inline batch_loader::resumption batch_loader::resumption_from(const dataset::run_state& saved,
+                                                              dataset::resume_terms terms) const {
   const auto saved_stream =
       saved.edits == options_.edits ? nullptr : stream_of(options_, saved.edits);
   const dataset::edited_stream none;
@@ -272,16 +301,20 @@ inline void batch_loader::load_state(const dataset::run_state& saved, dataset::r
   if (!terms.steps_done && options_.rampup) {
     terms.steps_done = steps_of(options_).done_at(saved.consumed_samples);
   }
-  dataset::require_same(saved, state(), terms);
+  // Where this loader is does not matter, and next() may be changing it.
+  dataset::require_same(saved, state_at(saved.consumed_samples), terms);
 
   loader_options options = options_;
   options.consumed_samples = saved.consumed_samples;
   const micro_batch_sequence numbers(plan_->end(), options, stream_);
-  auto pipeline = std::make_unique<detail::pipeline>(*plan_, options, numbers);
+  return {options, numbers, std::make_unique<detail::pipeline>(*plan_, options, numbers)};
+}
+
+inline void batch_loader::go_on(resumption from) {
   pipeline_.reset();  // its threads ask the plan
-  options_ = options;
-  numbers_ = numbers;
-  start(std::move(pipeline));
+  options_ = std::move(from.options_);
+  numbers_ = std::move(from.numbers_);
+  start(std::move(from.pipeline_));
 }
 
 }  // namespace millrace::loader

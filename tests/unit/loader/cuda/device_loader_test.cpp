@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -140,6 +141,73 @@ TEST(DeviceLoader, ItsStateIsThatOfTheHostsLoader) {
   EXPECT_EQ(other->next(nullptr)->first_sample(), 10);
   EXPECT_EQ(held->first_sample(), 4);
   EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
+// A state of another run is refused before anything is touched: not even a device without memory
+// for a second pipe is asked.
+TEST(DeviceLoader, ARefusedStateLeavesThePipeAsItIs) {
+  const stored_run stored(test::run_kind::instant, true);
+  fake_cuda cuda;
+  loader_options options;
+  options.batch_size = 2;
+  const auto loader = device_loader_of(*stored.run, options, {}, &fake_cuda::api());
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 0);
+  dataset::run_state other = loader->state();
+  other.seed += 1;
+  cuda.fail_call("cudaMalloc", 1, fake_cuda::out_of_memory);
+  EXPECT_THROW(loader->load_state(other), config_error);
+  cuda.fail_call(0, 0);
+  EXPECT_EQ(loader->consumed_samples(), 2);
+  EXPECT_EQ(loader->report().on_device, true);
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 2);
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
+// A good state that the device has no memory for: said, and said again, and mended by a next try.
+TEST(DeviceLoader, APipeThatCannotBeMadeAnewIsNoCrash) {
+  const stored_run stored(test::run_kind::instant, true);
+  fake_cuda cuda;
+  loader_options options;
+  options.batch_size = 2;
+  const auto loader = device_loader_of(*stored.run, options, {}, &fake_cuda::api());
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 0);
+  dataset::run_state saved = loader->state();
+  saved.consumed_samples = 10;
+  cuda.fail_call("cudaMalloc", 1, fake_cuda::out_of_memory);
+  EXPECT_THROW(loader->load_state(saved), cuda_error);
+  for (int i = 0; i < 2; ++i) {
+    try {
+      (void)loader->next(nullptr);
+      FAIL() << "nothing was thrown";
+    } catch (const error& e) {
+      EXPECT_THAT(e.what(), testing::HasSubstr("call load_state again"));
+    }
+  }
+  EXPECT_THROW((void)loader->report(), error);
+  loader->load_state(saved);
+  EXPECT_EQ(loader->consumed_samples(), 10);
+  EXPECT_EQ(loader->next(nullptr)->first_sample(), 10);
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
+// Host's slots and all: a rank on device 1 takes nothing of device 0.
+TEST(DeviceLoader, HasAContextOnItsDeviceAlone) {
+  const stored_run stored(test::run_kind::packed, true);
+  fake_cuda cuda(1, 2);
+  ASSERT_EQ(fake_cuda::api().use_device(1), 0);
+  {
+    loader_options options;
+    options.batch_size = 2;
+    const auto loader = device_loader_of(*stored.run, options, {.device = 1}, &fake_cuda::api());
+    EXPECT_EQ(loader->memory_report().granted, memory_kind::cuda);
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(loader->next(nullptr).has_value());
+    loader->load_state(loader->state());
+    EXPECT_TRUE(loader->next(nullptr).has_value());
+  }
+  EXPECT_EQ(cuda.contexts(), std::set<int>{1});
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+  EXPECT_EQ(cuda.alive(), 0U);
+  (void)fake_cuda::api().use_device(0);
 }
 
 TEST(DeviceLoader, TakesADatasetAsItIs) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -214,6 +215,38 @@ TEST(DevicePipe, LeavesTheCallersDeviceAlone) {
   int device = -1;
   ASSERT_EQ(fake_cuda::api().current_device(&device), 0);
   EXPECT_EQ(device, 2);
+  (void)fake_cuda::api().use_device(0);
+}
+
+// Its end would be recorded on another stream where the batch ends on another thread.
+TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
+  fake_cuda cuda;
+  for (const cuda_api* api : {&fake_cuda::api(), static_cast<const cuda_api*>(nullptr)}) {
+    test::pinned_source source(api, batches_of(3, {}, {}));
+    device_pipe pipe(api, source.batches()[0].layout, {}, source.source());
+    const auto per_thread = reinterpret_cast<stream>(std::uintptr_t{2});  // cudaStreamPerThread
+    EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(per_thread); }),
+              "the consumer's stream is cudaStreamPerThread (handle 2), expected one that is the "
+              "same on every thread, since batches may end on another: give one of "
+              "cudaStreamCreateWithFlags, or null for the default stream");
+    EXPECT_EQ(pipe.next(nullptr)->micro_batch(), 0) << "it goes on";
+  }
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
+// A rank whose device is current makes no context on another; threads that end batches neither,
+// once they have made that device theirs.
+TEST(DevicePipe, HasAContextOnItsDeviceAlone) {
+  fake_cuda cuda(1, 4);
+  ASSERT_EQ(fake_cuda::api().use_device(3), 0);
+  {
+    test::pinned_source source(&fake_cuda::api(), batches_of(6, {}, {}));
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.device = 3}, source.source());
+    for (const device_batch& batch : pipe.on(nullptr)) EXPECT_EQ(batch.device(), 3);
+  }
+  EXPECT_EQ(cuda.contexts(), std::set<int>{3});
+  EXPECT_EQ(cuda.calls_of("cudaSetDevice"), 2) << "ours above, and that of the pipe's own thread";
+  EXPECT_EQ(cuda.alive(), 0U);
   (void)fake_cuda::api().use_device(0);
 }
 

@@ -143,6 +143,35 @@ TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
   EXPECT_THAT(cuda_.faults(), IsEmpty());
 }
 
+// A null stream is the default one of the pipe's device, on whichever thread a batch is asked for
+// or ends, and whatever the current device of that is.
+TEST(PipeOrderOfDevices, TheDefaultStreamIsThatOfThePipesDevice) {
+  fake_cuda cuda(5, 2);
+  cuda.delay(test::work_kind::other, 3ms);
+  test::pinned_source source(&fake_cuda::api(), batches_of(12));
+  test::checking_consumer consumer(cuda);
+  {
+    device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.device = 1, .rules = rules},
+                     source.source());
+    for (const test::random_batch& wanted : source.batches()) {
+      std::optional<device_batch> batch = pipe.next(nullptr);  // on device 0
+      ASSERT_TRUE(batch.has_value());
+      {
+        const device_scope scope(fake_cuda::api(), 1);
+        consumer.use(*batch, wanted, nullptr);
+      }
+      std::jthread([&] { batch.reset(); }).join();  // on a thread that has chosen none
+    }
+  }
+  {
+    const device_scope scope(fake_cuda::api(), 1);
+    drain(fake_cuda::api(), nullptr);
+  }
+  EXPECT_EQ(consumer.seen(), 12);
+  EXPECT_THAT(consumer.wrong(), IsEmpty());
+  EXPECT_THAT(cuda.faults(), IsEmpty());
+}
+
 // Without the wait after a failure, the host's slot ends under a copy that is on its way.
 TEST_F(PipeOrder, AFailedLaunchLeavesNoCopyBehind) {
   cuda_.delay(test::work_kind::copy, 5ms);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include <millrace/loader/cuda/find_device.hpp>
@@ -69,7 +70,7 @@ TEST(PinnedHook, GivesThePoolMemoryOfTheRuntime) {
     pool_options options;
     options.slots = 2;
     options.slot_bytes = 1000;
-    options.cuda = pinned_hook(&fake_cuda::api());
+    options.cuda = pinned_hook(&fake_cuda::api(), 0);
     const pinned_pool pool(options);
     EXPECT_EQ(pool.kind(), memory_kind::cuda);
     EXPECT_EQ(cuda.alive(), alive + 1);
@@ -83,7 +84,38 @@ TEST(PinnedHook, GivesThePoolMemoryOfTheRuntime) {
   }
   EXPECT_EQ(cuda.alive(), alive);
   EXPECT_TRUE(cuda.faults().empty());
-  EXPECT_FALSE(pinned_hook(nullptr));
+  EXPECT_FALSE(pinned_hook(nullptr, 0));
+}
+
+// Every rank of a machine has its device, and no context on another: not by what takes and frees
+// memory on threads that never chose one.
+TEST(PinnedHook, MakesNoContextOnAnotherDevice) {
+  fake_cuda cuda(1, 3);
+  const pinned_memory_hook hook = pinned_hook(&fake_cuda::api(), 2);
+  EXPECT_EQ(hook, pinned_hook(&fake_cuda::api(), 2));
+  EXPECT_NE(hook, pinned_hook(&fake_cuda::api(), 1));
+  ASSERT_EQ(fake_cuda::api().use_device(2), 0);
+  std::string why;
+  void* memory = hook.allocate(hook.context, 100, why);
+  ASSERT_NE(memory, nullptr) << why;
+  hook.release(hook.context, memory);
+  EXPECT_EQ(cuda.calls_of("cudaSetDevice"), 1) << "the current device is the right one already";
+  EXPECT_EQ(cuda.contexts(), std::set<int>{2});
+  (void)fake_cuda::api().use_device(0);
+  EXPECT_EQ(cuda.alive(), 0U);
+
+  // What was current is so again, also where the runtime refuses.
+  cuda.fail_call("cudaHostAlloc", 1, fake_cuda::out_of_memory);
+  EXPECT_EQ(hook.allocate(hook.context, 100, why), nullptr);
+  EXPECT_THAT(why, HasSubstr("cudaHostAlloc: fakeError (2)"));
+  memory = hook.allocate(hook.context, 100, why);
+  cuda.fail_call("cudaSetDevice", 1, 999);
+  hook.release(hook.context, memory);
+  EXPECT_EQ(cuda.alive(), 0U) << "freed, on whatever device";
+  int device = -1;
+  ASSERT_EQ(fake_cuda::api().current_device(&device), 0);
+  EXPECT_EQ(device, 0);
+  EXPECT_EQ(cuda.error_left(), 0);
 }
 
 }  // namespace

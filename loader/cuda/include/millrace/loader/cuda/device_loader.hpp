@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/error.hpp>
 #include <millrace/loader/batch/pinned_memory.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/cuda/device_pipe.hpp>
@@ -59,9 +61,9 @@ class device_loader {
   }
 
   /// The next micro-batch, for a consumer that works on `on`; or nothing after the last one.
-  /// @throws as `device_pipe::next`
+  /// @throws as `device_pipe::next`; error after a load_state() that could not go on
   std::optional<device_batch> next(stream on) {
-    auto batch = pipe_->next(on);
+    auto batch = pipe().next(on);
     if (batch) consumed_ = batch->consumed_after();
     return batch;
   }
@@ -74,13 +76,16 @@ class device_loader {
   dataset::run_state state() const { return host_.state_at(consumed_); }
 
   /// Goes on from a state, as `batch_loader::load_state`. Batches that are held stay valid.
-  /// @throws as there; the loader goes on as before then.
+  /// @throws as there; the loader goes on as before then
+  /// @throws cuda_error, std::system_error  the state is good, but the device has no memory left or
+  ///                                        no thread can be started: it may be loaded again
   void load_state(std::string_view json, dataset::resume_terms terms = {}) {
     load_state(dataset::parse_state(json), std::move(terms));
   }
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
-  pipe_report report() const { return pipe_->report(); }
+  /// @throws error  after a load_state() that could not go on
+  pipe_report report() const { return pipe().report(); }
   /// What memory the host's slots got, where it was not the options' own.
   const pool_report& memory_report() const noexcept { return *pool_; }
   /// For its reports and its meter, whose consumer is the device pipe.
@@ -90,6 +95,7 @@ class device_loader {
   loader_options host_options(loader_options options) const;
   int node_of_device() const;
   void start();
+  device_pipe& pipe() const;
   std::optional<staged_batch> stage();
 
   const cuda_api* api_;
@@ -98,7 +104,8 @@ class device_loader {
   loader_options options_;
   batch_loader host_;
   std::int64_t consumed_;
-  std::unique_ptr<device_pipe> pipe_;  // last: its thread uses the rest
+  // Last: its thread uses the rest. Null after a load_state() that could not go on.
+  std::unique_ptr<device_pipe> pipe_;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -109,7 +116,7 @@ inline loader_options device_loader::host_options(loader_options options) const 
   if (options.memory) return options;
   pool_options pool = device_.pool;
   if (find_device(api_, device_.device).usable) {
-    pool.cuda = pinned_hook(api_);
+    pool.cuda = pinned_hook(api_, device_.device);
     if (pool.node < 0) pool.node = node_of_device();
   }
   options.memory = loader::pinned_memory(pool, pool_);
@@ -138,6 +145,14 @@ inline void device_loader::start() {
   pipe_ = std::make_unique<device_pipe>(api_, host_.layout(), options, std::move(source));
 }
 
+inline device_pipe& device_loader::pipe() const {
+  if (pipe_ != nullptr) return *pipe_;
+  throw error("device_loader: load_state found the state good, but its device pipe on device " +
+              std::to_string(device_.device) +
+              " could not be started (it threw why), so there are no batches: call load_state "
+              "again, or make the loader anew");
+}
+
 // On the pipe's thread.
 inline std::optional<staged_batch> device_loader::stage() {
   auto taken = host_.next();
@@ -158,16 +173,12 @@ inline std::optional<staged_batch> device_loader::stage() {
 
 inline void device_loader::load_state(const dataset::run_state& saved,
                                       dataset::resume_terms terms) {
-  const dataset::run_state before = state();
+  // All that may be refused is, before anything is touched.
+  auto resumption = host_.resumption_from(saved, std::move(terms));
+  // Then the old pipe goes before the new one is made: a device need not hold the slots of both.
   pipe_.reset();  // its thread is in the host's loader, and ahead of us there
-  try {
-    host_.load_state(saved, std::move(terms));
-  } catch (...) {
-    host_.load_state(before);
-    start();
-    throw;
-  }
-  consumed_ = host_.consumed_samples();
+  consumed_ = saved.consumed_samples;
+  host_.go_on(std::move(resumption));
   start();
 }
 

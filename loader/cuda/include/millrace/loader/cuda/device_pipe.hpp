@@ -84,8 +84,10 @@ class device_pipe {
   /// The next batch, or nothing after the last one. Its arrays are there for whatever `on` is given
   /// from now on.
   ///
-  /// @param on  the consumer's stream; the batch's end is told to it
-  /// @throws config_error  the caller holds every slot: one batch must end first
+  /// @param on  the consumer's stream; the batch's end is told to it. Null: the default stream of
+  ///            the pipe's device, whatever the current one of the thread is.
+  /// @throws config_error  the caller holds every slot: one batch must end first; or `on` is
+  ///                       cudaStreamPerThread
   /// @throws error  what the source threw, or a cuda_error of the pipe's own thread or of a batch's
   /// end:
   ///                once, the pipe is finished then.
@@ -137,6 +139,17 @@ inline std::size_t slots_of(const device_options& options, const batch_source& s
   return static_cast<std::size_t>(slots);
 }
 
+// The handle means another stream on each thread, and the end of a batch is recorded on whichever
+// thread it comes, be it the deleter of a tensor: not behind the work that used it.
+inline void refuse_per_thread(stream on) {
+  constexpr std::uintptr_t per_thread = 2;  // cudaStreamPerThread
+  if (reinterpret_cast<std::uintptr_t>(on) != per_thread) return;
+  throw config_error(
+      "the consumer's stream is cudaStreamPerThread (handle 2), expected one that is the same on "
+      "every thread, since batches may end on another: give one of cudaStreamCreateWithFlags, or "
+      "null for the default stream");
+}
+
 }  // namespace detail
 
 inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
@@ -151,6 +164,7 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
       filler_({.name = "mr-device"}, [this] { fill_slots(); }) {}
 
 inline std::optional<device_batch> device_pipe::next(stream on) {
+  detail::refuse_per_thread(on);
   if (finished_) return std::nullopt;
   raise_failure();
   // First, since a caller may hold all there are of a short run.
@@ -168,7 +182,10 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
     return std::nullopt;
   }
   const auto held = std::make_shared<const detail::held_slot>(state_, slot, on);
-  if (state_->store.on_device()) wait(state_->store.api(), on, slot->ready);
+  if (state_->store.on_device()) {
+    const device_scope scope(state_->store.api(), options_.device);  // whose default stream it is
+    wait(state_->store.api(), on, slot->ready);
+  }
   ++served_;
   return device_batch(held, answer_.usable ? options_.device : 0);
 }
@@ -185,8 +202,10 @@ inline void device_pipe::fill_slots() noexcept {
   std::int64_t next = 0;  // ticket
   std::exception_ptr failure;
   try {
-    std::optional<device_scope> scope;
-    if (answer_.usable) scope.emplace(state_->store.api(), options_.device);
+    if (answer_.usable) {
+      const cuda_api& api = state_->store.api();
+      check(api, api.use_device(options_.device), "cudaSetDevice");  // the thread is the pipe's own
+    }
     for (;;) {
       const auto claim = ring.acquire_free();
       if (claim.slot == nullptr) return;

@@ -62,22 +62,28 @@ inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
   return pinned_block({&api, memory});
 }
 
-/// While it lives, the calling thread's current device is another; then again the one before.
+/// While it lives, the calling thread's current device is another; then again the one before. Does
+/// nothing where that is the same: cudaSetDevice makes a context, which takes memory of a device.
 class device_scope {
  public:
   device_scope(const cuda_api& api, int device) : api_(&api) {
-    check(api, api.current_device(&before_), "cudaGetDevice");
+    int before = none;
+    check(api, api.current_device(&before), "cudaGetDevice");
+    if (before == device) return;
     check(api, api.use_device(device), "cudaSetDevice");
+    before_ = before;
   }
   device_scope(const device_scope&) = delete;
   device_scope& operator=(const device_scope&) = delete;
   ~device_scope() {
-    if (api_->use_device(before_) != 0) (void)api_->last_error();
+    if (before_ != none && api_->use_device(before_) != 0) (void)api_->last_error();
   }
 
  private:
+  static constexpr int none = -1;
+
   const cuda_api* api_;
-  int before_ = 0;
+  int before_ = none;
 };
 
 }  // namespace millrace::loader::cuda

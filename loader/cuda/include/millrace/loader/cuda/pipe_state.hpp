@@ -19,15 +19,18 @@ struct pipe_state {
   explicit pipe_state(std::size_t slots, const Arguments&... arguments)
       : store(arguments..., slots), ring(slots, [this](std::size_t i) { return store.slot(i); }) {}
 
-  /// The consumer has done with a slot, as far as it has put on `on` by now.
+  /// The consumer has done with a slot, as far as it has put on `on` by now. On any thread, whose
+  /// current device may be another: the default stream is that of the pipe's device.
   void release(device_slot* slot, stream on) noexcept {
     if (store.on_device()) {
       try {
+        const device_scope scope(store.api(), store.device());
         record(store.api(), slot->released, on);
       } catch (...) {
         // The slot stays out; and since memory must not end under the consumer, it is waited for.
         fail(std::current_exception());
         try {
+          const device_scope scope(store.api(), store.device());
           drain(store.api(), on);
         } catch (const error&) {  // the first error is the one to tell
         }

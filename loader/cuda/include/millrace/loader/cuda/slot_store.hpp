@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include <millrace/error.hpp>
@@ -40,7 +41,7 @@ class slot_store {
   /// @throws cuda_error  the device has no memory left, or is broken
   slot_store(const cuda_api* api, int device, const slot_layout& largest,
              const wanted_fields& fields, std::size_t slots)
-      : api_(api), outputs_(largest, fields) {
+      : api_(api), device_(device), outputs_(largest, fields) {
     if (api_ == nullptr) {
       host_memory_ = allocate_host(outputs_.bytes() * slots);
       return;
@@ -58,9 +59,15 @@ class slot_store {
   slot_store(const slot_store&) = delete;
   slot_store& operator=(const slot_store&) = delete;
 
-  // Members end last first: events and the stream, then the memory.
+  // Here and not after it, while the device is the right one: on a thread that has none yet, to
+  // free makes a context on the first.
   ~slot_store() {
     if (api_ == nullptr) return;
+    std::optional<device_scope> scope;
+    try {
+      scope.emplace(*api_, device_);
+    } catch (const error&) {  // all below can do without
+    }
     try {
       drain(*api_, copies());
       for (const owned_event& released : released_) {
@@ -69,11 +76,18 @@ class slot_store {
     } catch (const error&) {
       // A runtime that fails here runs nothing any more, and nobody is left to be told.
     }
+    released_.clear();
+    ready_.clear();
+    copied_.reset();
+    copies_.reset();
+    device_memory_.reset();
+    raw_.reset();
   }
 
   bool on_device() const noexcept { return api_ != nullptr; }
   /// @pre on_device()
   const cuda_api& api() const noexcept { return *api_; }
+  int device() const noexcept { return device_; }
   /// The stream of copies and kernels.
   stream copies() const noexcept { return copies_.get().value; }
   /// The slot of the host that was copied last may be filled anew.
@@ -108,6 +122,7 @@ class slot_store {
   }
 
   const cuda_api* api_;
+  int device_;
   output_layout outputs_;
   host_block host_memory_;
   device_memory raw_;
