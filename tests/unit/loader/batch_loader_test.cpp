@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -168,6 +169,15 @@ TEST(BatchLoader, EndsEvenWhenEveryBatchIsHeld) {
   }
 }
 
+TEST(BatchLoader, ServesTheSameOnAsManyThreadsAsThereMayBe) {
+  expect_run(test::stored_tokens(400), {.batch_size = 1, .seq_len = 1, .threads = 255});
+}
+
+TEST(BatchLoader, ToldAheadOfMoreThanThereIsTakesNoMoreMemory) {
+  const test::stored_tokens stored(400);
+  expect_run(stored, {.batch_size = 1, .seq_len = 8, .prefetch_samples = 65536});
+}
+
 TEST(BatchLoader, StopsAtAnyTime) {
   const test::stored_tokens stored(5000);
   for (std::int64_t taken = 0; taken < 40; ++taken) {
@@ -210,6 +220,91 @@ TEST(BatchLoader, RefusesOptionsThatCannotBe) {
 TEST(BatchLoader, RefusesADatasetOfLessThanOneWindow) {
   EXPECT_THAT(refusal(test::stored_tokens(8).data(), {.seq_len = 8}), HasSubstr("has 8 tokens"));
   EXPECT_THAT(refusal(test::stored_tokens(0).data(), {.seq_len = 1}), HasSubstr("has 0 tokens"));
+}
+
+// Half of the sources hold 16 bits a token, half 32: batches hold 32.
+TEST(BatchLoader, BlendsSourcesOfSeveralTypes) {
+  const test::temp_folder folder;
+  std::vector<std::uint16_t> narrow;
+  std::vector<std::int32_t> wide;
+  for (int i = 0; i < 200; ++i) narrow.push_back(static_cast<std::uint16_t>(i));
+  for (int i = 0; i < 200; ++i) wide.push_back(100000 + i);
+  test::write_dataset<std::uint16_t>(folder / "narrow", {{narrow}});
+  test::write_dataset<std::int32_t>(folder / "wide", {{wide}});
+  for (const bool narrow_first : {true, false}) {
+    dataset::instant_options instant;
+    instant.seq_len = 16;
+    instant.train_samples = 40;
+    instant.first_position_of = [](std::int64_t step) { return step * 2; };
+    instant.segments = {{0, {{0, 1.0}, {1, 1.0}}}};
+    const dataset::instant_run run({{folder / (narrow_first ? "narrow" : "wide"), "", {}, {}},
+                                    {folder / (narrow_first ? "wide" : "narrow"), "", {}, {}}},
+                                   instant);
+    batch_loader loader(run, {.batch_size = 2});
+    EXPECT_EQ(loader.layout().width(), token_width::i32);
+    std::vector<int> rows(2);
+    for (const auto& batch : loader) {
+      for (std::size_t r = 0; r < 2; ++r) {
+        const std::int64_t source = batch.sources()[r];
+        ++rows[static_cast<std::size_t>(source)];
+        const auto place = run.order().at(batch.positions()[r]).place;
+        const std::int64_t base = (source == 0) == narrow_first ? 0 : 100000;
+        for (std::size_t i = 0; i < 16; ++i) {
+          const auto token = base + place.first_token + static_cast<std::int64_t>(i);
+          ASSERT_EQ(batch.tokens()[16 * r + i], token);
+          ASSERT_EQ(batch.labels()[16 * r + i], token + 1);
+        }
+      }
+    }
+    EXPECT_EQ(rows, (std::vector<int>{20, 20}));
+  }
+}
+
+/// Says more of a row than it has room for.
+class long_rows final : public sample_plan {
+ public:
+  long_rows(const test::stored_tokens<>& stored, sample_text text)
+      : data_(stored.data()), text_(std::move(text)) {}
+
+  std::int64_t end() const override { return 8; }
+  std::int64_t seq_len() const override { return 16; }
+  bool extra_token() const override { return false; }
+  std::vector<data_file> files() const override { return {detail::bin_file_of(data_)}; }
+  std::vector<formats::dtype> types() const override { return {data_.type()}; }
+  void text_of(std::int64_t position, bool, sample_text& out) override {
+    out = text_;
+    out.position = position;
+  }
+  std::vector<std::int64_t> positions_with(std::int64_t, dataset::sequence_range) override {
+    return {};
+  }
+  dataset::run_state description() const override { return {}; }
+
+ private:
+  const dataset::indexed_dataset& data_;
+  sample_text text_;
+};
+
+TEST(BatchLoader, RefusesRowsThatAreLongerThanTheirPlace) {
+  const test::stored_tokens<> stored(2000);
+  const auto fault = [&](const text_part& part, std::size_t boundaries = 0) -> std::string {
+    sample_text text;
+    text.real = static_cast<std::int64_t>(part.from.bytes / 2);
+    text.parts = {part};
+    text.boundaries.resize(boundaries);
+    batch_loader loader(std::make_unique<long_rows>(stored, text), {.batch_size = 1});
+    try {
+      (void)loader.next();
+    } catch (const format_error& e) {
+      return e.what();
+    }
+    return "served";
+  };
+  EXPECT_EQ(fault({{0, 0, 32}, 0}, 17), "served");
+  EXPECT_THAT(fault({{0, 0, 3800}, 0}),
+              HasSubstr("tokens 0 to 1900 of a row, expected at most 16"));
+  EXPECT_THAT(fault({{0, 64, 32}, 1}), HasSubstr("tokens 1 to 17 of a row, expected at most 16"));
+  EXPECT_THAT(fault({{0, 0, 32}, 0}, 18), HasSubstr("18 boundaries, expected at most 17"));
 }
 
 TEST(BatchLoader, RefusesFloats) {

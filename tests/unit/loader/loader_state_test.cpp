@@ -3,10 +3,12 @@
 // What a loader puts into a state, and what it goes on from.
 #include <millrace/loader/state.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -145,6 +147,87 @@ TEST_F(LoaderState, TakesEditsThatWereAddedSince) {
   EXPECT_THAT(refusal(*wrong, state), HasSubstr("changes which samples had been served"));
 }
 
+TEST_F(LoaderState, TakesNoEditAway) {
+  loader_options edited = options();
+  edited.edits = {{.first = 20, .last = 40, .why = "poisoned"}};
+  const auto before = test::loader_of(run(test::run_kind::instant), edited);
+  for (int i = 0; i < 4; ++i) (void)before->next();
+  const std::string state = dataset::write_state(before->state());
+  const auto after = test::loader_of(run(test::run_kind::instant), options());
+  EXPECT_THAT(refusal(*after, state), HasSubstr("edits[0] is none, but was {\"skip_samples\""));
+  EXPECT_EQ(after->consumed_samples(), 0);
+  after->load_state(state, {.allow = {"edits"}});
+  EXPECT_EQ(after->consumed_samples(), 8);
+}
+
+TEST_F(LoaderState, KnowsEditsOfDataThatHasMoved) {
+  loader_options edited = options();
+  edited.edits = {{.kind = dataset::edit_kind::block,
+                   .unit = dataset::edit_unit::documents,
+                   .first = 12,
+                   .last = 30,
+                   .source = prefixes_[1].string(),
+                   .why = "licence"}};
+  const auto before = test::loader_of(run(test::run_kind::instant), edited);
+  for (int i = 0; i < 4; ++i) (void)before->next();
+  const std::string state = dataset::write_state(before->state());
+  const auto next = before->next();
+
+  const auto moved = folder_ / "elsewhere";
+  std::filesystem::create_directory(moved);
+  for (const char* suffix : {".bin", ".idx"}) {
+    std::filesystem::rename(test::suffixed(prefixes_[1], suffix),
+                            test::suffixed(moved / "b", suffix));
+  }
+  prefixes_[1] = moved / "b";
+  edited.edits[0].source = prefixes_[1].string();
+  const auto after = test::loader_of(run(test::run_kind::instant), edited);
+  after->load_state(state);
+  const auto again = after->next();
+  EXPECT_TRUE(std::ranges::equal(again->positions(), next->positions()));
+  EXPECT_EQ(test::row_of(*again, 0), test::row_of(*next, 0));
+  // Where edits are allowed to change, those that were saved need not be there.
+  dataset::run_state lost = dataset::parse_state(state);
+  lost.edits[0].source = "gone";
+  EXPECT_THAT(refusal(*after, dataset::write_state(lost)), HasSubstr("documents of gone"));
+  after->load_state(lost, {.allow = {"edits"}});
+}
+
+// Samples that are skipped count: a segment of what is served may not change.
+TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
+  const auto scheduled = [&](std::int64_t step, const loader_options& with) {
+    dataset::instant_options instant;
+    instant.seq_len = 16;
+    instant.train_samples = 160;
+    instant.first_position_of = [s = steps_of(with)](std::int64_t n) {
+      return s.first_position(n);
+    };
+    instant.segments = {{0, {{0, 1.0}, {1, 1.0}}}, {step, {{0, 1.0}, {1, 3.0}}}};
+    return std::make_unique<batch_loader>(
+        dataset::instant_run({{prefixes_[0], "", {}, {}}, {prefixes_[1], "", {}, {}}}, instant),
+        with);
+  };
+  loader_options edited = options();
+  edited.edits = {{.first = 8, .last = 48, .why = "spike"}};  // steps 1 to 5
+  const auto before = scheduled(10, edited);
+  for (int i = 0; i < 12; ++i) (void)before->next();  // steps 0, 6 and 7
+  std::string state = dataset::write_state(before->state());
+  EXPECT_EQ(refusal(*scheduled(12, edited), state), "accepted");
+  EXPECT_THAT(refusal(*scheduled(7, edited), state),
+              HasSubstr("the run has served samples of 8 steps"));
+
+  edited.rampup = rampup_batch{4, 4, 8};
+  edited.edits.front().first = 4;  // steps 0, then those from position 48 on
+  const auto ramped = scheduled(10, edited);
+  for (int i = 0; i < 12; ++i) (void)ramped->next();
+  state = dataset::write_state(ramped->state());
+  const std::int64_t done = steps_of(edited).done_at(48 + 20);
+  ASSERT_EQ(done, 10);
+  EXPECT_EQ(refusal(*scheduled(done + 1, edited), state), "accepted");
+  EXPECT_THAT(refusal(*scheduled(done - 1, edited), state),
+              HasSubstr("samples of " + std::to_string(done) + " steps"));
+}
+
 // Of every order: no sample that is served has a token of the documents.
 TEST_F(LoaderState, BlocksDocumentsOfEveryOrder) {
   for (const auto kind :
@@ -188,6 +271,71 @@ TEST_F(LoaderState, BlocksDocumentsOfEveryOrder) {
     for (const auto& batch : *loader) served.push_back(batch.positions()[0]);
     EXPECT_EQ(served, expected);
   }
+}
+
+TEST_F(LoaderState, BlocksADatasetWhereverTheBlendHasIt) {
+  dataset::instant_options instant;
+  instant.seq_len = 16;
+  instant.train_samples = 96;
+  instant.first_position_of = [](std::int64_t step) { return step * 8; };
+  instant.segments = {{0, {{0, 1.0}, {1, 1.0}}}};
+  const dataset::instant_run twice({{prefixes_[1], "x", {}, {}}, {prefixes_[1], "y", {}, {}}},
+                                   instant);
+  const dataset::indexed_dataset data(prefixes_[1]);
+  const dataset::sequence_range blocked{data.document(12).first, data.document(29).last};
+  loader_options edited = options();
+  edited.batch_size = edited.global_batch_size = 1;
+  edited.edits = {{.kind = dataset::edit_kind::block,
+                   .unit = dataset::edit_unit::documents,
+                   .first = 12,
+                   .last = 30,
+                   .source = prefixes_[1].string(),
+                   .why = "licence"}};
+  std::set<std::int64_t> expected;
+  for (std::int64_t p = 0; p < twice.end(); ++p) expected.insert(p);
+  for (std::int64_t source = 0; source < 2; ++source) {
+    const auto with = twice.positions_with(source, blocked, twice.end());
+    ASSERT_FALSE(with.empty());
+    for (const std::int64_t p : with) expected.erase(p);
+  }
+  batch_loader loader(twice, edited);
+  std::set<std::int64_t> served;
+  for (const auto& batch : loader) served.insert(batch.positions()[0]);
+  EXPECT_EQ(served, expected);
+}
+
+TEST_F(LoaderState, HoldsTheSchedulesStepsAgainstItsOwn) {
+  dataset::instant_options instant;
+  instant.seq_len = 16;
+  instant.train_samples = 400;
+  instant.first_position_of = [](std::int64_t step) { return step * 16; };
+  instant.segments = {{0, {{0, 1.0}}}, {10, {{1, 1.0}}}};
+  const std::vector<dataset::instant_source> sources = {{prefixes_[0], "", {}, {}},
+                                                        {prefixes_[1], "", {}, {}}};
+  const auto refusal_of = [&](const auto& run, const loader_options& with) -> std::string {
+    try {
+      const batch_loader loader(run, with);
+    } catch (const config_error& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  const dataset::instant_run run(sources, instant);
+  const dataset::packed_run packed(sources, instant, {});
+  const std::string found =
+      "from step 10 on begins at sample 160 of the run, but step 10 of the loader at sample 80, of "
+      "8: expected the same global_batch_size";
+  EXPECT_THAT(refusal_of(run, options()), HasSubstr(found));
+  EXPECT_THAT(refusal_of(packed, options()), HasSubstr(found));
+  loader_options same = options();
+  same.global_batch_size = 16;
+  EXPECT_EQ(refusal_of(run, same), "accepted");
+  EXPECT_EQ(refusal_of(packed, same), "accepted");
+  same.rampup = rampup_batch{8, 8, 32};
+  EXPECT_THAT(refusal_of(run, same), HasSubstr("from step 10 on begins at sample 160"));
+  loader_options cyclic = options();
+  cyclic.sampler = sampler_type::cyclic;
+  EXPECT_EQ(refusal_of(run, cyclic), "accepted") << "it has another order";
 }
 
 TEST_F(LoaderState, RefusesToBlockWhatIsNotThere) {

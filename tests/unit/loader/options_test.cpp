@@ -20,7 +20,7 @@ constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 TEST(Options, AreGoodAsTheyStand) {
-  EXPECT_NO_THROW(check({}));
+  EXPECT_NO_THROW(check(loader_options{}));
 }
 
 TEST(Options, AreGoodAtTheEndsOfTheirRanges) {
@@ -79,8 +79,10 @@ TEST(Options, OutOfRangeAreNamedWithValueAndRange) {
       {{.sampler = sampler_type::cyclic, .edits = {{.first = 1, .last = 2, .why = "it"}}},
        "there are 1 edits,",
        "single"},
-      {{.prefetch_samples = -1}, "prefetch_samples is -1,", "0 to 2147483647"},
-      {{.threads = 0}, "threads is 0,", "1 to 256"},
+      {{.prefetch_samples = -1}, "prefetch_samples is -1,", "0 to 65536"},
+      {{.prefetch_samples = 65537}, "prefetch_samples is 65537,", "0 to 65536"},
+      {{.threads = 0}, "threads is 0,", "1 to 255"},
+      {{.threads = 256}, "threads is 256,", "1 to 255"},
   };
   for (const wrong& c : cases) {
     try {

@@ -225,14 +225,14 @@ TEST_F(Merge, NamesALeftPartialFile) {
 TEST_F(Merge, NamesAFolderThatIsNotThere) {
   auto how = options();
   how.input = folder_ / "none";
-  EXPECT_THAT(failure<io_error>(how), HasSubstr(how.input.string()));
+  EXPECT_THAT(failure<config_error>(how), HasSubstr(how.input.string()));
 }
 
 TEST_F(Merge, NamesAFileGivenForTheFolder) {
   test::write_text(in("x"), "");
   auto how = options();
   how.input = in("x");
-  EXPECT_THAT(failure<io_error>(how), HasSubstr(how.input.string()));
+  EXPECT_THAT(failure<config_error>(how), HasSubstr(how.input.string()));
 }
 
 TEST_F(Merge, NamesAFolderWithoutDatasets) {

@@ -59,7 +59,8 @@ class batch_loader {
 
   /// A run in Megatron's order, in the order `instant`, or of packed rows; over one dataset or a
   /// blend.
-  /// @throws as above
+  /// @throws as above; and config_error where segments of its schedule begin with other steps than
+  ///         those of `options`
   batch_loader(dataset::megatron_run run, const loader_options& options)
       : batch_loader(std::make_unique<megatron_plan>(std::move(run)), options) {}
   batch_loader(dataset::instant_run run, const loader_options& options)
@@ -106,7 +107,7 @@ class batch_loader {
 
   /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.
   ///
-  /// @param terms  what may differ; streams of edits are filled in
+  /// @param terms  what may differ; streams of edits are filled in, where "edits" is not allowed
   /// @throws format_error, config_error  as `dataset::parse_state`; or the run is another one: the
   ///                                     first difference, as `dataset::require_same` says it. The
   ///                                     loader is as before then.
@@ -228,6 +229,8 @@ inline void batch_loader::start(std::unique_ptr<detail::pipeline> pipeline) {
 inline const loader_options& batch_loader::checked(const loader_options& options,
                                                    const sample_plan& plan) {
   check(options);
+  // The other samplers take positions in another order, or have no steps.
+  if (options.sampler == sampler_type::single) plan.check_steps(steps_of(options));
   if (options.seq_len == 0 || options.seq_len == plan.seq_len()) return options;
   throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 0 or the " +
                      std::to_string(plan.seq_len()) + " of the run");
@@ -281,6 +284,24 @@ inline dataset::run_state batch_loader::state_at(std::int64_t consumed_samples) 
   return state;
 }
 
+namespace detail {
+
+/// Documents that are blocked go by the place of their dataset, which may have moved: the edits of
+/// `saved` name it as the run does now.
+inline void rename_sources(dataset::run_state& saved, const dataset::run_state& now) {
+  const std::size_t common = std::min(saved.data.size(), now.data.size());
+  for (dataset::edit& e : saved.edits) {
+    if (e.kind != dataset::edit_kind::block) continue;
+    for (std::size_t i = 0; i < common; ++i) {
+      if (saved.data[i].prefix != e.source) continue;
+      e.source = now.data[i].prefix;
+      break;
+    }
+  }
+}
+
+}  // namespace detail
+
 inline void batch_loader::load_state(std::string_view json, dataset::resume_terms terms) {
   load_state(dataset::parse_state(json), std::move(terms));
 }
@@ -291,21 +312,29 @@ inline void batch_loader::load_state(const dataset::run_state& saved, dataset::r
 
 inline batch_loader::resumption batch_loader::resumption_from(const dataset::run_state& saved,
                                                               dataset::resume_terms terms) const {
-  const auto saved_stream =
-      saved.edits == options_.edits ? nullptr : stream_of(options_, saved.edits);
+  // Where this loader is does not matter, and next() may be changing it.
+  const dataset::run_state now = state_at(saved.consumed_samples);
+  dataset::run_state then = saved;
+  detail::rename_sources(then, now);
+  const bool same_edits = then.edits == options_.edits;
   const dataset::edited_stream none;
-  if (saved.edits != options_.edits) {
+  std::shared_ptr<const dataset::edited_stream> saved_stream;
+  // What was served by edits that may be others now is not known: they may name what is not there.
+  const bool known =
+      same_edits || then.edits.empty() || std::ranges::count(terms.allow, "edits") == 0;
+  if (known) {
+    saved_stream = same_edits ? stream_ : stream_of(options_, then.edits);
     terms.saved_stream = saved_stream ? saved_stream.get() : &none;
     terms.new_stream = stream_ ? stream_.get() : &none;
+    if (!terms.steps_done && options_.rampup) {
+      terms.steps_done =
+          steps_of(options_).done_at(terms.saved_stream->reached(then.consumed_samples));
+    }
   }
-  if (!terms.steps_done && options_.rampup) {
-    terms.steps_done = steps_of(options_).done_at(saved.consumed_samples);
-  }
-  // Where this loader is does not matter, and next() may be changing it.
-  dataset::require_same(saved, state_at(saved.consumed_samples), terms);
+  dataset::require_same(then, now, terms);
 
   loader_options options = options_;
-  options.consumed_samples = saved.consumed_samples;
+  options.consumed_samples = then.consumed_samples;
   const micro_batch_sequence numbers(plan_->end(), options, stream_);
   return {options, numbers, std::make_unique<detail::pipeline>(*plan_, options, numbers)};
 }

@@ -111,9 +111,9 @@ inline const loader_options& check(const loader_options& options) {
   expect(options.consumed_samples >= 0, "consumed_samples", options.consumed_samples, "0 or more");
   expect(options.look_ahead >= 1 && options.look_ahead <= 1024, "look_ahead", options.look_ahead,
          "1 to 1024");
-  expect(options.prefetch_samples >= 0 && options.prefetch_samples <= most, "prefetch_samples",
-         options.prefetch_samples, "0 to 2147483647");
-  expect(options.threads >= 1 && options.threads <= 256, "threads", options.threads, "1 to 256");
+  expect(options.prefetch_samples >= 0 && options.prefetch_samples <= 65536, "prefetch_samples",
+         options.prefetch_samples, "0 to 65536");
+  expect(options.threads >= 1 && options.threads <= 255, "threads", options.threads, "1 to 255");
   const std::int64_t width = options.samples_of_micro_batch();
   const auto whole = [&](std::int64_t samples, const char* name) {
     expect(samples >= 1 && samples % width == 0, name, samples,

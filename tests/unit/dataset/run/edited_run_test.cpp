@@ -91,6 +91,26 @@ TEST_F(EditedRun, ServesAndFindsWhatTheStreamSays) {
   expect_edited(test::megatron_run_of(both, 10, "1", 80));
 }
 
+TEST_F(EditedRun, BlocksADatasetWhereverTheBlendHasIt) {
+  instant_options options;
+  options.seq_len = 10;
+  options.first_position_of = [](std::int64_t step) { return step * global_batch; };
+  options.train_samples = 60;
+  options.segments = {{0, {{0, 1.0}, {1, 1.0}}}};
+  const instant_run order({{folder_ / "b", "x", {}, {}}, {folder_ / "b", "y", {}, {}}}, options);
+  const std::vector<edit> one = {edits()[2]};
+  const auto stream = stream_of(
+      order, one, [](std::int64_t step) { return step * global_batch; }, order.end());
+  const edited_run run(order, stream);
+  const source_documents documents(folder_ / "b");
+  const sequence_range blocked{documents.sequences_of(4).first, documents.sequences_of(5).last};
+  EXPECT_LT(run.end(), order.end());
+  for (std::int64_t source = 0; source < 2; ++source) {
+    EXPECT_FALSE(order.positions_with(source, blocked, order.end()).empty()) << source;
+    EXPECT_TRUE(run.positions_with(source, blocked, run.end()).empty()) << source;
+  }
+}
+
 TEST_F(EditedRun, RefusesToBlockWhatIsNotThere) {
   const auto order = test::instant_run_of({folder_ / "b"}, 10, global_batch, 40);
   const auto fault = [&](const edit& e) -> std::string {

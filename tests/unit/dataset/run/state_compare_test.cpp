@@ -230,6 +230,22 @@ TEST(StateCompare, LetsEditsBeAdded) {
   after = stream(now.edits);
   EXPECT_THAT(difference(now, {.saved_stream = &before, .new_stream = &after}),
               HasSubstr("may say \"since\": 1048576"));
+
+  // One that is to come may not go, though it has moved nothing yet.
+  run_state later = saved;
+  later.edits = {{.first = 2000000, .last = 2000040, .why = "poisoned"}};
+  const auto poisoned = stream(later.edits);
+  const edited_stream none;
+  now = later;
+  now.edits.clear();
+  EXPECT_THAT(difference(now, {.saved_stream = &poisoned, .new_stream = &none}, later),
+              HasSubstr("edits[0] is none, but was {\"skip_samples\": [2000000, 2000040]"));
+  now.edits = later.edits;
+  now.edits.insert(now.edits.begin(), {.first = 3000000, .last = 3000001, .why = "new"});
+  after = stream(now.edits);
+  EXPECT_THAT(difference(now, {.saved_stream = &poisoned, .new_stream = &after}, later),
+              HasSubstr("edits[0] is {\"skip_samples\": [3000000"));
+  EXPECT_EQ(difference(now, {.allow = {"edits"}}, later), "");
 }
 
 TEST(StateCompare, LetsCyclicChangeItsRanksBetweenEpochsOnly) {

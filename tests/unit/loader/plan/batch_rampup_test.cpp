@@ -2,6 +2,7 @@
 #include <millrace/loader/plan/batch_rampup.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -56,6 +57,16 @@ INSTANTIATE_TEST_SUITE_P(
         ramp{64, {8, 8, 333}, {8, 8, 8, 8, 8, 8, 16, 16, 16, 24, 24, 32, 32, 40, 48, 56, 64, 64}}));
 
 // Every step of a long ramp-up, against the rule said step by step.
+// Steps that no run comes to begin at the last number there is, not at a small one.
+TEST(BatchSteps, DoNotWrap) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t batch = std::int64_t{1} << 24;
+  const std::int64_t step = std::int64_t{1} << 40;
+  EXPECT_EQ(batch_steps(batch).first_position(step), most);
+  EXPECT_EQ(batch_steps(batch).first_position(step / 4), std::int64_t{1} << 62);
+  EXPECT_EQ(batch_steps(batch, {batch / 2, batch / 2, 1}).first_position(step), most);
+}
+
 TEST(BatchRampup, IsTheRuleWhateverTheNumbers) {
   for (std::int64_t start = 1; start <= 6; ++start) {
     for (std::int64_t increment = 1; increment <= 5; ++increment) {

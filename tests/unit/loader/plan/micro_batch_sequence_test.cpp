@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -19,6 +20,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 using batches = std::vector<std::vector<std::int64_t>>;
+
+template <class F>
+std::string fault(const F& f) {
+  try {
+    f();
+  } catch (const config_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
 
 batches positions_of(std::int64_t end, const loader_options& options, std::int64_t most = 1000,
                      std::shared_ptr<const dataset::edited_stream> edits = nullptr) {
@@ -155,6 +166,41 @@ TEST(MicroBatchSequence, ValidatesInFullAndStartsAgainOnRanksThatHaveLess) {
   EXPECT_EQ(positions_of(7, options), (batches{{2}, {5}, {2}}));
   options.consumed_samples = 3;
   EXPECT_EQ(positions_of(7, options), (batches{{5}, {2}}));
+  options.consumed_samples = 9;  // the end: more than there are, as two ranks started again
+  EXPECT_EQ(positions_of(7, options), batches());
+  options.consumed_samples = 12;
+  EXPECT_THAT(fault([&] { (void)positions_of(7, options); }),
+              HasSubstr("consumed_samples is 12, expected at most 9, the samples of the full"));
+}
+
+TEST(MicroBatchSequence, RefusesAPartOfAStepThatOtherRanksHaveBegun) {
+  loader_options options = {.world_size = 2, .global_batch_size = 6};
+  options.consumed_samples = 9;  // step 1 was begun by 3 ranks
+  EXPECT_THAT(fault([&] { (void)positions_of(60, options); }),
+              HasSubstr("consumed_samples is 9, which is 3 samples into step 1, expected a "
+                        "multiple of 2 of them"));
+  options.consumed_samples = 8;
+  EXPECT_EQ(positions_of(60, options).size(), 26);
+  options.consumed_samples = 9;
+  options.global_batch_size = 0;  // no steps are spoken of
+  EXPECT_EQ(positions_of(60, options).front(), std::vector<std::int64_t>{9});
+  options.batch_size = 2;
+  options.global_batch_size = 16;
+  options.rampup = rampup_batch{4, 4, 30};  // steps begin at 0, 4, 8, 12, 20
+  options.consumed_samples = 18;
+  EXPECT_THAT(fault([&] { (void)positions_of(60, options); }),
+              HasSubstr("6 samples into step 3, expected a multiple of 4"));
+}
+
+TEST(MicroBatchSequence, HasNoEndWhereTheRunHasNone) {
+  constexpr std::int64_t unbounded = micro_batch_sequence::unbounded;
+  EXPECT_EQ(micro_batch_sequence(unbounded, {.batch_size = 8}, nullptr).count(), unbounded);
+  EXPECT_EQ(micro_batch_sequence(unbounded,
+                                 {.batch_size = 8, .consumed_samples = 80, .global_batch_size = 8},
+                                 std::make_shared<const dataset::edited_stream>())
+                .count(),
+            unbounded);
+  EXPECT_EQ(micro_batch_sequence(800, {.batch_size = 8}, nullptr).count(), 100);
 }
 
 TEST(MicroBatchSequence, HasNothingLeftAtTheEnd) {
@@ -164,12 +210,7 @@ TEST(MicroBatchSequence, HasNothingLeftAtTheEnd) {
 }
 
 std::string refusal(std::int64_t end, const loader_options& options) {
-  try {
-    micro_batch_sequence(end, options, nullptr);
-  } catch (const config_error& e) {
-    return e.what();
-  }
-  return "accepted";
+  return fault([&] { micro_batch_sequence(end, options, nullptr); });
 }
 
 TEST(MicroBatchSequence, RefusesWhereItCannotBe) {
@@ -190,11 +231,12 @@ TEST(MicroBatchSequence, HoldsAtTheEndsOfItsRanges) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t int32 = std::numeric_limits<std::int32_t>::max();
   const micro_batch_sequence large(
-      most, {.batch_size = int32, .rank = int32 - 1, .world_size = int32, .consumed_samples = 5},
+      most - 1,
+      {.batch_size = int32, .rank = int32 - 1, .world_size = int32, .consumed_samples = 5},
       nullptr);
   EXPECT_EQ(large.count(), 2);
   EXPECT_EQ(large.consumed_after(2), 5 + 2 * int32 * int32);
-  micro_batch_sequence late(most, {.world_size = 2, .consumed_samples = most - 3}, nullptr);
+  micro_batch_sequence late(most - 1, {.world_size = 2, .consumed_samples = most - 3}, nullptr);
   EXPECT_EQ(late.count(), 1);
   batch_number n;
   std::vector<std::int64_t> positions;

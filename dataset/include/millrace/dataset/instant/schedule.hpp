@@ -31,6 +31,12 @@ struct schedule_segment {
   std::vector<weighted_source> sources;
 };
 
+/// Where a segment of a schedule begins.
+struct segment_begin {
+  std::int64_t step = 0;
+  std::int64_t position = 0;
+};
+
 /// What may be served of a source.
 struct source_limit {
   std::string name;  ///< for messages
@@ -73,6 +79,9 @@ class schedule {
            std::optional<std::int64_t> train_samples = std::nullopt);
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(limits_.size()); }
+
+  /// Where each segment begins, as the run counts its steps.
+  std::span<const segment_begin> begins() const noexcept { return begins_; }
 
   /// Positions from here on are not served: `train_samples`, or, without it, the first that a limit
   /// forbids; else `unbounded`.
@@ -122,6 +131,7 @@ class schedule {
 
   std::vector<source_limit> limits_;
   std::vector<segment> segments_;
+  std::vector<segment_begin> begins_;
   std::int64_t end_ = unbounded;
   std::optional<exceeded_limit> exceeded_;
 };
@@ -184,6 +194,7 @@ inline schedule::schedule(std::span<const schedule_segment> segments,
                   : "a step after " + std::to_string(segments[i - 1].first_step) + ", up to 2^40"));
     }
     begins.push_back(detail::checked_first_position(first_position_of, step));
+    begins_.push_back({step, begins.back()});
     if (train_samples && begins.back() >= *train_samples) {
       throw config_error(
           detail::segment_text(i, step) + ", begins at sample " + std::to_string(begins.back()) +

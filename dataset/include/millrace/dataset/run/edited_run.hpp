@@ -74,15 +74,17 @@ template <run_order Order, class FirstPosition>
 edited_stream stream_of(const Order& order, std::span<const edit> edits,
                         const FirstPosition& first_position, std::int64_t before) {
   const auto positions_of = [&](const edit& e) {
-    std::int64_t source = 0;
-    while (source < order.source_count() && order.prefix(source) != e.source) ++source;
-    if (source == order.source_count()) {
+    std::vector<std::int64_t> sources;  // a blend may have one dataset several times
+    for (std::int64_t s = 0; s < order.source_count(); ++s) {
+      if (order.prefix(s) == e.source) sources.push_back(s);
+    }
+    if (sources.empty()) {
       throw config_error("documents of " + e.source +
                          " are blocked, which is none of the datasets of the run");
     }
     std::vector<position_range> ranges;
     if (e.first == e.last) return ranges;
-    const source_documents documents(order.prefix(source));
+    const source_documents documents(order.prefix(sources.front()));
     if (e.last > documents.data().document_count()) {
       throw config_error("documents " + std::to_string(e.first) + " to " +
                          std::to_string(e.last - 1) + " of " + e.source +
@@ -91,8 +93,10 @@ edited_stream stream_of(const Order& order, std::span<const edit> edits,
     }
     const sequence_range sequences{documents.sequences_of(e.first).first,
                                    documents.sequences_of(e.last - 1).last};
-    for (const std::int64_t p : order.positions_with(source, sequences, before)) {
-      ranges.push_back({p, p + 1});
+    for (const std::int64_t source : sources) {
+      for (const std::int64_t p : order.positions_with(source, sequences, before)) {
+        ranges.push_back({p, p + 1});
+      }
     }
     return ranges;
   };

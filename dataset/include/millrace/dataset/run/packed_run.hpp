@@ -70,6 +70,7 @@ class packed_run {
              const packed_options& packing = {});
 
   std::int64_t end() const noexcept { return shared_->blend->end(); }
+  const schedule& blend() const noexcept { return *shared_->blend; }
   std::int64_t seq_len() const noexcept { return shared_->options.seq_len; }
   std::int64_t pad_documents_to() const noexcept { return shared_->packing.pad_documents_to; }
   std::int64_t source_count() const noexcept {

@@ -41,7 +41,8 @@ struct resume_terms {
 /// - Datasets are the same by their roots, or, where one has none, by their sizes. Their place may
 ///   be another; their names only where the order is megatron: instant is keyed by them.
 /// - A schedule may change from the steps on that are not done; it may then have more datasets.
-/// - Edits may be added that leave what was served as it was.
+/// - Edits may be added behind those that were saved, where they leave what was served as it was;
+///   none that was saved may go, be it of samples that are to come.
 /// - `cyclic` may change its ranks and micro-batch only where both make the same position the start
 ///   of an epoch: consumed_samples is a multiple of the samples that an epoch has under each.
 ///
@@ -160,6 +161,11 @@ inline void compare_schedule(const run_state& saved, const run_state& now,
 
 inline void compare_edits(const run_state& saved, const run_state& now, const resume_terms& terms) {
   if (saved.edits == now.edits) return;
+  for (std::size_t i = 0; i < saved.edits.size(); ++i) {
+    if (i < now.edits.size() && saved.edits[i] == now.edits[i]) continue;
+    throw_differs(saved, "edits", "edits[" + std::to_string(i) + "]", text_of(saved.edits[i]),
+                  i < now.edits.size() ? text_of(now.edits[i]) : "none", other_samples);
+  }
   if (terms.saved_stream != nullptr && terms.new_stream != nullptr) {
     if (terms.saved_stream->same_until(*terms.new_stream, saved.consumed_samples)) return;
     throw_differs(saved, "edits", "the list of edits", text_of(saved.edits), text_of(now.edits),
@@ -167,21 +173,11 @@ inline void compare_edits(const run_state& saved, const run_state& now, const re
                   "\"since\": " +
                       std::to_string(saved.consumed_samples));
   }
-  for (std::size_t i = 0; i < std::max(saved.edits.size(), now.edits.size()); ++i) {
-    const std::string place = "edits[" + std::to_string(i) + "]";
-    if (i >= now.edits.size()) {
-      throw_differs(saved, "edits", place, text_of(saved.edits[i]), "none", other_samples);
-    }
-    if (i >= saved.edits.size()) {
-      if (now.edits[i].since >= saved.consumed_samples) continue;
-      throw_differs(saved, "edits", place, "none", text_of(now.edits[i]),
-                    "an edit that is added must say \"since\": " +
-                        std::to_string(saved.consumed_samples) + " or more");
-    }
-    if (saved.edits[i] != now.edits[i]) {
-      throw_differs(saved, "edits", place, text_of(saved.edits[i]), text_of(now.edits[i]),
-                    other_samples);
-    }
+  for (std::size_t i = saved.edits.size(); i < now.edits.size(); ++i) {
+    if (now.edits[i].since >= saved.consumed_samples) continue;
+    throw_differs(saved, "edits", "edits[" + std::to_string(i) + "]", "none", text_of(now.edits[i]),
+                  "an edit that is added must say \"since\": " +
+                      std::to_string(saved.consumed_samples) + " or more");
   }
 }
 

@@ -50,7 +50,8 @@ class pipeline {
   ~pipeline() { ring_->close(); }
 
   /// Starts the threads. Once.
-  /// @throws std::system_error  one cannot be started.
+  /// @throws std::system_error  one cannot be started; where it is the first, the ring ends with
+  ///                            that too, so that nobody waits for batches.
   void start();
 
   /// Batches keep it, so that they may outlive this.
@@ -84,10 +85,12 @@ class pipeline {
   const std::shared_ptr<telemetry>& meter() const noexcept { return meter_; }
 
  private:
-  static std::int64_t batches_ahead(const loader_options& options) {
+  /// No more than there are: each is kept in full but for its tokens.
+  static std::int64_t batches_ahead(const loader_options& options, std::int64_t batches) {
     if (options.prefetch_samples == 0) return 0;
-    return std::max<std::int64_t>(
-        2, (options.prefetch_samples + options.batch_size - 1) / options.batch_size);
+    const std::int64_t asked =
+        (options.prefetch_samples + options.batch_size - 1) / options.batch_size;
+    return std::min(std::max<std::int64_t>(2, asked), batches);
   }
   static std::shared_ptr<ring> make_ring(const sample_plan& plan, const loader_options& options,
                                          std::int64_t batches);
@@ -112,7 +115,7 @@ class pipeline {
 inline pipeline::pipeline(sample_plan& plan, const loader_options& options,
                           const micro_batch_sequence& numbers)
     : options_(options),
-      look_ahead_(plan, numbers, batches_ahead(options),
+      look_ahead_(plan, numbers, batches_ahead(options, numbers.count()),
                   options.boundaries || options.fields.cu_seqlens),
       ring_(make_ring(plan, options, numbers.count())),
       meter_(std::make_shared<telemetry>(meter_options(plan, options, ring_->size()))),
@@ -161,7 +164,12 @@ inline void pipeline::start() {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
     if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
-    threads_.emplace_back(std::move(setup), [this, i] { fill_slots(workers_[i]); });
+    try {
+      threads_.emplace_back(std::move(setup), [this, i] { fill_slots(workers_[i]); });
+    } catch (...) {
+      if (i == 0) ring_->finish(0, std::current_exception());
+      throw;
+    }
   }
 }
 

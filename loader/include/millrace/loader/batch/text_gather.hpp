@@ -40,7 +40,8 @@ class text_gather {
   ///
   /// @param rows  as many as the slot has
   /// @throws io_error      as `range_reader::gather`
-  /// @throws format_error  a token of 64 bits is no id of 32.
+  /// @throws format_error  a token of 64 bits is no id of 32; or a row is planned longer than the
+  ///                       slot's are.
   /// @return bytes read
   std::int64_t fill(std::span<const sample_text> rows, range_reader& reader, batch_slot& slot);
 
@@ -56,6 +57,7 @@ class text_gather {
   };
 
   void plan(std::span<const sample_text> rows, batch_slot& slot);
+  void check_room(const sample_text& row, const slot_layout& layout) const;
   void convert(const detour& d) const;
   static void pad(std::span<const sample_text> rows, std::span<const formats::dtype> types,
                   batch_slot& slot);
@@ -90,6 +92,7 @@ inline void text_gather::plan(std::span<const sample_text> rows, batch_slot& slo
   const auto stored =
       slot.layout.width() == token_width::u16 ? formats::dtype::uint16 : formats::dtype::int32;
   for (std::size_t r = 0; r < rows.size(); ++r) {
+    check_room(rows[r], slot.layout);
     std::byte* const row = slot.row(static_cast<std::int64_t>(r));
     for (const text_part& part : rows[r].parts) {
       std::byte* const to = row + static_cast<std::size_t>(part.at) * width;
@@ -111,6 +114,30 @@ inline void text_gather::plan(std::span<const sample_text> rows, batch_slot& slo
   for (read_request& request : requests_) {
     if (request.to == nullptr) request.to = scratch_.data() + detours_[d++].from;
   }
+}
+
+// A plan may be anyone's, and what it says is where bytes are written.
+inline void text_gather::check_room(const sample_text& row, const slot_layout& layout) const {
+  const auto of = [&] { return "sample " + std::to_string(row.position) + " is planned "; };
+  for (const text_part& part : row.parts) {
+    const auto file = static_cast<std::size_t>(part.from.file);
+    const auto tokens =
+        static_cast<std::int64_t>(part.from.bytes / formats::size_bytes(types_[file]));
+    if (0 <= part.at && part.at <= layout.text_len() && tokens <= layout.text_len() - part.at) {
+      continue;
+    }
+    throw format_error(files_[file].path, part.from.offset,
+                       of() + "as tokens " + std::to_string(part.at) + " to " +
+                           std::to_string(part.at + tokens) + " of a row, expected at most " +
+                           std::to_string(layout.text_len()));
+  }
+  const auto most = static_cast<std::size_t>(layout.seq_len()) + 1;
+  if (row.boundaries.size() <= most && row.document_ends.size() <= most) return;
+  const auto source = static_cast<std::size_t>(row.source);
+  throw format_error(files_[source].path, 0,
+                     of() + "with " +
+                         std::to_string(std::max(row.boundaries.size(), row.document_ends.size())) +
+                         " boundaries, expected at most " + std::to_string(most));
 }
 
 inline void text_gather::convert(const detour& d) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,13 @@ class batch_steps {
   /// @pre 0 <= step
   std::int64_t samples_of(std::int64_t step) const noexcept { return level_of_step(step).batch; }
 
-  /// The first position of a step: samples of all steps before it.
+  /// The first position of a step: samples of all steps before it; 2^63 - 1 where they are more.
   std::int64_t first_position(std::int64_t step) const noexcept {
     const level& l = level_of_step(step);
-    return l.position + (step - l.step) * l.batch;
+    std::int64_t position = 0;
+    const bool wraps = __builtin_mul_overflow(step - l.step, l.batch, &position) ||
+                       __builtin_add_overflow(position, l.position, &position);
+    return wraps ? std::numeric_limits<std::int64_t>::max() : position;
   }
 
   /// Steps that are done once so many samples are consumed; one that is begun counts.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -30,9 +31,7 @@ inline std::vector<dataset::position_range> blocked_positions(sample_plan& plan,
   }
   const std::vector<data_file> files = plan.files();
   const std::filesystem::path bin = bin_of(e.source);
-  std::size_t source = 0;
-  while (source < files.size() && files[source].path != bin) ++source;
-  if (source == files.size()) {
+  if (std::ranges::count(files, bin, &data_file::path) == 0) {
     throw config_error("documents of " + e.source +
                        " are blocked, expected a prefix of one of the " +
                        std::to_string(files.size()) + " datasets of the run");
@@ -45,8 +44,16 @@ inline std::vector<dataset::position_range> blocked_positions(sample_plan& plan,
   }
   const dataset::sequence_range sequences{columns.document_start(e.first),
                                           columns.document_start(e.last)};
+  // A blend may have one dataset several times, under other names.
+  std::vector<std::int64_t> positions;
+  for (std::size_t source = 0; source < files.size(); ++source) {
+    if (files[source].path != bin) continue;
+    const auto with = plan.positions_with(static_cast<std::int64_t>(source), sequences);
+    positions.insert(positions.end(), with.begin(), with.end());
+  }
+  std::ranges::sort(positions);
   std::vector<dataset::position_range> ranges;
-  for (const std::int64_t at : plan.positions_with(static_cast<std::int64_t>(source), sequences)) {
+  for (const std::int64_t at : positions) {
     if (!ranges.empty() && ranges.back().last == at) {
       ++ranges.back().last;
     } else {

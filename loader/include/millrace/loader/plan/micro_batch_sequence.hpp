@@ -38,7 +38,10 @@ class micro_batch_sequence {
 
   /// @param end    of the run without edits
   /// @param edits  of single only; shared, as it must live as long
-  /// @throws config_error  more is consumed than there is, or as the samplers
+  /// @throws config_error  more is consumed than there is; or, where `options` say what a step is,
+  /// a
+  ///                       part of one that is no whole number of this many ranks' micro-batches;
+  ///                       or as the samplers
   micro_batch_sequence(std::int64_t end, const loader_options& options,
                        std::shared_ptr<const dataset::edited_stream> edits);
 
@@ -58,6 +61,7 @@ class micro_batch_sequence {
 
  private:
   void fill_cyclic(std::vector<std::int64_t>& positions);
+  void check_step() const;
 
   sampler_type type_;
   dataset::data_share share_;
@@ -92,10 +96,11 @@ inline micro_batch_sequence::micro_batch_sequence(
     return;
   }
   const std::int64_t samples = edits_ ? edits_->served_before(end) : end;
-  if (consumed_ > samples) {
+  const auto expect_at_most = [&](std::int64_t most, const std::string& what) {
+    if (consumed_ <= most) return;
     throw config_error("consumed_samples is " + std::to_string(consumed_) + ", expected at most " +
-                       std::to_string(samples) + ", the samples there are");
-  }
+                       std::to_string(most) + ", the samples " + what);
+  };
   if (type_ == sampler_type::full_validation) {
     validation_.emplace(samples, share_);
     if (validation_->batches() == 0) {
@@ -108,10 +113,29 @@ inline micro_batch_sequence::micro_batch_sequence(
                          ", expected a multiple of the " + std::to_string(share_.ranks) +
                          " ranks in full validation");
     }
+    // Ranks with fewer samples go on from their start, so that more are served than there are.
+    const std::int64_t turns = validation_->eval_iterations();
+    expect_at_most(turns > unbounded / share_.ranks ? unbounded : turns * share_.ranks,
+                   "of the full validation");
     count_ = validation_->eval_iterations() - consumed_ / share_.ranks;
     return;
   }
-  count_ = (samples - consumed_) / share_.width();
+  expect_at_most(samples, "there are");
+  if (options.global_batch_size != 0 || options.rampup) check_step();
+  count_ = samples == unbounded ? unbounded : (samples - consumed_) / share_.width();
+}
+
+// Else micro-batches would lie across the ends of this step and of all that follow.
+inline void micro_batch_sequence::check_step() const {
+  const std::int64_t step = steps_.step_of(consumed_);
+  const std::int64_t part = consumed_ - steps_.first_position(step);
+  if (part % share_.width() == 0) return;
+  throw config_error("consumed_samples is " + std::to_string(consumed_) + ", which is " +
+                     std::to_string(part) + " samples into step " + std::to_string(step) +
+                     ", expected a multiple of " + std::to_string(share_.width()) +
+                     " of them, the batch_size " + std::to_string(share_.micro_batch_size) +
+                     " times the world_size " + std::to_string(share_.ranks) +
+                     ": go on with the ranks and batch_size of before, or from the end of a step");
 }
 
 inline bool micro_batch_sequence::next(batch_number& number, std::vector<std::int64_t>& positions) {

@@ -61,6 +61,10 @@ class packed_plan final : public sample_plan {
     return run_.positions_with(source, sequences, run_.end());
   }
 
+  void check_steps(const batch_steps& steps) const override {
+    detail::check_begins(run_.blend(), steps);
+  }
+
   dataset::run_state description() const override { return run_.description(); }
 
  private:

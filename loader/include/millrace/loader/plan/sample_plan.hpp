@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/schedule.hpp>
 #include <millrace/dataset/megatron/split.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
@@ -14,6 +15,7 @@
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/plan/batch_rampup.hpp>
 #include <millrace/loader/plan/sample_text.hpp>
 
 namespace millrace::loader {
@@ -58,6 +60,11 @@ class sample_plan {
   virtual std::vector<std::int64_t> positions_with(std::int64_t source,
                                                    dataset::sequence_range sequences) = 0;
 
+  /// Holds the steps that a loader counts against those that the order was made for, where it is of
+  /// segments that begin with steps.
+  /// @throws config_error  a segment begins elsewhere
+  virtual void check_steps([[maybe_unused]] const batch_steps& steps) const {}
+
   /// What a state says of the data and its order; `data` has prefixes, names and weights only.
   virtual dataset::run_state description() const = 0;
 };
@@ -69,6 +76,21 @@ inline void check_integers(const data_file& file, formats::dtype type) {
   if (type != formats::dtype::float32 && type != formats::dtype::float64) return;
   throw config_error(file.path.string() + " holds " + std::string(formats::name(type)) +
                      ", expected integers");
+}
+
+/// @throws config_error  a segment of the schedule does not begin where its step does.
+inline void check_begins(const dataset::schedule& blend, const batch_steps& steps) {
+  for (const dataset::segment_begin& segment : blend.begins()) {
+    const std::int64_t position = steps.first_position(segment.step);
+    if (position == segment.position) continue;
+    throw config_error("the segment of the schedule from step " + std::to_string(segment.step) +
+                       " on begins at sample " + std::to_string(segment.position) +
+                       " of the run, but step " + std::to_string(segment.step) +
+                       " of the loader at sample " + std::to_string(position) + ", of " +
+                       std::to_string(steps.samples_of(segment.step)) +
+                       ": expected the same global_batch_size and ramp-up as "
+                       "instant_options::first_position_of counts by");
+  }
 }
 
 /// The `.bin` of an open dataset: no other file is taken for it, should it be replaced.
