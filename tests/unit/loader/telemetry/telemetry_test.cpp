@@ -243,20 +243,20 @@ TEST_P(RealStallCause, IsNamed) {
   std::jthread producer([&] {
     for (std::int64_t m = 0; m < batches; ++m) {
       const std::int64_t asked = now_ns();
-      slot* s = ring.acquire_free();
+      const slot_ring<slot>::claim claim = ring.acquire_free();
       const std::int64_t begin = now_ns();
       t.producer().slot_wait(m, asked, begin);
-      s->micro_batch = m;
+      claim.slot->micro_batch = m;
       if (cause == stall_cause::storage) std::this_thread::sleep_for(4ms);
       if (cause == stall_cause::gather) spin(4ms);
       const std::int64_t read = now_ns();
       t.producer().read(m, begin, read, 65'536);
       if (cause == stall_cause::copy) std::this_thread::sleep_for(4ms);
       t.producer().stage(loader_stage::copy, m, read, now_ns());
-      ring.publish(s);
+      ring.publish(claim);
       ++published;
     }
-    ring.finish(nullptr);
+    ring.finish(batches);
   });
   // Somebody asks all the time, as an endpoint of metrics might.
   std::jthread watcher([&] {
