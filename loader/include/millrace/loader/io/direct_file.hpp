@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <millrace/io/unique_fd.hpp>
+#include <millrace/loader/io/file_system.hpp>
 
 namespace millrace::loader {
 
@@ -66,6 +67,12 @@ inline direct_file open_direct(const io::unique_fd& fd) {
       !std::has_single_bit(alignment.offset) || !std::has_single_bit(alignment.memory)) {
     file.why = "direct reads would have to be multiples of " + std::to_string(alignment.offset) +
                " bytes, and at most 4096 is provided for";
+    return file;
+  }
+  // A direct read by io_uring that such a program answers short is gone on with by the kernel from
+  // its beginning again: all of it is said to be there, and its end is other bytes (Linux 6.18).
+  if (magic_of(fd) == fuse_magic) {
+    file.why = "a FUSE file system, of which direct reads that come short bring other bytes";
     return file;
   }
   const std::string again = "/proc/self/fd/" + std::to_string(fd.get());

@@ -17,6 +17,8 @@ enum class file_system_kind : std::uint8_t {
   network,  ///< NFS, SMB, Lustre, a FUSE program ...: an error of it may pass
 };
 
+inline constexpr std::uint64_t fuse_magic = 0x65735546;
+
 /// By the magic number of statfs(2). FUSE counts as network: what it shows are, in a cluster,
 /// object stores and parallel file systems.
 inline file_system_kind kind_of_magic(std::uint64_t magic) noexcept {
@@ -30,7 +32,7 @@ inline file_system_kind kind_of_magic(std::uint64_t magic) noexcept {
     case 0xff534d42:  // CIFS
     case 0xfe534d42:  // SMB 2
     case 0x0bd00bd0:  // Lustre
-    case 0x65735546:  // FUSE
+    case fuse_magic:
     case 0x00c36400:  // Ceph
     case 0x47504653:  // GPFS
     case 0x19830326:  // BeeGFS
@@ -44,11 +46,16 @@ inline file_system_kind kind_of_magic(std::uint64_t magic) noexcept {
   }
 }
 
+/// Of statfs(2); 0 where it cannot be asked.
+inline std::uint64_t magic_of(const io::unique_fd& fd) noexcept {
+  struct ::statfs status {};
+  if (::fstatfs(fd.get(), &status) != 0) return 0;
+  return static_cast<std::uint32_t>(status.f_type);
+}
+
 /// Local where it cannot be asked.
 inline file_system_kind kind_of(const io::unique_fd& fd) noexcept {
-  struct ::statfs status {};
-  if (::fstatfs(fd.get(), &status) != 0) return file_system_kind::local;
-  return kind_of_magic(static_cast<std::uint32_t>(status.f_type));
+  return kind_of_magic(magic_of(fd));
 }
 
 inline file_system_kind kind_of(const std::filesystem::path& path) noexcept {
