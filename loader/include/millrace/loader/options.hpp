@@ -14,7 +14,7 @@
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
-#include <millrace/loader/io/make_reader.hpp>
+#include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/batch_rampup.hpp>
 #include <millrace/loader/verify/verify_options.hpp>

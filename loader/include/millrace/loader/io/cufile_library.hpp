@@ -12,17 +12,9 @@
 #include <utility>
 
 #include <millrace/loader/io/cufile_abi.hpp>
+#include <millrace/loader/io/io_options.hpp>
 
 namespace millrace::loader {
-
-/// Which libraries are loaded, by names as dlopen(3) takes them, and what has to be there.
-struct cufile_names {
-  std::string cufile = "libcufile.so.0";
-  std::string driver = "libcuda.so.1";
-  std::string udev = "/run/udev";  ///< by which cuFile finds disks
-
-  auto operator<=>(const cufile_names&) const = default;
-};
 
 /// A library that was loaded at run time, or why it was not. It stays loaded until the process
 /// ends: both of NVIDIA's leave threads behind.

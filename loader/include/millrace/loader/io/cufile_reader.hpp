@@ -15,6 +15,7 @@
 
 #include <millrace/loader/io/cufile_library.hpp>
 #include <millrace/loader/io/direct_file.hpp>
+#include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
 #include <millrace/loader/io/range_reader.hpp>
@@ -23,14 +24,6 @@
 #include <millrace/loader/io/reader_report.hpp>
 
 namespace millrace::loader {
-
-struct cufile_options {
-  cufile_names names;
-  /// Smaller requests are read by pread: cuFile's own cost for each is that of many of them.
-  std::uint64_t least_bytes = std::uint64_t{1} << 20;
-  /// Whether to use it even where it only copies through host memory.
-  bool compatibility_mode = false;
-};
 
 /// Reads requests of 1 MiB and more by NVIDIA's cuFile (GPUDirect Storage), smaller ones by pread.
 ///

@@ -15,6 +15,7 @@
 #include <millrace/error.hpp>
 #include <millrace/loader/io/cufile_reader.hpp>
 #include <millrace/loader/io/file_system.hpp>
+#include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
@@ -27,18 +28,6 @@
 #include <millrace/loader/memory/available_memory.hpp>
 
 namespace millrace::loader {
-
-/// What a user says of reading; all of it may be left as it is.
-struct io_options {
-  /// auto, mmap, pread, io_uring or cufile. Empty: what the variable MILLRACE_IO of the environment
-  /// says, or auto.
-  std::string back_end;
-  reader_options reader;
-  int uring_depth = 64;             ///< reads that io_uring has in flight
-  bool to_device = false;           ///< whether requests' memory is a GPU's
-  std::uint64_t request_bytes = 0;  ///< that requests have, as a rule; 0: windows of tokens
-  cufile_options cufile;
-};
 
 /// What can be known of files and machine, for `choose_reader`. Files that cannot be asked about
 /// count as local and cold: they say what is wrong when they are read.

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/loader/io/io_threads.hpp>
 #include <millrace/loader/io/map_advisor.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/pread_reader.hpp>

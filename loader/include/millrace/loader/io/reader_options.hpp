@@ -5,11 +5,12 @@
 #include <memory>
 #include <string>
 
-#include <millrace/loader/io/io_threads.hpp>
-#include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/retry_policy.hpp>
 
 namespace millrace::loader {
+
+class io_threads;
+class open_files;
 
 /// How a file is mapped, and what the kernel is told of it.
 enum class map_advice : std::uint8_t {
