@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t short_size = 96;
 
 // Scratch for one huge pretoken is not kept for the ordinary ones that follow it.
-constexpr std::size_t kept_symbols = std::size_t{1} << 20;
+constexpr std::size_t kept_links = std::size_t{1} << 20;
 
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr std::int32_t merged_away = -1;
@@ -94,7 +94,7 @@ std::size_t bpe_merger::merge_long(std::span<std::int32_t> symbols) {
   }
 
   const auto rest = std::remove(symbols.begin(), symbols.end(), merged_away);
-  if (count > kept_symbols) {
+  if (count > kept_links) {
     links_ = {};
     open_ = {};
   }

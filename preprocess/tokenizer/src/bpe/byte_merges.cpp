@@ -8,7 +8,7 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 // Symbols of one huge word are not kept for the ordinary ones that follow it.
-constexpr std::size_t kept_symbols = std::size_t{1} << 20;
+constexpr std::size_t kept_word_symbols = std::size_t{1} << 20;
 
 // Whether results rise with rank, those of one result being neighbours.
 bool is_ordered(std::span<const merge_rule> rules) {
@@ -155,7 +155,7 @@ std::span<const std::int32_t> byte_merger::merge(std::string_view word) {
     merge_short(*pairs, std::span(shorts_).first(1), word.size(), set_);
     return {shorts_[0].ids(), shorts_[0].count};
   }
-  if (symbols_.size() < word.size() || symbols_.size() > kept_symbols) {
+  if (symbols_.size() < word.size() || symbols_.size() > kept_word_symbols) {
     symbols_ = std::vector<std::int32_t>(std::max<std::size_t>(word.size(), 64));
   }
   std::size_t count = 0;

@@ -13,7 +13,6 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
-#include <millrace/io/file_mapping.hpp>
 
 #include "bpe/byte_bpe_engine.hpp"
 #include "bpe/byte_detokenizer.hpp"
@@ -22,6 +21,7 @@
 #include "gpt2/merges_txt.hpp"
 #include "gpt2/vocab_json.hpp"
 #include "messages/in_quotes.hpp"
+#include "messages/text_file.hpp"
 #include "split/splitters.hpp"
 #include "unicode/unicode_classes.hpp"
 
@@ -29,25 +29,6 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 constexpr std::string_view end_of_text = "<|endoftext|>";
-
-// Real files have a few megabytes; what is larger was given by mistake, and reading it would take
-// many times its size.
-constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
-
-// Calls `read` with the text of a file; what it finds wrong gets the path of the file.
-template <class Read>
-auto with_text_of(const std::filesystem::path& path, Read read) {
-  const io::file_mapping file(path);
-  const auto bytes = file.bytes();
-  try {
-    if (bytes.size() > max_file_bytes) {
-      throw format_error(max_file_bytes, "the file is too large for a tokenizer's");
-    }
-    return read(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  } catch (const format_error& e) {
-    throw e.in(path);
-  }
-}
 
 bool occurs_in_utf8(std::size_t byte) {
   return byte != 0xC0 && byte != 0xC1 && byte < 0xF5;

@@ -12,9 +12,10 @@
 #include <millrace/formats/sha256.hpp>
 #include <millrace/formats/utf8.hpp>
 
-#include "hugging_face/text_file.hpp"
+#include "hugging_face/identity.hpp"
 #include "hugging_face/tokenizer_file.hpp"
 #include "messages/in_quotes.hpp"
+#include "messages/text_file.hpp"
 #include "models/token_index.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -9,14 +9,15 @@
 #include <millrace/formats/sha256.hpp>
 
 #include "composed/composed_tokenizer.hpp"
-#include "hugging_face/text_file.hpp"
+#include "hugging_face/identity.hpp"
 #include "hugging_face/tokenizer_file.hpp"
 #include "hugging_face/tokenizer_folder.hpp"
+#include "messages/text_file.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-const std::string type = "type HuggingFaceTokenizer\n";
+const std::string type_line = "type HuggingFaceTokenizer\n";
 
 // The text of a file that may be absent: then none.
 std::string text_if_there(const std::filesystem::path& path) {
@@ -39,7 +40,7 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
   return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
     tokenizer_file file(text);
     std::optional<std::int32_t> eod;
-    std::string identity = type + identity_of(options) + name_of("file", text);
+    std::string identity = type_line + identity_of(options) + name_of("file", text);
     try {
       // A folder without a config is one with an empty config.
       eod = apply_config(file, config.empty() ? "{}" : std::string_view(config), map,
@@ -62,7 +63,8 @@ std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
     tokenizer_file file(text);
     file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
-    parts.fingerprint = formats::sha256_hex(type + identity_of(options) + name_of("file", text));
+    parts.fingerprint =
+        formats::sha256_hex(type_line + identity_of(options) + name_of("file", text));
     return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
   });
 }

@@ -73,7 +73,7 @@ normalizer_pointer read_sequence(const json_component& json) {
 }
 
 // Those without fields, or null.
-normalizer_pointer read_plain(std::string_view type) {
+normalizer_pointer normalizer_without_fields(std::string_view type) {
   if (type == "NFC") return make_normal_form(normal_form::nfc);
   if (type == "NFD") return make_normal_form(normal_form::nfd);
   if (type == "NFKC") return make_normal_form(normal_form::nfkc);
@@ -95,7 +95,7 @@ normalizer_pointer read(const json_component& json) {
     json.expect_only({"strip_left", "strip_right"});
     return make_strip(json.flag("strip_left"), json.flag("strip_right"));
   }
-  if (normalizer_pointer plain = read_plain(type)) {
+  if (normalizer_pointer plain = normalizer_without_fields(type)) {
     json.expect_only({});
     return plain;
   }

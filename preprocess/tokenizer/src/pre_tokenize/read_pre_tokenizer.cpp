@@ -80,7 +80,7 @@ stage_pointer read_fixed_length(const json_component& json) {
 }
 
 // Those without fields, or null.
-stage_pointer read_plain(std::string_view type) {
+stage_pointer stage_without_fields(std::string_view type) {
   if (type == "BertPreTokenizer") return make_bert_stage();
   if (type == "Whitespace") return make_whitespace_stage();
   if (type == "WhitespaceSplit") return make_whitespace_split_stage();
@@ -103,7 +103,7 @@ stage_pointer read_stage(const json_component& json) {
     json.expect_only({"individual_digits"});
     return make_digits_stage(json.flag("individual_digits"));
   }
-  if (stage_pointer plain = read_plain(type)) {
+  if (stage_pointer plain = stage_without_fields(type)) {
     json.expect_only({});
     return plain;
   }

@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 // Links of one huge text are not kept for the ordinary ones that follow it.
-constexpr std::size_t kept_symbols = std::size_t{1} << 20;
+constexpr std::size_t kept_text_links = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;
 
@@ -295,7 +295,7 @@ std::size_t piece_merger::merge_long(std::span<symbol> symbols) {
   }
 
   const auto rest = std::remove(symbols.begin(), symbols.end(), merged_away);
-  if (count > kept_symbols) {
+  if (count > kept_text_links) {
     links_ = {};
     open_ = {};
   }

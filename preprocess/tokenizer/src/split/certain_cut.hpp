@@ -17,28 +17,27 @@ namespace millrace::tokenizer::detail {
 /// space itself, whose cuts depend on how far it goes, is only ever on the right. Not every such
 /// place is told: what is at stake is not to be wrong, and that ordinary text has many.
 inline bool is_certain_cut(std::uint32_t left, std::uint32_t right) noexcept {
-  using kind = char_flags;
   const auto is_ascii = [](std::uint32_t c) { return c < 0x80; };
   const unsigned before = flags_of(left);
   const unsigned behind = flags_of(right);
-  const bool letter = (before & kind::letter) != 0;
+  const bool letter = (before & char_flags::letter) != 0;
   // Patterns do not agree on what a number is, outside of ASCII.
-  const bool digit = is_ascii(left) && (before & kind::number) != 0;
+  const bool digit = is_ascii(left) && (before & char_flags::number) != 0;
   if (!letter && !digit) {
-    const bool mark_or_sign = (before & (kind::punctuation | kind::symbol)) != 0;
+    const bool mark_or_sign = (before & (char_flags::punctuation | char_flags::symbol)) != 0;
     return is_ascii(left) && mark_or_sign && right == ' ';
   }
-  if ((behind & kind::space) != 0) return true;
+  if ((behind & char_flags::space) != 0) return true;
   if (is_ascii(right)) {
-    if (letter && (behind & kind::number) != 0) return true;
-    if (digit && (behind & kind::letter) != 0) return true;
+    if (letter && (behind & char_flags::number) != 0) return true;
+    if (digit && (behind & char_flags::letter) != 0) return true;
     // An apostrophe may begin a contraction, which some patterns have in the word itself.
-    return right != '\'' && (behind & (kind::punctuation | kind::symbol)) != 0;
+    return right != '\'' && (behind & (char_flags::punctuation | char_flags::symbol)) != 0;
   }
   // DeepSeek's pattern has the signs among Kana in one split with them.
   const bool among_kana = right >= 0x3040 && right < 0x3100;
   // Kimi's has all that is Han in one.
-  return !among_kana && (behind & kind::han) == 0 && (behind & kind::punctuation) != 0;
+  return !among_kana && (behind & char_flags::han) == 0 && (behind & char_flags::punctuation) != 0;
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -15,9 +15,9 @@ constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
 /// Pairs of tokens to what they merge to, for as many pairs as it is made for.
 ///
 /// Most neighbours have no merge: a bitmap that stays in the cache says so of nearly all of them.
-class pair_table {
+class merged_pairs {
  public:
-  explicit pair_table(std::size_t pairs)
+  explicit merged_pairs(std::size_t pairs)
       : slots_(std::bit_ceil(2 * pairs + 2)), bitmap_(slots_.size() / 8 + 1) {}
 
   std::int32_t find(std::int32_t left, std::int32_t right) const noexcept {
@@ -118,7 +118,7 @@ class deriver {
 
   const ranked_tokens* tokens_;
   const std::array<std::int32_t, 256>* byte_ids_;
-  pair_table pairs_;
+  merged_pairs pairs_;
   std::vector<piece> pieces_;          // of one token
   std::vector<std::int32_t> results_;  // of each piece with the next
 };

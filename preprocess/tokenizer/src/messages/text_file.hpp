@@ -9,9 +9,6 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
 
-#include "hugging_face/hugging_face_tokenizer.hpp"
-#include "unicode/unicode_classes.hpp"
-
 namespace millrace::tokenizer::detail {
 
 /// Calls `read` with the text of a file; what it finds wrong gets the path of the file.
@@ -34,18 +31,6 @@ auto with_text_of(const std::filesystem::path& path, Read read) {
   } catch (const config_error& e) {
     throw config_error(path.string() + ": " + e.what());
   }
-}
-
-/// What of a tokenizer's identity is not in its files, for fingerprints.
-inline std::string identity_of(const hugging_face_options& options) {
-  std::string identity = std::string("include_special_tokens ") +
-                         (options.include_special_tokens ? "yes" : "no") + "\nin_text " +
-                         std::to_string(static_cast<int>(options.in_text)) + "\nunicode " +
-                         unicode_version + "\n";
-  for (const std::string& token : options.special_tokens) {
-    identity += "special " + std::to_string(token.size()) + " " + token + "\n";
-  }
-  return identity;
 }
 
 }  // namespace millrace::tokenizer::detail

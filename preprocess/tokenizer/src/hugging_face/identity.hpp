@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "hugging_face/hugging_face_tokenizer.hpp"
+#include "unicode/unicode_classes.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// What of a tokenizer's identity is not in its files, for fingerprints.
+inline std::string identity_of(const hugging_face_options& options) {
+  std::string identity = std::string("include_special_tokens ") +
+                         (options.include_special_tokens ? "yes" : "no") + "\nin_text " +
+                         std::to_string(static_cast<int>(options.in_text)) + "\nunicode " +
+                         unicode_version + "\n";
+  for (const std::string& token : options.special_tokens) {
+    identity += "special " + std::to_string(token.size()) + " " + token + "\n";
+  }
+  return identity;
+}
+
+}  // namespace millrace::tokenizer::detail
