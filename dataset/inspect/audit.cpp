@@ -22,7 +22,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-const std::string help =
+const std::string audit_help =
     std::string(
         R"(usage: inspect_dataset audit PREFIX --order ORDER --seq-length L [RUN FLAGS]
            [--first-step N] [--last-step N] [--json]
@@ -100,8 +100,8 @@ void write_json(command::json_writer& json, const audit_ledger& ledger, const st
 template <class Order>
 audited audit_of(const command_line& line, const Order& order, const run_configuration& run) {
   const std::int64_t steps = run.samples / run.ranks.global_batch_size();
-  audited result{count_of(line, "first-step", 0, help).value_or(0),
-                 count_of(line, "last-step", 0, help).value_or(steps),
+  audited result{count_of(line, "first-step", 0, audit_help).value_or(0),
+                 count_of(line, "last-step", 0, audit_help).value_or(steps),
                  {},
                  {},
                  true};
@@ -143,10 +143,10 @@ int audit(const arguments& args) {
   add_run_flags(own);
   auto add = own.add_options();
   for (const char* flag : {"first-step", "last-step"}) add(flag, po::value<std::int64_t>());
-  const auto line = parse_run_options(args, own, help);
+  const auto line = parse_run_options(args, own, audit_help);
   if (!line) return command::exit_done;
 
-  const run_configuration run = run_configuration_of(*line, help);
+  const run_configuration run = run_configuration_of(*line, audit_help);
   const audited found =
       std::visit([&](const auto& order) { return audit_of(*line, order, run); }, run.order);
   command::answer(line->json ? as_json(found) : as_text(found));

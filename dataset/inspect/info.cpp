@@ -21,7 +21,7 @@ namespace millrace::inspect {
 
 namespace {
 
-constexpr const char* help = R"(usage: inspect_dataset info PREFIX [--json]
+constexpr const char* info_help = R"(usage: inspect_dataset info PREFIX [--json]
 
 Says what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and how long sequences and documents
 are; and what they were made of, if there is a PREFIX.meta. Never reads the .bin, however large.
@@ -78,7 +78,7 @@ std::string empty_note(const dataset::length_statistics& lengths) {
 }  // namespace
 
 int info(const arguments& args) {
-  const auto line = parse(args, {}, help);
+  const auto line = parse(args, {}, info_help);
   if (!line) return command::exit_done;
 
   const dataset::indexed_dataset data(line->prefix);

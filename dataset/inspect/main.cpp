@@ -17,7 +17,7 @@ constexpr const char* usage = R"(usage: inspect_dataset VERB PREFIX [OPTIONS]
        inspect_dataset VERB --help
        inspect_dataset --help | --version)";
 
-constexpr const char* help = R"(
+constexpr const char* programs_help = R"(
 
 Looks into a dataset, PREFIX.bin and PREFIX.idx, and does not change it.
 
@@ -52,7 +52,7 @@ int run(arguments args) {
   const std::string first = args.front();
   args.erase(args.begin());
   if (first == "--help" || first == "-h") {
-    command::answer(std::string(usage) + help);
+    command::answer(std::string(usage) + programs_help);
     return command::exit_done;
   }
   if (first == "--version") {

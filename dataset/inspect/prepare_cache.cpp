@@ -28,7 +28,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr const char* help =
+constexpr const char* prepare_cache_help =
     R"(usage: inspect_dataset prepare-cache --data-path [WEIGHT] PREFIX ... [--split TEXT] --seq-length L
            --data-cache-path FOLDER --tokenizer-description FILE.json [OPTIONS]
 
@@ -70,22 +70,25 @@ std::int64_t number_of(const command_line& line, const char* flag, std::int64_t 
                        std::int64_t most) {
   const std::int64_t value = *line.find<std::int64_t>(flag);
   if (value < least || value > most) {
-    throw misuse(fmt::format("--{} is {}, expected {} to {}", flag, value, least, most), help);
+    throw misuse(fmt::format("--{} is {}, expected {} to {}", flag, value, least, most),
+                 prepare_cache_help);
   }
   return value;
 }
 
 std::string required(const command_line& line, const char* flag) {
   const auto value = line.find<std::string>(flag);
-  if (!value) throw misuse(fmt::format("--{} is missing", flag), help);
-  if (value->empty()) throw misuse(fmt::format("--{} is empty, expected a path", flag), help);
+  if (!value) throw misuse(fmt::format("--{} is missing", flag), prepare_cache_help);
+  if (value->empty())
+    throw misuse(fmt::format("--{} is empty, expected a path", flag), prepare_cache_help);
   return *value;
 }
 
 dataset::gpt_cache_options options_of(const command_line& line) {
   dataset::gpt_cache_options options;
   options.folder = required(line, "data-cache-path");
-  if (!line.find<std::int64_t>("seq-length")) throw misuse("--seq-length is missing", help);
+  if (!line.find<std::int64_t>("seq-length"))
+    throw misuse("--seq-length is missing", prepare_cache_help);
   options.sequence_length =
       number_of(line, "seq-length", 2, std::numeric_limits<std::int32_t>::max() - 1);
   options.random_seed = static_cast<std::uint32_t>(
@@ -266,7 +269,7 @@ int prepare_cache(const arguments& args) {
                            "multiple-validation-sets", "verify"}) {
     add(flag, po::bool_switch());
   }
-  const auto line = parse_options(args, own, help);
+  const auto line = parse_options(args, own, prepare_cache_help);
   if (!line) return command::exit_done;
 
   dataset::gpt_cache_options options = options_of(*line);

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::int64_t usual_tokens = 256;
 
-constexpr const char* help =
+constexpr const char* show_help =
     R"(usage: inspect_dataset show PREFIX --doc N [--tokens M | --all] [--json]
                             [--tokenizer-type TYPE [--tokenizer-model PATH]
                              [--vocab-file FILE] [--merge-file FILE] [--vocab-size V] ...]
@@ -185,7 +185,7 @@ std::unique_ptr<tokenizer::tokenizer> find_tokenizer(const command_line& line) {
     const auto options = tokenizer::tokenizer_options_of(line.values);
     return options ? tokenizer::open_tokenizer(*options) : nullptr;
   } catch (const command::usage_error& e) {
-    throw misuse(e.what(), help);
+    throw misuse(e.what(), show_help);
   }
 }
 
@@ -193,19 +193,19 @@ std::unique_ptr<tokenizer::tokenizer> find_tokenizer(const command_line& line) {
 std::int64_t token_limit(const command_line& line) {
   const auto tokens = line.find<std::int64_t>("tokens");
   const bool all = line.values["all"].as<bool>();
-  if (tokens && all) throw misuse("--tokens and --all exclude each other", help);
-  if (tokens && *tokens < 0) throw misuse("--tokens: expected 0 or more", help);
+  if (tokens && all) throw misuse("--tokens and --all exclude each other", show_help);
+  if (tokens && *tokens < 0) throw misuse("--tokens: expected 0 or more", show_help);
   return all ? std::numeric_limits<std::int64_t>::max() : tokens.value_or(usual_tokens);
 }
 
 }  // namespace
 
 int show(const arguments& args) {
-  const auto line = parse(args, own_options(), help);
+  const auto line = parse(args, own_options(), show_help);
   if (!line) return command::exit_done;
   const auto document = line->find<std::int64_t>("doc");
-  if (!document) throw misuse("which document? --doc is missing", help);
-  if (*document < 0) throw misuse("--doc: expected 0 or more", help);
+  if (!document) throw misuse("which document? --doc is missing", show_help);
+  if (*document < 0) throw misuse("--doc: expected 0 or more", show_help);
   const std::int64_t limit = token_limit(*line);
   const auto tokenizer = find_tokenizer(*line);
 

@@ -34,7 +34,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-const std::string help =
+const std::string simulate_help =
     std::string(
         R"(usage: inspect_dataset simulate PREFIX --order ORDER --seq-length L --compute-ms X [FLAGS]
 
@@ -76,18 +76,18 @@ struct stored_data {
 std::optional<double> number_of(const command_line& line, const char* flag) {
   const auto value = line.find<double>(flag);
   if (value && !(std::isfinite(*value) && *value >= 0)) {
-    throw misuse(fmt::format("--{} is {}, expected 0 or more", flag, *value), help);
+    throw misuse(fmt::format("--{} is {}, expected 0 or more", flag, *value), simulate_help);
   }
   return value;
 }
 
 std::optional<loader::throttle> throttle_of(const command_line& line) {
-  const auto latency = count_of(line, "latency-us", 0, help);
-  const auto jitter = count_of(line, "jitter-us", 0, help);
+  const auto latency = count_of(line, "latency-us", 0, simulate_help);
+  const auto jitter = count_of(line, "jitter-us", 0, simulate_help);
   const auto rate = number_of(line, "mb-per-second");
   if (!latency && !jitter && !rate) {
     if (!line.values["no-told-ahead"].as<bool>()) return std::nullopt;
-    throw misuse("--no-told-ahead is of a slow storage: --latency-us is missing", help);
+    throw misuse("--no-told-ahead is of a slow storage: --latency-us is missing", simulate_help);
   }
   loader::throttle storage;
   storage.latency = std::chrono::microseconds(latency.value_or(0));
@@ -101,7 +101,7 @@ std::string reader_name_of(const command_line& line) {
   std::string name = line.find<std::string>("reader").value_or("auto");
   const char* const names[] = {"auto", "mmap", "pread", "io_uring"};
   if (std::ranges::find(names, name) == std::end(names)) {
-    throw misuse("--reader '" + name + "', expected auto, mmap, pread or io_uring", help);
+    throw misuse("--reader '" + name + "', expected auto, mmap, pread or io_uring", simulate_help);
   }
   return name;
 }
@@ -110,7 +110,7 @@ std::string reader_name_of(const command_line& line) {
 request request_of(const command_line& line, const dataset::topology& ranks) {
   request asked;
   const auto compute = number_of(line, "compute-ms");
-  if (!compute) throw misuse("how long is a step? --compute-ms is missing", help);
+  if (!compute) throw misuse("how long is a step? --compute-ms is missing", simulate_help);
   asked.compute_ms = *compute;
   asked.cold = line.values["cold"].as<bool>();
   asked.reader = reader_name_of(line);
@@ -120,10 +120,11 @@ request request_of(const command_line& line, const dataset::topology& ranks) {
   run.as = line.values["processes"].as<bool>() ? ranks_as::processes : ranks_as::threads;
   run.wait_for_each_other = line.values["sync"].as<bool>();
   if (run.wait_for_each_other && run.as == ranks_as::processes) {
-    throw misuse("--sync is for ranks as threads; --processes do not wait for each other", help);
+    throw misuse("--sync is for ranks as threads; --processes do not wait for each other",
+                 simulate_help);
   }
-  run.steps.steps = count_of(line, "steps", 2, help).value_or(100);
-  run.steps.full_speed_steps = count_of(line, "full-speed-steps", 0, help).value_or(100);
+  run.steps.steps = count_of(line, "steps", 2, simulate_help).value_or(100);
+  run.steps.full_speed_steps = count_of(line, "full-speed-steps", 0, simulate_help).value_or(100);
   run.steps.compute = std::chrono::nanoseconds(std::llround(*compute * 1e6));
 
   loader::loader_options options;
@@ -131,10 +132,10 @@ request request_of(const command_line& line, const dataset::topology& ranks) {
   options.world_size = ranks.ranks();
   options.global_batch_size = ranks.global_batch_size();
   options.fields = loader::no_host_fields;
-  options.look_ahead = count_of(line, "look-ahead", 1, help).value_or(options.look_ahead);
-  options.threads = count_of(line, "threads", 1, help).value_or(options.threads);
+  options.look_ahead = count_of(line, "look-ahead", 1, simulate_help).value_or(options.look_ahead);
+  options.threads = count_of(line, "threads", 1, simulate_help).value_or(options.threads);
   options.prefetch_samples =
-      count_of(line, "prefetch-samples", 0, help).value_or(options.prefetch_samples);
+      count_of(line, "prefetch-samples", 0, simulate_help).value_or(options.prefetch_samples);
   const auto storage = throttle_of(line);
   run.options = [options, storage, reader = asked.reader](std::int64_t rank) {
     loader::loader_options own = options;
@@ -151,7 +152,7 @@ request request_of(const command_line& line, const dataset::topology& ranks) {
     };
     return own;
   };
-  run.run = [line] { return run_configuration_of(line, help); };
+  run.run = [line] { return run_configuration_of(line, simulate_help); };
   return asked;
 }
 
@@ -337,10 +338,10 @@ int simulate(const arguments& args) {
     add(flag, po::bool_switch());
   }
   add("reader", po::value<std::string>());
-  const auto line = parse_run_options(args, own, help);
+  const auto line = parse_run_options(args, own, simulate_help);
   if (!line) return command::exit_done;
 
-  std::optional<run_configuration> run = run_configuration_of(*line, help);
+  std::optional<run_configuration> run = run_configuration_of(*line, simulate_help);
   const request asked = request_of(*line, run->ranks);
   const stored_data data = data_of(*run, asked.cold);
   const auto seq_length = *line->find<std::int64_t>("seq-length");

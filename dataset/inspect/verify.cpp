@@ -21,7 +21,8 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr const char* help = R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
+constexpr const char* verify_help =
+    R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
 
 Checks every entry of PREFIX.idx, that PREFIX.bin is as long as it says, and what lies beside them:
 that both are what their checksums in PREFIX.sum say, that PREFIX.meta counts what they hold, and
@@ -96,10 +97,10 @@ std::string broken(const std::filesystem::path& prefix, const format_error& faul
 int verify(const arguments& args) {
   po::options_description own;
   own.add_options()("vocab-size", po::value<std::int64_t>());
-  const auto line = parse(args, own, help);
+  const auto line = parse(args, own, verify_help);
   if (!line) return command::exit_done;
   const auto vocab_size = line->find<std::int64_t>("vocab-size");
-  if (vocab_size && *vocab_size < 1) throw misuse("--vocab-size: expected 1 or more", help);
+  if (vocab_size && *vocab_size < 1) throw misuse("--vocab-size: expected 1 or more", verify_help);
 
   std::string answer;
   int code = command::exit_done;

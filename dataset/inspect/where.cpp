@@ -24,7 +24,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-const std::string help =
+const std::string where_help =
     std::string(
         R"(usage: inspect_dataset where PREFIX --order ORDER --seq-length L [RUN FLAGS]
            --step N --rank N --slot N | --document N [--of PREFIX] [--json]
@@ -165,19 +165,19 @@ std::int64_t source_of(const command_line& line, const Order& order) {
   const auto wanted = line.find<std::string>("of");
   if (!wanted) {
     if (order.source_count() == 1) return 0;
-    throw misuse("a document of which dataset? --of PREFIX is missing", help);
+    throw misuse("a document of which dataset? --of PREFIX is missing", where_help);
   }
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     if (order.prefix(s) == *wanted) return s;
   }
-  throw misuse("--of " + *wanted + ": no such prefix in --data-path", help);
+  throw misuse("--of " + *wanted + ": no such prefix in --data-path", where_help);
 }
 
 template <class Order>
 std::string answer_of(const command_line& line, const Order& order, const dataset::topology& ranks,
                       std::int64_t samples, const unedited_position& unedited) {
   const dataset::run_places places(order, ranks);
-  if (const auto document = count_of(line, "document", 0, help)) {
+  if (const auto document = count_of(line, "document", 0, where_help)) {
     const question q{source_of(line, order), *document, samples};
     const auto found = places.of(q.source, q.document, q.samples);
     const auto from = places.documents(q.source).read_from(q.document);
@@ -204,7 +204,7 @@ std::string edited_answer_of(const command_line& line, const Order& order,
   }
   if (!line.find<std::int64_t>("train-samples") && order.end() > run.samples) {
     throw misuse("--train-samples is missing: edits move what is served, up to the run's end",
-                 help);
+                 where_help);
   }
   const auto stream = dataset::stream_of(
       order, run.edits, [&](std::int64_t step) { return step * run.ranks.global_batch_size(); },
@@ -223,17 +223,17 @@ int where(const arguments& args) {
   for (const char* flag : {"step", "rank", "slot", "document"})
     add(flag, po::value<std::int64_t>());
   for (const char* flag : {"of", "state"}) add(flag, po::value<std::string>());
-  const auto line = parse_run_options(args, own, help);
+  const auto line = parse_run_options(args, own, where_help);
   if (!line) return command::exit_done;
 
   const bool by_slot = line->find<std::int64_t>("step") || line->find<std::int64_t>("rank") ||
                        line->find<std::int64_t>("slot");
   const bool by_document = line->find<std::int64_t>("document").has_value();
   if (by_slot == by_document) {
-    throw misuse("give either --step, --rank and --slot, or --document", help);
+    throw misuse("give either --step, --rank and --slot, or --document", where_help);
   }
-  if (by_slot && !line->find<std::int64_t>("step")) throw misuse("--step is missing", help);
-  const run_configuration run = run_configuration_of(*line, help);
+  if (by_slot && !line->find<std::int64_t>("step")) throw misuse("--step is missing", where_help);
+  const run_configuration run = run_configuration_of(*line, where_help);
   command::answer(std::visit([&](const auto& order) { return edited_answer_of(*line, order, run); },
                              run.order));
   return command::exit_done;

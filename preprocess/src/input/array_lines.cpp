@@ -9,13 +9,13 @@
 
 #include <millrace/error.hpp>
 
+#include "input/byte_order_mark.hpp"
 #include "input/foreign_format.hpp"
 #include "record/json_text.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t head_chunk_bytes = 4096;
 
 bool is_space(char c) {

@@ -17,7 +17,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+constexpr std::size_t checked_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
 
 /// Calls `work(first, count)` for 0 .. total - 1 in runs of at most `run` entries.
@@ -49,7 +49,7 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
   } catch (const format_error& e) {
     throw e.in(sum_path);
   }
-  std::vector<std::byte> chunk(chunk_bytes);
+  std::vector<std::byte> chunk(checked_chunk_bytes);
   // What is said of a block says where; this, of which file.
   const auto held = [](const std::filesystem::path& of, auto&& work) {
     try {
@@ -136,7 +136,7 @@ void place_sequences(const merge_input& part, const dataset_extent& before, merg
 void place_modes(const merge_input& part, const dataset_extent& before, merge_target& target) {
   const auto& idx = part.view();
   placed_writer writer(target, target.idx(), target.layout().mode_at(before.sequences));
-  std::vector<std::byte> modes(chunk_bytes);
+  std::vector<std::byte> modes(checked_chunk_bytes);
   in_runs(idx.modes.size(), modes.size(), [&](auto first, auto count) {
     const auto run = std::span(modes).first(count);
     part.read_index(idx.document_index_offset() + 8 * idx.document_index.size(), first, run);

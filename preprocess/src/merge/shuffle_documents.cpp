@@ -32,7 +32,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+constexpr std::size_t read_bytes_at_a_time = std::size_t{1} << 20;
 
 /// Entries of an array of an `.idx`, front to back, a chunk at a time.
 template <class T>
@@ -146,8 +146,8 @@ class token_reader {
       buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(at_));
       at_ = 0;
       const std::size_t kept = buffer_.size();
-      const std::uint64_t more =
-          std::min<std::uint64_t>(left_, std::max<std::uint64_t>(size - kept, chunk_bytes));
+      const std::uint64_t more = std::min<std::uint64_t>(
+          left_, std::max<std::uint64_t>(size - kept, read_bytes_at_a_time));
       buffer_.resize(kept + more);
       const auto part = std::span(buffer_).subspan(kept);
       input_->read_tokens(offset_, part);
@@ -165,7 +165,7 @@ class token_reader {
     if (!check_) return;
     in(input_->paths().bin, [&] { check_->finish(); });
     formats::sum_check idx_check(sum_.idx_blocks, sum_.idx_bytes);
-    std::vector<std::byte> chunk(chunk_bytes);
+    std::vector<std::byte> chunk(read_bytes_at_a_time);
     in(input_->paths().idx, [&] {
       for (std::uint64_t at = 0; at < input_->idx_bytes(); at += chunk.size()) {
         const auto part =

@@ -19,11 +19,11 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t most_together = std::numeric_limits<std::int64_t>::max();
 
 /// @pre both are 0 or more
 std::int64_t sum(std::int64_t a, std::int64_t b, const char* name) {
-  if (a > most - b) {
+  if (a > most_together - b) {
     throw config_error(fmt::format("the parts' {} together exceed 2^63 - 1", name));
   }
   return a + b;
@@ -34,20 +34,20 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
       sum(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b), name));
 }
 
-using option = std::pair<std::string, std::string>;
+using named_option = std::pair<std::string, std::string>;
 
 // Those that say nothing of what documents hold, only of their order; as they stand in a .meta.
 constexpr std::array<std::string_view, 2> orders = {"--partitions", "shuffle_documents"};
 
-bool is_order(const option& given) {
+bool is_order(const named_option& given) {
   return std::ranges::find(orders, given.first) != orders.end();
 }
 
-bool has(const std::vector<option>& options, std::string_view name) {
-  return std::ranges::find(options, name, &option::first) != options.end();
+bool has(const std::vector<named_option>& options, std::string_view name) {
+  return std::ranges::find(options, name, &named_option::first) != options.end();
 }
 
-std::vector<option> without_order(std::vector<option> options) {
+std::vector<named_option> without_order(std::vector<named_option> options) {
   std::erase_if(options, is_order);
   return options;
 }
@@ -236,7 +236,7 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
 
 // Each part keeps its order, and one behind the other they have none that an option gives.
 void concatenation::append_order(const dataset_meta& part) {
-  const std::vector<option> before = whole_.options;
+  const std::vector<named_option> before = whole_.options;
   whole_.options = without_order(before);
   for (const std::string_view name : orders) {
     if (has(before, name) || has(part.options, name)) whole_.options.emplace_back(name, "mixed");

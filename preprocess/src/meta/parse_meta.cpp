@@ -18,7 +18,7 @@ namespace {
 using tokenizer::detail::json_document;
 using tokenizer::detail::json_value;
 
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t most_integer = std::numeric_limits<std::int64_t>::max();
 
 std::string text(const json_value& value, const char* name) {
   return std::string(value.string(name));
@@ -26,7 +26,7 @@ std::string text(const json_value& value, const char* name) {
 
 std::optional<std::int64_t> number_or_null(const json_value& value, const char* name) {
   if (value.is_null()) return std::nullopt;
-  return value.integer(name, most);
+  return value.integer(name, most_integer);
 }
 
 bool is_hex(std::string_view digits, std::size_t size) {
@@ -49,7 +49,7 @@ tokenizer_identity parse_tokenizer(const json_value& value) {
   tokenizer_identity identity;
   identity.type = text(in.at("type"), "\"type\"");
   identity.fingerprint = text(in.at("fingerprint"), "\"fingerprint\"");
-  identity.vocab_size = in.at("vocab_size").integer("\"vocab_size\"", most);
+  identity.vocab_size = in.at("vocab_size").integer("\"vocab_size\"", most_integer);
   const json_value eod = in.at("eod");
   identity.eod = number_or_null(eod, "\"eod\"");
   if (identity.eod && *identity.eod >= identity.vocab_size) {
@@ -73,7 +73,7 @@ std::uint32_t parse_crc(const json_value& value, const char* name) {
 share_bounds parse_share(const json_value& value) {
   json_entries in(value, "\"share\"");
   const auto number = [&](const char* name) {
-    return static_cast<std::uint64_t>(in.at(name).integer(name, most));
+    return static_cast<std::uint64_t>(in.at(name).integer(name, most_integer));
   };
   share_bounds share;
   share.begin = {number("begin_input"), number("begin_byte")};
@@ -92,9 +92,9 @@ share_bounds parse_share(const json_value& value) {
 task_range parse_tasks(const json_value& value) {
   json_entries in(value, "\"tasks\"");
   task_range tasks;
-  tasks.first = in.at("first").integer("\"first\"", most);
-  tasks.last = in.at("last").integer("\"last\"", most);
-  tasks.of = in.at("of").integer("\"of\"", most);
+  tasks.first = in.at("first").integer("\"first\"", most_integer);
+  tasks.last = in.at("last").integer("\"last\"", most_integer);
+  tasks.of = in.at("of").integer("\"of\"", most_integer);
   if (const auto share = in.find("share")) tasks.share = parse_share(*share);
   in.finish();
   if (tasks.first > tasks.last || tasks.last >= tasks.of) {
@@ -112,16 +112,16 @@ input_extent parse_extent(const json_value& value) {
   input_extent input;
   input.path = text(in.at("path"), "\"path\"");
   if (const auto begin = in.find("begin")) {
-    input.begin = static_cast<std::uint64_t>(begin->integer("\"begin\"", most));
+    input.begin = static_cast<std::uint64_t>(begin->integer("\"begin\"", most_integer));
     if (input.begin == 0) begin->fail("\"begin\" is 0, expected no entry for that");
   }
   const json_value bytes = in.at("text_bytes");
-  input.text_bytes = static_cast<std::uint64_t>(bytes.integer("\"text_bytes\"", most));
-  if (input.text_bytes > static_cast<std::uint64_t>(most) - input.begin) {
+  input.text_bytes = static_cast<std::uint64_t>(bytes.integer("\"text_bytes\"", most_integer));
+  if (input.text_bytes > static_cast<std::uint64_t>(most_integer) - input.begin) {
     bytes.fail("an input ends beyond 2^63 - 1");
   }
   input.crc32c = parse_crc(in.at("crc32c"), "\"crc32c\"");
-  input.lines = in.at("lines").integer("\"lines\"", most);
+  input.lines = in.at("lines").integer("\"lines\"", most_integer);
   in.finish();
   return input;
 }
@@ -142,10 +142,11 @@ std::vector<input_extent> parse_inputs(const json_value& value, bool from_the_st
 meta_counts parse_counts(const json_value& value) {
   json_entries in(value, "\"counts\"");
   meta_counts counts;
-  for (const auto& [name, count] : count_fields) counts.*count = in.at(name).integer(name, most);
+  for (const auto& [name, count] : count_fields)
+    counts.*count = in.at(name).integer(name, most_integer);
   const json_value kinds = in.at("bad_records");
   for (const auto& [kind, count] : json_entries(kinds, "\"bad_records\"").all()) {
-    counts.bad_records.emplace_back(kind, count.integer("a count of bad records", most));
+    counts.bad_records.emplace_back(kind, count.integer("a count of bad records", most_integer));
   }
   in.finish();
   return counts;
@@ -179,9 +180,9 @@ dataset_meta parse_meta(std::string_view json) {
   const json_value root(document);
   json_entries in(root, "the meta");
   const json_value version = in.at("millrace_meta");
-  if (version.integer("\"millrace_meta\"", most) != meta_version) {
+  if (version.integer("\"millrace_meta\"", most_integer) != meta_version) {
     version.fail(fmt::format("expected .meta version 1, found {}",
-                             version.integer("\"millrace_meta\"", most)));
+                             version.integer("\"millrace_meta\"", most_integer)));
   }
   dataset_meta meta;
   const json_value level = in.at("level");
@@ -202,7 +203,8 @@ dataset_meta parse_meta(std::string_view json) {
   if (!tasks.is_null()) meta.tasks = parse_tasks(tasks);
   meta.inputs = parse_inputs(in.at("inputs"), !meta.tasks || meta.tasks->first == 0);
   meta.counts = parse_counts(in.at("counts"));
-  meta.bin_bytes = static_cast<std::uint64_t>(in.at("bin_bytes").integer("\"bin_bytes\"", most));
+  meta.bin_bytes =
+      static_cast<std::uint64_t>(in.at("bin_bytes").integer("\"bin_bytes\"", most_integer));
   const json_value sum_root = in.at("sum_root");
   if (!sum_root.is_null()) {
     meta.sum_root = text(sum_root, "\"sum_root\"");

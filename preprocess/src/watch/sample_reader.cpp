@@ -7,18 +7,18 @@
 #include <millrace/io/file_ops.hpp>
 #include <millrace/io/unique_fd.hpp>
 
+#include "input/byte_order_mark.hpp"
 #include "input/byte_source.hpp"
 #include "record/record_parser.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::size_t padding = record_parser::padding_bytes;
 constexpr int least_jumps = 3;
 
 std::string_view without_mark(std::string_view text) {
-  return text.starts_with(byte_order_mark) ? text.substr(byte_order_mark.size()) : text;
+  return text.substr(mark_bytes_of(text));
 }
 
 // The first place at or behind `from` (at least 1) where a line starts, with `\n`, `\r\n` and `\r`

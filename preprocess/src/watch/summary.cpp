@@ -36,7 +36,7 @@ std::uint64_t peak_resident_bytes() {
 }
 
 // As a shell takes it, and on one line whatever a path holds.
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return std::string(word);
@@ -55,7 +55,7 @@ std::string data_path_line(const run_summary& s) {
   const std::vector<std::string> arguments = data_path(s);
   if (arguments.empty()) return "no tokens: there is nothing to train on\n";
   std::string line = "--data-path";
-  for (const std::string& argument : arguments) line += ' ' + quoted(argument);
+  for (const std::string& argument : arguments) line += ' ' + shell_word(argument);
   return line + '\n';
 }
 
