@@ -52,7 +52,7 @@ std::string random_line(generator& random) {
   }
 }
 
-std::string random_file(generator& random) {
+std::string random_dealt_file(generator& random) {
   static const std::vector<std::string> ends = {"\n", "\n", "\r\n", "\r"};
   std::string text = random() % 4 == 0 ? "\xEF\xBB\xBF" : "";
   for (std::size_t n = random() % 8 == 0 ? 0 : random() % 120; n > 0; --n) {
@@ -120,7 +120,7 @@ class PartitionInvariance : public testing::Test {
     lines_before_.clear();
     giant_bytes_ = random_() % 2 == 0 ? 20 + random_() % 100 : read_limits().giant_bytes;
     for (std::size_t n = 1 + random_() % 4; n > 0; --n) {
-      const std::string text = random_file(random_);
+      const std::string text = random_dealt_file(random_);
       const std::size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
       paths_.push_back((folder_ / ("in" + std::to_string(paths_.size()))).string());
       test::write_text(paths_.back(), packed(random_, text));

@@ -30,7 +30,7 @@ namespace {
 using generator = std::mt19937_64;
 using formats::dtype;
 
-const std::vector<std::string> keys = {"text", "title"};
+const std::vector<std::string> record_keys = {"text", "title"};
 constexpr std::uint16_t eod = 0;
 
 template <class T>
@@ -144,7 +144,7 @@ struct model_column {
 };
 
 struct model_result {
-  std::vector<model_column> columns{keys.size()};
+  std::vector<model_column> columns{record_keys.size()};
   std::vector<std::string> faults;  // as they are told to the user
   record_counts counts;
 };
@@ -175,7 +175,7 @@ void add_file(model_result& to, const std::string& path, std::string_view file, 
       continue;
     }
     const std::string padded = line.text + std::string(record_parser::padding_bytes, '?');
-    record_parser parser(keys);  // a fresh one, so that nothing is left from the last record
+    record_parser parser(record_keys);  // a fresh one, so that nothing is left from the last record
     if (const auto fault = parser.parse(std::string_view(padded).substr(0, line.text.size()))) {
       ++to.counts.bad_records[static_cast<std::size_t>(fault->kind)];
       to.faults.push_back(path + ":" + std::to_string(number) + " (byte " +
@@ -184,7 +184,7 @@ void add_file(model_result& to, const std::string& path, std::string_view file, 
       continue;
     }
     bool empty = false;
-    for (std::size_t key = 0; key < keys.size(); ++key) {
+    for (std::size_t key = 0; key < record_keys.size(); ++key) {
       model_column& column = to.columns[key];
       const std::size_t before = column.lengths.size();
       add_document(column, parser.texts(key), append_eod);
@@ -244,7 +244,7 @@ class PreprocessInvariance : public testing::Test {
   run_summary run_on_corpus(const way& how, bad_record_policy policy) {
     run_options options;
     options.output_prefix = folder_ / "out";
-    options.keys = plain_keys(keys);
+    options.keys = plain_keys(record_keys);
     options.append_eod = append_eod_;
     options.workers = how.workers;
     options.overwrite = !resume_;
@@ -260,11 +260,11 @@ class PreprocessInvariance : public testing::Test {
   }
 
   void expect_equal(const run_summary& summary) const {
-    for (std::size_t key = 0; key < keys.size(); ++key) {
-      const auto found = test::read_dataset(prefix(keys[key]));
+    for (std::size_t key = 0; key < record_keys.size(); ++key) {
+      const auto found = test::read_dataset(prefix(record_keys[key]));
       const auto wanted = model_.columns[key].bytes();
-      EXPECT_TRUE(found.bin == wanted.bin) << keys[key];
-      EXPECT_TRUE(found.idx == wanted.idx) << keys[key];
+      EXPECT_TRUE(found.bin == wanted.bin) << record_keys[key];
+      EXPECT_TRUE(found.idx == wanted.idx) << record_keys[key];
     }
     EXPECT_EQ(summary.counts.lines, model_.counts.lines);
     EXPECT_EQ(summary.counts.blank_lines, model_.counts.blank_lines);
@@ -332,7 +332,7 @@ TEST_F(PreprocessInvariance, FailsWithTheFirstBadRecordAndGoesOnWithoutIt) {
     } catch (const bad_record_error& e) {
       EXPECT_EQ(e.what(), model_.faults.front());
     }
-    for (const std::string& key : keys) {
+    for (const std::string& key : record_keys) {
       EXPECT_FALSE(std::filesystem::exists(prefix(key).string() + ".idx"));
     }
     testing::internal::CaptureStderr();

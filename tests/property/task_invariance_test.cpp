@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using generator = std::mt19937_64;
 
-const std::vector<std::string> keys = {"text", "title"};
+const std::vector<std::string> task_keys = {"text", "title"};
 const std::vector<std::string> suffixes = {".bin", ".idx", ".meta", ".sum", ".src", ".bad"};
 
 std::string random_line(generator& random, bool large) {
@@ -84,7 +84,7 @@ std::string packed_in_parts(generator& random, std::string_view text, Pack&& pac
   return packed;
 }
 
-std::string random_file(generator& random) {
+std::string random_task_input(generator& random) {
   switch (random() % 12) {
     case 0:
       return "";
@@ -146,13 +146,13 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
     std::vector<std::string> inputs;
     for (std::size_t n = 1 + random() % 5; n > 0; --n) {
       inputs.push_back((folder / ("input" + std::to_string(n))).string());
-      test::write_text(inputs.back(), random_file(random));
+      test::write_text(inputs.back(), random_task_input(random));
     }
     if (random() % 3 == 0) inputs.push_back(inputs.front());  // a file may be named twice
 
     run_options options;
     options.inputs = plan_inputs(inputs);
-    options.keys = plain_keys(keys);
+    options.keys = plain_keys(task_keys);
     options.append_eod = random() % 2 == 0;
     options.on_bad_record = bad_record_policy::quarantine;
     options.output_prefix = folder / "whole";
@@ -162,7 +162,7 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
 
     for (const std::int64_t of : {1, 2, 3, 7, 16}) {
       SCOPED_TRACE(of);
-      for (const std::string& key : keys) fs::create_directories(folder / key);
+      for (const std::string& key : task_keys) fs::create_directories(folder / key);
       for (std::int64_t index = 0; index < of; ++index) {
         run_options part = options;
         part.task = share_of(part.inputs, {index, of}, part.limits.largest_part_bytes());
@@ -175,10 +175,10 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
       for (const auto& entry : fs::directory_iterator(folder.path())) {
         const std::string name = entry.path().filename().string();
         if (!name.starts_with("part_")) continue;
-        const std::string& key = name.find("_text_") != name.npos ? keys[0] : keys[1];
+        const std::string& key = name.find("_text_") != name.npos ? task_keys[0] : task_keys[1];
         fs::rename(entry.path(), folder.path() / key / name);
       }
-      for (const std::string& key : keys) {
+      for (const std::string& key : task_keys) {
         (void)merge({.input = folder / key, .output_prefix = folder / "merged"});
         for (const std::string& suffix : suffixes) {
           const auto wanted = folder / ("whole_" + key + "_document" + suffix);

@@ -7,21 +7,18 @@
 
 #include "support/paths.hpp"
 #include "unit/formats/codec_quartet.hpp"
+#include "unit/formats/golden_idx.hpp"
 
 namespace millrace::formats {
 namespace {
 
 using test::bytes;
+using test::document_index_at;
 using test::expect_refused;
+using test::golden_idx;
+using test::lengths_at;
+using test::pointers_at;
 using test::with;
-
-// As in mmidx_test.cpp: lengths 3 2 3, pointers 0 6 10, document index 0 1 1 3, .bin 16 bytes.
-bytes golden_idx() {
-  return test::read_bytes(test::golden("megatron/idx_uint16_3docs.idx"));
-}
-constexpr std::size_t lengths_at = 34;
-constexpr std::size_t pointers_at = lengths_at + 3 * sizeof(std::int32_t);
-constexpr std::size_t document_index_at = pointers_at + 3 * sizeof(std::int64_t);
 
 void verify(std::span<const std::byte> file) {
   verify_mmidx(parse_mmidx(file), 16);

@@ -202,7 +202,7 @@ TEST_F(DryRun, IsJsonToo) {
   EXPECT_EQ(double(json["tokens_error"]), 0);
   EXPECT_EQ(double(json["bin_bytes"]), report.bin_bytes);
   EXPECT_TRUE(bool(json["exact"]));
-  EXPECT_EQ(parser.parse(to_json({})).get(json), simdjson::SUCCESS);
+  EXPECT_EQ(parser.parse(to_json(dry_run_report{})).get(json), simdjson::SUCCESS);
 }
 
 }  // namespace

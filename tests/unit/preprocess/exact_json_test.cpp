@@ -67,15 +67,15 @@ TEST(ExactJson, AcceptsTheValuesThatPythonAccepts) {
   }
 }
 
-struct refused {
+struct refused_line {
   std::string line;
   std::size_t offset_bytes;
   std::string what;
 };
 
-void expect_refused(const std::vector<refused>& cases) {
+void expect_refused(const std::vector<refused_line>& cases) {
   exact_json json({"text"});
-  for (const refused& each : cases) {
+  for (const refused_line& each : cases) {
     const auto fault = parse(json, each.line);
     ASSERT_TRUE(fault) << printable(each.line);
     EXPECT_EQ(fault->kind, fault_kind::invalid_json) << printable(each.line);
@@ -150,7 +150,7 @@ TEST(ExactJson, RefusesBrokenScalars) {
 }
 
 TEST(ExactJson, RefusesBrokenStringsAlsoInValuesThatNobodyAskedFor) {
-  const std::vector<refused> strings = {
+  const std::vector<refused_line> strings = {
       {R"("abc)", 0, "a string without its closing quote"},
       {R"("a\"b)", 0, "a string without its closing quote"},
       {"\"a\nb\"", 2, "a control character in a string"},
@@ -171,8 +171,8 @@ TEST(ExactJson, RefusesBrokenStringsAlsoInValuesThatNobodyAskedFor) {
       {R"("\ud83d\q")", 7, "a backslash that begins no escape"},
   };
   for (const std::string before : {R"({"text":)", R"({"skipped":)", R"({"text":["x",)", R"({)"}) {
-    std::vector<refused> cases = strings;
-    for (refused& each : cases) {
+    std::vector<refused_line> cases = strings;
+    for (refused_line& each : cases) {
       each.line = before + each.line;
       each.offset_bytes += before.size();
     }

@@ -141,7 +141,7 @@ TEST_F(SummaryJson, ReplacesBytesOfAPathThatAreNotUtf8) {
 TEST(SummaryJsonOf, NothingIsJsonToo) {
   simdjson::dom::parser parser;
   simdjson::dom::element json;
-  EXPECT_EQ(parser.parse(to_json({})).get(json), simdjson::SUCCESS);
+  EXPECT_EQ(parser.parse(to_json(run_summary{})).get(json), simdjson::SUCCESS);
 }
 
 TEST(SummaryText, TellsOfWhatWasFound) {

@@ -22,7 +22,7 @@ blend_list parse(const std::vector<std::string>& words) {
   return parse_blend_list(words, "--data-path");
 }
 
-void expect_refused(const std::vector<std::string>& words, const char* why) {
+void expect_list_refused(const std::vector<std::string>& words, const char* why) {
   EXPECT_THAT([&] { return parse(words); }, ThrowsMessage<config_error>(HasSubstr(why)));
 }
 
@@ -47,17 +47,20 @@ TEST(BlendList, IsWeightsAndPrefixesInTurn) {
 }
 
 TEST(BlendList, RefusesWhatIsNoBlend) {
-  expect_refused({}, "--data-path has no value");
-  expect_refused({"0.3", "a", "b", "c"}, "'0.3' (word 1) is a weight, and 'b' (word 3) is not");
-  expect_refused({"a", "b", "0.3", "c"}, "'0.3' (word 3) is a weight, and 'a' (word 1) is not");
-  expect_refused({"a", " ", "b"}, "word 2 is empty");
-  expect_refused({"1", ""}, "word 2 is empty");
-  expect_refused({"0", "a", "1", "b"}, "the weight of 'a' is 0, expected a finite number above 0");
-  expect_refused({"1", "a", "-0.5", "b"}, "the weight of 'b' is -0.5");
-  expect_refused({"1", "a", "nan", "b"}, "the weight of 'b' is nan");
-  expect_refused({"inf", "a"}, "the weight of 'a' is inf");
-  expect_refused({"1e999", "a"}, "the weight of 'a' is 1e999");
-  expect_refused({"1e-999", "a"}, "the weight of 'a' is 1e-999");
+  expect_list_refused({}, "--data-path has no value");
+  expect_list_refused({"0.3", "a", "b", "c"},
+                      "'0.3' (word 1) is a weight, and 'b' (word 3) is not");
+  expect_list_refused({"a", "b", "0.3", "c"},
+                      "'0.3' (word 3) is a weight, and 'a' (word 1) is not");
+  expect_list_refused({"a", " ", "b"}, "word 2 is empty");
+  expect_list_refused({"1", ""}, "word 2 is empty");
+  expect_list_refused({"0", "a", "1", "b"},
+                      "the weight of 'a' is 0, expected a finite number above 0");
+  expect_list_refused({"1", "a", "-0.5", "b"}, "the weight of 'b' is -0.5");
+  expect_list_refused({"1", "a", "nan", "b"}, "the weight of 'b' is nan");
+  expect_list_refused({"inf", "a"}, "the weight of 'a' is inf");
+  expect_list_refused({"1e999", "a"}, "the weight of 'a' is 1e999");
+  expect_list_refused({"1e-999", "a"}, "the weight of 'a' is 1e-999");
 }
 
 // Python's answers are noted; the property test asks Python itself.

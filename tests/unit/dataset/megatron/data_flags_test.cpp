@@ -27,7 +27,7 @@ data_blends resolve(const typed& given) {
   return resolve_data_flags(flags);
 }
 
-void expect_refused(const typed& given, const char* why) {
+void expect_flags_refused(const typed& given, const char* why) {
   EXPECT_THAT([&] { return resolve(given); }, ThrowsMessage<config_error>(HasSubstr(why)));
 }
 
@@ -60,9 +60,9 @@ TEST(DataFlags, ReadWordsFromAFile) {
   const data_blends blends = resolve({{"--data-args-path", {path}}, {"--split", {"1,1,1"}}});
   EXPECT_THAT(blends.blend->prefixes, ElementsAre("a", "b"));
   EXPECT_THAT(blends.blend->weights, ElementsAre(0.3, 0.7));
-  expect_refused({{"--data-args-path", {path}}}, "without --split: expected, for example");
+  expect_flags_refused({{"--data-args-path", {path}}}, "without --split: expected, for example");
   test::write_text(path, " \n");
-  expect_refused({{"--data-args-path", {path}}, {"--split", {"1"}}}, "has no value");
+  expect_flags_refused({{"--data-args-path", {path}}, {"--split", {"1"}}}, "has no value");
   EXPECT_THROW(resolve({{"--data-args-path", {folder / "none"}}, {"--split", {"1"}}}), io_error);
 }
 
@@ -75,7 +75,7 @@ TEST(DataFlags, ReadBlendsOfPartsFromAFile) {
   };
   const auto refuse = [&](const char* text, const char* why) {
     test::write_text(path, text);
-    expect_refused({{"--per-split-data-args-path", {path}}}, why);
+    expect_flags_refused({{"--per-split-data-args-path", {path}}}, why);
   };
   data_blends blends = of(R"({"note": {"train": [1, "]}\""], "x": [[], {}, null, 1e5]},
     "train": [0.3, "a b", "7e-1", "\u00e9\ud83d\ude00\n/\\"], "valid": "c  d\te", "test" : null })");
@@ -115,26 +115,28 @@ TEST(DataFlags, RefuseEveryTruncationOfAFile) {
 }
 
 TEST(DataFlags, RefuseWhatDoesNotFitTogether) {
-  expect_refused({}, "no data is named: expected one of --data-path");
-  expect_refused({{"--data-path", {"a"}}, {"--data-args-path", {"b"}}},
-                 "named by --data-path and by --data-args-path");
-  expect_refused({{"--data-path", {"a"}}, {"--valid-data-path", {"b"}}},
-                 "named by --data-path and by --valid-data-path");
-  expect_refused({{"--per-split-data-args-path", {"a"}}, {"--train-data-path", {"b"}}},
-                 "named by --per-split-data-args-path and by --train-data-path");
-  expect_refused({{"--train-data-path", {"a"}}, {"--split", {"1,1,1"}}},
-                 "--split '1,1,1' is given with --train-data-path");
-  expect_refused({{"--data-path", {"a"}}, {"--split", {"1,2,3,4"}}}, "expected at most three");
-  expect_refused({{"--data-path", {"a", "b"}}, {"--multiple-validation-sets", {}}},
-                 "no data for validation alone");
-  expect_refused({{"--train-data-path", {"a"}}, {"--multiple-validation-sets", {}}},
-                 "no data for validation alone");
-  expect_refused({{"--valid-data-path", {"1", "a", "2", "b"}}, {"--multiple-validation-sets", {}}},
-                 "expected prefixes alone, as each set is used whole");
-  expect_refused({{"--data-path", {"1", "a", "2", "b"}}, {"--full-validation", {}}},
-                 "expected prefixes alone, as each sample is used once");
-  expect_refused({{"--valid-data-path", {"1", "a", "2", "b"}}, {"--full-validation", {}}},
-                 "expected prefixes alone, as each sample is used once");
+  expect_flags_refused({}, "no data is named: expected one of --data-path");
+  expect_flags_refused({{"--data-path", {"a"}}, {"--data-args-path", {"b"}}},
+                       "named by --data-path and by --data-args-path");
+  expect_flags_refused({{"--data-path", {"a"}}, {"--valid-data-path", {"b"}}},
+                       "named by --data-path and by --valid-data-path");
+  expect_flags_refused({{"--per-split-data-args-path", {"a"}}, {"--train-data-path", {"b"}}},
+                       "named by --per-split-data-args-path and by --train-data-path");
+  expect_flags_refused({{"--train-data-path", {"a"}}, {"--split", {"1,1,1"}}},
+                       "--split '1,1,1' is given with --train-data-path");
+  expect_flags_refused({{"--data-path", {"a"}}, {"--split", {"1,2,3,4"}}},
+                       "expected at most three");
+  expect_flags_refused({{"--data-path", {"a", "b"}}, {"--multiple-validation-sets", {}}},
+                       "no data for validation alone");
+  expect_flags_refused({{"--train-data-path", {"a"}}, {"--multiple-validation-sets", {}}},
+                       "no data for validation alone");
+  expect_flags_refused(
+      {{"--valid-data-path", {"1", "a", "2", "b"}}, {"--multiple-validation-sets", {}}},
+      "expected prefixes alone, as each set is used whole");
+  expect_flags_refused({{"--data-path", {"1", "a", "2", "b"}}, {"--full-validation", {}}},
+                       "expected prefixes alone, as each sample is used once");
+  expect_flags_refused({{"--valid-data-path", {"1", "a", "2", "b"}}, {"--full-validation", {}}},
+                       "expected prefixes alone, as each sample is used once");
   EXPECT_TRUE(
       resolve({{"--train-data-path", {"1", "a"}}, {"--full-validation", {}}}).full_validation);
 }

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const topology ranks(2, 2, 4);
+const topology audited_ranks(2, 2, 4);
 
 std::int64_t left_out_in(const audit_ledger& ledger) {
   std::int64_t sum = 0;
@@ -58,7 +58,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const Or
 
 template <class Order>
 std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, std::int64_t last) {
-  const auto ledgers = audit_run(order, ranks, first, last);
+  const auto ledgers = audit_run(order, audited_ranks, first, last);
   const auto counted = enumerate(order, 4 * first, 4 * last);
   EXPECT_EQ(ledgers.size(), counted.size());
   for (const audit_ledger& each : ledgers) {
@@ -81,7 +81,7 @@ std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, 
     EXPECT_EQ(each.label_only, each.samples);  // one of each sample
   }
   // Part by part it comes to the same, faults at the ends of parts aside.
-  auto in_parts = audit_run(order, ranks, first, last, {.most_changes = 10});
+  auto in_parts = audit_run(order, audited_ranks, first, last, {.most_changes = 10});
   EXPECT_EQ(in_parts.size(), ledgers.size());
   for (std::size_t i = 0; i < std::min(in_parts.size(), ledgers.size()); ++i) {
     EXPECT_EQ(in_parts[i].served, ledgers[i].served);
@@ -159,7 +159,7 @@ class Audit : public testing::Test {
 
     damaged<Order> short_one(good);
     short_one.cut = good.at(6);
-    const auto of_short = audit_run(short_one, ranks, 0, 3);
+    const auto of_short = audit_run(short_one, audited_ranks, 0, 3);
     ASSERT_THAT(of_short, SizeIs(1));
     EXPECT_EQ(of_short[0].holes, 1);
     EXPECT_EQ(of_short[0].repeated, 0);
@@ -207,7 +207,7 @@ TEST_F(Audit, CountsWhatBlendsServe) {
 TEST_F(Audit, SaysWhyTokensAreLeftOut) {
   const auto web = stored("web", 30);
   const auto megatron = test::megatron_run_of({web}, 10, "7,2,1", {});
-  const auto ledgers = audit_run(megatron, ranks, 0, megatron.end() / 4);
+  const auto ledgers = audit_run(megatron, audited_ranks, 0, megatron.end() / 4);
   ASSERT_THAT(ledgers, SizeIs(1));
   ASSERT_THAT(ledgers[0].left_out, SizeIs(2));
   EXPECT_EQ(ledgers[0].left_out[0].first, "of other parts of --split");
@@ -226,7 +226,7 @@ TEST_F(Audit, RefusesStepsThatAreNotThere) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, 18);
   for (const auto& [first, last] : {std::pair(0, 5), {2, 2}, {-1, 2}}) {
     try {
-      (void)audit_run(order, ranks, first, last);
+      (void)audit_run(order, audited_ranks, first, last);
       ADD_FAILURE() << first << " to " << last;
     } catch (const config_error& e) {
       EXPECT_THAT(e.what(), HasSubstr("expected two that ascend in 0 to 4, the whole steps"));

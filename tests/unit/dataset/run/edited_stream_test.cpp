@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using positions = std::vector<std::int64_t>;
 
-constexpr std::int64_t global_batch = 4;
+constexpr std::int64_t step_samples = 4;
 
 edit skip(std::int64_t first, std::int64_t last, std::int64_t since = 0) {
   return {.first = first, .last = last, .since = since, .why = "a loss spike"};
@@ -39,7 +39,7 @@ edit replay(std::int64_t first, std::int64_t last, std::int64_t at, std::int64_t
 edited_stream stream_of(const std::vector<edit>& edits,
                         const std::map<std::int64_t, positions>& documents = {}) {
   return edited_stream(
-      edits, [](std::int64_t step) { return step * global_batch; },
+      edits, [](std::int64_t step) { return step * step_samples; },
       [&](const edit& e) {
         std::vector<position_range> found;
         for (std::int64_t d = e.first; d < e.last; ++d) {
@@ -150,8 +150,8 @@ TEST(EditedStream, TakesStepsAsFarAsPositionsReach) {
   edit far = skip(1, std::int64_t{1} << 40);
   far.unit = edit_unit::steps;
   const auto stream = stream_of({far});
-  EXPECT_EQ(stream[global_batch - 1], global_batch - 1);
-  EXPECT_EQ(stream[global_batch], global_batch << 40);
+  EXPECT_EQ(stream[step_samples - 1], step_samples - 1);
+  EXPECT_EQ(stream[step_samples], step_samples << 40);
   const auto beyond = [&](std::int64_t step) {
     return step < 2 ? step : std::numeric_limits<std::int64_t>::min();
   };
@@ -245,7 +245,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
     } catch (const config_error&) {
       continue;  // skips before it took a replay's place past where it was to come
     }
-    const auto expected = test::naive_stream(edits, 300, global_batch, documents);
+    const auto expected = test::naive_stream(edits, 300, step_samples, documents);
     ASSERT_EQ(first_of(stream, 300), expected) << round;
     ++compared;
     std::int64_t furthest = 0;

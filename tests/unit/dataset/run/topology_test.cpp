@@ -9,20 +9,12 @@
 
 #include <millrace/dataset/megatron/range_samplers.hpp>
 
+#include "support/config_refusal.hpp"
+
 namespace millrace::dataset {
 namespace {
 
 using testing::HasSubstr;
-
-template <class F>
-std::string refusal(const F& make) {
-  try {
-    make();
-  } catch (const config_error& e) {
-    return e.what();
-  }
-  return "accepted";
-}
 
 // Slot s of a step is row s mod b of micro-batch s / b of the sampler that Megatron has.
 TEST(Topology, DealsAsTheSingleSamplerDoes) {
@@ -48,26 +40,30 @@ TEST(Topology, DealsAsTheSingleSamplerDoes) {
 }
 
 TEST(Topology, RefusesWhatDoesNotDivide) {
-  EXPECT_THAT(refusal([] { topology(4, 2, 12); }),
+  EXPECT_THAT(test::config_refusal([] { topology(4, 2, 12); }),
               HasSubstr("global_batch_size is 12, expected a multiple of 8"));
-  EXPECT_THAT(refusal([] { topology(4, 2, 0); }), HasSubstr("global_batch_size is 0"));
-  EXPECT_THAT(refusal([] { topology(0, 2, 8); }), HasSubstr("ranks is 0, expected 1 or more"));
-  EXPECT_THAT(refusal([] { topology(4, 0, 8); }), HasSubstr("micro_batch_size is 0"));
+  EXPECT_THAT(test::config_refusal([] { topology(4, 2, 0); }), HasSubstr("global_batch_size is 0"));
+  EXPECT_THAT(test::config_refusal([] { topology(0, 2, 8); }),
+              HasSubstr("ranks is 0, expected 1 or more"));
+  EXPECT_THAT(test::config_refusal([] { topology(4, 0, 8); }), HasSubstr("micro_batch_size is 0"));
 }
 
 TEST(Topology, RefusesPlacesThatAreNotThere) {
   const topology dealt(4, 2, 16);
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(test::config_refusal([&] {
                 (void)dealt.position_of({0, 4, 0});
               }),
               HasSubstr("rank is 4, expected 0 to 3"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(test::config_refusal([&] {
                 (void)dealt.position_of({0, 0, 4});
               }),
               HasSubstr("slot is 4, expected 0 to 3"));
-  EXPECT_THAT(refusal([&] { (void)dealt.position_of({-1, 0, 0}); }), HasSubstr("step is -1"));
+  EXPECT_THAT(test::config_refusal([&] {
+                (void)dealt.position_of({-1, 0, 0});
+              }),
+              HasSubstr("step is -1"));
   EXPECT_GT(dealt.position_of({dealt.last_step(), 3, 3}), 0);
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(test::config_refusal([&] {
                 (void)dealt.position_of({dealt.last_step() + 1, 0, 0});
               }),
               HasSubstr("step is "));

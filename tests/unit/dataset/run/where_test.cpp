@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const topology ranks(2, 2, 8);
+const topology asked_ranks(2, 2, 8);
 
 using document_number = std::pair<std::int64_t, std::int64_t>;  // source, document
 
@@ -40,7 +40,7 @@ std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
         std::int64_t d = 0;
         while (!(data.document(d).first <= p.sequence && p.sequence < data.document(d).last)) ++d;
         const auto [found, is_new] = here.try_emplace(
-            d, appearance{ranks.place_of(position), position, sample.k, at, 0, false});
+            d, appearance{asked_ranks.place_of(position), position, sample.k, at, 0, false});
         ++found->second.tokens;
         found->second.label_only = found->second.at == order.seq_len();
       }
@@ -52,7 +52,7 @@ std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
 
 template <class Order>
 void expect_both_ways(const Order& order, std::int64_t before) {
-  const run_places where(order, ranks);
+  const run_places where(order, asked_ranks);
   const auto expected = enumerate(order, before);
   std::size_t found = 0;
   for (std::int64_t source = 0; source < order.source_count(); ++source) {
@@ -124,7 +124,7 @@ TEST_F(Where, SaysOnlyWhatIsBeforeAPosition) {
 
 TEST_F(Where, RefusesWhatIsNotThere) {
   const auto order = test::megatron_run_of({stored("web", 5)}, 4, "1,0,0", 20);
-  const run_places where(order, ranks);
+  const run_places where(order, asked_ranks);
   const auto refusal = [](const auto& ask) -> std::string {
     try {
       ask();
@@ -153,12 +153,12 @@ TEST(WhereInTheCorpus, NamesTheRecord) {
   }
   {
     const auto order = test::instant_run_of({prefix}, 10, 8, {});
-    EXPECT_EQ(run_places(order, ranks).documents(0).read_from(0), std::nullopt);
+    EXPECT_EQ(run_places(order, asked_ranks).documents(0).read_from(0), std::nullopt);
   }
   std::filesystem::copy_file(test::golden("sidecars/preprocess_lines.src"),
                              test::suffixed(prefix, ".src"));
   const auto order = test::instant_run_of({prefix}, 10, 8, {});
-  const run_places where(order, ranks);
+  const run_places where(order, asked_ranks);
   const served_sample served = where.at({0, 0, 0});
   ASSERT_FALSE(served.pieces.empty());
   const document_piece first = served.pieces.front();

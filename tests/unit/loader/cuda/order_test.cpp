@@ -32,7 +32,7 @@ using testing::IsEmpty;
 
 const batch_rules rules = {.eod = 7, .positions = position_rule::after_eod};
 
-std::vector<test::random_batch> batches_of(std::size_t count) {
+std::vector<test::random_batch> ordered_batches(std::size_t count) {
   std::mt19937_64 random(3);
   std::vector<test::random_batch> result;
   for (std::size_t i = 0; i < count; ++i) {
@@ -67,7 +67,7 @@ class PipeOrder : public testing::Test {
   }
 
   fake_cuda cuda_{11};
-  test::pinned_source source_{&fake_cuda::api(), batches_of(12)};
+  test::pinned_source source_{&fake_cuda::api(), ordered_batches(12)};
   owned_stream stream_ = make_stream(fake_cuda::api());
   test::checking_consumer consumer_{cuda_};
 };
@@ -148,7 +148,7 @@ TEST_F(PipeOrder, AFailedReleaseLeavesNoConsumerBehind) {
 TEST(PipeOrderOfDevices, TheDefaultStreamIsThatOfThePipesDevice) {
   fake_cuda cuda(5, 2);
   cuda.delay(test::work_kind::other, 3ms);
-  test::pinned_source source(&fake_cuda::api(), batches_of(12));
+  test::pinned_source source(&fake_cuda::api(), ordered_batches(12));
   test::checking_consumer consumer(cuda);
   {
     device_pipe pipe(&fake_cuda::api(), source.batches()[0].layout, {.device = 1, .rules = rules},

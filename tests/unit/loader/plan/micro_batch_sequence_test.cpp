@@ -13,6 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/config_refusal.hpp"
+
 namespace millrace::loader {
 namespace {
 
@@ -20,16 +22,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 using batches = std::vector<std::vector<std::int64_t>>;
-
-template <class F>
-std::string fault(const F& f) {
-  try {
-    f();
-  } catch (const config_error& e) {
-    return e.what();
-  }
-  return "accepted";
-}
 
 batches positions_of(std::int64_t end, const loader_options& options, std::int64_t most = 1000,
                      std::shared_ptr<const dataset::edited_stream> edits = nullptr) {
@@ -169,14 +161,14 @@ TEST(MicroBatchSequence, ValidatesInFullAndStartsAgainOnRanksThatHaveLess) {
   options.consumed_samples = 9;  // the end: more than there are, as two ranks started again
   EXPECT_EQ(positions_of(7, options), batches());
   options.consumed_samples = 12;
-  EXPECT_THAT(fault([&] { (void)positions_of(7, options); }),
+  EXPECT_THAT(test::config_refusal([&] { (void)positions_of(7, options); }),
               HasSubstr("consumed_samples is 12, expected at most 9, the samples of the full"));
 }
 
 TEST(MicroBatchSequence, RefusesAPartOfAStepThatOtherRanksHaveBegun) {
   loader_options options = {.world_size = 2, .global_batch_size = 6};
   options.consumed_samples = 9;  // step 1 was begun by 3 ranks
-  EXPECT_THAT(fault([&] { (void)positions_of(60, options); }),
+  EXPECT_THAT(test::config_refusal([&] { (void)positions_of(60, options); }),
               HasSubstr("consumed_samples is 9, which is 3 samples into step 1, expected a "
                         "multiple of 2 of them"));
   options.consumed_samples = 8;
@@ -188,7 +180,7 @@ TEST(MicroBatchSequence, RefusesAPartOfAStepThatOtherRanksHaveBegun) {
   options.global_batch_size = 16;
   options.rampup = rampup_batch{4, 4, 30};  // steps begin at 0, 4, 8, 12, 20
   options.consumed_samples = 18;
-  EXPECT_THAT(fault([&] { (void)positions_of(60, options); }),
+  EXPECT_THAT(test::config_refusal([&] { (void)positions_of(60, options); }),
               HasSubstr("6 samples into step 3, expected a multiple of 4"));
 }
 
@@ -210,7 +202,7 @@ TEST(MicroBatchSequence, HasNothingLeftAtTheEnd) {
 }
 
 std::string refusal(std::int64_t end, const loader_options& options) {
-  return fault([&] { micro_batch_sequence(end, options, nullptr); });
+  return test::config_refusal([&] { micro_batch_sequence(end, options, nullptr); });
 }
 
 TEST(MicroBatchSequence, RefusesWhereItCannotBe) {

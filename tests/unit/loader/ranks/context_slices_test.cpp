@@ -2,7 +2,6 @@
 #include <millrace/loader/ranks/context_slices.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <random>
 #include <span>
@@ -12,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/config_refusal.hpp"
 #include "support/seed.hpp"
 
 namespace millrace::loader {
@@ -20,15 +20,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using numbers = std::vector<std::int64_t>;
-
-std::string refusal(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const config_error& e) {
-    return e.what();
-  }
-  return "accepted";
-}
 
 // The picture in the header.
 TEST(ContextSlices, AreAChunkOfEachHalf) {
@@ -53,11 +44,12 @@ TEST(ContextSlices, AreTheRowWithoutContextParallelism) {
 }
 
 TEST(ContextSlices, SayWhatIsWrong) {
-  EXPECT_THAT(refusal([] { context_slices(18, 4, 0); }),
+  EXPECT_THAT(test::config_refusal([] { context_slices(18, 4, 0); }),
               HasSubstr("seq_len is 18, expected a multiple of 8, twice the context parallelism"));
-  EXPECT_THAT(refusal([] { context_slices(0, 1, 0); }), HasSubstr("seq_len is 0"));
-  EXPECT_THAT(refusal([] { context_slices(16, 0, 0); }), HasSubstr("context_parallel is 0"));
-  EXPECT_THAT(refusal([] { context_slices(16, 2, 2); }),
+  EXPECT_THAT(test::config_refusal([] { context_slices(0, 1, 0); }), HasSubstr("seq_len is 0"));
+  EXPECT_THAT(test::config_refusal([] { context_slices(16, 0, 0); }),
+              HasSubstr("context_parallel is 0"));
+  EXPECT_THAT(test::config_refusal([] { context_slices(16, 2, 2); }),
               HasSubstr("the context-parallel rank is 2, expected 0 to 1"));
 }
 

@@ -2,7 +2,6 @@
 #include <millrace/loader/ranks/rank_grid.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,20 +9,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/config_refusal.hpp"
+
 namespace millrace::loader {
 namespace {
 
 using testing::HasSubstr;
 using ranks = std::vector<std::vector<std::int64_t>>;
-
-std::string refusal(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const config_error& e) {
-    return e.what();
-  }
-  return "accepted";
-}
 
 // The formula, written out.
 TEST(RankGrid, NumbersRanksAsMegatronDoes) {
@@ -71,7 +63,7 @@ TEST(RankGrid, PutsEachRankIntoOneGroup) {
 
 TEST(RankGrid, SaysWhatIsWrong) {
   const auto grid = [](const axis_values& sizes, const char* order, std::int64_t offset = 0) {
-    return refusal([&] { rank_grid(sizes, order, offset); });
+    return test::config_refusal([&] { rank_grid(sizes, order, offset); });
   };
   EXPECT_THAT(grid({.tp = 0}, "tp"), HasSubstr("tp is 0, expected 1 or more"));
   EXPECT_THAT(grid({.tp = 2, .dp = 4}, "tp-pp"), HasSubstr("'tp-pp' has no dp, whose size is 4"));
@@ -86,13 +78,16 @@ TEST(RankGrid, SaysWhatIsWrong) {
   EXPECT_THAT(grid({.tp = many, .dp = many}, "tp-dp"), HasSubstr("more than 2^62 ranks"));
 
   const rank_grid small({.tp = 2}, "tp", 4);
-  EXPECT_THAT(refusal([&] { small.place_of(3); }), HasSubstr("rank is 3, expected 4 to 5"));
-  EXPECT_THAT(refusal([&] { small.place_of(6); }), HasSubstr("rank is 6, expected 4 to 5"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(test::config_refusal([&] { small.place_of(3); }),
+              HasSubstr("rank is 3, expected 4 to 5"));
+  EXPECT_THAT(test::config_refusal([&] { small.place_of(6); }),
+              HasSubstr("rank is 6, expected 4 to 5"));
+  EXPECT_THAT(test::config_refusal([&] {
                 small.rank_of({2, 0, 0, 0, 0});
               }),
               HasSubstr("the place along tp is 2, expected 0 to 1"));
-  EXPECT_THAT(refusal([&] { small.groups("tp-up"); }), HasSubstr("'up' in 'tp-up' is no axis"));
+  EXPECT_THAT(test::config_refusal([&] { small.groups("tp-up"); }),
+              HasSubstr("'up' in 'tp-up' is no axis"));
 }
 
 }  // namespace

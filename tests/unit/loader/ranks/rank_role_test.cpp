@@ -2,7 +2,6 @@
 #include <millrace/loader/ranks/rank_role.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -11,21 +10,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/config_refusal.hpp"
+
 namespace millrace::loader {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string refusal(const std::function<void()>& attempt) {
-  try {
-    attempt();
-  } catch (const config_error& e) {
-    return e.what();
-  }
-  return "accepted";
-}
 
 // 16 ranks: attention has 2 x 2 x 2 x 2, experts 1 x 4 x 2 x 2.
 TEST(ParallelLayout, NumbersExpertsAnew) {
@@ -47,7 +39,7 @@ TEST(ParallelLayout, NumbersExpertsAnew) {
 
 TEST(ParallelLayout, SaysWhatIsWrong) {
   const auto layout = [](const parallel_options& options) {
-    return refusal([&] { parallel_layout{options}; });
+    return test::config_refusal([&] { parallel_layout{options}; });
   };
   EXPECT_THAT(
       layout({.world_size = 12, .tensor_parallel = 8}),
@@ -77,9 +69,9 @@ TEST(StageNeeds, AreMoreWithDocumentsAndMultiTokenPrediction) {
   EXPECT_EQ(needs_of_stage(0, 4, options), (batch_needs{true, false, true}));
   EXPECT_EQ(needs_of_stage(1, 4, options), (batch_needs{false, false, true}));
   EXPECT_EQ(needs_of_stage(3, 4, options), (batch_needs{true, true, true}));
-  EXPECT_THAT(refusal([&] { needs_of_stage(0, 3, options); }),
+  EXPECT_THAT(test::config_refusal([&] { needs_of_stage(0, 3, options); }),
               HasSubstr("a stage of multi-token prediction is 3, expected 0 to 2"));
-  EXPECT_THAT(refusal([] { needs_of_stage(4, 4); }),
+  EXPECT_THAT(test::config_refusal([] { needs_of_stage(4, 4); }),
               HasSubstr("the pipeline stage is 4, expected 0 to 3"));
 }
 

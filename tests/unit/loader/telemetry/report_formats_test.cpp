@@ -24,17 +24,18 @@
 namespace millrace::loader {
 namespace {
 
+constexpr std::int64_t microsecond = 1'000;
+
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::int64_t us = 1'000;
 
 const std::string odd_name = "a \"quoted\\ name\",\nin \xc3\xa9 two lines";
 
 /// A run with something in every figure.
 void fill(telemetry& t) {
   test::simulate_pipeline(t, 200, 4, 1, true, [](std::int64_t m) {
-    return test::simulated_times{2 * us, m % 10 == 9 ? 3'000 * us : 0, 30 * us, 10 * us, 400 * us};
+    return test::simulated_times{2 * microsecond, m % 10 == 9 ? 3'000 * microsecond : 0,
+                                 30 * microsecond, 10 * microsecond, 400 * microsecond};
   });
   t.producer().bytes_read(200 * 65'536);
   t.served(0, 300);
@@ -82,7 +83,7 @@ TEST(ReportJson, HoldsEveryFigure) {
   EXPECT_GT(number("/stalls/storage/stalls"), 0);
   EXPECT_EQ(number("/stalls/storage/waited_ns"), report.stalls[0].waited_ns);
   EXPECT_EQ(number("/stalls/consumer/stalls"), 0);
-  EXPECT_EQ(number("/stages/gather/total_ns"), 200 * 30 * us);
+  EXPECT_EQ(number("/stages/gather/total_ns"), 200 * 30 * microsecond);
   EXPECT_EQ(number("/stages/storage/count"), 20);
   EXPECT_EQ(number("/slots"), 4);
   EXPECT_EQ(json.at_pointer("/times_ready").get_array().size(), 5);

@@ -236,7 +236,7 @@ TEST_P(RealStallCause, IsNamed) {
   constexpr std::int64_t batches = 120;
   constexpr std::int64_t slots = 4;
   telemetry t({.slots = slots, .trace_events = 256});
-  slot_ring<slot> ring(slots, [] { return slot{}; });
+  slot_ring<slot> ring(slots, [](std::size_t) { return slot{}; });
   std::atomic<std::int64_t> published = 0;
   std::atomic<bool> done = false;
 
@@ -256,7 +256,7 @@ TEST_P(RealStallCause, IsNamed) {
       ring.publish(claim);
       ++published;
     }
-    ring.finish(batches);
+    ring.finish(batches, nullptr);
   });
   // Somebody asks all the time, as an endpoint of metrics might.
   std::jthread watcher([&] {

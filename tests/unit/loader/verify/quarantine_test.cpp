@@ -20,8 +20,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using ids = std::uint16_t;
 
-constexpr std::uint64_t mib = std::uint64_t{1} << 20;
-constexpr std::size_t block_tokens = mib / sizeof(ids);
+constexpr std::uint64_t block_mib = std::uint64_t{1} << 20;
+constexpr std::size_t block_tokens = block_mib / sizeof(ids);
 
 /// All that is wrong with a dataset.
 std::vector<finding> findings_of(const test::summed_dataset<ids>& data) {
@@ -36,7 +36,7 @@ std::vector<finding> findings_of(const test::summed_dataset<ids>& data) {
 
 TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
   const test::summed_dataset<ids> data(4 * block_tokens, 31999, 1000);
-  test::flip_bit(data.bin(), 2 * mib + 5);
+  test::flip_bit(data.bin(), 2 * block_mib + 5);
   const quarantine q = quarantine_of(findings_of(data), 512);
   ASSERT_EQ(q.edits.size(), 1U);
   const dataset::edit& edit = q.edits[0];
@@ -54,7 +54,7 @@ TEST(Quarantine, BlocksTheDocumentsOfABadBlock) {
 TEST(Quarantine, NamesEachDocumentOnce) {
   // One document over the border of two blocks, and another block apart.
   const test::summed_dataset<ids> data(6 * block_tokens, 31999, 1000);
-  for (const std::uint64_t block : {0U, 1U, 4U}) test::flip_bit(data.bin(), block * mib);
+  for (const std::uint64_t block : {0U, 1U, 4U}) test::flip_bit(data.bin(), block * block_mib);
   const quarantine q = quarantine_of(findings_of(data), 0);
   ASSERT_EQ(q.edits.size(), 2U);
   EXPECT_EQ(q.edits[0].first, 0);
@@ -83,7 +83,7 @@ TEST(Quarantine, SaysWhatNoEditCanHelp) {
 TEST(Quarantine, IsReadAsItWasWritten) {
   const test::summed_dataset<ids> data(3 * block_tokens, 31999, 1000);
   test::flip_bit(data.bin(), 0);
-  test::flip_bit(data.bin(), 2 * mib);
+  test::flip_bit(data.bin(), 2 * block_mib);
   const quarantine q = quarantine_of(findings_of(data), 77);
   ASSERT_EQ(q.edits.size(), 2U);
   const test::temp_folder folder;

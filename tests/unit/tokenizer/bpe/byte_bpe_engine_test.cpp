@@ -13,14 +13,12 @@
 
 #include "naive_bpe.hpp"
 #include "split/splitters.hpp"
+#include "support/instruction_sets.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 using ids_list = std::vector<std::int32_t>;
-
-constexpr instruction_set all_sets[] = {instruction_set::portable, instruction_set::avx2,
-                                        instruction_set::avx512};
 
 ids_list encode(section_encoder& encoder, std::string_view text) {
   // An allocation of exactly its size, so that ASan sees a read behind it.
@@ -98,7 +96,7 @@ TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
     std::vector<std::string> texts;
     texts.reserve(150);
     for (int i = 0; i < 150; ++i) texts.push_back(random_text(random));
-    for (const instruction_set set : all_sets) {
+    for (const instruction_set set : test::instruction_sets) {
       if (!can_run(set)) continue;
       for (const std::size_t memory :
            {std::size_t{0}, std::size_t{1} << 14, std::size_t{1} << 22}) {
@@ -133,7 +131,7 @@ TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {
     wholes.emplace(word, id);
   }
   const auto reference = make_splitter(pattern::r50k, instruction_set::portable);
-  for (const instruction_set set : all_sets) {
+  for (const instruction_set set : test::instruction_sets) {
     if (!can_run(set)) continue;
     const auto engine = make_byte_bpe_engine(vocabulary_of(naive, true),
                                              make_splitter(pattern::r50k, set), {.set = set});

@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "naive_bpe.hpp"
+#include "support/instruction_sets.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 using ids_list = std::vector<std::int32_t>;
-
-constexpr instruction_set all_sets[] = {instruction_set::portable, instruction_set::avx2,
-                                        instruction_set::avx512};
 
 std::string random_word(std::mt19937& random, std::string_view alphabet, std::size_t size) {
   std::string word(size, ' ');
@@ -35,7 +33,7 @@ TEST(ByteMerger, GivesWhatMergingGives) {
     const test::naive_bpe naive(random, "abc", 60);
     const byte_merges merges(naive.byte_ids, naive.rules, naive.tokens);
     ASSERT_NE(merges.ordered(), nullptr);
-    for (const instruction_set set : all_sets) {
+    for (const instruction_set set : test::instruction_sets) {
       if (!can_run(set)) continue;
       byte_merger merger(merges, set);
       for (std::size_t size = 0; size < 70; ++size) {
@@ -209,7 +207,7 @@ TEST(ByteMerger, TakesRulesWhosePartsComeAfterTheirResult) {
                             {258, 'd', 259}},
                            tokens);
   ASSERT_NE(merges.ordered(), nullptr);
-  for (const instruction_set set : all_sets) {
+  for (const instruction_set set : test::instruction_sets) {
     if (!can_run(set)) continue;
     byte_merger merger(merges, set);
     EXPECT_EQ(merged(merger, "abc"), (ids_list{256}));

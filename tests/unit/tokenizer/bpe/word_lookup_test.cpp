@@ -11,15 +11,13 @@
 #include <vector>
 
 #include "split/splitters.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/seed.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 using ids_list = std::vector<std::int32_t>;
-
-constexpr instruction_set all_sets[] = {instruction_set::portable, instruction_set::avx2,
-                                        instruction_set::avx512};
 
 // A model that gives every word other ids, and words of the same size other numbers of them: none
 // to more than any table holds.
@@ -84,7 +82,7 @@ std::string random_text(std::mt19937_64& random) {
 
 TEST(WordLookup, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOfAnySize) {
   const auto splitter = make_splitter(pattern::bert);
-  for (const auto set : all_sets) {
+  for (const auto set : test::instruction_sets) {
     if (!can_run(set)) continue;
     for (const auto space : {leading_space::counts, leading_space::is_none}) {
       for (const std::size_t memory :
@@ -105,7 +103,7 @@ TEST(WordLookup, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOfAnySize
 
 TEST(WordLookup, AsksForEachWordOnce) {
   const auto splitter = make_splitter(pattern::bert);
-  for (const auto set : all_sets) {
+  for (const auto set : test::instruction_sets) {
     if (!can_run(set)) continue;
     word_lookup words(std::size_t{1} << 20, leading_space::is_none, set);
     counting_model model;

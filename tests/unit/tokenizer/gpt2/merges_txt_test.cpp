@@ -43,13 +43,13 @@ TEST(ParseMergesTxt, KeepsRepeatedRules) {
   EXPECT_EQ(parsed("a b\nb c\na b\n"), (triples{{0, 1, 4}, {1, 2, 5}, {0, 1, 4}}));
 }
 
-struct bad_file {
+struct bad_merges_file {
   const char* name;
   std::string text;
   std::uint64_t offset;
   const char* problem;  ///< part of the message
 };
-class ParseBadMergesTxt : public testing::TestWithParam<bad_file> {};
+class ParseBadMergesTxt : public testing::TestWithParam<bad_merges_file> {};
 
 TEST_P(ParseBadMergesTxt, NamesFaultAndPlace) {
   try {
@@ -64,27 +64,27 @@ TEST_P(ParseBadMergesTxt, NamesFaultAndPlace) {
 INSTANTIATE_TEST_SUITE_P(
     All, ParseBadMergesTxt,
     testing::Values(
-        bad_file{"Empty", "", 0, "empty"},
-        bad_file{"Binary",
-                 std::string("\x7F"
-                             "ELF\x02\x01\0\0",
-                             8),
-                 0, "'\\x7fELF\\x02\\x01"},
-        bad_file{"NoSeparator", "a b\nab\n", 4, "line 2: expected two tokens"},
-        bad_file{"TwoSeparators", "a b\na b c\n", 4, "line 2: expected two tokens"},
-        bad_file{"TwoSpaces", "a  b\n", 0, "line 1: expected two tokens"},
-        bad_file{"SpaceAtEnd", "a b \n", 0, "line 1: expected two tokens"},
-        bad_file{"Tab", "a\tb\n", 0, "line 1: expected two tokens"},
-        bad_file{"EmptyLine", "a b\n\nab c\n", 4, "line 2: expected two tokens"},
-        bad_file{"EmptyLastLine", "a b\n\n", 4, "line 2: expected two tokens"},
-        bad_file{"EmptyPart", "a \n", 0, "line 1: right part '' is not in the vocabulary"},
-        bad_file{"UnknownLeft", "a b\nx b\n", 4, "line 2: left part 'x'"},
-        bad_file{"UnknownRight", "a x\n", 0, "line 1: right part 'x'"},
-        bad_file{"UnknownResult", "a b\na c\n", 4, "line 2: merged token 'ac'"},
-        bad_file{"CutInTheLastLine", "a b\nab", 4, "line 2: expected two tokens"},
-        bad_file{"ReturnAtEndOfFile", "a b\nab c\r", 4, "line 2: right part 'c\\x0d'"},
-        bad_file{"LoneReturns", "a b\rab c\r", 0, "line 1: expected two tokens"},
-        bad_file{"ByteOrderMark", "\uFEFFa b\n", 0, "line 1: left part '\\xef\\xbb\\xbfa'"}),
+        bad_merges_file{"Empty", "", 0, "empty"},
+        bad_merges_file{"Binary",
+                        std::string("\x7F"
+                                    "ELF\x02\x01\0\0",
+                                    8),
+                        0, "'\\x7fELF\\x02\\x01"},
+        bad_merges_file{"NoSeparator", "a b\nab\n", 4, "line 2: expected two tokens"},
+        bad_merges_file{"TwoSeparators", "a b\na b c\n", 4, "line 2: expected two tokens"},
+        bad_merges_file{"TwoSpaces", "a  b\n", 0, "line 1: expected two tokens"},
+        bad_merges_file{"SpaceAtEnd", "a b \n", 0, "line 1: expected two tokens"},
+        bad_merges_file{"Tab", "a\tb\n", 0, "line 1: expected two tokens"},
+        bad_merges_file{"EmptyLine", "a b\n\nab c\n", 4, "line 2: expected two tokens"},
+        bad_merges_file{"EmptyLastLine", "a b\n\n", 4, "line 2: expected two tokens"},
+        bad_merges_file{"EmptyPart", "a \n", 0, "line 1: right part '' is not in the vocabulary"},
+        bad_merges_file{"UnknownLeft", "a b\nx b\n", 4, "line 2: left part 'x'"},
+        bad_merges_file{"UnknownRight", "a x\n", 0, "line 1: right part 'x'"},
+        bad_merges_file{"UnknownResult", "a b\na c\n", 4, "line 2: merged token 'ac'"},
+        bad_merges_file{"CutInTheLastLine", "a b\nab", 4, "line 2: expected two tokens"},
+        bad_merges_file{"ReturnAtEndOfFile", "a b\nab c\r", 4, "line 2: right part 'c\\x0d'"},
+        bad_merges_file{"LoneReturns", "a b\rab c\r", 0, "line 1: expected two tokens"},
+        bad_merges_file{"ByteOrderMark", "\uFEFFa b\n", 0, "line 1: left part '\\xef\\xbb\\xbfa'"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace

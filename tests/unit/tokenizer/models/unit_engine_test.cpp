@@ -16,15 +16,13 @@
 #include "normalize/normalizers.hpp"
 #include "pre_tokenize/stages.hpp"
 #include "split/splitters.hpp"
+#include "support/instruction_sets.hpp"
 #include "support/seed.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 using ids_list = std::vector<std::int32_t>;
-
-constexpr instruction_set all_sets[] = {instruction_set::portable, instruction_set::avx2,
-                                        instruction_set::avx512};
 
 std::unique_ptr<const word_model> model(bool unknown = true) {
   const std::vector<std::string> tokens = {
@@ -90,7 +88,7 @@ TEST(UnitEngine, GivesWhatItsPartsDoOneAfterAnother) {
                            .lowercase = (bits & 8) != 0};
     const bert_steps* const some = bits == 16 ? nullptr : &steps;
     const auto normal = some != nullptr ? make_bert_normalizer(steps) : nullptr;
-    for (const auto set : all_sets) {
+    for (const auto set : test::instruction_sets) {
       if (!can_run(set)) continue;
       for (const std::size_t memory : {std::size_t{1}, std::size_t{1} << 20}) {
         const auto fused = engine(some, {memory, set});

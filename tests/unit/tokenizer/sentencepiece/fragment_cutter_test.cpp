@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "support/instruction_sets.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -42,11 +43,11 @@ struct cutter_of {
 };
 
 // As in models that were trained without pieces of several scripts.
-const std::vector<std::string_view> words = {
+const std::vector<std::string_view> cut_words = {
     "ab", "ba", " a", " b", "  ", "00", "01", "10", "11", "),", ").", "#a", "\xD0\xB6\xD0\xB7"};
 
 TEST(FragmentCutter, CutsWhereWordsEnd) {
-  const cutter_of cut(words);
+  const cutter_of cut(cut_words);
   EXPECT_EQ(cut(""), list{});
   EXPECT_EQ(cut("ab  ba01 a),b"), (list{"ab", "  ba", "01", " a", "),", "b"}));
   EXPECT_EQ(cut("#ab"), (list{"#ab"}));                    // a piece reaches over
@@ -56,7 +57,7 @@ TEST(FragmentCutter, CutsWhereWordsEnd) {
 }
 
 TEST(FragmentCutter, NeverCutsNextToWhatNormalizationChanges) {
-  EXPECT_EQ(cutter_of(words)("ab\xE2\x96\x81."), (list{"ab\xE2\x96\x81."}));
+  EXPECT_EQ(cutter_of(cut_words)("ab\xE2\x96\x81."), (list{"ab\xE2\x96\x81."}));
 }
 
 TEST(FragmentCutter, LeavesTheLastOfSeveralSpacesToAWord) {
@@ -95,11 +96,10 @@ TEST(FragmentCutter, IsTheSameOnEveryInstructionSet) {
     const unsigned kinds = round % 2 == 0 ? 11 : static_cast<unsigned>(letters.size());
     for (std::size_t i = random() % 200; i != 0; --i) text += letters[random() % kinds];
     for (const bool joins : {false, true}) {
-      const list expected = cutter_of(words, joins, instruction_set::portable)(text, 1000);
-      for (const auto set :
-           {instruction_set::portable, instruction_set::avx2, instruction_set::avx512}) {
+      const list expected = cutter_of(cut_words, joins, instruction_set::portable)(text, 1000);
+      for (const auto set : test::instruction_sets) {
         if (!can_run(set)) continue;
-        const cutter_of cut(words, joins, set);
+        const cutter_of cut(cut_words, joins, set);
         for (const std::size_t batch : {1U, 3U, 256U})
           ASSERT_EQ(cut(text, batch), expected) << text;
       }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "unit/tokenizer/split/pieces.hpp"
@@ -12,72 +11,67 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-using test::strings;
-using cases = std::vector<std::pair<std::string, strings>>;
-
-void expect(pattern pattern, const cases& all) {
-  const auto splitter = make_splitter(pattern);
-  for (const auto& [text, parts] : all) EXPECT_EQ(test::pieces(*splitter, text), parts) << text;
-}
+using test::expect_pieces;
 
 TEST(Cl100kGroup, FollowsThePatternCaseByCase) {
-  expect(pattern::llama3,
-         {
-             {"", {}},
-             {"Hello world", {"Hello", " world"}},
-             {"it's IT'S", {"it", "'s", " IT", "'S"}},
-             {"'sad", {"'s", "ad"}},
-             {"'LLama", {"'LL", "ama"}},
-             {"we'll've", {"we", "'ll", "'ve"}},
-             {"x'\u017Fy", {"x", "'\u017F", "y"}},  // long s folds to s
-             {"x'\u212Ay", {"x", "'\u212Ay"}},      // the Kelvin sign to no letter here
-             {" 's", {" '", "s"}},                  // the space has taken the apostrophe
-             {"!'s", {"!'", "s"}},                  // so has a run of punctuation
-             {"'x", {"'x"}},                        // not a contraction: a prefix
-             {"(a !a", {"(a", " !", "a"}},
-             {"!!a", {"!!", "a"}},
-             {"\ta\t\ta", {"\ta", "\t", "\ta"}},
-             {"\u00A0a", {"\u00A0a"}},
-             {"\na", {"\n", "a"}},  // CR and LF are no prefix
-             {"1234567", {"123", "456", "7"}},
-             {" 12", {" ", "12"}},
-             {"a  1", {"a", " ", " ", "1"}},
-             {"\u00B2\u2167\u0663\u0664", {"\u00B2\u2167\u0663", "\u0664"}},
-             {"e\u0301t", {"e", "\u0301t"}},  // a mark is a prefix
-         });
+  expect_pieces(pattern::llama3,
+                {
+                    {"", {}},
+                    {"Hello world", {"Hello", " world"}},
+                    {"it's IT'S", {"it", "'s", " IT", "'S"}},
+                    {"'sad", {"'s", "ad"}},
+                    {"'LLama", {"'LL", "ama"}},
+                    {"we'll've", {"we", "'ll", "'ve"}},
+                    {"x'\u017Fy", {"x", "'\u017F", "y"}},  // long s folds to s
+                    {"x'\u212Ay", {"x", "'\u212Ay"}},      // the Kelvin sign to no letter here
+                    {" 's", {" '", "s"}},                  // the space has taken the apostrophe
+                    {"!'s", {"!'", "s"}},                  // so has a run of punctuation
+                    {"'x", {"'x"}},                        // not a contraction: a prefix
+                    {"(a !a", {"(a", " !", "a"}},
+                    {"!!a", {"!!", "a"}},
+                    {"\ta\t\ta", {"\ta", "\t", "\ta"}},
+                    {"\u00A0a", {"\u00A0a"}},
+                    {"\na", {"\n", "a"}},  // CR and LF are no prefix
+                    {"1234567", {"123", "456", "7"}},
+                    {" 12", {" ", "12"}},
+                    {"a  1", {"a", " ", " ", "1"}},
+                    {"\u00B2\u2167\u0663\u0664", {"\u00B2\u2167\u0663", "\u0664"}},
+                    {"e\u0301t", {"e", "\u0301t"}},  // a mark is a prefix
+                });
 }
 
 TEST(Cl100kGroup, CutsWhiteSpaceBehindItsLastNewline) {
-  expect(pattern::llama3, {
-                              {"a \n b", {"a", " \n", " b"}},
-                              {"a\n\n\t\tb", {"a", "\n\n", "\t", "\tb"}},
-                              {"a\n \n  b", {"a", "\n \n", " ", " b"}},
-                              {"a!\n\n b", {"a", "!\n\n", " b"}},
-                              {"!\n \nb", {"!\n", " \n", "b"}},
-                              {"a \r\n", {"a", " \r\n"}},
-                              {"a\u2028\u2028b", {"a", "\u2028", "\u2028b"}},  // no newline here
-                              {"a  \u0085b", {"a", "  ", "\u0085b"}},
-                              {"a   ", {"a", "   "}},
-                          });
+  expect_pieces(pattern::llama3,
+                {
+                    {"a \n b", {"a", " \n", " b"}},
+                    {"a\n\n\t\tb", {"a", "\n\n", "\t", "\tb"}},
+                    {"a\n \n  b", {"a", "\n \n", " ", " b"}},
+                    {"a!\n\n b", {"a", "!\n\n", " b"}},
+                    {"!\n \nb", {"!\n", " \n", "b"}},
+                    {"a \r\n", {"a", " \r\n"}},
+                    {"a\u2028\u2028b", {"a", "\u2028", "\u2028b"}},  // no newline here
+                    {"a  \u0085b", {"a", "  ", "\u0085b"}},
+                    {"a   ", {"a", "   "}},
+                });
 }
 
 // `\s++$` is in tiktoken's GPT-4 alone, and only at the end of a text.
 TEST(Cl100kGroup, TellsTheTwoEndsOfATextApart) {
-  expect(pattern::cl100k,
-         {{"\n ", {"\n "}}, {"a!\n \n ", {"a", "!\n", " \n "}}, {"\n a", {"\n", " a"}}});
-  expect(pattern::llama3, {{"\n ", {"\n", " "}}, {"a!\n \n ", {"a", "!\n", " \n", " "}}});
+  expect_pieces(pattern::cl100k,
+                {{"\n ", {"\n "}}, {"a!\n \n ", {"a", "!\n", " \n "}}, {"\n a", {"\n", " a"}}});
+  expect_pieces(pattern::llama3, {{"\n ", {"\n", " "}}, {"a!\n \n ", {"a", "!\n", " \n", " "}}});
 }
 
 TEST(Cl100kGroup, DiffersByItsRules) {
-  expect(pattern::qwen2, {{"12a", {"1", "2", "a"}}, {"e\u0301t's", {"e", "\u0301t", "'s"}}});
-  expect(pattern::qwen35, {{"12a", {"1", "2", "a"}},
-                           {"e\u0301t", {"e\u0301t"}},
-                           {"\u0301\u0301 \u0301", {"\u0301\u0301", " \u0301"}},
-                           {"!!\u0301", {"!!", "\u0301"}},
-                           {"!\u0301", {"!\u0301"}}});
-  expect(pattern::megatron_v1, {{"it's", {"it", "'s"}},
-                                {"'sad", {"'sad"}},  // a prefix, never a contraction
-                                {"12", {"1", "2"}}});
+  expect_pieces(pattern::qwen2, {{"12a", {"1", "2", "a"}}, {"e\u0301t's", {"e", "\u0301t", "'s"}}});
+  expect_pieces(pattern::qwen35, {{"12a", {"1", "2", "a"}},
+                                  {"e\u0301t", {"e\u0301t"}},
+                                  {"\u0301\u0301 \u0301", {"\u0301\u0301", " \u0301"}},
+                                  {"!!\u0301", {"!!", "\u0301"}},
+                                  {"!\u0301", {"!\u0301"}}});
+  expect_pieces(pattern::megatron_v1, {{"it's", {"it", "'s"}},
+                                       {"'sad", {"'sad"}},  // a prefix, never a contraction
+                                       {"12", {"1", "2"}}});
 }
 
 }  // namespace

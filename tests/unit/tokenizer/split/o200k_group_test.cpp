@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "unit/tokenizer/split/pieces.hpp"
@@ -12,75 +11,70 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-using test::strings;
-using cases = std::vector<std::pair<std::string, strings>>;
-
-void expect(pattern pattern, const cases& all) {
-  const auto splitter = make_splitter(pattern);
-  for (const auto& [text, parts] : all) EXPECT_EQ(test::pieces(*splitter, text), parts) << text;
-}
+using test::expect_pieces;
 
 TEST(O200kGroup, CutsWordsWhereTheCaseChanges) {
-  expect(pattern::o200k,
-         {
-             {"fooBarBAZ", {"foo", "Bar", "BAZ"}},
-             {"HTTPServer XMLa", {"HTTPServer", " XMLa"}},
-             {"(fooBar", {"(foo", "Bar"}},
-             {"\u01C5a\u01C5", {"\u01C5a", "\u01C5"}},  // title case counts as upper
-         });
+  expect_pieces(pattern::o200k,
+                {
+                    {"fooBarBAZ", {"foo", "Bar", "BAZ"}},
+                    {"HTTPServer XMLa", {"HTTPServer", " XMLa"}},
+                    {"(fooBar", {"(foo", "Bar"}},
+                    {"\u01C5a\u01C5", {"\u01C5a", "\u01C5"}},  // title case counts as upper
+                });
 }
 
 // What is in both classes goes with what precedes it; at the end of a run of capitals the word
 // falls back to its last such character.
 TEST(O200kGroup, PutsCaselessLettersWithEitherCase) {
-  expect(pattern::o200k,
-         {
-             {"\u4E2DAB", {"\u4E2D", "AB"}},
-             {"\u4E2DABc", {"\u4E2DABc"}},
-             {"A\u4E2DB\u4E2DCD", {"A\u4E2DB\u4E2D", "CD"}},
-             {"a\u4E2DB", {"a\u4E2D", "B"}},
-             {"a\u0301B", {"a\u0301", "B"}},
-             {"\u0301ABC", {"\u0301", "ABC"}},  // the mark is the word, not a prefix
-             {"\u0301abc", {"\u0301abc"}},
-             {"!!\u0301a", {"!!\u0301", "a"}},  // and here it is punctuation
-         });
+  expect_pieces(pattern::o200k,
+                {
+                    {"\u4E2DAB", {"\u4E2D", "AB"}},
+                    {"\u4E2DABc", {"\u4E2DABc"}},
+                    {"A\u4E2DB\u4E2DCD", {"A\u4E2DB\u4E2D", "CD"}},
+                    {"a\u4E2DB", {"a\u4E2D", "B"}},
+                    {"a\u0301B", {"a\u0301", "B"}},
+                    {"\u0301ABC", {"\u0301", "ABC"}},  // the mark is the word, not a prefix
+                    {"\u0301abc", {"\u0301abc"}},
+                    {"!!\u0301a", {"!!\u0301", "a"}},  // and here it is punctuation
+                });
 }
 
 TEST(O200kGroup, KeepsAContractionWithItsWord) {
-  expect(pattern::o200k, {
-                             {"don't", {"don't"}},
-                             {"DON'Tx", {"DON'T", "x"}},
-                             {"we'll've", {"we'll", "'ve"}},      // one for each word
-                             {"we'll've'd", {"we'll", "'ve'd"}},  // and that is a word itself
-                             {"'s's", {"'s's"}},
-                             {"a'\u017Fb", {"a'\u017F", "b"}},
-                             {"1's", {"1", "'s"}},
-                             {"\u4E2DAB's", {"\u4E2D", "AB's"}},
-                             {"x's\u4E2DAb", {"x's", "\u4E2DAb"}},
-                         });
+  expect_pieces(pattern::o200k,
+                {
+                    {"don't", {"don't"}},
+                    {"DON'Tx", {"DON'T", "x"}},
+                    {"we'll've", {"we'll", "'ve"}},      // one for each word
+                    {"we'll've'd", {"we'll", "'ve'd"}},  // and that is a word itself
+                    {"'s's", {"'s's"}},
+                    {"a'\u017Fb", {"a'\u017F", "b"}},
+                    {"1's", {"1", "'s"}},
+                    {"\u4E2DAB's", {"\u4E2D", "AB's"}},
+                    {"x's\u4E2DAb", {"x's", "\u4E2DAb"}},
+                });
 }
 
 TEST(O200kGroup, TakesSlashesIntoTheTailOfPunctuation) {
-  expect(pattern::o200k, {
-                             {"a/b", {"a", "/b"}},
-                             {"!\n/x", {"!\n/", "x"}},
-                             {"!\n/#x", {"!\n/", "#x"}},
-                             {"\n/x", {"\n", "/x"}},
-                             {"//\n//\nx", {"//\n//\n", "x"}},
-                             {" /\n/", {" /\n/"}},
-                         });
+  expect_pieces(pattern::o200k, {
+                                    {"a/b", {"a", "/b"}},
+                                    {"!\n/x", {"!\n/", "x"}},
+                                    {"!\n/#x", {"!\n/", "#x"}},
+                                    {"\n/x", {"\n", "/x"}},
+                                    {"//\n//\nx", {"//\n//\n", "x"}},
+                                    {" /\n/", {" /\n/"}},
+                                });
 }
 
 TEST(O200kGroup, DiffersByItsRules) {
-  expect(pattern::tekken,
-         {{"don't", {"don", "'t"}}, {"123", {"1", "2", "3"}}, {"!\n/x", {"!\n/", "x"}}});
-  expect(pattern::kimi, {{"a\u4E2DB", {"a", "\u4E2D", "B"}},
-                         {"\u4E2D\u3005\u3007x's", {"\u4E2D\u3005\u3007", "x's"}},
-                         {"1\u3007", {"1\u3007"}},  // a number where a number has begun
-                         {"\u4E2D's't", {"\u4E2D", "'s't"}},
-                         {"\u3042\u4E2D", {"\u3042", "\u4E2D"}},
-                         {" \u4E2D", {" ", "\u4E2D"}},
-                         {"!\n/x", {"!\n", "/x"}}});
+  expect_pieces(pattern::tekken,
+                {{"don't", {"don", "'t"}}, {"123", {"1", "2", "3"}}, {"!\n/x", {"!\n/", "x"}}});
+  expect_pieces(pattern::kimi, {{"a\u4E2DB", {"a", "\u4E2D", "B"}},
+                                {"\u4E2D\u3005\u3007x's", {"\u4E2D\u3005\u3007", "x's"}},
+                                {"1\u3007", {"1\u3007"}},  // a number where a number has begun
+                                {"\u4E2D's't", {"\u4E2D", "'s't"}},
+                                {"\u3042\u4E2D", {"\u3042", "\u4E2D"}},
+                                {" \u4E2D", {" ", "\u4E2D"}},
+                                {"!\n/x", {"!\n", "/x"}}});
 }
 
 }  // namespace

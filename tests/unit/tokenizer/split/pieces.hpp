@@ -5,7 +5,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "split/splitters.hpp"
 
@@ -39,6 +42,13 @@ inline strings pieces(const tokenizer::detail::word_splitter& splitter, std::str
     at = end;
   }
   return parts;
+}
+
+/// That the pattern cuts each text into the pieces beside it.
+inline void expect_pieces(tokenizer::detail::pattern pattern,
+                          const std::vector<std::pair<std::string, strings>>& all) {
+  const auto splitter = tokenizer::detail::make_splitter(pattern);
+  for (const auto& [text, parts] : all) EXPECT_EQ(pieces(*splitter, text), parts) << text;
 }
 
 }  // namespace millrace::test

@@ -8,7 +8,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-std::string fault_of(const std::string& text) {
+std::string file_fault(const std::string& text) {
   try {
     ranked_tokens tokens;
     parse_rank_file(text, tokens);
@@ -40,31 +40,32 @@ TEST(ParseRankFile, TakesTheLineEndsThatPythonTakes) {
 }
 
 TEST(ParseRankFile, SaysWhatIsWrongAndWhere) {
-  EXPECT_EQ(fault_of(""),
+  EXPECT_EQ(file_fault(""),
             "the file has no line, expected tokens in base64 with their ranks (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== 0\nYg==\n"),
+  EXPECT_EQ(file_fault("YQ== 0\nYg==\n"),
             "line 2: expected a token in base64, a space and its rank, found 'Yg==' (at byte 7)");
-  EXPECT_EQ(fault_of("YQ== 0\nYg== "), "line 2: expected a rank, found '' (at byte 7)");
-  EXPECT_EQ(fault_of("Y-== 0\n"), "line 1: expected base64, found 'Y-==' (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== 0 1\n"), "line 1: expected a rank, found '0 1' (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== x\n"), "line 1: expected a rank, found 'x' (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== -1\n"), "line 1: rank '-1' is outside 0..4194303 (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== 4194304\n"), "line 1: rank '4194304' is outside 0..4194303 (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== 99999999999999999999\n"),
+  EXPECT_EQ(file_fault("YQ== 0\nYg== "), "line 2: expected a rank, found '' (at byte 7)");
+  EXPECT_EQ(file_fault("Y-== 0\n"), "line 1: expected base64, found 'Y-==' (at byte 0)");
+  EXPECT_EQ(file_fault("YQ== 0 1\n"), "line 1: expected a rank, found '0 1' (at byte 0)");
+  EXPECT_EQ(file_fault("YQ== x\n"), "line 1: expected a rank, found 'x' (at byte 0)");
+  EXPECT_EQ(file_fault("YQ== -1\n"), "line 1: rank '-1' is outside 0..4194303 (at byte 0)");
+  EXPECT_EQ(file_fault("YQ== 4194304\n"),
+            "line 1: rank '4194304' is outside 0..4194303 (at byte 0)");
+  EXPECT_EQ(file_fault("YQ== 99999999999999999999\n"),
             "line 1: rank '99999999999999999999' is outside 0..4194303 (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== 3\nYg== 3\n"),
+  EXPECT_EQ(file_fault("YQ== 3\nYg== 3\n"),
             "line 2: rank 3 is there twice, for 'a' and 'b' (at byte 7)");
-  EXPECT_EQ(fault_of("YQ== 3\nYQ== 4\n"),
+  EXPECT_EQ(file_fault("YQ== 3\nYQ== 4\n"),
             "line 2: token 'a' is there twice, as 3 and 4 (at byte 7)");
-  EXPECT_EQ(fault_of(" 3\n"), "line 1: a token is empty (at byte 0)");
-  EXPECT_EQ(fault_of("YQ== 0\r"), "line 1: expected a rank, found '0\\x0d' (at byte 0)");
-  EXPECT_EQ(fault_of("PK\x03\x04 junk"),
+  EXPECT_EQ(file_fault(" 3\n"), "line 1: a token is empty (at byte 0)");
+  EXPECT_EQ(file_fault("YQ== 0\r"), "line 1: expected a rank, found '0\\x0d' (at byte 0)");
+  EXPECT_EQ(file_fault("PK\x03\x04 junk"),
             "line 1: expected base64, found 'PK\\x03\\x04' (at byte 0)");
 }
 
 TEST(ParseRankFile, RefusesTokensThatNoVocabularyHas) {
   const std::string longest(4 * 1365 + 4, 'Y');  // 4098 bytes
-  EXPECT_EQ(fault_of(longest + " 0\n"),
+  EXPECT_EQ(file_fault(longest + " 0\n"),
             "line 1: a token of 4098 bytes, expected at most 4096 (at byte 0)");
 }
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "split/instruction_set.hpp"
+
+namespace millrace::test {
+
+/// All that there is code for; which of them run here, `can_run` tells.
+inline constexpr tokenizer::detail::instruction_set instruction_sets[] = {
+    tokenizer::detail::instruction_set::portable, tokenizer::detail::instruction_set::avx2,
+    tokenizer::detail::instruction_set::avx512};
+
+}  // namespace millrace::test
