@@ -73,8 +73,9 @@ TEST(LoaderFaults, ArriveInTheirPlace) {
     } catch (const io_error& e) {
       EXPECT_EQ(e.code(), EIO);
     }
-    // The seventh gather is of one of the batches that threads work on at one time.
-    EXPECT_GE(served, 7 - threads);
+    // The seventh gather is of a batch that the ring has a slot for: with six slots, two threads
+    // may be two batches each ahead of the third.
+    EXPECT_GE(served, 6 - 2 * (threads - 1));
     EXPECT_LE(served, 6 + threads - 1);
     EXPECT_FALSE(loader.next().has_value());
     EXPECT_EQ(loader.consumed_samples(), served * 2);

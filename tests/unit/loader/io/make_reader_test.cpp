@@ -69,6 +69,8 @@ TEST_F(MakeReader, ChoosesByItselfAndSaysWhy) {
   EXPECT_EQ(report.granted, "mmap");  // 10 KB fit everywhere
   EXPECT_NE(report.why, "");
   EXPECT_NE(report.why, "asked for by name");
+  EXPECT_FALSE(report.grants.empty());
+  for (const grant& each : report.grants) EXPECT_NE(each.why, "asked for by name") << each.asked;
 }
 
 TEST_F(MakeReader, TheEnvironmentIsAskedWhereNobodyElseSaysAnything) {

@@ -7,7 +7,6 @@
 #include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
+#include <millrace/loader/batch/fill_turns.hpp>
 #include <millrace/loader/batch/fill_worker.hpp>
 #include <millrace/loader/batch/host_fields.hpp>
 #include <millrace/loader/batch/slot_layout.hpp>
@@ -35,9 +35,8 @@ namespace millrace::loader::detail {
 
 /// The threads that fill the slots of a ring with the micro-batches of a run, one behind another.
 ///
-/// A thread takes a slot and the next planned batch together, under one lock, so that tickets of
-/// the ring and batches go in the same order however many threads there are; it then reads and
-/// fills without any lock. Its destructor closes the ring and joins the threads.
+/// Which thread fills which batch is dealt by `fill_turns`; each then reads and fills without any
+/// lock. Its destructor closes the ring and joins the threads.
 class pipeline {
  public:
   using ring = slot_ring<batch_slot>;
@@ -98,12 +97,11 @@ class pipeline {
                                                       const loader_options& options);
   static telemetry_options meter_options(const sample_plan& plan, const loader_options& options,
                                          std::size_t slots);
-  void fill_slots(fill_worker& worker);
+  void fill_slots(std::size_t worker);
 
   loader_options options_;
-  std::mutex planning_;
-  look_ahead look_ahead_;  // under planning_
   std::shared_ptr<ring> ring_;
+  fill_turns turns_;
   std::shared_ptr<telemetry> meter_;
   std::unique_ptr<data_verifier> verifier_;
   std::deque<fill_worker> workers_;    // a deque, since its elements stay where they are
@@ -115,9 +113,11 @@ class pipeline {
 inline pipeline::pipeline(sample_plan& plan, const loader_options& options,
                           const micro_batch_sequence& numbers)
     : options_(options),
-      look_ahead_(plan, numbers, batches_ahead(options, numbers.count()),
-                  options.boundaries || options.fields.cu_seqlens),
       ring_(make_ring(plan, options, numbers.count())),
+      turns_(*ring_,
+             look_ahead(plan, numbers, batches_ahead(options, numbers.count()),
+                        options.boundaries || options.fields.cu_seqlens),
+             static_cast<std::size_t>(options.threads)),
       meter_(std::make_shared<telemetry>(meter_options(plan, options, ring_->size()))),
       verifier_(make_verifier(plan, options)) {
   const std::vector<data_file> files = plan.files();
@@ -165,7 +165,7 @@ inline void pipeline::start() {
     thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
     if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
     try {
-      threads_.emplace_back(std::move(setup), [this, i] { fill_slots(workers_[i]); });
+      threads_.emplace_back(std::move(setup), [this, i] { fill_slots(i); });
     } catch (...) {
       if (i == 0) ring_->finish(0, std::current_exception());
       throw;
@@ -192,28 +192,21 @@ inline std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& pl
   });
 }
 
-inline void pipeline::fill_slots(fill_worker& worker) {
-  planned_batch batch;
-  std::vector<file_range> ahead;
+inline void pipeline::fill_slots(std::size_t worker) {
+  fill_worker& with = workers_[worker];
+  fill_turn turn;
   for (;;) {
-    ring::claim claim;
+    const std::int64_t asked_ns = now_ns();
+    if (!turns_.take(worker, turn)) return;
+    // Another worker may have got the slot long before.
+    const std::int64_t begin_ns = std::max(asked_ns, turn.got_ns);
     try {
-      ahead.clear();
-      const std::int64_t asked_ns = now_ns();
-      std::int64_t got_ns = 0;
-      {
-        const std::scoped_lock lock(planning_);
-        claim = ring_->acquire_free();
-        if (claim.slot == nullptr) return;
-        got_ns = now_ns();
-        if (!look_ahead_.next(batch, ahead)) return ring_->finish(claim.ticket, nullptr);
-      }
-      worker.log().slot_wait(claim.ticket, asked_ns, got_ns);
-      worker.fill(claim.ticket, batch, ahead, got_ns, *claim.slot);
+      with.log().slot_wait(turn.claim.ticket, asked_ns, begin_ns);
+      with.fill(turn.claim.ticket, turn.batch, turn.ahead, begin_ns, *turn.claim.slot);
     } catch (...) {
-      return ring_->finish(claim.ticket, std::current_exception());
+      return ring_->finish(turn.claim.ticket, std::current_exception());
     }
-    ring_->publish(claim);
+    ring_->publish(turn.claim);
   }
 }
 

@@ -153,7 +153,10 @@ inline std::unique_ptr<range_reader> make_reader(std::vector<data_file> files, i
     const reader_choice choice = choose_reader(facts_of(files, options));
     take = choice.take;
     reader.why = choice.why;
-    if (reader.advice == map_advice::by_memory) reader.advice = choice.advice;
+    if (reader.advice == map_advice::by_memory) {
+      reader.advice = choice.advice;
+      reader.advice_why = choice.why;
+    }
   }
   switch (take) {
     case back_end::pread:

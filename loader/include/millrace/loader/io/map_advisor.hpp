@@ -87,6 +87,7 @@ class map_advisor {
   std::vector<map_advice> advice_;
   std::vector<std::uint64_t> bytes_;  // [file]
   std::string why_;
+  bool by_memory_ = false;  // whether `why_` tells which files are resident, not of all
   bool populate_;
 };
 
@@ -97,9 +98,10 @@ inline void map_advisor::choose(std::span<const data_file> files, const reader_o
   for (const data_file& file : files) bytes_.push_back(file.bytes);
   if (options.advice != map_advice::by_memory) {
     advice_.assign(files.size(), options.advice);
-    why_ = "asked for by name";
+    why_ = options.advice_why.empty() ? "asked for by name" : options.advice_why;
     return;
   }
+  by_memory_ = true;
   std::uint64_t left = options.resident_bytes;
   why_ = "files that fit into the " + std::to_string(left >> 20) + " MiB of resident_bytes";
   if (left == 0) {
@@ -133,7 +135,8 @@ inline void map_advisor::advise(std::int64_t file, const open_files::held_map& m
       }
       break;
     case map_advice::random:
-      ask(map, MADV_RANDOM, "MADV_RANDOM, where they will not", "the opposite of: " + why_);
+      ask(map, MADV_RANDOM, "MADV_RANDOM, where they will not",
+          by_memory_ ? "not among the " + why_ : why_);
       break;
     case map_advice::by_memory:
     case map_advice::none:

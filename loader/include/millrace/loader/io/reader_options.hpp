@@ -40,6 +40,7 @@ struct reader_options {
   /// For the report: who asked for which reader, and why it was chosen.
   std::string asked{};
   std::string why{};
+  std::string advice_why{};  ///< of `advice`; empty: it was asked for by name
 };
 
 }  // namespace millrace::loader

@@ -28,17 +28,19 @@ class look_ahead {
   /// @param batches     planned beside the one that is due
   /// @param boundaries  see `sample_plan::text_of`
   look_ahead(sample_plan& plan, micro_batch_sequence numbers, std::int64_t batches, bool boundaries)
-      : plan_(plan),
+      : plan_(&plan),
         numbers_(std::move(numbers)),
         ring_(static_cast<std::size_t>(batches) + 1),
         boundaries_(boundaries) {}
 
   /// The batch that is due is exchanged for `out`, whose memory is used again.
   ///
-  /// @param ahead  gets the ranges that were planned meanwhile, behind what it has
+  /// @param ahead_of  (n) -> where the ranges of the nth batch go, n from 0, behind what is there:
+  ///                  for those that were planned meanwhile
   /// @return false at the end of the run
-  bool next(planned_batch& out, std::vector<file_range>& ahead) {
-    while (!ended_ && planned_ < ring_.size()) plan_one(ahead);
+  template <class AheadOf>
+  bool next(planned_batch& out, const AheadOf& ahead_of) {
+    while (!ended_ && planned_ < ring_.size()) plan_one(ahead_of);
     if (planned_ == 0) return false;
     std::swap(out, ring_[first_]);
     first_ = (first_ + 1) % ring_.size();
@@ -47,7 +49,8 @@ class look_ahead {
   }
 
  private:
-  void plan_one(std::vector<file_range>& ahead) {
+  template <class AheadOf>
+  void plan_one(const AheadOf& ahead_of) {
     planned_batch& batch = ring_[(first_ + planned_) % ring_.size()];
     batch.failure = nullptr;
     if (!numbers_.next(batch.number, batch.positions)) {
@@ -58,23 +61,25 @@ class look_ahead {
     batch.rows.resize(batch.positions.size());
     try {
       for (std::size_t r = 0; r < batch.rows.size(); ++r) {
-        plan_.text_of(batch.positions[r], boundaries_, batch.rows[r]);
+        plan_->text_of(batch.positions[r], boundaries_, batch.rows[r]);
       }
     } catch (...) {
       batch.failure = std::current_exception();
       ended_ = true;
       return;
     }
+    std::vector<file_range>& ahead = ahead_of(count_++);
     for (const sample_text& row : batch.rows) {
       for (const text_part& part : row.parts) ahead.push_back(part.from);
     }
   }
 
-  sample_plan& plan_;
+  sample_plan* plan_;
   micro_batch_sequence numbers_;
   std::vector<planned_batch> ring_;
   std::size_t first_ = 0;
   std::size_t planned_ = 0;
+  std::int64_t count_ = 0;  // of all that were ever planned
   bool ended_ = false;
   bool boundaries_;
 };

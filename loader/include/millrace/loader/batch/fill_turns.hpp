@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/batch/batch_slot.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/plan/look_ahead.hpp>
+#include <millrace/loader/slot_ring.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
+
+namespace millrace::loader::detail {
+
+/// A slot to fill, and what with.
+struct fill_turn {
+  slot_ring<batch_slot>::claim claim;
+  planned_batch batch;
+  std::vector<file_range> ahead;  ///< what this worker fills later, to tell its reader of
+  std::int64_t got_ns = 0;        ///< when the slot was got
+};
+
+/// Deals micro-batches to the workers that fill them: worker w of n gets those numbered w, w + n,
+/// w + 2n, ... So each reader can be told of what it will read itself, which a worker that took
+/// whatever comes next could not be.
+///
+/// Slots are claimed and batches planned in order, by whichever worker has nothing to do; what is
+/// another's is laid out for it. All members but the constructor are for any thread.
+class fill_turns {
+ public:
+  using ring = slot_ring<batch_slot>;
+
+  /// @param slots  outlives this
+  fill_turns(ring& slots, look_ahead plan, std::size_t workers)
+      : slots_(&slots), plan_(std::move(plan)), desks_(workers) {}
+
+  /// The next turn of a worker. Waits for a slot.
+  ///
+  /// @param out  exchanged for it: its memory is used again
+  /// @return false once there is none: at the end of the run, of which the ring knows then, or when
+  ///         the ring was closed or ended with a failure
+  bool take(std::size_t worker, fill_turn& out);
+
+ private:
+  struct desk {
+    std::deque<fill_turn> due;
+    std::vector<file_range> told;  // of turns that are not due yet
+  };
+
+  void plan_one(const ring::claim& claim);
+
+  ring* slots_;
+  std::mutex mutex_;  // guards all below, but for a wait for a slot
+  std::condition_variable planned_;
+  look_ahead plan_;
+  std::vector<desk> desks_;
+  std::vector<fill_turn> spare_;
+  bool is_planning_ = false;
+  bool is_over_ = false;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline bool fill_turns::take(std::size_t worker, fill_turn& out) {
+  std::unique_lock lock(mutex_);
+  desk& mine = desks_[worker];
+  for (;;) {
+    if (!mine.due.empty()) {
+      std::swap(out, mine.due.front());
+      spare_.push_back(std::move(mine.due.front()));
+      mine.due.pop_front();
+      out.ahead.clear();
+      std::swap(out.ahead, mine.told);
+      return true;
+    }
+    if (is_over_) return false;
+    if (is_planning_) {
+      planned_.wait(lock);
+      continue;
+    }
+    // The wait for a slot may be long, and others have turns to fetch meanwhile.
+    is_planning_ = true;
+    lock.unlock();
+    const ring::claim claim = slots_->acquire_free();
+    lock.lock();
+    is_planning_ = false;
+    plan_one(claim);
+    planned_.notify_all();
+  }
+}
+
+inline void fill_turns::plan_one(const ring::claim& claim) {
+  if (claim.slot == nullptr) {
+    is_over_ = true;
+    return;
+  }
+  try {
+    fill_turn turn;
+    if (!spare_.empty()) {
+      turn = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    turn.claim = claim;
+    turn.got_ns = now_ns();
+    const auto told = [this](std::int64_t number) -> std::vector<file_range>& {
+      return desks_[static_cast<std::size_t>(number) % desks_.size()].told;
+    };
+    if (plan_.next(turn.batch, told)) {
+      desks_[static_cast<std::size_t>(claim.ticket) % desks_.size()].due.push_back(std::move(turn));
+      return;
+    }
+    slots_->finish(claim.ticket, nullptr);
+  } catch (...) {
+    slots_->finish(claim.ticket, std::current_exception());
+  }
+  is_over_ = true;
+}
+
+}  // namespace millrace::loader::detail
