@@ -16,6 +16,8 @@
 
 #include <millrace/loader/io/make_reader.hpp>
 
+#include "bench/support/process_figures.hpp"
+
 namespace {
 
 using namespace millrace;
@@ -26,34 +28,13 @@ constexpr std::size_t batch = 8;
 constexpr std::size_t ahead = 64;
 constexpr std::uint64_t window = 8192;
 
-/// A line of /proc/self/status: kilobytes, or a count.
-long status(const std::string& name) {
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(name + ":")) return std::stol(line.substr(name.size() + 1));
-  }
-  return 0;
-}
-
-long descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<long>(std::distance(begin(all), end(all)));
-}
-
-long maps() {
-  std::ifstream in("/proc/self/maps");
-  long count = 0;
-  for (std::string line; std::getline(in, line);) count += line.ends_with(".bin") ? 1 : 0;
-  return count;
-}
-
 double since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
 }
 
 void run(const std::vector<loader::data_file>& files, const std::string& way, std::size_t count) {
-  const long memory_before = status("VmRSS") - status("RssFile");
-  const long tables_before = status("VmPTE");
+  const long memory_before = bench::own_kilobytes();
+  const long tables_before = bench::status_of("VmPTE");
   auto begin = clock::now();
   loader::io_options options;
   options.back_end = way;
@@ -91,10 +72,10 @@ void run(const std::vector<loader::data_file>& files, const std::string& way, st
   const double later = since(begin);
   const loader::reader_report report = reader->report();
   std::printf("| %s | %s | %ld | %ld | %ld | %.4f | %.3f | %.2f | %.1f | %.1f |\n", way.c_str(),
-              report.granted.c_str(), descriptors(), maps(), status("Threads"), made, first,
-              later / static_cast<double>(count) * 1e6,
-              static_cast<double>(status("VmRSS") - status("RssFile") - memory_before) / 1024,
-              static_cast<double>(status("VmPTE") - tables_before) / 1024);
+              report.granted.c_str(), bench::descriptor_count(), bench::map_count(),
+              bench::status_of("Threads"), made, first, later / static_cast<double>(count) * 1e6,
+              static_cast<double>(bench::own_kilobytes() - memory_before) / 1024,
+              static_cast<double>(bench::status_of("VmPTE") - tables_before) / 1024);
 }
 
 }  // namespace

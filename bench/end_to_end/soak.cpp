@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Whether a loader that serves as fast as it can stays as large as it is: a blend of all PREFIXes,
+/// shuffled, checked and counted, is served for SECONDS and taken up again from its state every
+/// minute. A line each minute; at the end, exit status 1 if memory, descriptors, maps or threads
+/// grew by more than a hundredth (memory: and more than 4 MiB) since the second minute.
+///
+/// usage: bench_soak SECONDS PREFIX [PREFIX...]
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <millrace/loader/batch_loader.hpp>
+
+#include "bench/support/process_figures.hpp"
+
+namespace {
+
+using namespace millrace;
+using clock = std::chrono::steady_clock;
+
+constexpr std::int64_t rows = 8;
+constexpr std::int64_t seq_len = 4096;
+
+struct figures {
+  long own_kilobytes = bench::own_kilobytes();
+  long descriptors = bench::descriptor_count();
+  long maps = bench::map_count();
+  long threads = bench::status_of("Threads");
+};
+
+dataset::instant_run blend_of(const std::vector<std::string>& prefixes) {
+  dataset::instant_options options;
+  options.seed = 1;
+  options.seq_len = seq_len;
+  options.train_samples = std::int64_t{1} << 50;
+  options.first_position_of = [](std::int64_t step) { return step * rows; };
+  dataset::schedule_segment all{0, {}};
+  std::vector<dataset::instant_source> sources;
+  for (const std::string& prefix : prefixes) {
+    all.sources.push_back({static_cast<std::int64_t>(sources.size()), 1.0});
+    sources.push_back({prefix, "", {}, {}});
+  }
+  options.segments.push_back(all);
+  return dataset::instant_run(sources, options);
+}
+
+/// Serves until `end`; the number of batches, and the sum of their first tokens, so that they are
+/// used.
+std::int64_t serve(loader::batch_loader& loader, clock::time_point end, std::int64_t& sum) {
+  std::int64_t batches = 0;
+  while (clock::now() < end) {
+    const auto batch = loader.next();
+    if (!batch) throw config_error("the run has come to its end");
+    sum += batch->tokens().front() + batch->labels().back();
+    ++batches;
+  }
+  return batches;
+}
+
+bool has_grown(const char* what, long first, long last, long spare) {
+  if (last - first <= std::max(first / 100, spare)) return false;
+  std::fprintf(stderr, "bench_soak: %s: %ld, but %ld in the second minute\n", what, last, first);
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 3) throw config_error("usage: bench_soak SECONDS PREFIX [PREFIX...]");
+  const std::chrono::seconds all(std::stol(argv[1]));
+  const std::vector<std::string> prefixes(argv + 2, argv + argc);
+  const loader::loader_options options = {.batch_size = rows, .threads = 2};
+  loader::batch_loader loader(blend_of(prefixes), options);
+
+  const auto minute = std::min<std::chrono::seconds>(std::chrono::minutes(1), all / 4);
+  const auto end = clock::now() + all;
+  std::int64_t sum = 0;
+  figures early;
+  std::puts("| batches/s | p99 wait, us | own memory, MB | descriptors | maps | threads |");
+  std::puts("| --- | --- | --- | --- | --- | --- |");
+  for (std::int64_t m = 1; clock::now() < end; ++m) {
+    const auto begin = clock::now();
+    const std::int64_t batches = serve(loader, std::min(begin + minute, end), sum);
+    const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
+    const figures now;
+    std::printf(
+        "| %.0f | %.1f | %.1f | %ld | %ld | %ld |\n", static_cast<double>(batches) / seconds,
+        static_cast<double>(loader.meter()->report().waits.quantile_ns(0.99)) * 1e-3,
+        static_cast<double>(now.own_kilobytes) / 1024, now.descriptors, now.maps, now.threads);
+    std::fflush(stdout);
+    if (m == 2) early = now;
+    loader.load_state(dataset::write_state(loader.state()));
+  }
+  const figures late;
+  std::printf("sum of what was served %lld\n", static_cast<long long>(sum));
+  const bool memory = has_grown("own memory, kB", early.own_kilobytes, late.own_kilobytes, 4096);
+  const bool files = has_grown("descriptors", early.descriptors, late.descriptors, 0);
+  const bool maps = has_grown("maps", early.maps, late.maps, 0);
+  const bool threads = has_grown("threads", early.threads, late.threads, 0);
+  return memory || files || maps || threads ? 1 : 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "bench_soak: %s\n", e.what());
+  return 2;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+/// What this process takes, as Linux tells it.
+namespace millrace::bench {
+
+/// A line of /proc/self/status: kilobytes, or a count; 0 where there is none.
+inline long status_of(const std::string& name) {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(name + ":")) return std::stol(line.substr(name.size() + 1));
+  }
+  return 0;
+}
+
+/// Memory that is its own: without what files lend it.
+inline long own_kilobytes() {
+  return status_of("VmRSS") - status_of("RssFile");
+}
+
+inline long descriptor_count() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<long>(std::distance(begin(all), end(all)));
+}
+
+/// Of `.bin` files.
+inline long map_count() {
+  std::ifstream in("/proc/self/maps");
+  long count = 0;
+  for (std::string line; std::getline(in, line);) count += line.ends_with(".bin") ? 1 : 0;
+  return count;
+}
+
+}  // namespace millrace::bench
