@@ -78,7 +78,7 @@ class file_of_line {
 
  private:
   const std::string before_ = "\xFF\"}\n";
-  test::temp_folder folder_;
+  test::temp_folder folder_{test::quick_folder()};
   io::unique_fd fd_;
   std::size_t size_ = 0;
 };

@@ -276,7 +276,7 @@ class PreprocessInvariance : public testing::Test {
   }
 
   generator random_{test::seed(41)};
-  test::temp_folder folder_;
+  test::temp_folder folder_{test::quick_folder()};
   std::unique_ptr<tokenizer::tokenizer> tokenizer_ = test::byte_tokenizer();
   std::vector<std::string> paths_;
   bool append_eod_ = false;

@@ -142,7 +142,7 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
   int stopped_times = 0;
   for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
-    const test::temp_folder folder;
+    const test::temp_folder folder(test::quick_folder());
     std::vector<std::string> inputs;
     for (std::size_t n = 1 + random() % 5; n > 0; --n) {
       inputs.push_back((folder / ("input" + std::to_string(n))).string());

@@ -92,7 +92,7 @@ class preprocess_fault : public testing::Test {
     return names;
   }
 
-  temp_folder folder_;
+  temp_folder folder_{quick_folder()};  // runs sync all that they write
 };
 
 }  // namespace millrace::test

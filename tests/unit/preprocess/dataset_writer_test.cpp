@@ -95,7 +95,7 @@ class DatasetWriter : public testing::Test {
     publish_dataset(writer.paths(), writer.sidecars());
   }
 
-  test::temp_folder folder_;
+  test::temp_folder folder_{test::quick_folder()};
 };
 
 // The streamed index must be the one that is built whole in memory, however it came.

@@ -98,7 +98,7 @@ class RestartPoints : public testing::Test {
     return !front;
   }
 
-  test::temp_folder folder_;
+  test::temp_folder folder_{test::quick_folder()};
 };
 
 // Letters in lines: packs well, but each unit to another size.
