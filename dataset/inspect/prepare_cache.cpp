@@ -20,6 +20,7 @@
 
 #include "command_line.hpp"
 #include "inspect.hpp"
+#include "run_flags.hpp"
 #include "tokenizer_description.hpp"
 
 namespace millrace::inspect {
@@ -43,6 +44,7 @@ the names: give them as the run does. Fails where what is there does not fit.
   --full-validation, --multiple-validation-sets, --mid-level-dataset-surplus X (0.005)
   --seq-length L                  tokens of a sample
   --seed N                        0 to 4294967295; 1234 without it
+  --blend-rounding twice|fused    fused: as Megatron blends on machines with FMA; twice without it
   --data-cache-path FOLDER        where the files go; it is made if it is not there
   --tokenizer-description FILE.json
                                   json.dumps(tokenizer.unique_identifiers), of Megatron's tokenizer
@@ -229,7 +231,7 @@ class report {
 };
 
 void prepare_part(const dataset::gpt_cache_options& options, const dataset::part_plan& plan,
-                  dataset::split_part part, report& out) {
+                  dataset::split_part part, dataset::blend_rounding rounding, report& out) {
   std::vector<std::int64_t> lengths;
   std::vector<dataset::python_json> identifiers;
   for (const dataset::planned_dataset& each : plan.datasets) {
@@ -244,7 +246,7 @@ void prepare_part(const dataset::gpt_cache_options& options, const dataset::part
   const dataset::blend_recipe recipe(plan, lengths, part);
   const dataset::blend_cache cache(options.folder, recipe, std::move(identifiers), part);
   bool built = false;
-  (void)cache.load_or_build(dataset::blend_rounding::twice, &built, options.check);
+  (void)cache.load_or_build(rounding, &built, options.check);
   out.add(prepared_blend{part, recipe.size(), blend_cache_name(cache.text(), part),
                          outcome_of(options, built)});
 }
@@ -258,7 +260,7 @@ int prepare_cache(const arguments& args) {
   add("data-path", words());
   for (const char* flag : word_flags) add(flag, words());
   for (const char* flag : text_flags) add(flag, po::value<std::string>());
-  for (const char* flag : {"data-cache-path", "tokenizer-description"}) {
+  for (const char* flag : {"data-cache-path", "tokenizer-description", "blend-rounding"}) {
     add(flag, po::value<std::string>());
   }
   for (const char* flag : sample_flags) add(flag, po::value<std::int64_t>());
@@ -276,10 +278,11 @@ int prepare_cache(const arguments& args) {
   const dataset::data_blends blends = blends_of(*line);
   options.split = blends.blend ? blends.split : std::nullopt;
   const dataset::data_plan plan = dataset::plan_data(blends, sizes_of(*line));
+  const dataset::blend_rounding rounding = rounding_of(*line, prepare_cache_help);
   report out(line->json);
   for (const dataset::split_part part : dataset::split_parts) {
     const auto& of_part = plan[static_cast<std::size_t>(part)];
-    if (of_part) prepare_part(options, *of_part, part, out);
+    if (of_part) prepare_part(options, *of_part, part, rounding, out);
   }
   out.finish();
   return command::exit_done;

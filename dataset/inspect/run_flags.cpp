@@ -13,6 +13,7 @@
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/run/state_compare.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
 
@@ -26,6 +27,7 @@ const char* const run_flags_help =
     R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   one dataset, or a blend; of megatron its train part
   --order megatron|instant     megatron builds its indices in memory; instant needs none
   --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
+  --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
   --seq-length L               tokens of a sample
   --seed N                     1234 without it
   --split TEXT                 of megatron; without it '969, 30, 1'
@@ -67,15 +69,28 @@ std::optional<dataset::megatron_caches> caches_of(const command_line& line,
   return dataset::megatron_caches{*folder, tokenizer_description(*description)};
 }
 
+}  // namespace
+
+dataset::blend_rounding rounding_of(const command_line& line, const std::string& help) {
+  const auto said = line.find<std::string>("blend-rounding").value_or("twice");
+  for (const auto rounding : {dataset::blend_rounding::twice, dataset::blend_rounding::fused}) {
+    if (said == name(rounding)) return rounding;
+  }
+  throw misuse("--blend-rounding '" + said + "', expected twice or fused", help);
+}
+
+namespace {
+
 dataset::megatron_run megatron_of(const dataset::data_blends& data, std::int64_t seq_length,
                                   std::int64_t seed, std::optional<std::int64_t> train_samples,
-                                  const std::optional<dataset::megatron_caches>& caches) {
+                                  const std::optional<dataset::megatron_caches>& caches,
+                                  dataset::blend_rounding rounding) {
   const auto plan = dataset::plan_data(data, {train_samples, 0, 0});
   return dataset::megatron_run::build(*plan[0],
                                       {.sequence_length = seq_length,
                                        .part = dataset::split_part::train,
                                        .random_seed = static_cast<std::uint32_t>(seed)},
-                                      data.split, 2, caches);
+                                      data.split, 2, caches, rounding);
 }
 
 /// Without weights, sources count by their windows, so that all end their epochs together.
@@ -101,8 +116,9 @@ dataset::instant_run instant_of(const dataset::blend_list& data, std::int64_t se
 }
 
 /// The edits of a state that is of the run that the flags say: where they differ it is refused.
-std::vector<dataset::edit> edits_of(const command_line& line, const std::string& order,
-                                    std::int64_t seq_length, std::int64_t seed,
+/// Whether files are still the same ones is not looked at. A state without "data" is one that
+/// somebody has written to try edits, and is held to what it says of the order alone.
+std::vector<dataset::edit> edits_of(const command_line& line, dataset::run_state run,
                                     std::int64_t global_batch) {
   if (!line.values.count("state")) return {};
   const std::string path = *line.find<std::string>("state");
@@ -111,24 +127,33 @@ std::vector<dataset::edit> edits_of(const command_line& line, const std::string&
   dataset::run_state state;
   try {
     state = dataset::parse_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (!state.rampup_batch.empty()) {
+      throw config_error("the batch of the run is ramped up, so that steps are not all of " +
+                         std::to_string(global_batch) + " samples; this answers for constant ones");
+    }
+    if (state.data.empty()) {
+      dataset::run_state same = state;
+      same.order = run.order;
+      same.seed = run.seed;
+      if (state.seq_len != 0) same.seq_len = run.seq_len;
+      same.packing = run.packing;
+      run = same;
+    }
+    run.global_batch = state.global_batch == 0 ? 0 : global_batch;
+    run.edits = state.edits;
+    run.tokenizer = state.tokenizer;
+    for (std::size_t i = 0; i < std::min(run.data.size(), state.data.size()); ++i) {
+      const dataset::state_source now = run.data[i];
+      run.data[i] = state.data[i];
+      run.data[i].prefix = now.prefix;
+      run.data[i].name = now.name;
+      run.data[i].weight = now.weight;
+    }
+    dataset::require_same(state, run);
   } catch (const format_error& e) {
     throw e.in(path);
   } catch (const config_error& e) {
     throw config_error(path + ": " + e.what());
-  }
-  const auto same = [&](const char* flag, const auto& of_state, const auto& of_flags) {
-    if (of_state == of_flags) return;
-    throw config_error(
-        fmt::format("{}: the state is of a run of {} {}, not {}", path, flag, of_state, of_flags));
-  };
-  same("--order", state.order, order);
-  same("--seed", state.seed, static_cast<std::uint64_t>(seed));
-  if (state.seq_len != 0) same("--seq-length", state.seq_len, seq_length);
-  if (state.global_batch != 0) same("--global-batch-size", state.global_batch, global_batch);
-  same("packing", state.packing, std::string("none"));
-  if (!state.rampup_batch.empty()) {
-    throw config_error(path + ": the batch of the run is ramped up, so that steps are not all of " +
-                       std::to_string(global_batch) + " samples; this answers for constant ones");
   }
   return state.edits;
 }
@@ -138,7 +163,8 @@ std::vector<dataset::edit> edits_of(const command_line& line, const std::string&
 void add_run_flags(po::options_description& own) {
   auto add = own.add_options();
   add("data-path", po::value<std::vector<std::string>>()->multitoken());
-  for (const char* flag : {"order", "split", "data-cache-path", "tokenizer-description"})
+  for (const char* flag :
+       {"order", "split", "data-cache-path", "tokenizer-description", "blend-rounding"})
     add(flag, po::value<std::string>());
   for (const char* flag :
        {"seq-length", "train-samples", "ranks", "micro-batch-size", "global-batch-size", "seed"}) {
@@ -165,6 +191,9 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   if (instant && line.find<std::string>("split")) {
     throw misuse("--split is for --order megatron; instant serves whole datasets", help);
   }
+  if (instant && line.find<std::string>("blend-rounding")) {
+    throw misuse("--blend-rounding is for --order megatron; instant rounds nothing", help);
+  }
   if (instant && caches_of(line, help)) {
     throw misuse("--data-cache-path is for --order megatron; instant has no indices", help);
   }
@@ -186,10 +215,11 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
       count_of(line, "global-batch-size", 1, help).value_or(micro_batch * rank_count);
   const dataset::topology ranks(rank_count, micro_batch, global_batch);
 
-  const auto edits = edits_of(line, *order, *seq_length, seed, global_batch);
   const dataset::data_blends data = data_of(line, help);
   if (!instant) {
-    auto run = megatron_of(data, *seq_length, seed, train_samples, caches_of(line, help));
+    auto run = megatron_of(data, *seq_length, seed, train_samples, caches_of(line, help),
+                           rounding_of(line, help));
+    const auto edits = edits_of(line, run.description(), global_batch);
     const std::int64_t samples = std::min(run.end(), train_samples.value_or(most));
     return {std::move(run), ranks, samples, edits};
   }
@@ -197,6 +227,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     throw misuse("--train-samples is missing: a blend has no one epoch", help);
   }
   auto run = instant_of(*data.blend, *seq_length, seed, global_batch, train_samples);
+  const auto edits = edits_of(line, run.description(), global_batch);
   const std::int64_t samples = train_samples.value_or(run.order().windows(0).windows_per_epoch());
   return {std::move(run), ranks, samples, edits};
 }

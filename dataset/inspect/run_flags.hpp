@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include <millrace/dataset/megatron/blend_rounding.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
@@ -35,6 +36,10 @@ struct run_configuration {
 /// @throws usage_error  a flag is missing or out of range
 /// @throws config_error, io_error, format_error  as the orders
 run_configuration run_configuration_of(const command_line& line, const std::string& help);
+
+/// --blend-rounding; twice without it.
+/// @throws usage_error  it is neither
+dataset::blend_rounding rounding_of(const command_line& line, const std::string& help);
 
 /// The value of a flag that must be `least` or more, if it is given.
 /// @throws usage_error  it is less

@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/paths.hpp"
 #include "unit/dataset/run/example_state.hpp"
 
 namespace millrace::dataset {
@@ -25,6 +27,24 @@ TEST(State, IsWhatWasWritten) {
     EXPECT_EQ(write_state(parse_state(text)), text);
     EXPECT_EQ(text.find('\n'), std::string::npos);
     EXPECT_EQ(text.rfind("{\"millrace_state\": 1, \"order\": \"instant\"", 0), 0U) << text;
+  }
+}
+
+TEST(State, IsWhatItsPageSays) {
+  const std::string page =
+      test::read_text(std::filesystem::path(MILLRACE_SOURCE_DIR) / "formats/spec/state.md");
+  const std::size_t begin = page.find("```json\n") + 8;
+  const run_state s = parse_state(page.substr(begin, page.find("```", begin) - begin));
+  EXPECT_EQ(s.data.at(0).documents, 40000);
+  EXPECT_EQ(s.edits.at(0).last, 1000512);
+  // Every field has its name there, and the value that it has where it is missing.
+  std::string text = write_state(run_state());
+  for (std::size_t at = text.find('"'); at != text.npos; at = text.find('"', at)) {
+    const std::size_t end = text.find('"', at + 1);
+    if (text.compare(end, 3, "\": ") == 0) {
+      EXPECT_THAT(page, HasSubstr(text.substr(at + 1, end - at - 1))) << "is not on the page";
+    }
+    at = end + 1;
   }
 }
 

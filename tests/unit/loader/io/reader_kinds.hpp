@@ -76,6 +76,7 @@ inline std::vector<reader_kind> reader_kinds() {
         uring_kind("io_uring_small",
                    {.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2}),
 #endif
+        cufile_kind("cufile", std::uint64_t{1} << 20), cufile_kind("cufile_all", 1),
   };
 }
 

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/blend_recipe.hpp>
+#include <millrace/dataset/megatron/blend_rounding.hpp>
 #include <millrace/dataset/megatron/gpt_cache.hpp>
 #include <millrace/dataset/megatron/gpt_description.hpp>
 #include <millrace/dataset/megatron/gpt_index.hpp>
@@ -52,17 +54,19 @@ class megatron_run {
   /// of each dataset, 10 a sample of the blend.
   ///
   /// @param caches   the indices of the datasets are taken from there, and not built; that of the
-  ///                 blend is built all the same
+  ///                 blend is built all the same, and held against the one that is kept there
+  /// @param rounding  of a blend: `fused` is what Megatron has made on a machine with FMA
   /// @param plan     one dataset, or a blend
   /// @param request  of all datasets; its number of samples is not looked at
   /// @param split    as typed; nothing where the part has data of its own
   /// @throws config_error  the split gives the part nothing, the plan is of several datasets that
-  ///                       are not blended, a cache is not there or damaged; or as plan_gpt_index,
-  ///                       blend_recipe
+  ///                       are not blended, a cache is not there or damaged, a kept blend is
+  ///                       another one; or as plan_gpt_index, blend_recipe
   /// @throws io_error, format_error  a dataset cannot be read
   static megatron_run build(const part_plan& plan, gpt_request request,
                             const std::optional<std::string>& split, int threads = 1,
-                            const std::optional<megatron_caches>& caches = std::nullopt);
+                            const std::optional<megatron_caches>& caches = std::nullopt,
+                            blend_rounding rounding = blend_rounding::twice);
 
   /// @param blend  empty for one source
   /// @pre there is a source; samples of the blend are ones of its sources
@@ -138,7 +142,7 @@ class megatron_run {
   }
   bool is_blend() const noexcept { return !blend_->dataset.empty(); }
   megatron_run&& described_by(const part_plan& plan, const gpt_request& request,
-                              const std::optional<std::string>& split) &&;
+                              const std::optional<std::string>& split, blend_rounding rounding) &&;
 
   std::vector<indexed_source> sources_;
   std::shared_ptr<const blend_columns> blend_;
@@ -148,6 +152,14 @@ class megatron_run {
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
+
+inline gpt_description description_of(const planned_dataset& planned, const gpt_request& request,
+                                      const std::optional<std::string>& split,
+                                      const megatron_caches& caches) {
+  return {planned.prefix,      planned.num_samples,     request.part,
+          request.random_seed, request.sequence_length, split,
+          caches.tokenizer};
+}
 
 inline megatron_run::indexed_source build_source(const planned_dataset& planned,
                                                  gpt_request request,
@@ -174,11 +186,9 @@ inline megatron_run::indexed_source build_source(const planned_dataset& planned,
   request.num_samples = planned.num_samples;
   const gpt_plan plan = plan_gpt_index(request, range, tokens, whose);
   if (caches) {
-    const gpt_description description = {planned.prefix,      planned.num_samples,     request.part,
-                                         request.random_seed, request.sequence_length, split,
-                                         caches->tokenizer};
     std::string why;
-    auto order = gpt_cache(caches->folder, description).load(plan, lengths, &why);
+    auto order = gpt_cache(caches->folder, description_of(planned, request, split, *caches))
+                     .load(plan, lengths, &why);
     if (!order) {
       throw config_error("the cache of " + whose + " cannot be used: " + why +
                          "; build it with inspect_dataset prepare-cache");
@@ -189,11 +199,41 @@ inline megatron_run::indexed_source build_source(const planned_dataset& planned,
   return {std::move(data), std::move(order)};
 }
 
+/// Nothing is said of how a kept blend was rounded, and another rounding is another order.
+inline void require_kept_blend(const megatron_caches& caches, const blend_recipe& recipe,
+                               const part_plan& plan, const gpt_request& request,
+                               const std::optional<std::string>& split, blend_rounding rounding,
+                               const blend_columns& built) {
+  std::vector<python_json> datasets;
+  for (const planned_dataset& each : plan.datasets) {
+    datasets.push_back(description_of(each, request, split, caches).identifiers());
+  }
+  const blend_cache cache(caches.folder, recipe, std::move(datasets), request.part);
+  if (!std::filesystem::exists(cache.dataset_path())) return;
+  std::string why;
+  const auto kept = cache.load(&why);
+  const std::string what =
+      "the blend that is kept as " + cache.dataset_path().string() + " cannot be used: ";
+  if (!kept) {
+    throw config_error(what + why + "; build it with inspect_dataset prepare-cache");
+  }
+  for (std::int64_t i = 0; i < kept->size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const blended_sample sample = (*kept)[i];
+    if (sample == blended_sample{static_cast<std::size_t>(built.dataset[at]), built.sample[at]})
+      continue;
+    throw config_error(what + "sample " + std::to_string(i) + " is another one where blends are " +
+                       "rounded " + name(rounding) + "; it may have been made on a machine that " +
+                       "rounds the other way (--blend-rounding)");
+  }
+}
+
 }  // namespace detail
 
 inline megatron_run megatron_run::build(const part_plan& plan, gpt_request request,
                                         const std::optional<std::string>& split, int threads,
-                                        const std::optional<megatron_caches>& caches) {
+                                        const std::optional<megatron_caches>& caches,
+                                        blend_rounding rounding) {
   if (plan.datasets.empty()) {
     throw config_error("the " + std::string(name(request.part)) +
                        " part has no data: give it a weight in --split, and samples");
@@ -210,17 +250,20 @@ inline megatron_run megatron_run::build(const part_plan& plan, gpt_request reque
     lengths.push_back(sources.back().order.size());
   }
   if (!plan.blended) {
-    return megatron_run(std::move(sources)).described_by(plan, request, split);
+    return megatron_run(std::move(sources)).described_by(plan, request, split, rounding);
   }
   const blend_recipe recipe(plan, lengths, request.part);
   const auto size = static_cast<std::size_t>(recipe.size());
   blend_columns blend{std::vector<std::int16_t>(size), std::vector<std::int64_t>(size)};
-  recipe.fill({blend.dataset, blend.sample});
-  return megatron_run(std::move(sources), std::move(blend)).described_by(plan, request, split);
+  recipe.fill({blend.dataset, blend.sample}, rounding);
+  if (caches) detail::require_kept_blend(*caches, recipe, plan, request, split, rounding, blend);
+  return megatron_run(std::move(sources), std::move(blend))
+      .described_by(plan, request, split, rounding);
 }
 
 inline megatron_run&& megatron_run::described_by(const part_plan& plan, const gpt_request& request,
-                                                 const std::optional<std::string>& split) && {
+                                                 const std::optional<std::string>& split,
+                                                 blend_rounding rounding) && {
   run_state state = *description_;
   state.split = split.value_or("");
   state.split_part = name(request.part);
@@ -228,6 +271,8 @@ inline megatron_run&& megatron_run::described_by(const part_plan& plan, const gp
   state.samples[static_cast<std::size_t>(request.part)] =
       (plan.blended ? plan.size : plan.datasets[0].num_samples).value_or(-1);
   state.surplus = plan.surplus;
+  state.weighted = !plan.weights.empty();
+  if (plan.blended) state.blend_rounding = name(rounding);
   state.drop_last_partial_sequence = request.drop_last_partial_validation_sequence;
   for (std::size_t s = 0; s < plan.weights.size(); ++s) state.data[s].weight = plan.weights[s];
   description_ = std::make_shared<const run_state>(std::move(state));
