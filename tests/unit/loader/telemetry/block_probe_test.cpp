@@ -61,8 +61,12 @@ TEST_F(BlockProbe, DoesNotTakeAWaitForASlotForStorage) {
     fake.voluntary_switches += 1;
     probe_.waited(wait);
     EXPECT_FALSE(probe_.blocked(900'000, 65'536)) << wait;
-    fake.voluntary_switches += 2;
-    probe_.waited(5'000);
+    fake.voluntary_switches += 1;
+    probe_.waited(wait);
+    fake.voluntary_switches += 1;
+    EXPECT_TRUE(probe_.blocked(900'000, 65'536)) << wait;
+    probe_.waited(1'000);  // a slot that was free
+    fake.voluntary_switches += 1;
     EXPECT_TRUE(probe_.blocked(900'000, 65'536)) << wait;
   }
 }

@@ -19,11 +19,7 @@ class block_probe {
 
   /// The thread waited for a slot: that it did so must not look like storage.
   void waited(std::int64_t ns) noexcept {
-    if (!started_ || ns >= long_wait_ns) {
-      (void)ask();
-    } else if (ns >= short_wait_ns) {
-      ++own_waits_;
-    }
+    if (!started_ || ns >= wait_ns) (void)ask();
   }
 
   /// Whether a read that took so long was kept waiting by storage.
@@ -49,9 +45,9 @@ class block_probe {
   static constexpr std::int64_t short_read_ns = 20'000;
   // Reads of fewer bytes say nothing of how fast bytes come.
   static constexpr std::int64_t measured_bytes = 4096;
-  static constexpr std::int64_t short_wait_ns = 1'000;
-  // Asking takes less than one in a hundred of this.
-  static constexpr std::int64_t long_wait_ns = 100'000;
+  // Shorter than to be switched out and in again, longer than to take a slot that is free. Who
+  // waits has the time to ask.
+  static constexpr std::int64_t wait_ns = 4'000;
   static constexpr int ask_every = 32;
 
   /// What the fastest read makes of so many bytes.
@@ -64,13 +60,11 @@ class block_probe {
   /// Whether the thread waited since it last asked, but for its waits for slots.
   bool ask() noexcept {
     const thread_usage now = usage_();
-    const bool waited =
-        started_ && (now.major_faults > last_.major_faults ||
-                     now.voluntary_switches - last_.voluntary_switches > own_waits_);
+    const bool waited = started_ && (now.major_faults > last_.major_faults ||
+                                     now.voluntary_switches > last_.voluntary_switches);
     if (started_) faults_.add(now.major_faults - last_.major_faults);
     last_ = now;
     started_ = true;
-    own_waits_ = 0;
     unasked_ = 0;
     return waited;
   }
@@ -79,7 +73,6 @@ class block_probe {
   thread_usage last_;
   bool started_ = false;
   bool blocked_ = false;
-  std::int64_t own_waits_ = 0;
   std::int64_t usual_ns_ = 0;
   std::int64_t usual_bytes_ = 0;
   int unasked_ = 0;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a loader checks, grants and tells of itself, from outside: verification, memory, threads,
+// readers, telemetry.
+#include <millrace/loader/batch_loader.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/loader/io/pread_reader.hpp>
+
+#include "support/faulty_reader.hpp"
+#include "support/summed_dataset.hpp"
+#include "unit/loader/stored_tokens.hpp"
+
+namespace millrace::loader {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20;
+
+/// Windows of 4,096 tokens over three blocks and a half, of which the third has a wrong bit.
+class LoaderVerification : public testing::Test {
+ protected:
+  LoaderVerification() {
+    test::flip_bit(stored_.bin(), 2 * block_bytes + 77'777);
+    options_.verify.scrub_bytes_per_second = 0;
+    options_.verify.in_memory = [](int, std::uint64_t, std::uint64_t) { return true; };
+  }
+
+  // The label of the last token of the window before is the first token of the block.
+  static constexpr std::int64_t first_of_block = 2 * block_bytes / 2 / 4096 - 1;
+
+  test::summed_dataset<std::uint16_t> stored_{7 * block_bytes / 4, 30'000};
+  dataset::indexed_dataset data_{stored_.prefix()};
+  loader_options options_{.batch_size = 1, .seq_len = 4096};
+};
+
+TEST_F(LoaderVerification, EndsTheRunWhereABadBlockIsNeeded) {
+  batch_loader loader(data_, options_);
+  std::int64_t served = 0;
+  try {
+    while (loader.next()) ++served;
+    FAIL() << "a wrong bit was served";
+  } catch (const format_error& e) {
+    EXPECT_EQ(e.path(), stored_.bin());
+    EXPECT_THAT(e.what(), AllOf(HasSubstr(stored_.bin().string()),
+                                HasSubstr("sample " + std::to_string(served))));
+  }
+  EXPECT_EQ(served, first_of_block);
+  EXPECT_EQ(loader.consumed_samples(), first_of_block);
+  EXPECT_EQ(loader.verification()->bad, 1);
+}
+
+TEST_F(LoaderVerification, TellsOfItAndGoesOnWhereAsked) {
+  options_.verify.bad_blocks = bad_block_policy::report;
+  batch_loader loader(data_, options_);
+  std::int64_t served = 0;
+  for (const batch& each : loader) served += each.tokens().size() == 4096 ? 1 : 0;
+  EXPECT_EQ(served, loader.micro_batches());
+  const verify_report report = *loader.verification();
+  EXPECT_EQ(report.touched, 4);
+  EXPECT_EQ(report.bad, 1);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_THAT(report.findings[0].what, HasSubstr("block 2"));
+}
+
+TEST_F(LoaderVerification, LooksAtNothingWhereItIsOff) {
+  options_.verify.mode = verify_mode::off;
+  batch_loader loader(data_, options_);
+  std::int64_t served = 0;
+  while (loader.next()) ++served;
+  EXPECT_EQ(served, loader.micro_batches());
+  EXPECT_FALSE(loader.verification().has_value());
+}
+
+TEST_F(LoaderVerification, FindsIdsThatAreNone) {
+  options_.verify.mode = verify_mode::off;
+  options_.verify.vocab_size = 20'000;  // the dataset has some up to 30,000
+  batch_loader loader(data_, options_);
+  EXPECT_THROW(
+      {
+        while (loader.next()) {
+        }
+      },
+      format_error);
+}
+
+TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
+  const test::stored_tokens stored(2000);
+  std::size_t slots = 0;
+  loader_options options = {.batch_size = 2, .seq_len = 10, .look_ahead = 3, .threads = 2};
+  options.cpus = {0, 99'999};  // the second is none
+  options.memory = [&](std::size_t count, std::size_t bytes) {
+    slots = count;
+    return plain_memory(count, bytes);
+  };
+  batch_loader loader(stored.data(), options);
+  std::int64_t served = 0;
+  while (const auto batch = loader.next()) stored.expect_batch(*batch, options, served++);
+  EXPECT_EQ(slots, 6U);  // look_ahead, the caller's, one for each thread
+  const std::vector<grant> threads = loader.thread_grants();
+  ASSERT_GE(threads.size(), 2U);
+  for (const grant& each : threads) EXPECT_NE(each.why, "") << each.asked;
+  EXPECT_THAT(threads.back().granted, HasSubstr("no"));
+  const std::vector<reader_report> readers = loader.reader_reports();
+  ASSERT_EQ(readers.size(), 2U);
+  std::uint64_t bytes = 0;
+  for (const reader_report& each : readers) {
+    EXPECT_GT(each.gathers, 0);
+    EXPECT_NE(each.why, "");
+    bytes += each.bytes;
+  }
+  EXPECT_EQ(bytes, static_cast<std::uint64_t>(served) * 2 * 11 * sizeof(std::uint16_t));
+  const telemetry_report report = loader.meter()->report();
+  EXPECT_EQ(report.batches, served);
+  EXPECT_EQ(report.bytes, static_cast<std::int64_t>(bytes));
+  EXPECT_EQ(report.slots, 6);
+}
+
+struct slow_loader {
+  stall_cause cause;
+  std::function<void()> in_reader;
+  std::chrono::milliseconds held;  // by a caller that takes all there is, and then takes its time
+};
+
+void PrintTo(const slow_loader& each, std::ostream* out) {
+  *out << stall_cause_names[static_cast<std::size_t>(each.cause)];
+}
+
+class LoaderStalls : public testing::TestWithParam<slow_loader> {};
+
+TEST_P(LoaderStalls, AreNamed) {
+  const test::stored_tokens stored(2000);
+  loader_options options = {.batch_size = 1, .seq_len = 10, .look_ahead = 2};
+  options.reader = [&](const std::vector<data_file>& files) {
+    return std::make_unique<test::faulty_reader>(std::make_unique<pread_reader>(files),
+                                                 [&](std::int64_t) { GetParam().in_reader(); });
+  };
+  batch_loader loader(stored.data(), options);
+  std::vector<batch> held;
+  for (int i = 0; i < 80; ++i) {
+    held.push_back(*loader.next());
+    if (GetParam().held.count() > 0 && held.size() < 4) continue;
+    std::this_thread::sleep_for(GetParam().held);
+    held.clear();
+  }
+  const telemetry_report report = loader.meter()->report();
+  std::int64_t all = 0;
+  for (const stall_counts& each : report.stalls) all += each.stalls;
+  const std::int64_t named = report.stalls[static_cast<std::size_t>(GetParam().cause)].stalls;
+  EXPECT_GE(all, GetParam().held.count() > 0 ? 1 : 70);
+  EXPECT_GE(static_cast<double>(named), 0.95 * static_cast<double>(all));
+}
+
+void spin() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+void sleep() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, LoaderStalls,
+    testing::Values(slow_loader{stall_cause::storage, sleep, {}},
+                    slow_loader{stall_cause::gather, spin, {}},
+                    slow_loader{stall_cause::consumer, [] {}, std::chrono::milliseconds(4)}),
+    [](const auto& each) {
+      return std::string(stall_cause_names[static_cast<std::size_t>(each.param.cause)]);
+    });
+
+}  // namespace
+}  // namespace millrace::loader
