@@ -39,14 +39,16 @@ class key_writer {
   }
 
   /// Behind the last text.
-  void end_document() {
+  /// @return false: there is a fault
+  bool end_document() {
     counts_.empty_documents = counts_.empty_documents != 0 || ended_length_ == 0 ? 1 : 0;
-    if (ended_length_ == 0) return;
+    if (ended_length_ == 0) return true;
     if (options_.append_eod) {
+      if (++ended_length_ > options_.most_tokens) return refuse(ended_length_);
       sink_.append(key_, {&*options_.append_eod, 1});
-      ++ended_length_;
     }
     end_sequence();
+    return true;
   }
 
   std::optional<record_fault> take_fault() { return std::move(fault_); }
@@ -61,13 +63,14 @@ class key_writer {
   }
 
   bool end_text() {
-    if (length_ > options_.most_tokens) {
-      fault_ = not_encodable(" has " + std::to_string(length_) +
-                             " tokens, more than the 2,147,483,646 that a sequence can hold");
-      return false;
-    }
+    if (length_ > options_.most_tokens) return refuse(length_);
     if (length_ != 0) ended_length_ = std::exchange(length_, 0);
     return true;
+  }
+
+  bool refuse(std::int64_t tokens) {
+    fault_ = too_many_tokens(options_.keys[key_], tokens, options_.most_tokens);
+    return false;
   }
 
   void end_sequence() {
@@ -159,7 +162,7 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
     key_writer writer(key, options, sink, counts);
     run_chunks(chunks, options, encoders, writer);
     if (auto fault = writer.take_fault()) return fault;
-    writer.end_document();
+    if (!writer.end_document()) return writer.take_fault();
     counts.lone_surrogates += chunks.lone_surrogates();
   }
   counts.documents = 1;
