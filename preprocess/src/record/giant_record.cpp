@@ -123,21 +123,35 @@ struct encoding {
   const encoder_of_thread& shared;
 };
 
+// Adds the time that it lives to a stage's, where anybody wants to know.
+class optional_timer {
+ public:
+  optional_timer(stage_clock* clock, stage_clock::stage which) {
+    if (clock != nullptr) running_.emplace(*clock, which);
+  }
+
+ private:
+  std::optional<stage_clock::running> running_;
+};
+
 void run_chunks(giant_chunk_reader& chunks, const giant_options& options, const encoding& encoders,
                 key_writer& writer) {
   chunk_pool pool;
   std::atomic<bool> stopped = false;
   const auto read = [&](tbb::flow_control& flow) -> giant_chunk* {
     giant_chunk* const chunk = pool.take();
+    const optional_timer reading(options.clock, stage_clock::stage::read);
     if (!stopped && chunks.next(*chunk)) return chunk;
     flow.stop();
     return nullptr;
   };
   const auto encode = [&](giant_chunk* chunk) {
+    const optional_timer encoding(options.clock, stage_clock::stage::encode);
     if (!stopped) chunk->encode(encoders.here());
     return chunk;
   };
   const auto write = [&](giant_chunk* chunk) {
+    const optional_timer writing(options.clock, stage_clock::stage::write);
     if (!stopped && !writer.write(*chunk)) stopped = true;
     pool.give_back(chunk);
   };
@@ -154,7 +168,11 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
                                           const encoder_of_thread& encoder, id_sink& sink,
                                           record_counts& counts) {
   std::vector<giant_value> values;
-  if (auto fault = scan_giant_line(line, options.keys, options.window_bytes, values)) return fault;
+  {
+    const optional_timer reading(options.clock, stage_clock::stage::read);
+    auto fault = scan_giant_line(line, options.keys, options.window_bytes, values);
+    if (fault) return fault;
+  }
   const encoding encoders(tokenizer, encoder);
   for (std::size_t key = 0; key < values.size(); ++key) {
     giant_chunk_reader chunks(tokenizer, giant_texts(line, values[key], options.window_bytes),
