@@ -86,20 +86,25 @@ class file_of_line {
 /// Encodes lines as giants and as others; encoders are kept, for they take a while to make.
 class both_ways {
  public:
-  /// With `eod` behind each document, or without.
+  /// With `eod` behind each document, or without; sequences hold `most_tokens`.
   both_ways(const tokenizer::tokenizer& tokenizer, std::vector<std::string> keys,
-            std::optional<std::int32_t> eod)
+            std::optional<std::int32_t> eod, std::int64_t most_tokens = most_sequence_tokens)
       : tokenizer_(tokenizer),
         keys_(std::move(keys)),
         eod_(eod),
+        most_tokens_(most_tokens),
         in_block_(tokenizer, {.keys = plain_keys(keys_),
                               .append_eod = eod,
                               .dtype = formats::dtype::int32,
-                              .on_bad_record = bad_record_policy::skip}),
+                              .on_bad_record = bad_record_policy::skip,
+                              .most_tokens = most_tokens}),
         encoders_([&tokenizer] { return tokenizer.make_encoder(); }) {}
 
   giant_options options(int workers) const {
-    return {.keys = plain_keys(keys_), .append_eod = eod_, .workers = workers};
+    return {.keys = plain_keys(keys_),
+            .append_eod = eod_,
+            .workers = workers,
+            .most_tokens = most_tokens_};
   }
 
   outcome giant(const std::string& line, const giant_options& options) {
@@ -141,6 +146,7 @@ class both_ways {
   const tokenizer::tokenizer& tokenizer_;
   std::vector<std::string> keys_;
   std::optional<std::int32_t> eod_;
+  std::int64_t most_tokens_;
   block_encoder in_block_;
   tbb::enumerable_thread_specific<std::unique_ptr<tokenizer::encoder>> encoders_;
 };
@@ -272,24 +278,46 @@ TEST(GiantRecord, CutsATextIntoChunksOfTheUsualSize) {
   expect_same(ways.giant(line, ways.options(2)), ways.usual(line), "long text");
 }
 
-TEST(GiantRecord, SequencesHaveALimit) {
+// With an end of document and without: it is a token of the sequence that it ends.
+TEST(GiantRecord, SequencesHaveTheLimitThatABlockHas) {
   const auto tokenizer = test::byte_tokenizer();
-  both_ways ways(*tokenizer, {"text"}, 9);
-  giant_options options = ways.options(1);
-  options.most_tokens = 5;
-  options.chunk_bytes = 2;
-  const auto fits = ways.giant(R"({"text":["abcde","xyz","12345"]})", options);
-  ASSERT_FALSE(fits.fault);
-  EXPECT_THAT(fits.columns[0].lengths, ElementsAre(5, 3, 6));
-  const auto is_more = ways.giant(R"({"text":["abcde","123456789"]})", options);
-  ASSERT_TRUE(is_more.fault);
-  EXPECT_EQ(is_more.fault->kind, fault_kind::not_encodable);
-  EXPECT_EQ(is_more.fault->offset_bytes, 0U);
-  EXPECT_EQ(is_more.fault->what,
-            "text of key \"text\" has 9 tokens, more than the 2,147,483,646 that a sequence can "
-            "hold");
-  EXPECT_EQ(is_more.counts.bad_record_total(), 1);
-  EXPECT_EQ(is_more.counts.text_bytes, 0);
+  const auto expect_lengths = [&](both_ways& ways, const std::string& line,
+                                  const std::vector<std::int32_t>& lengths) {
+    giant_options options = ways.options(1);
+    options.chunk_bytes = 2;
+    const auto giant = ways.giant(line, options);
+    expect_same(giant, ways.usual(line), line);
+    ASSERT_FALSE(giant.fault) << giant.fault->what;
+    EXPECT_EQ(giant.columns[0].lengths, lengths);
+  };
+  const auto expect_refusal = [&](both_ways& ways, const std::string& line, int tokens) {
+    giant_options options = ways.options(1);
+    options.chunk_bytes = 2;
+    const auto giant = ways.giant(line, options);
+    expect_same(giant, ways.usual(line), line);
+    ASSERT_TRUE(giant.fault);
+    EXPECT_EQ(giant.fault->kind, fault_kind::not_encodable);
+    EXPECT_EQ(giant.fault->what, "text of key \"text\" has " + std::to_string(tokens) +
+                                     " tokens, more than the 5 that a sequence can hold");
+    EXPECT_EQ(giant.counts.bad_record_total(), 1);
+    EXPECT_EQ(giant.counts.text_bytes, 0);
+  };
+  both_ways plain(*tokenizer, {"text"}, std::nullopt, 5);
+  expect_lengths(plain, R"({"text":["abcde","xyz","12345"]})", {5, 3, 5});
+  expect_refusal(plain, R"({"text":["abcde","123456"]})", 6);
+  expect_refusal(plain, R"({"text":["123456789","abcde"]})", 9);
+  both_ways with_eod(*tokenizer, {"text"}, 9, 5);
+  expect_lengths(with_eod, R"({"text":["abcde","xyz","1234"]})", {5, 3, 5});
+  expect_lengths(with_eod, R"({"text":["abcd","xyz",""]})", {4, 4});
+  expect_refusal(with_eod, R"({"text":["abcd","12345"]})", 6);
+  expect_refusal(with_eod, R"({"text":["abcde",""]})", 6);
+  expect_refusal(with_eod, R"({"text":["123456","abcd"]})", 6);
+}
+
+TEST(GiantRecord, SequencesHoldWhatTheIndexCanTell) {
+  EXPECT_EQ(most_sequence_tokens, (std::int64_t{1} << 31) - 1);
+  EXPECT_EQ(giant_options().most_tokens, most_sequence_tokens);
+  EXPECT_EQ(encoder_options().most_tokens, most_sequence_tokens);
 }
 
 TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {

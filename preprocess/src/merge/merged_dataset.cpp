@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge/merged_dataset.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include <millrace/formats/sum.hpp>
 
+#include "merge/merge_space.hpp"
 #include "output/checksum_writer.hpp"
 #include "run/fault_point.hpp"
 
@@ -19,12 +21,16 @@ merged_dataset::merged_dataset(const std::filesystem::path& prefix, const merged
   if (plan_.sum) sum_.emplace(paths_.of(sidecar::sum));
   if (plan_.src) src_.emplace(paths_.of(sidecar::src), afresh);
   if (plan_.bad) bad_.emplace(paths_.of(sidecar::bad));
-  bin_.truncate(layout.total.bin_bytes);
-  idx_.truncate(layout.idx_bytes());
-  if (sum_) {
-    sum_->truncate(formats::sum_header_bytes + 4 * (sum_block_count(layout.total.bin_bytes) +
-                                                    sum_block_count(layout.idx_bytes())));
-  }
+  const std::array<known_file, 3> files = {{
+      {&bin_, layout.total.bin_bytes},
+      {&idx_, layout.idx_bytes()},
+      {sum_ ? &*sum_ : nullptr,
+       formats::sum_header_bytes +
+           4 * (sum_block_count(layout.total.bin_bytes) + sum_block_count(layout.idx_bytes()))},
+  }};
+  const auto present = std::span(files).first(sum_ ? 3 : 2);
+  reserve_whole(prefix, present);
+  for (const known_file& each : present) each.file->truncate(each.more_bytes);
 }
 
 template <class Work>

@@ -23,10 +23,11 @@ namespace millrace::preprocess {
 /// unless `keep()` was called. For one thread.
 class merged_dataset {
  public:
-  /// Makes the partial files, in their full sizes.
+  /// Makes the partial files, in their full sizes, which the disk has room for.
   ///
   /// @param sidecars  outlives this
   /// @throws io_error  the folder does not exist or refuses; another process writes this dataset.
+  /// @throws error     the disk has less room: see reserve_whole().
   merged_dataset(const std::filesystem::path& prefix, const merged_layout& layout,
                  const merged_sidecars& sidecars);
 

@@ -325,6 +325,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   shuffled_dataset output(options.output_prefix, {.type = summary.type,
                                                   .sequences = whole.sequences,
                                                   .documents = whole.documents,
+                                                  .bin_bytes = whole.bin_bytes,
                                                   .multimodal = options.multimodal,
                                                   .checksums = sidecars.sum,
                                                   .provenance = sidecars.src});

@@ -2,12 +2,14 @@
 #include "merge/shuffled_dataset.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "merge/merge_space.hpp"
 #include "output/dataset_writer.hpp"
 
 namespace millrace::preprocess {
@@ -42,6 +44,8 @@ shuffled_dataset::shuffled_dataset(const std::filesystem::path& prefix,
   // atomic_file counts what is appended: the whole length first, then each array in place.
   const std::uint64_t size = modes_.offset + (layout.multimodal ? layout.sequences : 0);
   idx_.append(formats::encode_mmidx_header(layout.type, layout.sequences, layout.documents));
+  reserve_whole(prefix, std::array{known_file{&bin_, layout.bin_bytes},
+                                   known_file{&idx_, size - idx_.size_bytes()}});
   const std::vector<std::byte> zeros(pending_bytes);
   while (idx_.size_bytes() < size) {
     idx_.append(

@@ -25,6 +25,7 @@ struct shuffled_layout {
   formats::dtype type{};
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;
+  std::uint64_t bin_bytes = 0;
   bool multimodal = false;
   bool checksums = false;   ///< P.sum
   bool provenance = false;  ///< P.src
@@ -36,6 +37,7 @@ struct shuffled_layout {
 class shuffled_dataset {
  public:
   /// @throws io_error  the folder refuses, or another process writes this dataset.
+  /// @throws error     the disk has less room than it will take: see reserve_whole().
   shuffled_dataset(const std::filesystem::path& prefix, const shuffled_layout& layout);
 
   const dataset_paths& paths() const noexcept { return paths_; }

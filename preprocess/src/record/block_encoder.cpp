@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 
 #include <millrace/formats/crc32c.hpp>
 
@@ -126,9 +125,13 @@ std::optional<record_fault> block_encoder::encode_document(std::size_t key, enco
     }
   }
   if (options_.append_eod && column.ids_bytes != bytes_before) {
+    const std::int64_t length = std::int64_t{column.lengths.back()} + 1;
+    if (length > options_.most_tokens) {
+      return too_many_tokens(options_.keys[key], length, options_.most_tokens);
+    }
     *ids_end<Id>(column) = static_cast<Id>(*options_.append_eod);
     column.ids_bytes += sizeof(Id);
-    ++column.lengths.back();
+    column.lengths.back() = static_cast<std::int32_t>(length);
   }
   column.document_ends.push_back(static_cast<std::int64_t>(column.lengths.size()));
   return std::nullopt;
@@ -147,11 +150,9 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
                             std::to_string(fault->offset_bytes) + " of the text)"};
   }
   const std::size_t count = ids_.size();
-  if (count >= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-    return record_fault{fault_kind::not_encodable, 0,
-                        "text of key \"" + options_.keys[key].name + "\" has " +
-                            std::to_string(count) +
-                            " tokens, more than the 2,147,483,646 that a sequence can hold"};
+  if (static_cast<std::int64_t>(count) > options_.most_tokens) {
+    return too_many_tokens(options_.keys[key], static_cast<std::int64_t>(count),
+                           options_.most_tokens);
   }
   if (count == 0) return std::nullopt;
   const std::size_t room = (count + 1) * sizeof(Id);  // + 1 for the eod

@@ -17,6 +17,7 @@
 #include "record/encoded_block.hpp"
 #include "record/record_parser.hpp"
 #include "record/sentence_splitter.hpp"
+#include "record/sequence_limit.hpp"
 #include "record/text_key.hpp"
 
 namespace millrace::preprocess {
@@ -40,6 +41,7 @@ struct encoder_options {
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
+  std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
 };
 
 /// Turns blocks of lines into documents: one a thread.

@@ -39,14 +39,16 @@ class key_writer {
   }
 
   /// Behind the last text.
-  void end_document() {
+  /// @return false: there is a fault
+  bool end_document() {
     counts_.empty_documents = counts_.empty_documents != 0 || ended_length_ == 0 ? 1 : 0;
-    if (ended_length_ == 0) return;
+    if (ended_length_ == 0) return true;
     if (options_.append_eod) {
+      if (++ended_length_ > options_.most_tokens) return refuse(ended_length_);
       sink_.append(key_, {&*options_.append_eod, 1});
-      ++ended_length_;
     }
     end_sequence();
+    return true;
   }
 
   std::optional<record_fault> take_fault() { return std::move(fault_); }
@@ -61,13 +63,14 @@ class key_writer {
   }
 
   bool end_text() {
-    if (length_ > options_.most_tokens) {
-      fault_ = not_encodable(" has " + std::to_string(length_) +
-                             " tokens, more than the 2,147,483,646 that a sequence can hold");
-      return false;
-    }
+    if (length_ > options_.most_tokens) return refuse(length_);
     if (length_ != 0) ended_length_ = std::exchange(length_, 0);
     return true;
+  }
+
+  bool refuse(std::int64_t tokens) {
+    fault_ = too_many_tokens(options_.keys[key_], tokens, options_.most_tokens);
+    return false;
   }
 
   void end_sequence() {
@@ -120,21 +123,35 @@ struct encoding {
   const encoder_of_thread& shared;
 };
 
+// Adds the time that it lives to a stage's, where anybody wants to know.
+class optional_timer {
+ public:
+  optional_timer(stage_clock* clock, stage_clock::stage which) {
+    if (clock != nullptr) running_.emplace(*clock, which);
+  }
+
+ private:
+  std::optional<stage_clock::running> running_;
+};
+
 void run_chunks(giant_chunk_reader& chunks, const giant_options& options, const encoding& encoders,
                 key_writer& writer) {
   chunk_pool pool;
   std::atomic<bool> stopped = false;
   const auto read = [&](tbb::flow_control& flow) -> giant_chunk* {
     giant_chunk* const chunk = pool.take();
+    const optional_timer reading(options.clock, stage_clock::stage::read);
     if (!stopped && chunks.next(*chunk)) return chunk;
     flow.stop();
     return nullptr;
   };
   const auto encode = [&](giant_chunk* chunk) {
+    const optional_timer encoding(options.clock, stage_clock::stage::encode);
     if (!stopped) chunk->encode(encoders.here());
     return chunk;
   };
   const auto write = [&](giant_chunk* chunk) {
+    const optional_timer writing(options.clock, stage_clock::stage::write);
     if (!stopped && !writer.write(*chunk)) stopped = true;
     pool.give_back(chunk);
   };
@@ -151,7 +168,11 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
                                           const encoder_of_thread& encoder, id_sink& sink,
                                           record_counts& counts) {
   std::vector<giant_value> values;
-  if (auto fault = scan_giant_line(line, options.keys, options.window_bytes, values)) return fault;
+  {
+    const optional_timer reading(options.clock, stage_clock::stage::read);
+    auto fault = scan_giant_line(line, options.keys, options.window_bytes, values);
+    if (fault) return fault;
+  }
   const encoding encoders(tokenizer, encoder);
   for (std::size_t key = 0; key < values.size(); ++key) {
     giant_chunk_reader chunks(tokenizer, giant_texts(line, values[key], options.window_bytes),
@@ -159,7 +180,7 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
     key_writer writer(key, options, sink, counts);
     run_chunks(chunks, options, encoders, writer);
     if (auto fault = writer.take_fault()) return fault;
-    writer.end_document();
+    if (!writer.end_document()) return writer.take_fault();
     counts.lone_surrogates += chunks.lone_surrogates();
   }
   counts.documents = 1;

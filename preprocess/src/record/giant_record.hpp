@@ -13,7 +13,9 @@
 #include "record/encoded_block.hpp"
 #include "record/line_window.hpp"
 #include "record/record_parser.hpp"
+#include "record/sequence_limit.hpp"
 #include "record/text_key.hpp"
+#include "watch/stage_times.hpp"
 
 namespace millrace::preprocess {
 
@@ -36,7 +38,8 @@ struct giant_options {
   int workers = 1;                                  ///< chunks that are encoded at a time
   std::size_t window_bytes = std::size_t{1} << 18;  ///< of the line, at hand
   std::size_t chunk_bytes = std::size_t{1} << 20;   ///< of text, encoded at a time
-  std::int64_t most_tokens = 2147483646;            ///< of a sequence; less only to test it
+  std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
+  stage_clock* clock = nullptr;  ///< told how long it reads, encodes and writes, or nothing
 };
 
 /// The encoder of the thread that asks, which nobody else uses and that outlives the call.

@@ -122,7 +122,7 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
     if (item->failure) return item;
     try {
       {
-        const auto timed = clock.time(stage::read);
+        const auto timed = clock.time(stage::read_spans);
         read_span(item->block, limits);
       }
       const auto timed = clock.time(stage::encode);
@@ -132,8 +132,10 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
     }
     return item;
   };
-  const giant_options giant{
-      .keys = encoding.keys, .append_eod = encoding.append_eod, .workers = options.workers};
+  const giant_options giant{.keys = encoding.keys,
+                            .append_eod = encoding.append_eod,
+                            .workers = options.workers,
+                            .clock = &clock};
   const auto commit_giant = [&](const work_item& item) {
     const giant_line& line = *item.block.giant;
     return committer.commit(item.block.input, line, [&](id_sink& ids, record_counts& counts) {

@@ -62,7 +62,8 @@ std::string metrics_json(const metrics_sample& now, const metrics_sample& before
       .key("input_bytes_per_second")
       .value(rate(s.input_bytes, before.state.input_bytes, passed));
   json.key("busy_seconds").open('{');
-  json.key("read").value(s.busy.read).key("encode").value(s.busy.encode);
+  json.key("read").value(s.busy.read).key("read_spans").value(s.busy.read_spans);
+  json.key("encode").value(s.busy.encode);
   json.key("write").value(s.busy.write).key("sync").value(s.busy.sync).close('}');
   json.key("finished").value(now.finished).close('}');
   return json.text() + "\n";
@@ -78,8 +79,9 @@ std::string metrics_prometheus(const metrics_sample& now) {
   out.counter("output_bytes_total", s.output_bytes, "Bytes written to all outputs.");
   out.counter("bad_records_total", s.bad_records, "Bad records skipped.");
   out.describe("busy_seconds_total", "counter",
-               "Time that a stage was busy; of encode, summed over the workers.");
+               "Time that a stage was busy; of read_spans and encode, summed over the workers.");
   out.sample("busy_seconds_total", s.busy.read, R"({stage="read"})");
+  out.sample("busy_seconds_total", s.busy.read_spans, R"({stage="read_spans"})");
   out.sample("busy_seconds_total", s.busy.encode, R"({stage="encode"})");
   out.sample("busy_seconds_total", s.busy.write, R"({stage="write"})");
   out.sample("busy_seconds_total", s.busy.sync, R"({stage="sync"})");

@@ -12,13 +12,15 @@ namespace millrace::preprocess {
 
 /// Seconds that each stage of a run was busy, not waiting for another.
 struct stage_times {
-  double read = 0;    ///< reading, decompressing, cutting into blocks
-  double encode = 0;  ///< parsing and tokenizing, summed over the workers
-  double write = 0;   ///< giving encoded blocks their place in the outputs
-  double sync = 0;    ///< completing the outputs and making them durable
+  double read = 0;        ///< by the one reader: reading, decompressing, cutting into blocks
+  double read_spans = 0;  ///< the same by the workers, summed over them
+  double encode = 0;      ///< parsing and tokenizing, summed over the workers
+  double write = 0;       ///< giving encoded blocks their place in the outputs
+  double sync = 0;        ///< completing the outputs and making them durable
 
   stage_times& operator+=(const stage_times& more) noexcept {
     read += more.read;
+    read_spans += more.read_spans;
     encode += more.encode;
     write += more.write;
     sync += more.sync;
@@ -30,7 +32,7 @@ struct stage_times {
 /// name where no stage was timed.
 struct slow_stage {
   std::string_view name;
-  double busy_part = 0;  ///< of the run's time; of `encode`, of all workers' time
+  double busy_part = 0;  ///< of the run's time; of what workers do, of all workers' time
 };
 
 inline slow_stage slowest_stage(const stage_times& busy, double seconds, int workers) {
@@ -41,6 +43,7 @@ inline slow_stage slowest_stage(const stage_times& busy, double seconds, int wor
     if (part > slowest.busy_part) slowest = {name, part};
   };
   consider("read", busy.read);
+  consider("read_spans", busy.read_spans / workers);
   consider("encode", busy.encode / workers);
   consider("write", busy.write);
   consider("sync", busy.sync);
@@ -52,12 +55,13 @@ inline slow_stage slowest_stage(const stage_times& busy, double seconds, int wor
 ///   const auto timed = clock.time(stage_clock::stage::encode);  // until the end of the scope
 class stage_clock {
  public:
-  enum class stage : std::uint8_t { read, encode, write, sync };
+  enum class stage : std::uint8_t { read, read_spans, encode, write, sync };
 
   /// Adds the time that it lives.
   class running {
    public:
-    explicit running(std::atomic<std::int64_t>& nanoseconds) : nanoseconds_(nanoseconds) {}
+    running(stage_clock& clock, stage which)
+        : nanoseconds_(clock.nanoseconds_[static_cast<std::size_t>(which)]) {}
     running(const running&) = delete;
     running& operator=(const running&) = delete;
     ~running() {
@@ -71,13 +75,12 @@ class stage_clock {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   };
 
-  [[nodiscard]] running time(stage which) {
-    return running(nanoseconds_[static_cast<std::size_t>(which)]);
-  }
+  [[nodiscard]] running time(stage which) { return {*this, which}; }
 
   /// So far, of all that ended.
   stage_times busy() const noexcept {
     return {.read = seconds(stage::read),
+            .read_spans = seconds(stage::read_spans),
             .encode = seconds(stage::encode),
             .write = seconds(stage::write),
             .sync = seconds(stage::sync)};
@@ -89,7 +92,7 @@ class stage_clock {
                       std::memory_order_relaxed));
   }
 
-  std::array<std::atomic<std::int64_t>, 4> nanoseconds_{};
+  std::array<std::atomic<std::int64_t>, 5> nanoseconds_{};
 };
 
 }  // namespace millrace::preprocess

@@ -173,7 +173,8 @@ std::string to_json(const run_summary& s) {
   json.key("text_bytes").value(s.counts.text_bytes).key("workers").value(s.workers);
   json.key("seconds").value(s.seconds).key("cpu_seconds").value(s.cpu_seconds);
   json.key("peak_rss_bytes").value(s.peak_rss_bytes).key("busy_seconds").open('{');
-  json.key("read").value(s.busy.read).key("encode").value(s.busy.encode);
+  json.key("read").value(s.busy.read).key("read_spans").value(s.busy.read_spans);
+  json.key("encode").value(s.busy.encode);
   json.key("write").value(s.busy.write).key("sync").value(s.busy.sync).close('}');
   json.key("slowest_stage");
   const auto slowest = slowest_stage(s.busy, s.seconds, s.workers);

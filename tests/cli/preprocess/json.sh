@@ -4,5 +4,5 @@ printf '{"text": ["ab", "c"], "title": ""}\n\n{"text": "\\ud800", "title": "d"}\
 preprocess_data --input in.jsonl --output-prefix out --json-keys text title --append-eod --workers 3 \
   --json 2> log > summary
 wc -l < summary
-sed -E 's/("(seconds|cpu_seconds|peak_rss_bytes|read|encode|write|sync)"): [-+.e0-9]+/\1: N/g
+sed -E 's/("(seconds|cpu_seconds|peak_rss_bytes|read|read_spans|encode|write|sync)"): [-+.e0-9]+/\1: N/g
   s/("slowest_stage"): [^,]+/\1: S/' summary

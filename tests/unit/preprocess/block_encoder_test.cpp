@@ -101,6 +101,25 @@ TEST_F(BlockEncoder, AppendsNoEodToAnEmptyDocument) {
   EXPECT_EQ(out.counts.empty_documents, 3);
 }
 
+// The document's end is a token of the sequence that it closes, and of no other.
+TEST_F(BlockEncoder, RefusesOneTokenMoreThanASequenceHolds) {
+  auto limited = options();
+  limited.most_tokens = 3;
+  limited.on_bad_record = bad_record_policy::skip;
+  const auto plain = encode("{\"text\": \"1 2 3\"}\n{\"text\": \"1 2 3 4\"}\n", limited);
+  EXPECT_THAT(plain.columns[0].lengths, ElementsAre(3));
+  ASSERT_EQ(plain.faults.size(), 1U);
+  EXPECT_EQ(plain.faults[0].fault.what,
+            "text of key \"text\" has 4 tokens, more than the 3 that a sequence can hold");
+  limited.append_eod = 9;
+  const auto with_eod =
+      encode("{\"text\": [\"1 2 3\", \"4 5\"]}\n{\"text\": [\"6\", \"1 2 3\"]}\n", limited);
+  EXPECT_THAT(ids(with_eod.columns[0]), ElementsAre(1, 2, 3, 4, 5, 9));
+  EXPECT_THAT(with_eod.columns[0].lengths, ElementsAre(3, 3));
+  EXPECT_EQ(count(with_eod, fault_kind::not_encodable), 1);
+  EXPECT_EQ(with_eod.counts.documents, 1);
+}
+
 TEST_F(BlockEncoder, LeavesOutEmptyTextsOfAList) {
   tokenizer_ = test::byte_tokenizer();
   const auto out = encode("{\"text\": [\"\", \"1\", \"\", \"2\"]}", options());

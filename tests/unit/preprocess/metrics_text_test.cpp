@@ -15,18 +15,20 @@ namespace millrace::preprocess {
 namespace {
 
 metrics_sample example() {
-  return {.state = {.documents = 30,
-                    .input_bytes = 4000,
-                    .read_bytes = 1000,
-                    .tokens = 900,
-                    .output_bytes = 1800,
-                    .bad_records = 2,
-                    .blocks_in_flight = 5,
-                    .busy = {.read = 0.5, .encode = 7.25, .write = 1.5, .sync = 0.125}},
-          .unix_seconds = 1.75e9,
-          .seconds = 4,
-          .total_bytes = 10000,
-          .finished = false};
+  return {
+      .state =
+          {.documents = 30,
+           .input_bytes = 4000,
+           .read_bytes = 1000,
+           .tokens = 900,
+           .output_bytes = 1800,
+           .bad_records = 2,
+           .blocks_in_flight = 5,
+           .busy = {.read = 0.5, .read_spans = 3.25, .encode = 7.25, .write = 1.5, .sync = 0.125}},
+      .unix_seconds = 1.75e9,
+      .seconds = 4,
+      .total_bytes = 10000,
+      .finished = false};
 }
 
 class MetricsJson : public testing::Test {
@@ -55,6 +57,7 @@ TEST_F(MetricsJson, IsOneLineWithEveryField) {
   EXPECT_EQ(number(text, "/bad_records"), 2);
   EXPECT_EQ(number(text, "/blocks_in_flight"), 5);
   EXPECT_EQ(number(text, "/busy_seconds/read"), 0.5);
+  EXPECT_EQ(number(text, "/busy_seconds/read_spans"), 3.25);
   EXPECT_EQ(number(text, "/busy_seconds/encode"), 7.25);
   EXPECT_EQ(number(text, "/busy_seconds/write"), 1.5);
   EXPECT_EQ(number(text, "/busy_seconds/sync"), 0.125);
@@ -82,7 +85,7 @@ TEST_F(MetricsJson, HasNoRateWithoutTime) {
 TEST(MetricsPrometheus, IsReadAsItsFormatSays) {
   const std::regex help(R"(# HELP ([a-z_]+) [A-Z].*\.)");
   const std::regex type(R"(# TYPE ([a-z_]+) (counter|gauge))");
-  const std::regex sample(R"re(([a-z_]+)(\{stage="([a-z]+)"\})? ([-+0-9.e]+))re");
+  const std::regex sample(R"re(([a-z_]+)(\{stage="([a-z_]+)"\})? ([-+0-9.e]+))re");
   std::map<std::string, double> values;
   std::string helped;
   std::string typed;
@@ -112,6 +115,7 @@ TEST(MetricsPrometheus, IsReadAsItsFormatSays) {
       {"millrace_preprocess_output_bytes_total", 1800},
       {"millrace_preprocess_bad_records_total", 2},
       {"millrace_preprocess_busy_seconds_totalread", 0.5},
+      {"millrace_preprocess_busy_seconds_totalread_spans", 3.25},
       {"millrace_preprocess_busy_seconds_totalencode", 7.25},
       {"millrace_preprocess_busy_seconds_totalwrite", 1.5},
       {"millrace_preprocess_busy_seconds_totalsync", 0.125},

@@ -27,6 +27,26 @@ TEST(SlowestStage, SharesEncodingAmongTheWorkers) {
   EXPECT_DOUBLE_EQ(slowest_stage(busy, 10, 4).busy_part, 1.0);
 }
 
+// Workers that read spans of files do so side by side, unlike the one reader.
+TEST(SlowestStage, SharesTheReadingOfSpansAmongTheWorkers) {
+  const stage_times busy{.read = 1, .read_spans = 8, .encode = 24};
+  EXPECT_EQ(slowest_stage(busy, 10, 4).name, "encode");
+  EXPECT_DOUBLE_EQ(slowest_stage(busy, 10, 4).busy_part, 0.6);
+  EXPECT_EQ(slowest_stage({.read = 1, .read_spans = 8}, 10, 4).name, "read_spans");
+  EXPECT_DOUBLE_EQ(slowest_stage({.read = 1, .read_spans = 8}, 10, 4).busy_part, 0.2);
+  EXPECT_EQ(slowest_stage({.read = 1, .read_spans = 8}, 10, 16).name, "read");
+}
+
+TEST(StageTimes, AddUpStageByStage) {
+  stage_times sum{.read = 1, .read_spans = 2, .encode = 3, .write = 4, .sync = 5};
+  sum += {.read = 10, .read_spans = 20, .encode = 30, .write = 40, .sync = 50};
+  EXPECT_EQ(sum.read, 11);
+  EXPECT_EQ(sum.read_spans, 22);
+  EXPECT_EQ(sum.encode, 33);
+  EXPECT_EQ(sum.write, 44);
+  EXPECT_EQ(sum.sync, 55);
+}
+
 TEST(SlowestStage, HasNoNameWhereNothingWasTimed) {
   EXPECT_EQ(slowest_stage({}, 10, 4).name, "");
   EXPECT_EQ(slowest_stage({.read = 1}, 0, 4).name, "");

@@ -39,7 +39,11 @@ run_summary example() {
   s.cpu_seconds = 1.5;
   s.peak_rss_bytes = 12'345'678;
   s.workers = 7;
-  s.busy = {.read = 0.00000125, .encode = 0.00000175, .write = 0.0000075, .sync = 0.000001};
+  s.busy = {.read = 0.00000125,
+            .read_spans = 0.0000015,
+            .encode = 0.00000175,
+            .write = 0.0000075,
+            .sync = 0.000001};
   return s;
 }
 
@@ -121,6 +125,7 @@ TEST_F(SummaryJson, HoldsEachOutput) {
 
 TEST_F(SummaryJson, TellsHowBusyEachStageWas) {
   EXPECT_EQ(real("/busy_seconds/read"), 0.00000125);
+  EXPECT_EQ(real("/busy_seconds/read_spans"), 0.0000015);
   EXPECT_EQ(real("/busy_seconds/encode"), 0.00000175);
   EXPECT_EQ(real("/busy_seconds/write"), 0.0000075);
   EXPECT_EQ(real("/busy_seconds/sync"), 0.000001);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -15,39 +14,11 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/io/page_cache.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 /// Whole reads and writes over descriptors: EINTR and short transfers end here.
 namespace millrace::io {
-
-/// What the kernel is to do with the pages of a file after a read or write.
-enum class page_cache : std::uint8_t {
-  keep,
-  /// Let them go once they are on the disk, unless they were there before: what is read or written
-  /// only once must not push out what others need. Linux 6.14 and later, on some file systems; as
-  /// `keep` elsewhere.
-  pass_through,
-};
-
-namespace detail {
-
-/// RWF_DONTCACHE, which C libraries older than the kernel do not name.
-inline constexpr int dont_cache = 0x80;
-
-/// Calls `transfer(flags)`: with the flag for `pages`, and without it where the kernel refuses
-/// that.
-template <class Transfer>
-::ssize_t with_page_cache(page_cache pages, Transfer transfer) {
-  static std::atomic<bool> refused{false};  // by one file system, and so no longer asked of any
-  if (pages == page_cache::pass_through && !refused.load(std::memory_order_relaxed)) {
-    const ::ssize_t n = uninterrupted([&] { return transfer(dont_cache); });
-    if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) return n;
-    refused.store(true, std::memory_order_relaxed);
-  }
-  return uninterrupted([&] { return transfer(0); });
-}
-
-}  // namespace detail
 
 /// Writes all of `bytes` at `offset`. Safe from several threads on one descriptor.
 ///
@@ -55,7 +26,7 @@ template <class Transfer>
 inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, std::uint64_t offset,
                        const std::filesystem::path& path, page_cache pages = page_cache::keep) {
   while (!bytes.empty()) {
-    const ::ssize_t n = detail::with_page_cache(pages, [&](int flags) {
+    const ::ssize_t n = detail::with_page_cache(fd, pages, [&](int flags) {
       const auto at = static_cast<::off_t>(offset);
       // To the calls with flags an offset of -1 is the file's own, not a wrong one.
       if (flags == 0 || at < 0) return ::pwrite(fd.get(), bytes.data(), bytes.size(), at);
@@ -79,7 +50,7 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
                               page_cache pages = page_cache::keep) {
   std::size_t done = 0;
   while (done < out.size()) {
-    const ::ssize_t n = detail::with_page_cache(pages, [&](int flags) {
+    const ::ssize_t n = detail::with_page_cache(fd, pages, [&](int flags) {
       const auto at = static_cast<::off_t>(offset + done);
       const ::iovec part{out.data() + done, out.size() - done};
       if (flags == 0 || at < 0) return ::pread(fd.get(), part.iov_base, part.iov_len, at);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/io/page_cache.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/uio.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/paths.hpp"
+
+namespace millrace::io {
+namespace {
+
+using detail::dont_cache;
+using detail::refused_devices;
+using detail::with_page_cache;
+using testing::ElementsAre;
+
+unique_fd create(const std::filesystem::path& path) {
+  return unique_fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+}
+
+std::uint64_t device_of(const unique_fd& fd) {
+  struct ::stat status {};
+  EXPECT_EQ(::fstat(fd.get(), &status), 0);
+  return status.st_dev;
+}
+
+TEST(RefusedDevices, AreThoseThatWereAdded) {
+  refused_devices refused;
+  EXPECT_FALSE(refused.any());
+  EXPECT_FALSE(refused.has(0));
+  refused.add(0);
+  refused.add(7);
+  refused.add(7);
+  EXPECT_TRUE(refused.any());
+  EXPECT_TRUE(refused.has(0));
+  EXPECT_TRUE(refused.has(7));
+  EXPECT_FALSE(refused.has(8));
+}
+
+TEST(RefusedDevices, AreNoMoreThanFit) {
+  refused_devices refused;
+  for (std::uint64_t i = 0; i < refused_devices::most + 5; ++i) refused.add(100 + i);
+  for (std::uint64_t i = 0; i < refused_devices::most; ++i) EXPECT_TRUE(refused.has(100 + i));
+  EXPECT_FALSE(refused.has(100 + refused_devices::most));
+}
+
+TEST(RefusedDevices, MayBeAddedByAnyThread) {
+  refused_devices refused;
+  std::vector<std::thread> threads;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    threads.emplace_back([&refused, i] {
+      for (std::uint64_t each = 0; each < 4; ++each) refused.add(10 * (i % 4) + each);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::uint64_t i = 0; i < 16; ++i) EXPECT_TRUE(refused.has(10 * (i / 4) + i % 4));
+  EXPECT_FALSE(refused.has(4));
+}
+
+/// A file on a file system that refuses the flag with `code`, or takes it (0); and how it was
+/// called.
+struct toy_file {
+  unique_fd fd;
+  int code = 0;
+  bool fails = false;  // without the flag as well
+  std::vector<int> flags = {};
+
+  ::ssize_t transfer(page_cache pages, refused_devices& refused) {
+    flags.clear();
+    const auto call = [this](int with) -> ::ssize_t {
+      flags.push_back(with);
+      const int error = with != 0 || fails ? code : 0;
+      if (error == 0) return 5;
+      errno = error;
+      return -1;
+    };
+    return with_page_cache(fd, pages, call, refused);
+  }
+};
+
+TEST(PageCache, IsAskedForOncePerDeviceThatRefuses) {
+  const test::temp_folder folder;
+  toy_file refuses{.fd = open_read_only("/proc/self/stat"), .code = EOPNOTSUPP};
+  toy_file takes{.fd = create(folder / "a")};
+  ASSERT_NE(device_of(refuses.fd), device_of(takes.fd));
+  refused_devices refused;
+  EXPECT_EQ(refuses.transfer(page_cache::keep, refused), 5);
+  EXPECT_THAT(refuses.flags, ElementsAre(0));
+  EXPECT_EQ(refuses.transfer(page_cache::pass_through, refused), 5);
+  EXPECT_THAT(refuses.flags, ElementsAre(dont_cache, 0));
+  EXPECT_EQ(refuses.transfer(page_cache::pass_through, refused), 5);
+  EXPECT_THAT(refuses.flags, ElementsAre(0));
+  EXPECT_EQ(takes.transfer(page_cache::pass_through, refused), 5);
+  EXPECT_THAT(takes.flags, ElementsAre(dont_cache)) << "another device's refusal is not its own";
+}
+
+TEST(PageCache, IsNotRefusedByWhatFailsAnyway) {
+  for (const int code : {EINVAL, ENOSPC}) {
+    refused_devices refused;
+    toy_file file{.fd = open_read_only("/proc/self/stat"), .code = code, .fails = true};
+    EXPECT_EQ(file.transfer(page_cache::pass_through, refused), -1);
+    EXPECT_EQ(errno, code);
+    EXPECT_FALSE(refused.any());
+  }
+}
+
+// The kernel's own answers: those of memory and of the disk are told apart where they differ.
+TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
+  const std::filesystem::path memory_folder = "/dev/shm";
+  if (!std::filesystem::is_directory(memory_folder)) GTEST_SKIP() << "no " << memory_folder;
+  const test::temp_folder disk;
+  const test::temp_folder memory(memory_folder);
+  const std::string text = "bytes";
+  refused_devices refused;
+  const auto write = [&](const unique_fd& fd) {
+    const ::iovec part{const_cast<char*>(text.data()), text.size()};  // NOLINT: older than const
+    std::vector<int> flags;
+    const auto call = [&](int with) {
+      flags.push_back(with);
+      return ::pwritev2(fd.get(), &part, 1, 0, with);
+    };
+    EXPECT_EQ(with_page_cache(fd, page_cache::pass_through, call, refused), 5);
+    return flags;
+  };
+  const unique_fd in_memory = create(memory / "a");
+  const unique_fd on_disk = create(disk / "a");
+  const bool memory_refuses = write(in_memory).size() == 2;
+  const bool disk_refuses = write(on_disk).size() == 2;
+  if (!memory_refuses || disk_refuses) GTEST_SKIP() << "NOT tested: both answer alike here";
+  EXPECT_THAT(write(in_memory), ElementsAre(0));
+  EXPECT_THAT(write(on_disk), ElementsAre(dont_cache));
+}
+
+}  // namespace
+}  // namespace millrace::io
