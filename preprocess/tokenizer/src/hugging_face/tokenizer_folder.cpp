@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/error.hpp>
+
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -26,12 +28,12 @@ added_token plain(std::string content) {
   return token;
 }
 
-// A string, or an object with the flags.
-added_token token_in(const json_value& value) {
+// A string, or an object with the flags; of a list of special tokens whatever it says of that.
+added_token token_in(const json_value& value, bool of_specials = false) {
   if (value.is_string()) return plain(std::string(value.string("a token")));
   const json_value content = value.at("content");
   added_token token = plain(std::string(content.string("the content of a token")));
-  token.special = value.flag("special", true);
+  token.special = of_specials || value.flag("special", true);
   token.normalized = value.flag("normalized", !token.special);
   token.single_word = value.flag("single_word", false);
   token.strips_left = value.flag("lstrip", false);
@@ -43,19 +45,34 @@ class folder_settings {
  public:
   folder_settings(tokenizer_file& file, const json_value& config) : file_(&file), config_(config) {}
 
-  // Tokens that the files name, of which the config's count first.
-  void read_names(const json_value& from) {
+  // Tokens that a file names; of two files the later counts. A null takes a name away.
+  void read_names(const json_value& from, bool of_specials) {
+    const simdjson::dom::object entries = from.object("the file");
     for (const char* name : token_names) {
+      simdjson::dom::element entry;
+      if (entries[name].get(entry) != simdjson::SUCCESS) continue;
       const auto value = from.find(name);
-      if (value && !named_.contains(name)) named_.emplace(name, token_in(*value));
+      named_.erase(name);
+      if (value) named_.emplace(name, token_in(*value, of_specials));
     }
+    const bool is_first = extra_.empty();
     for (const char* list : {"extra_special_tokens", "additional_special_tokens"}) {
       const auto value = from.find(list);
-      if (!value || !extra_.empty()) continue;
+      if (!value) continue;
       if (!value->element().is_array()) value->fail(std::string(list) + " is not an array");
+      if (is_first && !extra_.empty()) continue;
       std::size_t index = 0;
       for (const simdjson::dom::element each : value->array(list)) {
-        extra_.push_back(token_in(json_value(*value, each, index++)));
+        const json_value entry(*value, each, index++);
+        added_token token = token_in(entry, of_specials);
+        if (is_first) {
+          extra_.push_back(std::move(token));
+        } else if (std::ranges::find(extra_, token.content, &added_token::content) ==
+                   extra_.end()) {
+          entry.fail("the token " + in_quotes(token.content) +
+                     " is in no such list of tokenizer_config.json, which has one too; whether "
+                     "it counts depends on the version of transformers");
+        }
       }
     }
   }
@@ -167,6 +184,19 @@ void refuse(const json_value& config, const char* key) {
   }
 }
 
+// Calls `read` with a file of the folder that counts where the config has no
+// "added_tokens_decoder"; what is wrong gets its name. An absent file has no text.
+template <class Read>
+void with_older_file(const char* name, std::string_view text, Read read) {
+  if (text.empty()) return;
+  try {
+    const json_document document(text);
+    read(json_value(document));
+  } catch (const format_error& e) {
+    throw e.in(name);
+  }
+}
+
 // Refuses a flag that contradicts what tokenizer.json has.
 void check(const json_value& config, const char* key, bool otherwise, bool there) {
   if (config.flag(key, otherwise) == there) return;
@@ -199,19 +229,19 @@ void check_contradictions(const json_value& config, const tokenizer_file& file) 
 
 }  // namespace
 
-std::optional<std::int32_t> apply_config(tokenizer_file& file, std::string_view config,
-                                         std::string_view map, bool special_tokens_count) {
-  const json_document document(config);
+std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_texts& texts,
+                                         bool special_tokens_count) {
+  const json_document document(texts.config);
   const json_value root(document);
   refuse(root, "auto_map");
   refuse(root, "from_slow");
   refuse(root, "split_special_tokens");
   check_contradictions(root, file);
   folder_settings settings(file, root);
-  settings.read_names(root);
-  if (!map.empty()) {
-    const json_document map_document(map);
-    settings.read_names(json_value(map_document));
+  settings.read_names(root, false);
+  if (!root.find("added_tokens_decoder")) {
+    with_older_file("special_tokens_map.json", texts.map,
+                    [&](const json_value& map) { settings.read_names(map, true); });
   }
   settings.add_tokens();
   if (special_tokens_count) settings.check_template();

@@ -183,6 +183,48 @@ TEST_F(HuggingFaceTokenizer, AddsTheTokensOfItsFolder) {
   EXPECT_EQ(encode(*t, "a <x><y><z>"), (ids_list{1, 4, 3, 5}));
 }
 
+// Without "added_tokens_decoder" the map's names go before the config's, one of null takes a name
+// away; with it the file does not count.
+TEST_F(HuggingFaceTokenizer, TakesTheNamesOfTheSpecialTokensMap) {
+  const std::string json = json_of(word_level, white_space);
+  const auto map = [&](std::string_view text) {
+    test::write_text(folder_ / "special_tokens_map.json", text);
+  };
+  map(R"({"eos_token":{"content":"</s>","lstrip":true},"additional_special_tokens":["<z>"]})");
+  const auto t = make_folder(json, "{}");
+  EXPECT_EQ(t->eod(), 3);
+  EXPECT_EQ(encode(*t, "a </s><z>b"), (ids_list{1, 3, 4, 2}));
+  EXPECT_EQ(make_folder(json, R"({"eos_token":"b"})")->eod(), 3);
+  EXPECT_EQ(make_folder(json, R"({"eos_token":"b","added_tokens_decoder":{}})")->eod(), 2);
+  map(R"({"sep_token":"b"})");
+  EXPECT_EQ(make_folder(json, "{}")->eod(), 2);
+  EXPECT_EQ(make_folder(json, R"({"eos_token":"a"})")->eod(), 1);
+  map(R"({"eos_token":null,"sep_token":"b"})");
+  EXPECT_EQ(make_folder(json, R"({"eos_token":"a"})")->eod(), 2);
+}
+
+TEST_F(HuggingFaceTokenizer, NamesTheSpecialTokensMapWhereItIsWrong) {
+  const std::string json = json_of(word_level, white_space);
+  const auto expect_fault = [&](std::string_view map, std::string_view config,
+                                const std::string& problem) {
+    test::write_text(folder_ / "special_tokens_map.json", map);
+    EXPECT_THAT(
+        [&] { (void)make_folder(json, config); },
+        ThrowsMessage<format_error>(testing::AllOf(
+            HasSubstr((folder_ / "special_tokens_map.json: ").string()), HasSubstr(problem))));
+  };
+  expect_fault("{", "{}", "");
+  expect_fault("[]", "{}", "");
+  expect_fault(R"({"eos_token":7})", "{}", "");
+  expect_fault(R"({"extra_special_tokens":{"x":"<x>"}})", "{}", "is not an array");
+  expect_fault(R"({"additional_special_tokens":["<x>","<y>"]})",
+               R"({"additional_special_tokens":["<x>"]})", "the token '<y>' is in no such list");
+  EXPECT_NO_THROW((void)make_folder(json, R"({"added_tokens_decoder":{}})"));
+  test::write_text(folder_ / "special_tokens_map.json", "{}");
+  EXPECT_THAT([&] { (void)make_folder(json, R"({"eos_token":7})"); },
+              ThrowsMessage<format_error>(HasSubstr("tokenizer_config.json: ")));
+}
+
 // One character may become two, and the token is found in the first: then what is behind it is at
 // the beginning of the text as well, but only to the reference.
 TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
