@@ -36,8 +36,9 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
   }
   const std::string config = text_if_there(folder / "tokenizer_config.json");
   const std::string map = text_if_there(folder / "special_tokens_map.json");
+  const std::string added = text_if_there(folder / "added_tokens.json");
   // A folder without a config is one with an empty config.
-  const folder_texts texts = {config.empty() ? "{}" : std::string_view(config), map};
+  const folder_texts texts = {config.empty() ? "{}" : std::string_view(config), map, added};
   return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
     tokenizer_file file(text);
     std::optional<std::int32_t> eod;
@@ -47,6 +48,7 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
     } catch (const format_error& e) {
       throw e.in(folder / (e.path().empty() ? "tokenizer_config.json" : e.path()));
     }
+    // Of added_tokens.json nothing counts that tokenizer.json does not say.
     identity += name_of("config", config) + name_of("map", map);
     file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);

@@ -184,6 +184,24 @@ void refuse(const json_value& config, const char* key) {
   }
 }
 
+// That each token of added_tokens.json is one that tokenizer.json adds, with the same id: then it
+// is nothing new. Others would be added, with flags and ids that depend on much else.
+void check_added(const json_value& added, const tokenizer_file& file) {
+  std::vector<added_token> there;
+  if (const auto list = file.root().find("added_tokens")) there = read_added_tokens(*list);
+  std::size_t index = 0;
+  for (const auto [key, element] : added.object("the file")) {
+    const json_value value(added, element, index++);
+    const std::int64_t id = value.integer("the id of a token", max_token_id);
+    const auto token = std::ranges::find(there, key, &added_token::content);
+    if (token != there.end() && token->id == id) continue;
+    value.fail("the token " + in_quotes(key) + " with the id " + std::to_string(id) +
+               " is not among added_tokens of tokenizer.json" +
+               (token == there.end() ? "" : ", where its id is " + std::to_string(token->id)) +
+               ". Save the tokenizer anew with transformers, or remove the file");
+  }
+}
+
 // Calls `read` with a file of the folder that counts where the config has no
 // "added_tokens_decoder"; what is wrong gets its name. An absent file has no text.
 template <class Read>
@@ -242,6 +260,8 @@ std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_text
   if (!root.find("added_tokens_decoder")) {
     with_older_file("special_tokens_map.json", texts.map,
                     [&](const json_value& map) { settings.read_names(map, true); });
+    with_older_file("added_tokens.json", texts.added,
+                    [&](const json_value& added) { check_added(added, file); });
   }
   settings.add_tokens();
   if (special_tokens_count) settings.check_template();

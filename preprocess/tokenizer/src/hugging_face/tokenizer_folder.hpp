@@ -13,6 +13,7 @@ namespace millrace::tokenizer::detail {
 struct folder_texts {
   std::string_view config;  ///< tokenizer_config.json, `{}` where there is none
   std::string_view map;     ///< special_tokens_map.json, empty where there is none
+  std::string_view added;   ///< added_tokens.json, empty where there is none
 };
 
 /// Does to a tokenizer what the `tokenizer_config.json` beside it says, as `AutoTokenizer` does and
@@ -26,7 +27,8 @@ struct folder_texts {
 /// Llama class says of BOS and EOS: which of the two counts depends on the version there).
 ///
 /// A config with "added_tokens_decoder" says everything. Without it, what special_tokens_map.json
-/// names goes before the config's names.
+/// names goes before the config's names, and a token of added_tokens.json that tokenizer.json does
+/// not add with that id is refused.
 ///
 /// @param special_tokens_count  whether BOS and EOS will be put around texts
 /// @return the id that ends a document: of the eos token, else of the sep token

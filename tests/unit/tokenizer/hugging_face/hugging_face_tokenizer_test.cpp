@@ -225,6 +225,28 @@ TEST_F(HuggingFaceTokenizer, NamesTheSpecialTokensMapWhereItIsWrong) {
               ThrowsMessage<format_error>(HasSubstr("tokenizer_config.json: ")));
 }
 
+TEST_F(HuggingFaceTokenizer, RefusesTokensThatOnlyAddedTokensJsonHas) {
+  const std::string json =
+      json_of(word_level, R"("added_tokens":[)" + added("<old>") + "]," + std::string(white_space));
+  const auto expect_fault = [&](std::string_view text, const std::string& problem) {
+    test::write_text(folder_ / "added_tokens.json", text);
+    EXPECT_THAT([&] { (void)make_folder(json, "{}"); },
+                ThrowsMessage<format_error>(testing::AllOf(
+                    HasSubstr((folder_ / "added_tokens.json: ").string()), HasSubstr(problem))));
+  };
+  const std::string plain = make_folder(json, "{}")->fingerprint();
+  expect_fault(R"({"<new>":10})", "the token '<new>' with the id 10 is not among added_tokens");
+  expect_fault(R"({"<old>":9,"a":1})", "the token 'a' with the id 1 is not among added_tokens");
+  expect_fault(R"({"<old>":8})", "where its id is 9");
+  expect_fault(R"({"<old>":"9"})", "the id of a token");
+  expect_fault("{", "");
+  EXPECT_NO_THROW((void)make_folder(json, R"({"added_tokens_decoder":{}})"));
+  test::write_text(folder_ / "added_tokens.json", R"({"<old>":9})");
+  const auto t = make_folder(json, "{}");
+  EXPECT_EQ(encode(*t, "a<old>"), (ids_list{1, 3}));
+  EXPECT_EQ(t->fingerprint(), plain);
+}
+
 // One character may become two, and the token is found in the first: then what is behind it is at
 // the beginning of the text as well, but only to the reference.
 TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
