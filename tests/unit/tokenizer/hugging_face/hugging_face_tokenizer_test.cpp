@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millrace/error.hpp>
@@ -273,6 +274,84 @@ TEST_F(HuggingFaceTokenizer, RefusesFoldersThatSayTwoThings) {
   std::filesystem::remove(folder_ / "tokenizer.json");
   EXPECT_THAT([&] { (void)make_hugging_face_tokenizer(folder_.path(), {}); },
               ThrowsMessage<config_error>(HasSubstr("no tokenizer.json")));
+}
+
+TEST_F(HuggingFaceTokenizer, RefusesConfigsThatAreNotFollowed) {
+  const std::string json =
+      json_of(word_level, R"("added_tokens":[)" + added("<extra_id_0>", "special") + "]," +
+                              std::string(white_space));
+  const auto expect_fault = [&](const std::string& config, const std::string& problem) {
+    SCOPED_TRACE(config);
+    EXPECT_THAT([&] { (void)make_folder(json, config); },
+                ThrowsMessage<format_error>(
+                    testing::AllOf(HasSubstr("tokenizer_config.json: "), HasSubstr(problem))));
+  };
+  for (const std::string key : {"src_lang", "tgt_lang", "language", "task"}) {
+    expect_fault("{\"" + key + R"(":"x"})", key + " is not honoured");
+    EXPECT_NO_THROW((void)make_folder(json, "{\"" + key + R"(":null})"));
+  }
+  for (const std::string key : {"from_slow", "split_special_tokens", "fix_mistral_regex",
+                                "predict_timestamps", "legacy_behaviour"}) {
+    expect_fault("{\"" + key + R"(":true})", key + " is not honoured");
+    EXPECT_NO_THROW((void)make_folder(json, "{\"" + key + R"(":false})"));
+  }
+  for (const std::string name :
+       {"M2M100Tokenizer", "XLMTokenizer", "NllbTokenizerFast", "MBart50Tokenizer",
+        "WhisperTokenizer", "RoFormerTokenizerFast", "MistralCommonBackend"}) {
+    expect_fault(R"({"tokenizer_class":")" + name + R"("})",
+                 "tokenizer_class " + name + " is not honoured");
+  }
+  expect_fault(R"({"extra_ids":2})",
+               "extra_ids is 2, but tokenizer.json does not add <extra_id_1>");
+  expect_fault(R"({"tokenizer_class":"T5TokenizerFast"})",
+               "extra_ids is 100 where it is not given");
+  EXPECT_NO_THROW((void)make_folder(json, R"({"extra_ids":1})"));
+  expect_fault(R"({"image_token":"<img>"})", "image_token is <img>, which tokenizer.json does not");
+  expect_fault(R"({"image_token":{"content":"a"}})", "image_token is a, which");
+  EXPECT_NO_THROW((void)make_folder(json, R"({"image_token":"<img>","add_bos_token":true,)"
+                                          R"("additional_special_tokens":["<img>"]})"));
+  EXPECT_NO_THROW((void)make_folder(
+      json, R"({"model_max_length":5,"padding_side":"left","clean_up_tokenization_spaces":true,)"
+            R"("chat_template":"x","name_or_path":"y","tokenizer_class":"PreTrainedTokenizerFast",)"
+            R"("legacy":true,"errors":"replace","unknown_to_us":[1]})"));
+}
+
+TEST_F(HuggingFaceTokenizer, RefusesClassesWithAnotherTemplate) {
+  const std::string plain = json_of(word_level, white_space);
+  const std::string json = json_of(
+      word_level, R"("post_processor":{"type":"BertProcessing","cls":["a",1],"sep":["b",2]},)" +
+                      std::string(white_space));
+  const std::string names = R"(,"cls_token":"a","sep_token":"b"})";
+  for (const std::string name : {"BertTokenizer", "RobertaTokenizerFast", "XLMRobertaTokenizer"}) {
+    SCOPED_TRACE(name);
+    const std::string config = R"({"tokenizer_class":")" + name + "\"";
+    EXPECT_EQ(encode(*make_folder(json, config + names), "b"), (ids_list{1, 2, 2}));
+    for (const auto& [file, entries] :
+         {std::pair(plain, names), std::pair(json, std::string("}"))}) {
+      EXPECT_THAT([&] { (void)make_folder(file, config + entries); },
+                  ThrowsMessage<format_error>(HasSubstr("has a template of its own")));
+    }
+    EXPECT_EQ(encode(*make_folder(plain, config + "}", {.include_special_tokens = false}), "b"),
+              ids_list{2});
+  }
+  const std::string neox = R"({"tokenizer_class":"GPTNeoXTokenizer","eos_token":"b")";
+  EXPECT_NO_THROW((void)make_folder(plain, neox + "}"));
+  EXPECT_THAT([&] { (void)make_folder(plain, neox + R"(,"add_eos_token":true})"); },
+              ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
+}
+
+// Without the entry release 4 takes false, and release 5 the file's for some classes.
+TEST_F(HuggingFaceTokenizer, RefusesAPrefixSpaceThatTheConfigDoesNotHave) {
+  const auto json = [](const char* prefix) {
+    return R"({"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,"use_regex":true,)"
+           R"("add_prefix_space":)" +
+           std::string(prefix) + R"(},"model":{"type":"WordLevel","unk_token":"?",)" +
+           R"("vocab":{"?":0,"a":1}}})";
+  };
+  EXPECT_NO_THROW((void)make_folder(json("false"), "{}"));
+  EXPECT_NO_THROW((void)make_folder(json("true"), R"({"add_prefix_space":true})"));
+  EXPECT_THAT([&] { (void)make_folder(json("true"), "{}"); },
+              ThrowsMessage<format_error>(HasSubstr("add_prefix_space is false where it is not")));
 }
 
 TEST_F(HuggingFaceTokenizer, AddsTheSpecialTokensOfAnOption) {
