@@ -374,6 +374,10 @@ TEST_F(HuggingFaceTokenizer, AddsTheSpecialTokensOfAnOption) {
   const auto lower =
       make_bert_word_piece_tokenizer(folder_ / "vocab.txt", true, {.special_tokens = {"<X>"}});
   EXPECT_EQ(encode(*lower, "AB<X><x>"), (ids_list{2, 5, 106, 1, 1, 1, 3}));
+  const auto given = make_bert_word_piece_tokenizer(
+      folder_ / "vocab.txt", true,
+      {.special_tokens = {"<X>"}, .in_text = special_tokens_in_text::allow});
+  EXPECT_EQ(given->fingerprint(), lower->fingerprint());
 }
 
 TEST_F(HuggingFaceTokenizer, FingerprintsFilesAndOptions) {
@@ -382,6 +386,12 @@ TEST_F(HuggingFaceTokenizer, FingerprintsFilesAndOptions) {
   EXPECT_EQ(make(json)->fingerprint(), plain);
   EXPECT_NE(make(json + " ")->fingerprint(), plain);
   EXPECT_NE(make(json, {.include_special_tokens = false})->fingerprint(), plain);
+  const auto under = [&](special_tokens_in_text policy) {
+    return make(json, {.in_text = policy})->fingerprint();
+  };
+  EXPECT_EQ(under(special_tokens_in_text::allow), plain) << "the default, given";
+  EXPECT_NE(under(special_tokens_in_text::encode_as_text), plain);
+  EXPECT_NE(under(special_tokens_in_text::error), plain);
   EXPECT_NE(make_folder(json, "{}")->fingerprint(), make_folder(json, "{ }")->fingerprint());
 }
 
