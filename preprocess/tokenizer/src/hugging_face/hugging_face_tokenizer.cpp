@@ -31,24 +31,25 @@ std::string name_of(const char* file, std::string_view text) {
 
 std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
                                           const hugging_face_options& options) {
-  const std::filesystem::path config_path = folder / "tokenizer_config.json";
   if (!std::filesystem::exists(folder / "tokenizer.json")) {
     throw config_error(folder.string() + ": there is no tokenizer.json in the folder");
   }
-  const std::string config = text_if_there(config_path);
+  const std::string config = text_if_there(folder / "tokenizer_config.json");
   const std::string map = text_if_there(folder / "special_tokens_map.json");
+  const std::string added = text_if_there(folder / "added_tokens.json");
+  // A folder without a config is one with an empty config.
+  const folder_texts texts = {config.empty() ? "{}" : std::string_view(config), map, added};
   return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
     tokenizer_file file(text);
     std::optional<std::int32_t> eod;
     std::string identity = type_line + identity_of(options) + name_of("file", text);
     try {
-      // A folder without a config is one with an empty config.
-      eod = apply_config(file, config.empty() ? "{}" : std::string_view(config), map,
-                         options.include_special_tokens);
-      identity += name_of("config", config) + name_of("map", map);
+      eod = apply_config(file, texts, options.include_special_tokens);
     } catch (const format_error& e) {
-      throw e.in(config_path);
+      throw e.in(folder / (e.path().empty() ? "tokenizer_config.json" : e.path()));
     }
+    // Of added_tokens.json nothing counts that tokenizer.json does not say.
+    identity += name_of("config", config) + name_of("map", map);
     file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
     parts.eod = eod;

@@ -8,11 +8,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What of a tokenizer's identity is not in its files, for fingerprints.
+/// What of a tokenizer's identity is not in its files, for fingerprints. The default policy for
+/// special tokens in texts is the one that it stands for: it gives the same ids.
 inline std::string identity_of(const hugging_face_options& options) {
+  const bool allowed = options.in_text == special_tokens_in_text::as_reference;
+  const auto in_text = allowed ? special_tokens_in_text::allow : options.in_text;
   std::string identity = std::string("include_special_tokens ") +
                          (options.include_special_tokens ? "yes" : "no") + "\nin_text " +
-                         std::to_string(static_cast<int>(options.in_text)) + "\nunicode " +
+                         std::to_string(static_cast<int>(in_text)) + "\nunicode " +
                          unicode_version + "\n";
   for (const std::string& token : options.special_tokens) {
     identity += "special " + std::to_string(token.size()) + " " + token + "\n";

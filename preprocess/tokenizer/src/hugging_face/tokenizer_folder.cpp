@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/error.hpp>
+
+#include "hugging_face/config_refusals.hpp"
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -19,6 +22,34 @@ constexpr std::array<const char*, 7> token_names = {
 constexpr std::array<std::string_view, 4> template_classes = {"Llama", "CodeLlama", "Gemma",
                                                               "Cohere"};
 
+// A token that a class puts around texts, and its content where no file has the name.
+struct class_token {
+  const char* name;
+  const char* otherwise;
+};
+struct class_template {
+  std::string_view stem;
+  std::vector<class_token> before;
+  std::vector<class_token> behind;
+};
+
+// As release 5.23 makes them.
+const std::vector<class_template> fixed_templates = [] {
+  std::vector<class_template> all;
+  for (const char* stem : {"Bert", "DistilBert", "Electra", "LayoutLM", "Lxmert", "MobileBert",
+                           "Splinter", "ConvBert", "Deberta", "DebertaV2"}) {
+    all.push_back({stem, {{"cls_token", "[CLS]"}}, {{"sep_token", "[SEP]"}}});
+  }
+  for (const char* stem :
+       {"Roberta", "Bart", "LED", "Longformer", "Mvp", "XLMRoberta", "Camembert", "MPNet"}) {
+    all.push_back({stem, {{"cls_token", "<s>"}}, {{"sep_token", "</s>"}}});
+  }
+  all.push_back({"Funnel", {{"cls_token", "<cls>"}}, {{"sep_token", "<sep>"}}});
+  all.push_back({"XLNet", {}, {{"sep_token", "<sep>"}, {"cls_token", "<cls>"}}});
+  all.push_back({"T5", {}, {{"eos_token", "</s>"}}});
+  return all;
+}();
+
 // A token that a control token's name stands for in the files of `transformers`.
 added_token plain(std::string content) {
   added_token token;
@@ -26,12 +57,12 @@ added_token plain(std::string content) {
   return token;
 }
 
-// A string, or an object with the flags.
-added_token token_in(const json_value& value) {
+// A string, or an object with the flags; of a list of special tokens whatever it says of that.
+added_token token_in(const json_value& value, bool of_specials = false) {
   if (value.is_string()) return plain(std::string(value.string("a token")));
   const json_value content = value.at("content");
   added_token token = plain(std::string(content.string("the content of a token")));
-  token.special = value.flag("special", true);
+  token.special = of_specials || value.flag("special", true);
   token.normalized = value.flag("normalized", !token.special);
   token.single_word = value.flag("single_word", false);
   token.strips_left = value.flag("lstrip", false);
@@ -43,19 +74,34 @@ class folder_settings {
  public:
   folder_settings(tokenizer_file& file, const json_value& config) : file_(&file), config_(config) {}
 
-  // Tokens that the files name, of which the config's count first.
-  void read_names(const json_value& from) {
+  // Tokens that a file names; of two files the later counts. A null takes a name away.
+  void read_names(const json_value& from, bool of_specials) {
+    const simdjson::dom::object entries = from.object("the file");
     for (const char* name : token_names) {
+      simdjson::dom::element entry;
+      if (entries[name].get(entry) != simdjson::SUCCESS) continue;
       const auto value = from.find(name);
-      if (value && !named_.contains(name)) named_.emplace(name, token_in(*value));
+      named_.erase(name);
+      if (value) named_.emplace(name, token_in(*value, of_specials));
     }
+    const bool is_first = extra_.empty();
     for (const char* list : {"extra_special_tokens", "additional_special_tokens"}) {
       const auto value = from.find(list);
-      if (!value || !extra_.empty()) continue;
+      if (!value) continue;
       if (!value->element().is_array()) value->fail(std::string(list) + " is not an array");
+      if (is_first && !extra_.empty()) continue;
       std::size_t index = 0;
       for (const simdjson::dom::element each : value->array(list)) {
-        extra_.push_back(token_in(json_value(*value, each, index++)));
+        const json_value entry(*value, each, index++);
+        added_token token = token_in(entry, of_specials);
+        if (is_first) {
+          extra_.push_back(std::move(token));
+        } else if (std::ranges::find(extra_, token.content, &added_token::content) ==
+                   extra_.end()) {
+          entry.fail("the token " + in_quotes(token.content) +
+                     " is in no such list of tokenizer_config.json, which has one too; whether "
+                     "it counts depends on the version of transformers");
+        }
       }
     }
   }
@@ -98,26 +144,26 @@ class folder_settings {
     add(renamed);
   }
 
-  // Classes that once made a template of add_bos_token and add_eos_token, and now take the file's:
-  // where the two differ, what a text begins with depends on the version of the reference.
+  // Classes that go by the file's template in some versions of the reference and not in others:
+  // where it is not what the class would make, what is around a text depends on the version.
   void check_template() const {
     const std::string_view name = config_.text("tokenizer_class").value_or("");
-    if (std::ranges::none_of(template_classes, [&](auto c) { return name.starts_with(c); })) return;
-    const auto expected = [&](const char* flag, bool otherwise, const char* token) {
-      std::vector<std::int32_t> ids;
-      const auto id = config_.flag(flag, otherwise) ? id_of(token) : std::nullopt;
-      if (id) ids.push_back(*id);
-      return ids;
-    };
-    if (expected("add_bos_token", true, "bos_token") == file_->around().before &&
-        expected("add_eos_token", false, "eos_token") == file_->around().behind) {
-      return;
+    if (std::ranges::any_of(template_classes, [&](auto c) { return name.starts_with(c); })) {
+      check_flags(true);
+    } else if (class_stem(name) == "GPTNeoX") {
+      check_flags(false);
     }
-    config_.fail(
-        "add_bos_token and add_eos_token (where they are not given: true and false) are "
-        "not what the post_processor of tokenizer.json does; transformers before 5 goes "
-        "by the first, later ones by the second. Make them agree, or leave special "
-        "tokens out");
+    for (const class_template& known : fixed_templates) {
+      if (class_stem(name) != known.stem) continue;
+      if (ids_of(known.before) == file_->around().before &&
+          ids_of(known.behind) == file_->around().behind) {
+        return;
+      }
+      config_.fail("tokenizer_class " + std::string(name) +
+                   " has a template of its own, and the post_processor of tokenizer.json does "
+                   "something else; transformers before 5 goes by the second, later ones by the "
+                   "first. Make them agree, or leave special tokens out");
+    }
   }
 
   std::optional<std::int32_t> id_of(const char* name) const {
@@ -129,6 +175,37 @@ class folder_settings {
   }
 
  private:
+  // Of classes that make a template of add_bos_token, which is `otherwise` where it is not given,
+  // and add_eos_token.
+  void check_flags(bool otherwise) const {
+    const auto expected = [&](const char* flag, bool given, const char* token) {
+      std::vector<std::int32_t> ids;
+      const auto id = config_.flag(flag, given) ? id_of(token) : std::nullopt;
+      if (id) ids.push_back(*id);
+      return ids;
+    };
+    if (expected("add_bos_token", otherwise, "bos_token") == file_->around().before &&
+        expected("add_eos_token", false, "eos_token") == file_->around().behind) {
+      return;
+    }
+    config_.fail("add_bos_token and add_eos_token (where they are not given: " +
+                 std::string(otherwise ? "true" : "false") +
+                 " and false) are not what the post_processor of tokenizer.json does; "
+                 "transformers before 5 goes by the first, later ones by the second. Make them "
+                 "agree, or leave special tokens out");
+  }
+
+  std::vector<std::int32_t> ids_of(const std::vector<class_token>& tokens) const {
+    std::vector<std::int32_t> ids;
+    for (const class_token& token : tokens) {
+      const auto named = named_.find(token.name);
+      const std::string content =
+          named == named_.end() ? std::string(token.otherwise) : named->second.content;
+      ids.push_back(file_->added().find(content));
+    }
+    return ids;
+  }
+
   // "added_tokens_decoder": by ascending id, though the ids themselves do not count.
   std::vector<added_token> listed_tokens() const {
     const auto decoder = config_.find("added_tokens_decoder");
@@ -160,10 +237,34 @@ class folder_settings {
   std::vector<added_token> extra_;
 };
 
-void refuse(const json_value& config, const char* key) {
-  if (const auto value = config.find(key)) {
-    if (value->element().is_bool() && !value->boolean(key)) return;
-    value->fail(std::string(key) + " is not honoured");
+// That each token of added_tokens.json is one that tokenizer.json adds, with the same id: then it
+// is nothing new. Others would be added, with flags and ids that depend on much else.
+void check_added(const json_value& added, const tokenizer_file& file) {
+  std::vector<added_token> there;
+  if (const auto list = file.root().find("added_tokens")) there = read_added_tokens(*list);
+  std::size_t index = 0;
+  for (const auto [key, element] : added.object("the file")) {
+    const json_value value(added, element, index++);
+    const std::int64_t id = value.integer("the id of a token", max_token_id);
+    const auto token = std::ranges::find(there, key, &added_token::content);
+    if (token != there.end() && token->id == id) continue;
+    value.fail("the token " + in_quotes(key) + " with the id " + std::to_string(id) +
+               " is not among added_tokens of tokenizer.json" +
+               (token == there.end() ? "" : ", where its id is " + std::to_string(token->id)) +
+               ". Save the tokenizer anew with transformers, or remove the file");
+  }
+}
+
+// Calls `read` with a file of the folder that counts where the config has no
+// "added_tokens_decoder"; what is wrong gets its name. An absent file has no text.
+template <class Read>
+void with_older_file(const char* name, std::string_view text, Read read) {
+  if (text.empty()) return;
+  try {
+    const json_document document(text);
+    read(json_value(document));
+  } catch (const format_error& e) {
+    throw e.in(name);
   }
 }
 
@@ -181,7 +282,7 @@ void check_contradictions(const json_value& config, const tokenizer_file& file) 
   const auto pre_tokenizer = file.root().find("pre_tokenizer");
   if (pre_tokenizer && pre_tokenizer->text("type") == "ByteLevel") {
     const bool there = pre_tokenizer->flag("add_prefix_space", true);
-    if (config.find("add_prefix_space")) check(config, "add_prefix_space", false, there);
+    check(config, "add_prefix_space", false, there);
   }
   const auto normalizer = file.root().find("normalizer");
   const std::string_view name = config.text("tokenizer_class").value_or("");
@@ -199,21 +300,21 @@ void check_contradictions(const json_value& config, const tokenizer_file& file) 
 
 }  // namespace
 
-std::optional<std::int32_t> apply_config(tokenizer_file& file, std::string_view config,
-                                         std::string_view map, bool special_tokens_count) {
-  const json_document document(config);
+std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_texts& texts,
+                                         bool special_tokens_count) {
+  const json_document document(texts.config);
   const json_value root(document);
-  refuse(root, "auto_map");
-  refuse(root, "from_slow");
-  refuse(root, "split_special_tokens");
   check_contradictions(root, file);
   folder_settings settings(file, root);
-  settings.read_names(root);
-  if (!map.empty()) {
-    const json_document map_document(map);
-    settings.read_names(json_value(map_document));
+  settings.read_names(root, false);
+  if (!root.find("added_tokens_decoder")) {
+    with_older_file("special_tokens_map.json", texts.map,
+                    [&](const json_value& map) { settings.read_names(map, true); });
+    with_older_file("added_tokens.json", texts.added,
+                    [&](const json_value& added) { check_added(added, file); });
   }
   settings.add_tokens();
+  refuse_what_is_not_followed(root, file.added());
   if (special_tokens_count) settings.check_template();
   settings.share_names();
   return settings.id_of("eos_token");

@@ -9,6 +9,13 @@
 
 namespace millrace::tokenizer::detail {
 
+/// Texts of the files beside tokenizer.json.
+struct folder_texts {
+  std::string_view config;  ///< tokenizer_config.json, `{}` where there is none
+  std::string_view map;     ///< special_tokens_map.json, empty where there is none
+  std::string_view added;   ///< added_tokens.json, empty where there is none
+};
+
 /// Does to a tokenizer what the `tokenizer_config.json` beside it says, as `AutoTokenizer` does and
 /// Megatron after it: tokens that are added, and the end of a document.
 ///
@@ -19,13 +26,14 @@ namespace millrace::tokenizer::detail {
 /// contradict the file (`add_prefix_space`, what a Bert class says of its normalizer, and what a
 /// Llama class says of BOS and EOS: which of the two counts depends on the version there).
 ///
-/// @param config   text of tokenizer_config.json
-/// @param map      text of special_tokens_map.json, which says what the config leaves open; may be
-///                 empty
+/// A config with "added_tokens_decoder" says everything. Without it, what special_tokens_map.json
+/// names goes before the config's names, and a token of added_tokens.json that tokenizer.json does
+/// not add with that id is refused.
+///
 /// @param special_tokens_count  whether BOS and EOS will be put around texts
 /// @return the id that ends a document: of the eos token, else of the sep token
-/// @throws format_error  of the config, without its path
-std::optional<std::int32_t> apply_config(tokenizer_file& file, std::string_view config,
-                                         std::string_view map, bool special_tokens_count);
+/// @throws format_error  with the file's name as its path; of the config, without
+std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_texts& texts,
+                                         bool special_tokens_count);
 
 }  // namespace millrace::tokenizer::detail

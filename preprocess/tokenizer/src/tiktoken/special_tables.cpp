@@ -97,6 +97,26 @@ special_table llama4() {
   return {200000, list.tokens(), "<|end_of_text|>"};
 }
 
+special_table qwen2() {
+  lister list(151643);
+  list.add({end_of_text, "<|im_start|>", "<|im_end|>"}).add_numbered("extra_", 0, 204);
+  return {151643, list.tokens(), std::string(end_of_text)};
+}
+
+special_table kimi() {
+  constexpr std::string_view reserved = "reserved_token_";
+  lister list(163584);
+  list.add({"[BOS]", "[EOS]", "<|im_end|>", "<|im_user|>", "<|im_assistant|>"});
+  list.add_numbered(reserved, 163589, 163589);
+  list.add({"<|start_header_id|>", "<|end_header_id|>"}).add_numbered(reserved, 163592, 163592);
+  list.add(
+      {"[EOT]", "<|im_system|>", "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"});
+  list.add({"<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"});
+  list.add_numbered(reserved, 163600, 163600).add({"<|im_middle|>"});
+  list.add_numbered(reserved, 163602, 163837).add({"[UNK]", "[PAD]"});
+  return {163584, list.tokens(), "[EOS]"};
+}
+
 special_table one_token(std::size_t ranks, std::int32_t id) {
   return {ranks, {{std::string(end_of_text), id}}, std::string(end_of_text)};
 }
@@ -112,6 +132,8 @@ special_table special_table_of(std::string_view name) {
   if (name == "o200k_harmony") return o200k_harmony();
   if (name == "llama3") return llama3();
   if (name == "llama4") return llama4();
+  if (name == "qwen2") return qwen2();
+  if (name == "kimi") return kimi();
   return {};
 }
 

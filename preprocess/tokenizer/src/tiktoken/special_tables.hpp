@@ -23,7 +23,11 @@ struct special_table {
 
 /// The vocabulary of the name: r50k, p50k, p50k_edit, cl100k, o200k, o200k_harmony as in the
 /// package tiktoken 0.14; llama3 and llama4 as Meta publishes them, llama3 with the names of the
-/// first release (later ones rename some of the reserved tokens; ids and size are the same).
+/// first release (later ones rename some of the reserved tokens; ids and size are the same);
+/// qwen2 as in the `tokenization_qwen.py` beside `qwen.tiktoken`, whose ranks and first three
+/// specials Qwen2 and 2.5 share; kimi as in the `tokenizer_config.json` and `tokenization_kimi.py`
+/// of Kimi K2's first release (later ones name some of the reserved tokens), up to the 163840 ids
+/// of its model: that program makes two names more, for which the model has no row.
 ///
 /// @return no tokens where the name is none of these.
 special_table special_table_of(std::string_view name);

@@ -20,8 +20,8 @@ std::int32_t highest(const special_table& table) {
 }
 
 TEST(SpecialTables, AreConsistent) {
-  for (const char* name :
-       {"r50k", "p50k", "p50k_edit", "cl100k", "o200k", "o200k_harmony", "llama3", "llama4"}) {
+  for (const char* name : {"r50k", "p50k", "p50k_edit", "cl100k", "o200k", "o200k_harmony",
+                           "llama3", "llama4", "qwen2", "kimi"}) {
     SCOPED_TRACE(name);
     const special_table table = special_table_of(name);
     std::set<std::string> contents;
@@ -30,7 +30,7 @@ TEST(SpecialTables, AreConsistent) {
     }
     EXPECT_TRUE(id_in(table, table.eod).has_value());
   }
-  EXPECT_TRUE(special_table_of("qwen2").tokens.empty());
+  EXPECT_TRUE(special_table_of("v2").tokens.empty());
 }
 
 TEST(SpecialTables, HaveTheIdsOfTiktoken) {
@@ -80,6 +80,37 @@ TEST(SpecialTables, HaveTheIdsOfMeta) {
   EXPECT_EQ(id_in(llama4, "<|reasoning_thinking_end|>"), 201143);
   EXPECT_EQ(id_in(llama4, "<|reserved_special_token_903|>"), 202047);
   EXPECT_EQ(highest(llama4), 202047);
+}
+
+TEST(SpecialTables, HaveTheIdsOfQwen) {
+  const special_table table = special_table_of("qwen2");
+  EXPECT_EQ(table.ranks, 151643U);
+  EXPECT_EQ(table.tokens.size(), 208U);
+  EXPECT_EQ(id_in(table, table.eod), 151643);
+  EXPECT_EQ(id_in(table, "<|im_start|>"), 151644);
+  EXPECT_EQ(id_in(table, "<|im_end|>"), 151645);
+  EXPECT_EQ(id_in(table, "<|extra_0|>"), 151646);
+  EXPECT_EQ(id_in(table, "<|extra_204|>"), 151850);
+  EXPECT_EQ(highest(table), 151850);
+}
+
+TEST(SpecialTables, HaveTheIdsOfKimi) {
+  const special_table table = special_table_of("kimi");
+  EXPECT_EQ(table.ranks, 163584U);
+  EXPECT_EQ(table.tokens.size(), 256U);
+  EXPECT_EQ(id_in(table, "[BOS]"), 163584);
+  EXPECT_EQ(id_in(table, table.eod), 163585);
+  EXPECT_EQ(id_in(table, "<|im_assistant|>"), 163588);
+  EXPECT_EQ(id_in(table, "<|reserved_token_163589|>"), 163589);
+  EXPECT_EQ(id_in(table, "<|start_header_id|>"), 163590);
+  EXPECT_EQ(id_in(table, "[EOT]"), 163593);
+  EXPECT_EQ(id_in(table, "<|im_system|>"), 163594);
+  EXPECT_EQ(id_in(table, "<|tool_calls_section_end|>"), 163596);
+  EXPECT_EQ(id_in(table, "<|tool_call_end|>"), 163599);
+  EXPECT_EQ(id_in(table, "<|im_middle|>"), 163601);
+  EXPECT_EQ(id_in(table, "<|reserved_token_163837|>"), 163837);
+  EXPECT_EQ(id_in(table, "[UNK]"), 163838);
+  EXPECT_EQ(highest(table), 163839);
 }
 
 }  // namespace

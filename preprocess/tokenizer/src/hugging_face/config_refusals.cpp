@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/config_refusals.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+constexpr std::array refused_keys = {
+    "auto_map", "from_slow", "split_special_tokens", "fix_mistral_regex", "src_lang", "tgt_lang",
+    "language", "task",      "predict_timestamps",   "legacy_behaviour"};
+
+// Without "Tokenizer" and "Fast" behind them.
+constexpr std::array<std::string_view, 43> own_readers = {"Bartpho",
+                                                          "BertGeneration",
+                                                          "BertJapanese",
+                                                          "BertLegacy",
+                                                          "Bertweet",
+                                                          "BioGpt",
+                                                          "BlenderbotSmall",
+                                                          "ByT5",
+                                                          "CTRL",
+                                                          "Canine",
+                                                          "Clvp",
+                                                          "CpmAnt",
+                                                          "Cpm",
+                                                          "Dia",
+                                                          "Esm",
+                                                          "FSMT",
+                                                          "FastSpeech2Conformer",
+                                                          "Flaubert",
+                                                          "GPTNeoXJapanese",
+                                                          "GPTSw3",
+                                                          "M2M100",
+                                                          "Marian",
+                                                          "Mgpstr",
+                                                          "MistralCommon",
+                                                          "MyT5",
+                                                          "PLBart",
+                                                          "Perceiver",
+                                                          "Phobert",
+                                                          "ProphetNet",
+                                                          "RoCBert",
+                                                          "Siglip",
+                                                          "Speech2Text",
+                                                          "SpeechT5",
+                                                          "Tapas",
+                                                          "TransfoXL",
+                                                          "Vits",
+                                                          "Wav2Vec2CTC",
+                                                          "Wav2Vec2PhonemeCTC",
+                                                          "XLM",
+                                                          "XLMProphetNet",
+                                                          "Jukebox",
+                                                          "Luke",
+                                                          "MLuke"};
+constexpr std::array<std::string_view, 5> own_templates = {"Nllb", "MBart", "MBart50",
+                                                           "SeamlessM4T", "Whisper"};
+constexpr std::array<std::string_view, 1> own_pre_tokenizers = {"RoFormer"};
+
+constexpr std::array<std::string_view, 7> standard_tokens = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+
+bool is_one_of(std::string_view name, const auto& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+void check_class(const json_value& config) {
+  const auto value = config.find("tokenizer_class");
+  if (!value) return;
+  const std::string name(value->string("tokenizer_class"));
+  const std::string_view stem = class_stem(name);
+  const auto refuse = [&](const std::string& reason) {
+    value->fail("tokenizer_class " + name + " is not honoured: " + reason);
+  };
+  if (is_one_of(stem, own_readers)) {
+    refuse("it reads other files than tokenizer.json, or not as they are there");
+  }
+  if (is_one_of(stem, own_templates)) {
+    refuse(
+        "what it puts around texts is made of its settings, not of the post_processor of "
+        "tokenizer.json. If the post_processor is what is wanted, give tokenizer.json itself");
+  }
+  if (is_one_of(stem, own_pre_tokenizers)) {
+    refuse("its pre-tokenizer is code of its own, not that of tokenizer.json");
+  }
+}
+
+std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
+  std::unordered_set<std::string> contents;
+  for (const added_token& token : added.tokens()) contents.insert(token.content);
+  return contents;
+}
+
+// A class of T5 adds <extra_id_0> and so on, unless they are there.
+void check_extra_ids(const json_value& config, const std::unordered_set<std::string>& added) {
+  const auto value = config.find("extra_ids");
+  const bool is_t5 = class_stem(config.text("tokenizer_class").value_or("")) == "T5";
+  if (!value && !is_t5) return;
+  const std::int64_t count = value ? value->integer("extra_ids", 1 << 20) : 100;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string content = "<extra_id_" + std::to_string(i) + ">";
+    if (added.contains(content)) continue;
+    (value ? *value : config)
+        .fail("extra_ids is " + std::to_string(count) + (value ? "" : " where it is not given") +
+              ", but tokenizer.json does not add " + content);
+  }
+}
+
+// Release 5 adds the token of any entry that is named so, release 4 does not.
+void check_named_tokens(const json_value& config, const std::unordered_set<std::string>& added) {
+  std::size_t index = 0;
+  for (const auto [key, element] : config.object("the file")) {
+    const json_value value(config, element, index++);
+    if (!key.ends_with("_token") || is_one_of(key, standard_tokens)) continue;
+    std::string_view content;
+    // Whatever is neither is a flag.
+    if (element.get(content) != simdjson::SUCCESS &&
+        element["content"].get(content) != simdjson::SUCCESS) {
+      continue;
+    }
+    if (content.empty() || added.contains(std::string(content))) continue;
+    value.fail(std::string(key) + " is " + std::string(content) +
+               ", which tokenizer.json does not add; whether it is added then depends on the "
+               "version of transformers");
+  }
+}
+
+}  // namespace
+
+std::string_view class_stem(std::string_view name) {
+  for (const std::string_view ending : {"Fast", "Backend", "Tokenizer"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  return name;
+}
+
+void refuse_what_is_not_followed(const json_value& config, const added_vocabulary& added) {
+  for (const char* key : refused_keys) {
+    const auto value = config.find(key);
+    if (!value || (value->element().is_bool() && !value->boolean(key))) continue;
+    value->fail(std::string(key) + " is not honoured");
+  }
+  check_class(config);
+  const std::unordered_set<std::string> contents = contents_of(added);
+  check_extra_ids(config, contents);
+  check_named_tokens(config, contents);
+}
+
+}  // namespace millrace::tokenizer::detail
