@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/mpi_fixture.hpp"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <iostream>
+
+#include "support/child_process.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -201,6 +205,36 @@ TEST_F(MpiJob, AFolderThatRefusesIsTold) {
   EXPECT_EQ(result.status, 1) << result.err;
   EXPECT_THAT(sentence_of(result), AllOf(HasSubstr("x.journal"), HasSubstr("Permission denied")));
   EXPECT_TRUE(fs::is_empty(out()));
+}
+
+// The parts fit, the whole does not: told before it is put together, and gone on with later.
+TEST_F(MpiJob, ADiskTooSmallForTheWholeIsToldBeforeItIsWritten) {
+  std::string lines;
+  for (int i = 0; i < 400; ++i) lines += "{\"text\": \"" + std::string(1000, 'a') + "\"}\n";
+  add("a.jsonl", lines);
+  const file_set wanted = undisturbed();
+  const int status = test::in_child([&] {
+    const auto mount = [&](const char* size, unsigned long flags) {
+      return ::mount("none", out().c_str(), "tmpfs", flags, size) == 0;
+    };
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        !mount("size=1200k", 0)) {
+      return test::cannot_try;
+    }
+    const auto result = run_job(2, 4);
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(sentence_of(result), HasSubstr("the disk has no room for the whole, at least 80"));
+    expect_no_half_outputs({});
+    EXPECT_FALSE(fs::exists(partial("bin"))) << "nothing of the whole was begun";
+    if (!mount("size=8m", MS_REMOUNT)) return test::cannot_try;
+    const auto again = run_job(2, 4, {"--resume"});
+    EXPECT_EQ(again.status, 0) << again.err;
+    expect_files(wanted);
+    return HasFailure() ? 1 : 0;
+  });
+  if (status == test::cannot_try) GTEST_SKIP() << "NOT tested: may not mount a small tmpfs here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(MpiJob, AFailingRankAloneEndsTheJob) {
