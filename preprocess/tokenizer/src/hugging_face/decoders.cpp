@@ -14,6 +14,7 @@
 
 #include "composed/normalizer.hpp"
 #include "gpt2/byte_alphabet.hpp"
+#include "messages/in_quotes.hpp"
 #include "normalize/read_normalizer.hpp"
 #include "unicode/utf8.hpp"
 
@@ -285,7 +286,7 @@ std::size_t count_of(const json_value& decoder, const char* key) {
   return static_cast<std::size_t>(value.integer(key, std::int64_t{1} << 32));
 }
 
-// Null for a type that is not known.
+// Throws where a type is not known.
 std::unique_ptr<const decoder_step> make_step(const json_value& decoder, bool alone) {
   const std::string type = text_of(decoder, "type");
   if (type == "ByteLevel") return std::make_unique<byte_level_step>(!alone);
@@ -311,14 +312,12 @@ std::unique_ptr<const decoder_step> make_step(const json_value& decoder, bool al
                                       text_of(decoder, "word_delimiter_token"),
                                       decoder.flag("cleanup", true));
   }
-  if (type != "Sequence") return nullptr;
+  if (type != "Sequence") decoder.fail("the decoder " + in_quotes(type) + " is unknown");
   std::vector<std::unique_ptr<const decoder_step>> steps;
   const json_value list = decoder.at("decoders");
   std::size_t index = 0;
   for (const simdjson::dom::element element : list.array("decoders")) {
-    auto step = make_step(json_value(list, element, index++), false);
-    if (!step) return nullptr;
-    steps.push_back(std::move(step));
+    steps.push_back(make_step(json_value(list, element, index++), false));
   }
   return std::make_unique<sequence_step>(std::move(steps));
 }
@@ -347,11 +346,15 @@ class chain_detokenizer final : public detokenizer {
 
 }  // namespace
 
-std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder) {
+std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder,
+                                                 std::vector<std::string>& notes) {
   if (decoder == nullptr) return std::make_unique<join_step>(" ");
   try {
-    if (auto step = make_step(*decoder, true)) return step;
-  } catch (const error&) {  // nothing that encoding needs
+    return make_step(*decoder, true);
+  } catch (const error& e) {  // nothing that encoding needs
+    notes.push_back("the decoder of the tokenizer is not understood: " + std::string(e.what()) +
+                    ". Ids are right; where they are shown as text, it is their tokens as they "
+                    "are in the vocabulary");
   }
   return std::make_unique<join_step>("");
 }

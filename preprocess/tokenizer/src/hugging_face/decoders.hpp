@@ -24,7 +24,9 @@ class decoder_step {
 /// Where a decoder is of another type, or a Replace has a pattern that is not understood, the
 /// tokens are joined as they are: what decodes oddly still encodes.
 /// @param decoder  null where the file has none: then spaces join the tokens
-std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder);
+/// @param notes  get a line that says so, and why
+std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder,
+                                                 std::vector<std::string>& notes);
 
 /// Strings of tokens, through a decoder. Ids outside `tokens` are U+FFFD.
 std::unique_ptr<const detokenizer> make_chain_detokenizer(

@@ -226,7 +226,8 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine_of_raw_text() 
   return make_unit_engine(std::move(parts));
 }
 
-std::unique_ptr<const detokenizer> tokenizer_file::make_detokenizer() const {
+std::unique_ptr<const detokenizer> tokenizer_file::make_detokenizer(
+    std::vector<std::string>& notes) const {
   token_table table;
   std::vector<bool> is_added(static_cast<std::size_t>(added_.end_id()));
   for (const added_token& token : added_.tokens()) {
@@ -237,7 +238,8 @@ std::unique_ptr<const detokenizer> tokenizer_file::make_detokenizer() const {
     if (!is_added[static_cast<std::size_t>(token.id)]) table.add(token.id, token.text);
   }
   const auto decoder = root_.find("decoder");
-  return make_chain_detokenizer(std::move(table), read_decoder(decoder ? &*decoder : nullptr));
+  return make_chain_detokenizer(std::move(table),
+                                read_decoder(decoder ? &*decoder : nullptr, notes));
 }
 
 void tokenizer_file::check_template() const {
@@ -270,7 +272,7 @@ tokenizer_parts tokenizer_file::make_parts(const hugging_face_options& options) 
   if (const auto normalizer = root_.find("normalizer")) {
     note_regexes(normalizer->element(), parts.notes);
   }
-  parts.decoder = make_detokenizer();
+  parts.decoder = make_detokenizer(parts.notes);
   if (parts.normalized_tokens.empty()) {
     parts.engine = make_engine_of_raw_text();
   } else {

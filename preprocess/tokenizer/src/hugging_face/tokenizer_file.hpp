@@ -47,7 +47,7 @@ class tokenizer_file {
   std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes) const;
   std::unique_ptr<const section_engine> make_engine_of_raw_text();
   std::unique_ptr<const word_model> make_word_model() const;
-  std::unique_ptr<const detokenizer> make_detokenizer() const;
+  std::unique_ptr<const detokenizer> make_detokenizer(std::vector<std::string>& notes) const;
   void check_template() const;
   /// @pre added tokens are looked for in normalized text
   void check_start() const;

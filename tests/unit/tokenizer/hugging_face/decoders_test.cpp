@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hugging_face/decoders.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-std::string decoded(std::string_view json, std::vector<std::string> tokens) {
+std::string decoded(std::string_view json, std::vector<std::string> tokens,
+                    std::vector<std::string>* notes = nullptr) {
   const json_document document(json);
   const json_value decoder(document);
-  read_decoder(&decoder)->apply(tokens);
+  std::vector<std::string> written;
+  read_decoder(&decoder, written)->apply(tokens);
+  if (notes == nullptr) {
+    EXPECT_EQ(written, std::vector<std::string>());
+  } else {
+    *notes = written;
+  }
   std::string text;
   for (const std::string& token : tokens) text += token;
   return text;
@@ -49,9 +58,21 @@ TEST(Decoders, InSequenceAreThatOfLlama) {
 }
 
 // Whoever only encodes needs no decoder.
-TEST(Decoders, OfUnknownKindsJoinTokens) {
-  EXPECT_EQ(decoded(R"({"type":"Strange"})", {"a", "b"}), "ab");
-  EXPECT_EQ(decoded(R"([])", {"a", "b"}), "ab");
+TEST(Decoders, OfUnknownKindsJoinTokensAndAreNoted) {
+  for (const auto& [json, reason] : {
+           std::pair(R"({"type":"Strange"})", "the decoder 'Strange' is unknown"),
+           std::pair(R"({"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"Odd"}]})",
+                     "the decoder 'Odd' is unknown"),
+           std::pair(R"({"type":"WordPiece"})", "prefix"),
+           std::pair(R"([])", ""),
+       }) {
+    SCOPED_TRACE(json);
+    std::vector<std::string> notes;
+    EXPECT_EQ(decoded(json, {"a", "b"}, &notes), "ab");
+    EXPECT_THAT(notes, testing::ElementsAre(testing::AllOf(
+                           testing::StartsWith("the decoder of the tokenizer is not understood"),
+                           testing::HasSubstr(reason))));
+  }
 }
 
 }  // namespace

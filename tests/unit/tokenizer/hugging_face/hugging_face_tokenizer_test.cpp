@@ -440,6 +440,13 @@ TEST_F(HuggingFaceTokenizer, NotesTheRegularExpressionsThatPcre2Matches) {
   EXPECT_THAT(both->notes(), testing::ElementsAre(HasSubstr("'a{2}'"), HasSubstr("'b+'")));
 }
 
+TEST_F(HuggingFaceTokenizer, NotesADecoderThatIsNotUnderstood) {
+  const auto t = make(json_of(word_level, R"("decoder":{"type":"Odd"},)"));
+  EXPECT_THAT(t->notes(), testing::ElementsAre(HasSubstr("the decoder 'Odd' is unknown")));
+  EXPECT_EQ(encode(*t, "a"), ids_list{1});
+  EXPECT_EQ(t->decode(std::vector<std::int64_t>{1, 2}), "ab");
+}
+
 TEST_F(HuggingFaceTokenizer, SaysWhichRegularExpressionGivesUpOnAText) {
   if (optional_parts() == "without PCRE2") GTEST_SKIP() << "this build is without PCRE2";
   const auto tokenizer = make(R"({"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(?:a?a)+c"},)"
