@@ -161,7 +161,7 @@ void fill_one(benchmark::State& state) {
   const auto one = [&] {
     ranges.clear();
     const std::int64_t begin_ns = now_ns();
-    (void)ahead.next(batch, ranges);
+    (void)ahead.next(batch, [&](std::int64_t) -> std::vector<file_range>& { return ranges; });
     worker.log().slot_wait(ticket, begin_ns, begin_ns);
     worker.fill(ticket, batch, ranges, begin_ns, slots[static_cast<std::size_t>(ticket) % 6]);
     ++ticket;
