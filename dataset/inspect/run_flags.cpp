@@ -131,6 +131,10 @@ std::vector<dataset::edit> edits_of(const command_line& line, dataset::run_state
       throw config_error("the batch of the run is ramped up, so that steps are not all of " +
                          std::to_string(global_batch) + " samples; this answers for constant ones");
     }
+    if (!state.schedule.empty()) {
+      throw config_error("the run has a schedule of " + std::to_string(state.schedule.size()) +
+                         " segments; this answers for one blend all along");
+    }
     if (state.data.empty()) {
       dataset::run_state same = state;
       same.order = run.order;
@@ -147,7 +151,8 @@ std::vector<dataset::edit> edits_of(const command_line& line, dataset::run_state
       run.data[i] = state.data[i];
       run.data[i].prefix = now.prefix;
       run.data[i].name = now.name;
-      run.data[i].weight = now.weight;
+      // One dataset alone is served whatever its weight is.
+      if (run.data.size() > 1) run.data[i].weight = now.weight;
     }
     dataset::require_same(state, run);
   } catch (const format_error& e) {

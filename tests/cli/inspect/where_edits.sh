@@ -30,17 +30,18 @@ echo '{"millrace_state": 1, "rampup_batch": [1, 1, 10]}' > state.json
 inspect_dataset where preprocess_lines --order instant "${run[@]}" || echo "exit $?"
 # A state that a loader has written names its data: then the whole order has to be that of the flags.
 full() {
-  echo '{"millrace_state": 1, "seq_len": 40, "global_batch": 4, "samples": [20, 0, 0], "split": "969, 30, 1",
+  echo '{"millrace_state": 1, "seq_len": 40, "global_batch": 4,
     "data": [{"prefix": "elsewhere/preprocess_lines", "weight": 1.0, "tokens": 7}], '"$1"'
     "edits": [{"skip_samples": [0, 1], "why": "spike"}]}' > state.json
 }
 run=(--seq-length 40 --ranks 2 --micro-batch-size 2 --train-samples 20 --state state.json --step 0 --slot 0)
-full '"order": "megatron", "weighted": false,'
+megatron='"order": "megatron", "weighted": false, "samples": [20, 0, 0], "split": "969, 30, 1",'
+full "$megatron"
 inspect_dataset where preprocess_lines --order megatron "${run[@]}"
 inspect_dataset where preprocess_lines --order megatron --split 1,1,1 "${run[@]}" || echo "exit $?"
 inspect_dataset where --data-path 1 preprocess_lines --order megatron "${run[@]}" || echo "exit $?"
-full '"order": "megatron", "weighted": false, "sampler": "cyclic",'
+full "$megatron"' "sampler": "cyclic",'
 inspect_dataset where preprocess_lines --order megatron "${run[@]}" || echo "exit $?"
-full '"order": "instant", "split": "", "schedule": [{"first_step": 0, "sources": [0], "weights": [1.0]},
+full '"order": "instant", "schedule": [{"first_step": 0, "sources": [0], "weights": [1.0]},
   {"first_step": 3, "sources": [0], "weights": [0.5]}],'
 inspect_dataset where preprocess_lines --order instant "${run[@]}" || echo "exit $?"
