@@ -96,7 +96,7 @@ TEST_F(CufileReader, WhatItCannotReadPreadReads) {
     expect_bytes(*r, {{0, 1001, 2 * mib}});
     const reader_report report = r->report();
     EXPECT_EQ(by_cufile(report), "0 of 1 requests");
-    EXPECT_GE(report.retries, 1);
+    EXPECT_EQ(report.retries >= 1, fault != "no_handles");  // what was never asked is not retried
     bool is_said = false;
     for (const grant& g : report.grants) {
       is_said = is_said || (g.granted == "no" && g.why.find("weights.bin: ") != std::string::npos);

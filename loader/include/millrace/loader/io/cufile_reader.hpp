@@ -103,7 +103,6 @@ inline void cufile_reader::gather(std::span<const read_request> requests) {
       ++by_cufile_;
     } else {
       by_plain_.push_back(r);
-      log_.add_retry();
     }
   }
   if (!by_plain_.empty()) plain_.gather(by_plain_);
@@ -153,6 +152,7 @@ inline bool cufile_reader::read(const read_request& request) try {
                                        : "error " + std::to_string(-n);
       log_.note("cuFileRead", false,
                 files_[static_cast<std::size_t>(request.from.file)]->path().string() + ": " + why);
+      log_.add_retry();
       return false;
     }
     log_.add_read(static_cast<std::uint64_t>(n));
