@@ -21,6 +21,7 @@
 #include <millrace/dataset/instant/schedule.hpp>
 #include <millrace/dataset/packing/packed_rows.hpp>
 #include <millrace/dataset/packing/packed_sample.hpp>
+#include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
