@@ -25,7 +25,12 @@ struct tick_scale {
   std::int64_t first_ns = 0;
   double ns_per_tick = 0;
 
-  static std::int64_t ticks() noexcept { return static_cast<std::int64_t>(__builtin_ia32_rdtsc()); }
+  /// Behind what the thread has read before: unfenced, the counter may be read while a load that
+  /// precedes it still waits for another processor, and time goes back between two threads.
+  static std::int64_t ticks() noexcept {
+    __builtin_ia32_lfence();
+    return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
+  }
 
   static tick_scale measure() {
     std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
