@@ -59,9 +59,9 @@ class pread_reader final : public range_reader {
 
   open_files::file& file_of(std::int64_t i) const { return *files_[static_cast<std::size_t>(i)]; }
   const open_files::held_descriptor& hold(current_file& current, open_files::file& f);
-  bool read(planned_read& todo, std::span<::iovec> parts, bool only_cached, current_file& current);
+  bool read(planned_read& rest, std::span<::iovec> parts, bool only_cached, current_file& current);
   void read_all(std::span<planned_read> reads);
-  static std::span<::iovec> advance(planned_read& todo, std::span<::iovec> parts, std::uint64_t n);
+  static std::span<::iovec> advance(planned_read& rest, std::span<::iovec> parts, std::uint64_t n);
 
   reader_options options_;
   std::shared_ptr<open_files> table_;
@@ -176,20 +176,20 @@ inline const open_files::held_descriptor& pread_reader::hold(current_file& curre
   }
 }
 
-// Reads all of it; false, with `todo` what is left, where that would wait for storage and must not.
-inline bool pread_reader::read(planned_read& todo, std::span<::iovec> parts, bool only_cached,
+// Reads all of it; false, with `rest` what is left, where that would wait for storage and must not.
+inline bool pread_reader::read(planned_read& rest, std::span<::iovec> parts, bool only_cached,
                                current_file& current) {
-  open_files::file& f = file_of(todo.file);
+  open_files::file& f = file_of(rest.file);
   retries attempts(options_.retry);
-  while (todo.bytes > 0) {
+  while (rest.bytes > 0) {
     const open_files::held_descriptor held = hold(current, f);
     const ::ssize_t n = io::uninterrupted([&] {
       return ::preadv2(held->fd.get(), parts.data(), static_cast<int>(parts.size()),
-                       static_cast<::off_t>(todo.offset), only_cached ? RWF_NOWAIT : 0);
+                       static_cast<::off_t>(rest.offset), only_cached ? RWF_NOWAIT : 0);
     });
     if (n > 0) {
       log_.add_read(static_cast<std::uint64_t>(n));
-      parts = advance(todo, parts, static_cast<std::uint64_t>(n));
+      parts = advance(rest, parts, static_cast<std::uint64_t>(n));
       continue;
     }
     const int code = n < 0 ? errno : 0;
@@ -204,9 +204,9 @@ inline bool pread_reader::read(planned_read& todo, std::span<::iovec> parts, boo
       }
       return false;
     }
-    if (n == 0) throw_short(f, todo.offset);
+    if (n == 0) throw_short(f, rest.offset);
     if (!attempts.again(code, held->kind)) {
-      throw io_error(f.path(), "read", code, todo.offset,
+      throw io_error(f.path(), "read", code, rest.offset,
                      attempts.done() == 0
                          ? std::string()
                          : "given up after " + std::to_string(attempts.done() + 1) + " attempts");
@@ -220,15 +220,15 @@ inline bool pread_reader::read(planned_read& todo, std::span<::iovec> parts, boo
   return true;
 }
 
-inline std::span<::iovec> pread_reader::advance(planned_read& todo, std::span<::iovec> parts,
+inline std::span<::iovec> pread_reader::advance(planned_read& rest, std::span<::iovec> parts,
                                                 std::uint64_t n) {
-  todo.offset += n;
-  todo.bytes -= n;
+  rest.offset += n;
+  rest.bytes -= n;
   while (!parts.empty() && n >= parts.front().iov_len) {
     n -= parts.front().iov_len;
     parts = parts.subspan(1);
-    ++todo.first_part;
-    --todo.parts;
+    ++rest.first_part;
+    --rest.parts;
   }
   if (n > 0) {
     parts.front().iov_base = static_cast<std::byte*>(parts.front().iov_base) + n;
