@@ -10,6 +10,7 @@
 #   CASE.out   what it writes to stdout, byte for byte         (no such file: nothing)
 #   CASE.err   what it writes to stderr, line by line;         (no such file: nothing)
 #              `*` stands for any part of a line, a line `...` for any number of lines
+#              (progress, "Processed ...", comes by the clock and is left out)
 #   CASE.exit  its exit status                                 (no such file: 0)
 #
 # It is run by `bash -euo pipefail` in a fresh folder that is removed afterwards, with stdin empty,
@@ -103,6 +104,7 @@ run_case() {
     CASE_DIR=$(dirname -- "$case_file") exec bash -euo pipefail "$case_file"
   ) </dev/null >"$scratch/out" 2>"$scratch/err" || status=$?
   printf '%s\n' "$status" >"$scratch/exit"
+  sed -i '/^Processed [0-9]* documents /d' "$scratch/err"
 
   if [[ $status == 77 && ! -e $case_base.exit ]]; then
     sed 's/^/skipped: /' "$scratch/err"
