@@ -31,6 +31,7 @@
 #include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/plan/stored_plan.hpp>
 #include <millrace/loader/state.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
 
@@ -133,6 +134,10 @@ class batch_loader {
   /// is for any thread. Never null.
   std::shared_ptr<const telemetry> meter() const { return pipeline_->meter(); }
 
+  /// Why next() had to wait for the batch that it gave last; nothing where that was ready, or the
+  /// first one.
+  std::optional<stall_cause> last_stall() const noexcept { return last_stall_; }
+
   /// What was held against checksums, and what was found; nothing where that is off.
   std::optional<verify_report> verification() const {
     const data_verifier* verifier = pipeline_->verifier();
@@ -164,6 +169,7 @@ class batch_loader {
   micro_batch_sequence numbers_;
   mutable std::optional<dataset::run_state> description_;
   std::int64_t served_ = 0;
+  std::optional<stall_cause> last_stall_;
   bool has_mixture_ = false;
   std::int64_t next_weights_ = 0;  // step at which the weights of the mixture change; -1: never
   std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the plan
@@ -260,7 +266,7 @@ inline std::optional<batch> batch_loader::next() {
   if (slot == nullptr) return std::nullopt;
   batch taken(ring, slot);
   telemetry& meter = *pipeline_->meter();
-  meter.wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
+  last_stall_ = meter.wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
   ++served_;
   if (has_mixture_) count_sources(*slot);
   return taken;

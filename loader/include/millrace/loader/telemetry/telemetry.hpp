@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -68,28 +69,32 @@ class telemetry {
   /// The caller asked for a micro-batch at `begin` and got it at `end`.
   ///
   /// @param ready  batches that were ready when it asked; with none, it is a stall
-  void wait(std::int64_t micro_batch, std::int64_t begin_ns, std::int64_t end_ns,
-            std::int64_t ready) noexcept {
+  /// @return       what the stall came of; nothing where it was none
+  std::optional<stall_cause> wait(std::int64_t micro_batch, std::int64_t begin_ns,
+                                  std::int64_t end_ns, std::int64_t ready) noexcept {
     const std::int64_t ns = end_ns - begin_ns;
     occupancy_[static_cast<std::size_t>(std::clamp<std::int64_t>(ready, 0, slots_))].add(1);
-    std::uint8_t detail = 0;
+    std::optional<stall_cause> cause;
     if (batches_.value() == 0) {
       first_wait_.set(ns);
       first_end_.set(end_ns);
     } else {
       waits_.add(ns);
       if (ready <= 0) {
-        const auto cause = static_cast<std::size_t>(times_.cause_of(micro_batch, ns));
-        stalls_[cause].add(1);
-        stall_ns_[cause].add(ns);
-        detail = static_cast<std::uint8_t>(cause + 1);
+        cause = times_.cause_of(micro_batch, ns);
+        stalls_[static_cast<std::size_t>(*cause)].add(1);
+        stall_ns_[static_cast<std::size_t>(*cause)].add(ns);
       }
     }
     last_end_.set(end_ns);
     batches_.add(1);
-    if (!trace_.on()) return;
-    trace_.record({trace_kind::wait, detail, micro_batch, begin_ns, end_ns});
-    trace_.record({trace_kind::ready, 0, ready, begin_ns, begin_ns});
+    if (trace_.on()) {
+      const int detail = cause ? static_cast<int>(*cause) + 1 : 0;
+      trace_.record(
+          {trace_kind::wait, static_cast<std::uint8_t>(detail), micro_batch, begin_ns, end_ns});
+      trace_.record({trace_kind::ready, 0, ready, begin_ns, begin_ns});
+    }
+    return cause;
   }
 
   /// Samples of a source, in the order of `telemetry_options::mixture`, were in the batch.

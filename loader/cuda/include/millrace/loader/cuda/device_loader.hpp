@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
@@ -15,6 +16,7 @@
 #include <millrace/loader/batch/pinned_memory.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/cuda/device_pipe.hpp>
+#include <millrace/loader/cuda/device_telemetry.hpp>
 #include <millrace/loader/cuda/pinned_hook.hpp>
 #include <millrace/loader/memory/numa.hpp>
 #include <millrace/loader/memory/pinned_pool.hpp>
@@ -88,7 +90,19 @@ class device_loader {
   pipe_report report() const { return pipe().report(); }
   /// What memory the host's slots got, where it was not the options' own.
   const pool_report& memory_report() const noexcept { return *pool_; }
-  /// For its reports and its meter, whose consumer is the device pipe.
+  /// What the loader's time went into, since it started or went on from a state, as `joined_report`
+  /// has it; `text_of`, `json_of` and `prometheus_of` print it.
+  /// @throws error  after a load_state() that could not go on
+  telemetry_report time_report() const {
+    return joined_report(host_.meter()->report(), pipe().meter()->report());
+  }
+  /// The last `loader_options::trace_events` of host and pipe each, for `write_trace`.
+  /// @throws error  after a load_state() that could not go on
+  std::vector<trace_event> trace() const {
+    return joined_trace(host_.meter()->trace(), pipe().meter()->trace(),
+                        static_cast<std::size_t>(options_.threads));
+  }
+  /// For its reports and its own meter, whose consumer is the device pipe.
   const batch_loader& host() const noexcept { return host_; }
 
  private:
@@ -138,6 +152,8 @@ inline void device_loader::start() {
   device_options options{.device = device_.device, .look_ahead = device_.look_ahead};
   options.fields = device_.fields;
   options.rules = rules_of(options_.field_rules, device_.positions_at_boundaries);
+  options.rank = options_.rank;
+  options.trace_events = options_.trace_events;
   batch_source source{.next = [this] { return stage(); }};
   if (host_.micro_batches() != micro_batch_sequence::unbounded) {
     source.count = host_.micro_batches();
@@ -167,6 +183,7 @@ inline std::optional<staged_batch> device_loader::stage() {
   staged.number.consumed = host_.consumed_samples();
   staged.positions = batch->positions();
   staged.sources = batch->sources();
+  staged.kept_by = host_.last_stall();
   staged.hold = batch;
   return staged;
 }

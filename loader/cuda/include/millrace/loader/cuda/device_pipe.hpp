@@ -18,6 +18,8 @@
 #include <millrace/loader/cuda/host_fields.hpp>
 #include <millrace/loader/cuda/staged_batch.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader::cuda {
 
@@ -27,6 +29,8 @@ struct device_options {
   std::int64_t look_ahead = 2;  ///< batches that are on their way before they are asked for
   wanted_fields fields = {};
   batch_rules rules = {};
+  std::int64_t rank = 0;         ///< for telemetry
+  std::size_t trace_events = 0;  ///< events kept for a trace; 0: none
 };
 
 /// Where a pipe's batches are made, and what it has cost so far.
@@ -101,13 +105,29 @@ class device_pipe {
   /// Any thread.
   pipe_report report() const;
 
+  /// What the pipe's time went into: its consumer's waits in next(), the batches that were on their
+  /// way then, and what made them late. `storage` and `gather` are its waits for the source, `copy`
+  /// the copy and what is put behind it. A device that waits for a batch which next() has given
+  /// already is not seen here. Never null; its reports are for any thread.
+  std::shared_ptr<const telemetry> meter() const noexcept { return meter_; }
+
  private:
+  /// Of the filler's last round, behind the hand-over of its batch.
+  struct round_times {
+    std::int64_t handed_over_ns = 0;
+    std::int64_t free_ns = 0;  // the kernel before its copy had a slot by then
+    std::int64_t copied_ns = 0;
+  };
+
+  using ring_claim = slot_ring<device_slot>::claim;
+
   void raise_failure();
   void fill_slots() noexcept;
-  void fill(device_slot& slot, const staged_batch& staged);
-  void wait_for_copy();
+  void fill(const ring_claim& claim, const staged_batch& staged);
+  std::int64_t tell_begin(std::int64_t micro_batch, const round_times& last);
+  std::int64_t wait_for_copy(std::int64_t ticket);
   void end_copies() noexcept;
-  void send(device_slot& slot, const staged_batch& staged);
+  void send(const ring_claim& claim, const staged_batch& staged);
   void refuse_unfit(const staged_batch& staged) const;
 
   device_options options_;
@@ -116,6 +136,7 @@ class device_pipe {
   device_answer answer_;
   std::size_t slots_;
   std::shared_ptr<detail::pipe_state> state_;
+  std::shared_ptr<telemetry> meter_;
   std::int64_t served_ = 0;
   bool finished_ = false;  // the consumer was told of a failure of its own side
   std::atomic<std::int64_t> batches_{0};
@@ -150,6 +171,14 @@ inline void refuse_per_thread(stream on) {
       "null for the default stream");
 }
 
+inline std::shared_ptr<telemetry> pipe_meter(const device_options& options, std::size_t slots) {
+  telemetry_options meter;
+  meter.rank = options.rank;
+  meter.slots = static_cast<std::int64_t>(slots);
+  meter.trace_events = options.trace_events;
+  return std::make_shared<telemetry>(std::move(meter));
+}
+
 }  // namespace detail
 
 inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
@@ -161,6 +190,7 @@ inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
       slots_(detail::slots_of(options_, source_)),
       state_(std::make_shared<detail::pipe_state>(slots_, answer_.usable ? api : nullptr,
                                                   options_.device, largest_, options_.fields)),
+      meter_(detail::pipe_meter(options_, slots_)),
       filler_({.name = "mr-device"}, [this] { fill_slots(); }) {}
 
 inline std::optional<device_batch> device_pipe::next(stream on) {
@@ -176,11 +206,14 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
                        "): destroy one, and the tensors made of it, before the next, or raise "
                        "look_ahead");
   }
-  device_slot* slot = state_->ring.take();
+  const std::int64_t asked_ns = now_ns();
+  std::size_t ready = 0;
+  device_slot* slot = state_->ring.take(&ready);
   if (slot == nullptr) {
     raise_failure();
     return std::nullopt;
   }
+  meter_->wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
   const auto held = std::make_shared<const detail::held_slot>(state_, slot, on);
   if (state_->store.on_device()) {
     const device_scope scope(state_->store.api(), options_.device);  // whose default stream it is
@@ -206,16 +239,28 @@ inline void device_pipe::fill_slots() noexcept {
       const cuda_api& api = state_->store.api();
       check(api, api.use_device(options_.device), "cudaSetDevice");  // the thread is the pipe's own
     }
+    round_times last;
+    last.handed_over_ns = last.free_ns = last.copied_ns = now_ns();
+    producer_log& log = meter_->producer();
     for (;;) {
       const auto claim = ring.acquire_free();
       if (claim.slot == nullptr) return;
+      const std::int64_t began_ns = tell_begin(claim.ticket, last);
       const std::optional<staged_batch> staged = source_.next();
       if (!staged) break;
-      fill(*claim.slot, *staged);
+      const std::int64_t staged_ns = now_ns();
+      const bool from_storage = staged->kept_by == stall_cause::storage;
+      log.stage(from_storage ? loader_stage::storage : loader_stage::gather, claim.ticket, began_ns,
+                staged_ns);
+      fill(claim, *staged);
+      last.handed_over_ns = now_ns();
+      log.stage(loader_stage::copy, claim.ticket, staged_ns, last.handed_over_ns);
       ring.publish(claim);
       next = claim.ticket + 1;
       // The source's slot is let go of at the end of this round, and may then be filled anew.
-      if (answer_.usable) wait_for_copy();
+      last.free_ns = last.handed_over_ns;
+      if (answer_.usable) last.free_ns = wait_for_copy(claim.ticket);
+      last.copied_ns = now_ns();
     }
   } catch (...) {
     failure = std::current_exception();
@@ -223,9 +268,28 @@ inline void device_pipe::fill_slots() noexcept {
   ring.finish(next, std::move(failure));
 }
 
-inline void device_pipe::wait_for_copy() {
+// A micro-batch is begun with a slot that is free by now. It was delayed by the copy of the one
+// before it; or, where that copy came behind a kernel that the consumer's stream held up for longer
+// than the copy took, by the consumer, as by a slot that it holds.
+inline std::int64_t device_pipe::tell_begin(std::int64_t micro_batch, const round_times& last) {
+  const std::int64_t now = now_ns();
+  producer_log& log = meter_->producer();
+  const bool held = last.free_ns - last.handed_over_ns > last.copied_ns - last.free_ns;
+  log.slot_wait(micro_batch, held ? last.handed_over_ns : last.copied_ns, now);
+  if (micro_batch > 0 && answer_.usable && !held) {
+    log.stage(loader_stage::copy, micro_batch, last.free_ns, last.copied_ns);
+  }
+  return now;
+}
+
+// The kernel before it is waited for apart, to know what took long: the time when it had its slot.
+inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket) {
+  const slot_store& store = state_->store;
   try {
-    wait_on_host(state_->store.api(), state_->store.copied());
+    if (ticket > 0) wait_on_host(store.api(), store.free(ticket - 1));
+    const std::int64_t free_ns = now_ns();
+    wait_on_host(store.api(), store.copied());
+    return free_ns;
   } catch (...) {
     end_copies();
     throw;
@@ -240,8 +304,9 @@ inline void device_pipe::end_copies() noexcept {
   }
 }
 
-inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
+inline void device_pipe::fill(const ring_claim& claim, const staged_batch& staged) {
   refuse_unfit(staged);
+  device_slot& slot = *claim.slot;
   const output_layout& outputs = state_->store.outputs();
   slot.work =
       outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
@@ -252,7 +317,7 @@ inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
   slot.sources.assign(staged.sources.begin(), staged.sources.end());
   if (answer_.usable) {
     try {
-      send(slot, staged);
+      send(claim, staged);
     } catch (...) {
       end_copies();
       throw;
@@ -264,7 +329,8 @@ inline void device_pipe::fill(device_slot& slot, const staged_batch& staged) {
   tokens_ += staged.layout.rows() * staged.layout.seq_len();
 }
 
-inline void device_pipe::send(device_slot& slot, const staged_batch& staged) {
+inline void device_pipe::send(const ring_claim& claim, const staged_batch& staged) {
+  device_slot& slot = *claim.slot;
   const slot_store& store = state_->store;
   const cuda_api& api = store.api();
   const std::size_t bytes = staged.layout.used_bytes(staged.boundaries);
@@ -272,6 +338,7 @@ inline void device_pipe::send(device_slot& slot, const staged_batch& staged) {
         "cudaMemcpyAsync");
   record(api, store.copied(), store.copies());
   wait(api, store.copies(), slot.released);
+  record(api, store.free(claim.ticket), store.copies());
   const batch_work work = store.outputs().work(slot.memory, store.raw(), staged.layout,
                                                staged.boundaries, options_.rules);
   check(api, api.launch_batch(work, store.copies()), "kernel launch");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -51,6 +52,7 @@ class slot_store {
     device_memory_ = allocate_device(*api_, outputs_.bytes() * slots);
     copies_ = make_stream(*api_);
     copied_ = make_event(*api_);
+    for (owned_event& each : free_) each = make_event(*api_);
     for (std::size_t i = 0; i < slots; ++i) {
       ready_.push_back(make_event(*api_));
       released_.push_back(make_event(*api_));
@@ -78,6 +80,7 @@ class slot_store {
     }
     released_.clear();
     ready_.clear();
+    for (owned_event& each : free_) each.reset();
     copied_.reset();
     copies_.reset();
     device_memory_.reset();
@@ -92,6 +95,12 @@ class slot_store {
   stream copies() const noexcept { return copies_.get().value; }
   /// The slot of the host that was copied last may be filled anew.
   event copied() const noexcept { return copied_.get().value; }
+  /// The consumer has let go of the slot that a batch's kernel writes to; until the one after the
+  /// next is sent.
+  /// @param ticket  of the batch, 0 or more
+  event free(std::int64_t ticket) const noexcept {
+    return free_[static_cast<std::size_t>(ticket) % free_.size()].get().value;
+  }
   /// Where slots of the host are copied to. One for all: the next copy into it comes behind the
   /// kernel that reads it, being on the same stream.
   std::byte* raw() const noexcept { return static_cast<std::byte*>(raw_.get().value); }
@@ -129,6 +138,7 @@ class slot_store {
   device_memory device_memory_;
   owned_stream copies_;
   owned_event copied_;
+  std::array<owned_event, 2> free_;
   std::vector<owned_event> ready_;
   std::vector<owned_event> released_;
 };

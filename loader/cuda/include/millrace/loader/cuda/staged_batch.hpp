@@ -10,6 +10,7 @@
 
 #include <millrace/loader/batch/slot_layout.hpp>
 #include <millrace/loader/plan/micro_batch_sequence.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 
 namespace millrace::loader::cuda {
 
@@ -22,6 +23,8 @@ struct staged_batch {
   std::span<const std::int64_t> positions =
       {};                                      ///< [rows], as `batch::positions`, while it is held
   std::span<const std::int64_t> sources = {};  ///< [rows]
+  /// What the source itself was kept by, if it was: for the pipe's telemetry.
+  std::optional<stall_cause> kept_by = {};
   /// Keeps the slot. Let go of when the bytes were copied: the slot may be filled anew then.
   std::shared_ptr<const void> hold = {};
 };

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/cuda/device_telemetry.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/loader/cuda/device_loader.hpp>
+#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/telemetry/report_text.hpp>
+
+#include "support/fake_cuda/fake_cuda.hpp"
+#include "support/faulty_reader.hpp"
+#include "unit/loader/stored_tokens.hpp"
+
+namespace millrace::loader::cuda {
+namespace {
+
+using namespace std::chrono_literals;
+using test::fake_cuda;
+
+/// A device loader of which one thing alone is slow.
+struct slow_device {
+  const char* name;
+  stall_cause cause;
+  bool on_device = true;
+  std::function<void()> in_reader = [] {};
+  std::chrono::microseconds copy{0};  // on the device
+  std::chrono::microseconds step{0};  // of the consumer, on its stream
+  std::chrono::milliseconds held{0};  // by a consumer that takes all there is, then takes its time
+};
+
+void PrintTo(const slow_device& each, std::ostream* out) {
+  *out << each.name;
+}
+
+constexpr int batches = 48;
+
+telemetry_report report_of(const slow_device& slow) {
+  const test::stored_tokens stored(2000);
+  fake_cuda cuda(1);
+  cuda.jitter(0us);
+  cuda.delay(test::work_kind::copy, slow.copy);
+  loader_options options = {.batch_size = 1, .seq_len = 10, .look_ahead = 2};
+  options.reader = [&](const std::vector<data_file>& files) {
+    return std::make_unique<test::faulty_reader>(std::make_unique<pread_reader>(files),
+                                                 [&](std::int64_t) { slow.in_reader(); });
+  };
+  telemetry_report report;
+  {
+    device_loader loader(stored.data(), options, {}, slow.on_device ? &fake_cuda::api() : nullptr);
+    const owned_stream stream = make_stream(fake_cuda::api());
+    std::vector<device_batch> held;
+    for (int i = 0; i < batches; ++i) {
+      held.push_back(*loader.next(stream.get().value));
+      EXPECT_EQ(held.back().on_device(), slow.on_device);
+      if (slow.step.count() > 0) {
+        cuda.put(stream.get().value, {}, [&] { std::this_thread::sleep_for(slow.step); });
+      }
+      if (slow.held.count() > 0 && held.size() < 4) continue;
+      std::this_thread::sleep_for(slow.held);
+      held.clear();
+    }
+    report = loader.time_report();
+    const telemetry_report host = loader.host().meter()->report();
+    EXPECT_GE(host.bytes, report.bytes) << "what was read is the host's to tell";
+    EXPECT_GE(report.bytes, std::int64_t{batches} * 11 * 2);
+    drain(fake_cuda::api(), stream.get().value);
+  }
+  EXPECT_THAT(cuda.faults(), testing::IsEmpty());
+  EXPECT_EQ(cuda.error_left(), 0);
+  return report;
+}
+
+class DeviceStalls : public testing::TestWithParam<slow_device> {};
+
+// Each alone: by far the most stalls have its name. A busy machine adds some of its own, so that
+// one try of three counts.
+TEST_P(DeviceStalls, AreNamed) {
+  std::string said;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const telemetry_report report = report_of(GetParam());
+    EXPECT_EQ(report.batches, batches);
+    EXPECT_EQ(report.slots, 4);
+    EXPECT_GE(report.stages[static_cast<std::size_t>(loader_stage::copy)].count, batches);
+    std::int64_t all = 0;
+    for (const stall_counts& each : report.stalls) all += each.stalls;
+    const std::int64_t named = report.stalls[static_cast<std::size_t>(GetParam().cause)].stalls;
+    const bool enough = all >= (GetParam().held.count() > 0 ? 8 : 40);
+    if (enough && static_cast<double>(named) >= 0.95 * static_cast<double>(all)) return;
+    said += text_of(report) + '\n';
+  }
+  FAIL() << said;
+}
+
+void spin(std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+void sleep_long() {
+  std::this_thread::sleep_for(10ms);
+}
+void spin_long() {
+  spin(15ms);  // long beside the turns that a busy processor takes
+}
+// What a consumer that had all slots waits for, but not why.
+void spin_short() {
+  spin(300us);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DeviceStalls,
+    testing::Values(
+        slow_device{.name = "storage", .cause = stall_cause::storage, .in_reader = sleep_long},
+        slow_device{.name = "gather", .cause = stall_cause::gather, .in_reader = spin_long},
+        slow_device{.name = "copy", .cause = stall_cause::copy, .copy = 10ms},
+        slow_device{.name = "stream", .cause = stall_cause::consumer, .step = 10ms},
+        slow_device{.name = "consumer",
+                    .cause = stall_cause::consumer,
+                    .in_reader = spin_short,
+                    .held = 8ms},
+        slow_device{.name = "storage_without_device",
+                    .cause = stall_cause::storage,
+                    .on_device = false,
+                    .in_reader = sleep_long},
+        slow_device{.name = "consumer_without_device",
+                    .cause = stall_cause::consumer,
+                    .on_device = false,
+                    .in_reader = spin_short,
+                    .held = 8ms}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+// Events of host and pipe in one file, each thread with a track of its own.
+TEST(DeviceTelemetry, TracesHostAndPipe) {
+  const test::stored_tokens stored(2000);
+  fake_cuda cuda(1);
+  loader_options options = {.batch_size = 1, .seq_len = 10, .look_ahead = 2, .threads = 2};
+  options.trace_events = 1024;
+  device_loader loader(stored.data(), options, {}, &fake_cuda::api());
+  for (int i = 0; i < 20; ++i) (void)loader.next(nullptr);
+  const std::vector<trace_event> events = loader.trace();
+  std::vector<int> of_thread(3);
+  int waits = 0;
+  std::int64_t before = 0;
+  for (const trace_event& each : events) {
+    EXPECT_GE(each.begin_ns, before);
+    before = each.begin_ns;
+    waits += each.kind == trace_kind::wait ? 1 : 0;
+    if (each.kind >= trace_kind::wait) continue;
+    ASSERT_LT(each.detail, 3);
+    ++of_thread[each.detail];
+    if (each.kind == trace_kind::slot_wait) continue;
+    EXPECT_EQ(each.kind == trace_kind::copy, each.detail == 2) << "the pipe copies, and only it";
+  }
+  EXPECT_EQ(waits, 20);
+  for (const int count : of_thread) EXPECT_GT(count, 0);
+}
+
+}  // namespace
+}  // namespace millrace::loader::cuda
