@@ -63,12 +63,13 @@ inline constexpr std::uint64_t large_request = std::uint64_t{1} << 20;
 ///
 ///   large requests to a GPU, which cuFile fills directly      cufile
 ///   a file lies on a network or a parallel file system        pread: a map faults page by page
-///   all files lie in memory                                   mmap
+///   all files lie in memory                                   mmap, by_memory
+///   nobody tells how much memory is available                 mmap, random, with look-ahead
 ///   all files fit into half of the available memory           mmap, resident
 ///   nine tenths of the files are in memory already            mmap, resident
 ///   more maps would be needed than there may be               pread
-///   the files are twice the available memory, and a ring      io_uring
-///   could be made
+///   the files are less than twice the available memory        mmap, by_memory: file by file
+///   a ring could be made                                      io_uring
 ///   else                                                      mmap, random, with look-ahead
 ///
 /// By these facts alone: nothing is asked of the system here.
@@ -170,7 +171,7 @@ inline reader_choice choose_reader(const reader_facts& f) {
   }
   const std::string cold = files + ", " + cached + ", " + room;
   if (f.bytes / beyond_memory < *f.available) {
-    return {back_end::mmap, map_advice::random,
+    return {back_end::mmap, map_advice::by_memory,
             cold + ": the page cache keeps a good part" + without_cufile};
   }
   if (f.uring) {
