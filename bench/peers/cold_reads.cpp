@@ -25,9 +25,9 @@
 #include <vector>
 
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/io/residency.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
-#include <millrace/loader/io/residency.hpp>
 #include <millrace/loader/io/uring_reader.hpp>
 
 #include "libaio_reader.hpp"
@@ -75,7 +75,7 @@ double evict(const std::filesystem::path& path) {
   const io::unique_fd fd = io::open_read_only(path);
   const std::uint64_t size = io::regular_file_size(fd, path);
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
-  return loader::resident_share(fd.get(), 0, size).value_or(-1);
+  return io::resident_share(fd.get(), 0, size).value_or(-1);
 }
 
 std::vector<loader::file_range> random_windows(const setting& s, std::uint64_t size) {

@@ -17,8 +17,8 @@
 
 #include <millrace/command/json_writer.hpp>
 #include <millrace/io/file_ops.hpp>
+#include <millrace/io/residency.hpp>
 #include <millrace/loader/io/make_reader.hpp>
-#include <millrace/loader/io/residency.hpp>
 #include <millrace/loader/io/throttled_reader.hpp>
 #include <millrace/loader/simulate/utilisation.hpp>
 #include <millrace/loader/telemetry/number_text.hpp>
@@ -176,7 +176,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
         (::fdatasync(fd.get()) != 0 || ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0)) {
       throw config_error("--cold: the page cache does not give up " + path);
     }
-    const auto share = loader::resident_share(fd.get(), 0, static_cast<std::uint64_t>(bytes));
+    const auto share = io::resident_share(fd.get(), 0, static_cast<std::uint64_t>(bytes));
     known = known && share.has_value();
     resident += share.value_or(0) * static_cast<double>(bytes);
   }

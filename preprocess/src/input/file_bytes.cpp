@@ -36,6 +36,7 @@ file_bytes::file_bytes(const input_file& file, std::uint64_t offset)
   if (regular_) {
     // Advice only: its failure changes nothing that matters.
     (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    pages_ = io::pages_for_reading(fd_, static_cast<std::uint64_t>(status.st_size));
     return;
   }
   cancelled_ = io::unique_fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -58,15 +59,19 @@ bool file_bytes::wait() {
 std::size_t file_bytes::read_file(std::span<std::byte> out) {
   for (;;) {
     if (!regular_ && !wait()) return 0;
-    const ssize_t n = io::uninterrupted([&] {
-      return regular_ ? ::pread(fd_.get(), out.data(), out.size(), static_cast<::off_t>(position_))
-                      : ::read(fd_.get(), out.data(), out.size());
-    });
-    // Somebody else read what poll(2) saw: wait for more.
-    if (n < 0 && !regular_ && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
-    if (n < 0) throw io_error(path_, "read", errno);
-    position_ += static_cast<std::size_t>(n);
-    return static_cast<std::size_t>(n);
+    std::size_t done = 0;
+    if (regular_) {
+      done = io::pread_once(fd_, out, position_, path_, pages_);
+    } else {
+      const ssize_t n =
+          io::uninterrupted([&] { return ::read(fd_.get(), out.data(), out.size()); });
+      // Somebody else read what poll(2) saw: wait for more.
+      if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+      if (n < 0) throw io_error(path_, "read", errno);
+      done = static_cast<std::size_t>(n);
+    }
+    position_ += done;
+    return done;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include <millrace/io/page_cache.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 #include "input/byte_source.hpp"
@@ -39,6 +40,7 @@ class file_bytes final : public byte_source {
   io::unique_fd fd_;
   io::unique_fd cancelled_;  // an eventfd, readable once cancel() was called; none for a file
   bool regular_ = false;
+  io::page_cache pages_ = io::page_cache::keep;
   std::uint64_t position_ = 0;   // behind head_
   std::vector<std::byte> head_;  // peeked at, not yet given
 };

@@ -15,11 +15,11 @@ namespace {
 class pread_source final : public byte_source {
  public:
   pread_source(const std::filesystem::path& path, std::shared_ptr<const io::unique_fd> fd,
-               std::uint64_t begin)
-      : path_(path), fd_(std::move(fd)), at_(begin) {}
+               io::page_cache pages, std::uint64_t begin)
+      : path_(path), fd_(std::move(fd)), pages_(pages), at_(begin) {}
 
   std::size_t read(std::span<std::byte> out) override {
-    const std::size_t n = io::pread_some(*fd_, out, at_, path_, io::page_cache::pass_through);
+    const std::size_t n = io::pread_some(*fd_, out, at_, path_, pages_);
     at_ += n;
     return n;
   }
@@ -29,6 +29,7 @@ class pread_source final : public byte_source {
  private:
   const std::filesystem::path& path_;
   std::shared_ptr<const io::unique_fd> fd_;
+  io::page_cache pages_;
   std::uint64_t at_;
 };
 
@@ -68,6 +69,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
     auto fd = io::open_read_only(file.path);
     // Advice only: nothing that matters depends on it.
     (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    made->pages_ = io::pages_for_reading(fd, file.size_bytes);
     made->fd_ = std::make_shared<const io::unique_fd>(std::move(fd));
     return made;
   }
@@ -103,7 +105,7 @@ std::uint64_t seekable_input::packed_bytes(std::uint64_t offset) const {
 }
 
 std::unique_ptr<byte_source> seekable_input::open_at(std::uint64_t begin) const {
-  if (points_.empty()) return std::make_unique<pread_source>(file_.path, fd_, begin);
+  if (points_.empty()) return std::make_unique<pread_source>(file_.path, fd_, pages_, begin);
   const std::size_t from = point_before(begin);
   auto source = open_input_at(file_, points_[from], std::span(points_).subspan(from + 1));
   return std::make_unique<skipping_source>(std::move(source), begin - points_[from].text_offset);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include <millrace/io/page_cache.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 #include "input/byte_source.hpp"
@@ -52,6 +53,7 @@ class seekable_input {
 
   input_file file_;
   std::shared_ptr<const io::unique_fd> fd_;
+  io::page_cache pages_ = io::page_cache::keep;
   std::vector<restart_point> points_;  // of an archive; the last is its end
   std::uint64_t text_bytes_ = 0;
 };

@@ -45,6 +45,7 @@ class merge_input {
           paths_.bin, std::min(size, expected),
           fmt::format("expected {} bytes as its .idx says, found {}", expected, size));
     }
+    pages_ = io::pages_for_reading(bin_, size);
   }
 
   const formats::mmidx_view& view() const noexcept { return view_; }
@@ -59,6 +60,8 @@ class merge_input {
     read(bin_, paths_.bin, offset, out);
   }
   const io::unique_fd& bin() const noexcept { return bin_; }
+  /// Of the `.bin`.
+  io::page_cache pages() const noexcept { return pages_; }
   std::uint64_t idx_bytes() const noexcept { return mapping_.bytes().size(); }
 
  private:
@@ -72,6 +75,7 @@ class merge_input {
   io::file_mapping mapping_;
   io::unique_fd idx_;
   io::unique_fd bin_;
+  io::page_cache pages_ = io::page_cache::keep;
   formats::mmidx_view view_;
 };
 

@@ -87,6 +87,7 @@ void merge_target::put_joined(std::vector<block_piece> bin, std::vector<block_pi
 
 void merge_target::sync() {
   sync_file(bin_.fd, bin_.path);
+  io::drop_synced(bin_.fd);
   sync_file(idx_.fd, idx_.path);
   if (sum_) sync_file(sum_, sum_path_);
 }
@@ -99,7 +100,7 @@ void placed_writer::append(std::span<const std::byte> bytes) {
 
 void placed_writer::append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
                                 std::uint64_t from_offset, std::uint64_t size,
-                                std::span<const std::byte> bytes) {
+                                std::span<const std::byte> bytes, io::page_cache pages) {
   const std::uint64_t n =
       io::copy_range(from, from_offset, from_path, file_.fd, offset_, file_.path, size);
   if (n != size) {
@@ -108,6 +109,8 @@ void placed_writer::append_copy(const io::unique_fd& from, const std::filesystem
   // Advice only, so that sync() has little left to wait for: it is the one that finds out.
   (void)::sync_file_range(file_.fd.get(), static_cast<::off_t>(offset_), static_cast<::off_t>(n),
                           SYNC_FILE_RANGE_WRITE);
+  io::drop_written(file_.fd, offset_, n);  // the copy knows no flag for it
+  if (pages == io::page_cache::pass_through) io::drop_read(from, from_offset, n);
   offset_ += n;
   add_checksums(bytes);
 }

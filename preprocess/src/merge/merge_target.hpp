@@ -74,9 +74,11 @@ class placed_writer {
   /// can.
   ///
   /// @param bytes  the same, where there are checksums
+  /// @param pages  of the other file
   /// @throws format_error  the other file ends before that.
   void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
-                   std::uint64_t from_offset, std::uint64_t size, std::span<const std::byte> bytes);
+                   std::uint64_t from_offset, std::uint64_t size, std::span<const std::byte> bytes,
+                   io::page_cache pages);
 
   /// Call it when all bytes have come.
   void finish() { checksums_.finish(file_.pieces); }

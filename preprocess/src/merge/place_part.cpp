@@ -17,6 +17,7 @@
 namespace millrace::preprocess {
 namespace {
 
+constexpr std::size_t copied_chunk_bytes = std::size_t{64} << 20;
 constexpr std::size_t checked_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
 
@@ -34,7 +35,12 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
   const std::uint64_t size = formats::bin_size_bytes(part.view());
   const auto& path = part.paths().bin;
   placed_writer writer(target, target.bin(), before.bin_bytes);
-  if (!target.has_checksums()) return writer.append_copy(part.bin(), path, 0, size, {});
+  if (!target.has_checksums()) {
+    in_runs(size, copied_chunk_bytes, [&](auto first, auto count) {
+      writer.append_copy(part.bin(), path, first, count, {}, part.pages());
+    });
+    return;
+  }
   const auto sum_path = part.paths().of(sidecar::sum);
   const io::file_mapping file(sum_path);
   formats::sum_view sum;
@@ -64,7 +70,7 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
       const auto bytes = std::span(chunk).first(count);
       part.read_tokens(first, bytes);
       check.add(bytes);
-      writer.append_copy(part.bin(), path, first, count, bytes);
+      writer.append_copy(part.bin(), path, first, count, bytes, part.pages());
     });
     check.finish();
   });

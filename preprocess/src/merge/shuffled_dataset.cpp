@@ -119,6 +119,7 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
     meta_file->sync();
   }
   bin_.sync();
+  io::drop_synced(bin_.fd());
   idx_.sync();
   if (checksums_) checksums_->file().sync();
   if (provenance_) provenance_->file().sync();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/uio.h>
 
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,9 +70,11 @@ struct toy_file {
   int code = 0;
   bool fails = false;  // without the flag as well
   std::vector<int> flags = {};
+  std::uint64_t dropped = 0;
 
   ::ssize_t transfer(page_cache pages, refused_devices& refused) {
     flags.clear();
+    dropped = 0;
     const auto call = [this](int with) -> ::ssize_t {
       flags.push_back(with);
       const int error = with != 0 || fails ? code : 0;
@@ -79,7 +82,8 @@ struct toy_file {
       errno = error;
       return -1;
     };
-    return with_page_cache(fd, pages, call, refused);
+    return with_page_cache(
+        fd, pages, call, [this](std::uint64_t n) { dropped += n; }, refused);
   }
 };
 
@@ -91,12 +95,15 @@ TEST(PageCache, IsAskedForOncePerDeviceThatRefuses) {
   refused_devices refused;
   EXPECT_EQ(refuses.transfer(page_cache::keep, refused), 5);
   EXPECT_THAT(refuses.flags, ElementsAre(0));
+  EXPECT_EQ(refuses.dropped, 0U);
   EXPECT_EQ(refuses.transfer(page_cache::pass_through, refused), 5);
   EXPECT_THAT(refuses.flags, ElementsAre(dont_cache, 0));
+  EXPECT_EQ(refuses.dropped, 5U);
   EXPECT_EQ(refuses.transfer(page_cache::pass_through, refused), 5);
   EXPECT_THAT(refuses.flags, ElementsAre(0));
   EXPECT_EQ(takes.transfer(page_cache::pass_through, refused), 5);
   EXPECT_THAT(takes.flags, ElementsAre(dont_cache)) << "another device's refusal is not its own";
+  EXPECT_EQ(takes.dropped, 0U) << "the kernel does that";
 }
 
 TEST(PageCache, IsNotRefusedByWhatFailsAnyway) {
@@ -124,7 +131,8 @@ TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
       flags.push_back(with);
       return ::pwritev2(fd.get(), &part, 1, 0, with);
     };
-    EXPECT_EQ(with_page_cache(fd, page_cache::pass_through, call, refused), 5);
+    const auto drop = [](std::uint64_t) {};
+    EXPECT_EQ(with_page_cache(fd, page_cache::pass_through, call, drop, refused), 5);
     return flags;
   };
   const unique_fd in_memory = create(memory / "a");
@@ -134,6 +142,63 @@ TEST(PageCache, IsWhatTheKernelSaysOfEachFileSystem) {
   if (!memory_refuses || disk_refuses) GTEST_SKIP() << "NOT tested: both answer alike here";
   EXPECT_THAT(write(in_memory), ElementsAre(0));
   EXPECT_THAT(write(on_disk), ElementsAre(dont_cache));
+}
+
+/// A file of 48 MiB on a disk whose kernel tells what is in memory and lets go of it.
+class DroppedPages : public testing::Test {
+ protected:
+  static constexpr std::uint64_t mib = 1 << 20;
+
+  void SetUp() override {
+    for (std::uint64_t at = 0; at < 48 * mib; at += mib) write(at);
+    if (!told()) GTEST_SKIP() << "this kernel does not tell what is in memory";
+    ASSERT_EQ(::fsync(fd_.get()), 0);
+    drop_synced(fd_);
+    if (*told() > 0.01) GTEST_SKIP() << "this file system keeps its pages";
+  }
+
+  std::optional<double> told() const { return resident_share(fd_.get(), 0, 48 * mib); }
+  void write(std::uint64_t at) {
+    ASSERT_EQ(::pwrite(fd_.get(), block_.data(), mib, static_cast<::off_t>(at)),
+              static_cast<::ssize_t>(mib));
+  }
+  void read(std::uint64_t at) {
+    ASSERT_EQ(::pread(fd_.get(), block_.data(), mib, static_cast<::off_t>(at)),
+              static_cast<::ssize_t>(mib));
+  }
+
+  test::temp_folder folder_;
+  unique_fd fd_ = create(folder_ / "file");
+  std::vector<char> block_ = std::vector<char>(mib, 'x');
+};
+
+TEST_F(DroppedPages, OfWhatWasReadAreGone) {
+  for (std::uint64_t at = 0; at < 48 * mib; at += mib) {
+    read(at);
+    drop_read(fd_, at, mib);
+  }
+  EXPECT_LT(*told(), 0.1);
+}
+
+// Those that the disk has by then; what it has not is gone after the next fsync.
+TEST_F(DroppedPages, OfWhatWasWrittenAreGoneOnceTheyAreOnTheDisk) {
+  for (std::uint64_t at = 0; at < 32 * mib; at += mib) {
+    write(at);
+    ASSERT_EQ(::fsync(fd_.get()), 0);
+    drop_written(fd_, at, mib);
+  }
+  EXPECT_LT(*told(), 0.1);
+  for (std::uint64_t at = 0; at < 32 * mib; at += mib) write(at);
+  EXPECT_GT(*told(), 0.3);
+  ASSERT_EQ(::fsync(fd_.get()), 0);
+  drop_synced(fd_);
+  EXPECT_LT(*told(), 0.01);
+}
+
+TEST_F(DroppedPages, AreThoseOfFilesThatNobodyHasInMemory) {
+  EXPECT_EQ(pages_for_reading(fd_, 48 * mib), page_cache::pass_through);
+  for (std::uint64_t at = 0; at < 48 * mib; at += mib) read(at);
+  EXPECT_EQ(pages_for_reading(fd_, 48 * mib), page_cache::keep);
 }
 
 }  // namespace

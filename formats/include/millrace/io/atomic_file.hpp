@@ -64,20 +64,6 @@ class atomic_file {
   /// @throws io_error  ENOSPC above all
   void reserve(std::uint64_t bytes);
 
-  /// Appends `size` bytes of another file, from `offset` on, as copy_range. They are on their way
-  /// to the disk then, so that a sync() after many of these has little left to wait for.
-  ///
-  /// @return bytes appended; less than `size` only where `from` ends.
-  std::uint64_t append_copy(const unique_fd& from, const std::filesystem::path& from_path,
-                            std::uint64_t offset, std::uint64_t size) {
-    const std::uint64_t n = copy_range(from, offset, from_path, fd_, size_, partial_, size);
-    // Advice only: whether they get there is found out by sync().
-    (void)::sync_file_range(fd_.get(), static_cast<::off_t>(size_), static_cast<::off_t>(n),
-                            SYNC_FILE_RANGE_WRITE);
-    size_ += n;
-    return n;
-  }
-
   /// Drops what lies behind the first `size` bytes, space reserved there included.
   ///
   /// @pre size <= size_bytes()

@@ -26,19 +26,40 @@ namespace millrace::io {
 inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, std::uint64_t offset,
                        const std::filesystem::path& path, page_cache pages = page_cache::keep) {
   while (!bytes.empty()) {
-    const ::ssize_t n = detail::with_page_cache(fd, pages, [&](int flags) {
+    const auto write = [&](int flags) {
       const auto at = static_cast<::off_t>(offset);
       // To the calls with flags an offset of -1 is the file's own, not a wrong one.
       if (flags == 0 || at < 0) return ::pwrite(fd.get(), bytes.data(), bytes.size(), at);
       const ::iovec part{const_cast<std::byte*>(bytes.data()),
                          bytes.size()};  // NOLINT: older than const
       return ::pwritev2(fd.get(), &part, 1, at, flags);
-    });
+    };
+    const ::ssize_t n = detail::with_page_cache(
+        fd, pages, write, [&](std::uint64_t done) { drop_written(fd, offset, done); });
     if (n < 0) throw io_error(path, "write", errno);
     if (n == 0) throw io_error(path, "write (nothing was taken)", EIO);  // else an endless loop
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }
+}
+
+/// Reads what one call gives.
+///
+/// @return bytes read; 0 at the end of the file
+/// @throws io_error  the read failed.
+inline std::size_t pread_once(const unique_fd& fd, std::span<std::byte> out, std::uint64_t offset,
+                              const std::filesystem::path& path,
+                              page_cache pages = page_cache::keep) {
+  const auto read = [&](int flags) {
+    const auto at = static_cast<::off_t>(offset);
+    const ::iovec part{out.data(), out.size()};
+    if (flags == 0 || at < 0) return ::pread(fd.get(), part.iov_base, part.iov_len, at);
+    return ::preadv2(fd.get(), &part, 1, at, flags);
+  };
+  const ::ssize_t n = detail::with_page_cache(
+      fd, pages, read, [&](std::uint64_t done) { drop_read(fd, offset, done); });
+  if (n < 0) throw io_error(path, "read", errno);
+  return static_cast<std::size_t>(n);
 }
 
 /// Reads until `out` is full or the file ends.
@@ -50,15 +71,9 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
                               page_cache pages = page_cache::keep) {
   std::size_t done = 0;
   while (done < out.size()) {
-    const ::ssize_t n = detail::with_page_cache(fd, pages, [&](int flags) {
-      const auto at = static_cast<::off_t>(offset + done);
-      const ::iovec part{out.data() + done, out.size() - done};
-      if (flags == 0 || at < 0) return ::pread(fd.get(), part.iov_base, part.iov_len, at);
-      return ::preadv2(fd.get(), &part, 1, at, flags);
-    });
-    if (n < 0) throw io_error(path, "read", errno);
+    const std::size_t n = pread_once(fd, out.subspan(done), offset + done, path, pages);
     if (n == 0) break;
-    done += static_cast<std::size_t>(n);
+    done += n;
   }
   return done;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/io/residency.hpp>
 #include <millrace/loader/io/cufile_reader.hpp>
 #include <millrace/loader/io/file_system.hpp>
 #include <millrace/loader/io/io_options.hpp>
@@ -22,7 +23,6 @@
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/io/reader_choice.hpp>
 #include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/residency.hpp>
 #include <millrace/loader/io/uring_probe.hpp>
 #include <millrace/loader/io/uring_reader.hpp>
 #include <millrace/loader/memory/available_memory.hpp>
@@ -44,7 +44,7 @@ std::unique_ptr<range_reader> make_reader(std::vector<data_file> files, io_optio
 namespace detail {
 
 /// Of the files that are asked, each by its size; of thousands, of so many spread among them.
-inline std::optional<residency> residency_of(const std::vector<data_file>& files) {
+inline std::optional<io::residency> residency_of(const std::vector<data_file>& files) {
   constexpr std::size_t most = 256;
   const std::size_t step = (files.size() + most - 1) / most;
   double there = 0;
@@ -56,14 +56,14 @@ inline std::optional<residency> residency_of(const std::vector<data_file>& files
     const io::unique_fd fd(io::uninterrupted(
         [&] { return ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
     if (!fd) continue;
-    const auto answer = ask_residency(fd.get(), 0, file.bytes);
+    const auto answer = io::ask_residency(fd.get(), 0, file.bytes);
     if (!answer) return std::nullopt;
     there += answer->share * static_cast<double>(file.bytes);
     all += file.bytes;
     by = answer->by;
   }
   if (all == 0) return std::nullopt;
-  return residency{there / static_cast<double>(all), by};
+  return io::residency{there / static_cast<double>(all), by};
 }
 
 }  // namespace detail

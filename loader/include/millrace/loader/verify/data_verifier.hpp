@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/io/residency.hpp>
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/residency.hpp>
 #include <millrace/loader/verify/scrubber.hpp>
 #include <millrace/loader/verify/verify_core.hpp>
 
@@ -183,7 +183,7 @@ inline bool data_verifier::in_memory(const io::unique_fd& fd, const checked_file
   const std::uint64_t size = in.last_byte(block) - first;
   const auto& own = core_->options().in_memory;
   if (own) return own(fd.get(), first, size);
-  return resident_share(fd.get(), first, size).value_or(0) >= mostly;
+  return io::resident_share(fd.get(), first, size).value_or(0) >= mostly;
 }
 
 inline void data_verifier::check_tokens(const checked_file& in, const file_range& range,

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace millrace::loader {
+namespace millrace::io {
 
 /// How much of a file the page cache holds, and which system call said so.
 struct residency {
@@ -110,4 +110,4 @@ inline std::optional<residency> ask_mincore(int fd, std::uint64_t offset,
   return std::nullopt;
 }
 
-}  // namespace millrace::loader
+}  // namespace millrace::io

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/residency.hpp>
+#include <millrace/io/residency.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 #include "support/paths.hpp"
 
-namespace millrace::loader {
+namespace millrace::io {
 namespace {
 
 using ask = std::optional<residency> (*)(int, std::uint64_t, std::uint64_t) noexcept;
@@ -74,4 +74,4 @@ TEST(ResidentShare, IsNothingOfWhatIsNoFile) {
 }
 
 }  // namespace
-}  // namespace millrace::loader
+}  // namespace millrace::io
