@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "input/packing.hpp"
+#include "support/pack_with.hpp"
 #include "support/packed.hpp"
 #include "support/paths.hpp"
 #include "support/run_program.hpp"
@@ -118,6 +120,34 @@ class resume_fault : public testing::Test {
     flags_ = {"--json-keys", "text", "title", "--on-bad-record", "quarantine"};
   }
 
+  // Kinds that are read otherwise: an array, archives that cannot be entered in the middle, lines
+  // that are giants to a run with `giant_environment`, some of them bad.
+  void add_rare_inputs(int lines) {
+    std::string array = "[";
+    for (int i = 0; i < lines; ++i) {
+      array += i % 7 == 3 ? "17,\n"
+                          : "{\"text\": \"in a list " + std::to_string(i) + "\", \"title\": \"\"},";
+    }
+    add("r.json", array + "{\"text\": \"the last\", \"title\": \"of it\"}]\n");
+    const std::string parts = preprocess::optional_input_parts();
+    if (parts.find("without bzip2") == parts.npos) {
+      add("s.jsonl.bz2", pack_with({"bzip2"}, dirty_lines(random_, lines)));
+    }
+    if (parts.find("without liblzma") == parts.npos) {
+      add("t.jsonl.xz", pack_with({"xz", "-1"}, dirty_lines(random_, lines)));
+    }
+    std::string giants;
+    for (int i = 0; i < 4; ++i) {
+      std::string words;
+      while (words.size() < 30'000) words += "word " + std::to_string(random_() % 1000) + "\\n";
+      const std::string key = i % 2 == 0 ? "text" : "other";
+      giants +=
+          dirty_lines(random_, 5) + "\n{\"" + key + "\": \"" + words + "\", \"title\": \"t\"}\n";
+    }
+    add("u.jsonl", giants);
+  }
+  static constexpr const char* giant_environment = "MILLRACE_TEST_GIANT_BYTES=4000";
+
   strings command(const strings& more = {}) const { return command_into(out(), more); }
   strings command_into(const std::filesystem::path& folder, const strings& more = {}) const {
     strings all = {program("preprocess_data").string(), "--output-prefix", (folder / "x").string(),
@@ -129,11 +159,13 @@ class resume_fault : public testing::Test {
   }
 
   // What a run makes of the inputs that nobody disturbs, in usual blocks.
-  file_set undisturbed() const {
+  file_set undisturbed(const strings& environment = {}) const {
     const std::filesystem::path clean = folder_ / "clean";
     std::filesystem::remove_all(clean);
     std::filesystem::create_directory(clean);
-    const auto result = run_program(command_into(clean));
+    program_options options;
+    options.environment = environment;
+    const auto result = run_program(command_into(clean), options);
     EXPECT_EQ(result.status, 0) << result.err;
     return files_of(clean);
   }
