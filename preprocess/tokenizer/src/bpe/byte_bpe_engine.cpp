@@ -78,14 +78,14 @@ class byte_bpe_encoder final : public section_encoder {
       at = rest.back();
       while (!rest.empty()) {
         rest = rest.subspan(batch_.fill(rest));
-        if (auto fault = encode_batch(text, ids)) return fault;
+        encode_batch(text, ids);
       }
     }
     return std::nullopt;
   }
 
  private:
-  std::optional<encode_fault> encode_batch(std::string_view text, id_buffer& ids) {
+  void encode_batch(std::string_view text, id_buffer& ids) {
     bool has_learned = !merger_.merges_together();
     for (std::size_t i = 0;; ++i) {
       i = look_up(i, ids);
@@ -94,18 +94,14 @@ class byte_bpe_encoder final : public section_encoder {
         has_learned = true;
         i = look_up(i, ids);
       }
-      if (i == batch_.size()) return std::nullopt;
+      if (i == batch_.size()) return;
       const std::string_view word = text.substr(batch_.begin(i), batch_.end(i) - batch_.begin(i));
       if (word.size() <= word_batch::short_table::key::max_bytes) {
         encode_missing(shorts_, batch_.short_key(i), word, batch_.is_fragment(i), ids);
       } else if (word.size() <= word_batch::long_table::key::max_bytes) {
         encode_missing(longs_, batch_.long_key(i), word, batch_.is_fragment(i), ids);
-      } else if (word.size() <= merger_.max_bytes()) {
-        encode_rare(word, batch_.is_fragment(i), ids);
       } else {
-        return encode_fault{batch_.begin(i), "a word of " + std::to_string(word.size()) +
-                                                 " bytes, expected at most " +
-                                                 std::to_string(merger_.max_bytes())};
+        encode_rare(word, batch_.is_fragment(i), ids);
       }
     }
   }

@@ -178,12 +178,27 @@ std::span<const short_word> byte_merger::merge_together(std::span<const std::str
   return started;
 }
 
+// A byte without a token gives nothing, and what is on both sides of it merges: the word is as good
+// as one without it, whose ids tell how many bytes they stand for.
+std::string_view byte_merger::with_tokens(std::string_view word) {
+  if (merges_->covers_all_bytes()) return word;
+  const auto has_none = [&](char c) {
+    return merges_->byte_ids()[static_cast<unsigned char>(c)] < 0;
+  };
+  if (std::ranges::none_of(word, has_none)) return word;
+  if (covered_.capacity() > kept_word_symbols) covered_ = {};
+  covered_ = word;
+  std::erase_if(covered_, has_none);
+  return covered_;
+}
+
 // A part of a long word at a time. A sequence of tokens is the encoding of its bytes if each two
 // neighbours are the encoding of theirs: the first merge across a seam would have come about
 // between those two alone as well. So where two parts meet, the tokens there are tried together; if
 // they come to anything else the earlier part gives up tokens, and if that does not help it grows.
 void byte_merger::append(std::string_view word, id_buffer& ids) {
-  if (word.size() <= part_bytes || !merges_->covers_all_bytes()) {
+  if (word.size() > part_bytes) word = with_tokens(word);
+  if (word.size() <= part_bytes) {
     ids.append(merge(word));
     return;
   }

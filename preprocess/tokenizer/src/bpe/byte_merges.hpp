@@ -35,7 +35,7 @@ class byte_merges {
   const merge_table& all() const noexcept { return *all_; }
   /// Null if ids do not rise with rank.
   const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
-  /// Whether every byte has a token, so that ids tell how many bytes they stand for.
+  /// Whether every byte has a token.
   bool covers_all_bytes() const noexcept { return covers_all_bytes_; }
 
   /// Whether the bytes of a token are known to merge to it, without merging them.
@@ -59,13 +59,8 @@ class byte_merger {
   byte_merger(const byte_merges& merges, instruction_set set)
       : merges_(&merges), long_merger_(merges.all()), set_(set) {}
 
-  /// Longest word.
-  std::size_t max_bytes() const noexcept {
-    return merges_->covers_all_bytes() ? SIZE_MAX : bpe_merger::max_symbols;
-  }
-
   /// The ids of `word`, valid until the next call.
-  /// @pre word.size() <= max_bytes()
+  /// @pre word.size() <= bpe_merger::max_symbols
   std::span<const std::int32_t> merge(std::string_view word);
 
   /// Whether merge_together can be asked.
@@ -78,14 +73,14 @@ class byte_merger {
   ///      words.size() <= short_word::most_at_once
   std::span<const short_word> merge_together(std::span<const std::string_view> words);
 
-  /// Appends the ids of `word`, with memory and time for a part of it at a time where every byte
-  /// has a token.
-  /// @pre word.size() <= max_bytes()
+  /// Appends the ids of `word`, of any size, with memory and time for a part of it at a time; where
+  /// some of its bytes have no token, with memory for a copy without those.
   void append(std::string_view word, id_buffer& ids);
 
  private:
   static constexpr std::size_t part_bytes = 512;
 
+  std::string_view with_tokens(std::string_view word);
   bool follows(std::int32_t left, std::int32_t right);
   std::size_t drop_last(id_buffer& ids) const noexcept;
 
@@ -94,7 +89,8 @@ class byte_merger {
   bpe_merger long_merger_;
   std::vector<std::int32_t> symbols_;
   std::vector<std::int32_t> part_ids_;
-  std::string seam_;  // bytes of two tokens that meet
+  std::string seam_;     // bytes of two tokens that meet
+  std::string covered_;  // of one word, the bytes that have tokens
   instruction_set set_;
 };
 

@@ -114,6 +114,29 @@ TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
   }
 }
 
+// Bytes without a token give nothing, wherever parts end.
+TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 12; ++round) {
+    const test::naive_bpe naive(random, "abc", 100);
+    std::array<std::int32_t, 256> byte_ids = naive.byte_ids;
+    for (const char lacking : {'x', 'y', 'z'}) byte_ids[static_cast<unsigned char>(lacking)] = -1;
+    const byte_merges merges(byte_ids, naive.rules, naive.tokens);
+    ASSERT_FALSE(merges.covers_all_bytes());
+    byte_merger merger(merges, best_instruction_set());
+    const std::string_view alphabet = round % 3 == 0 ? "xyz" : round % 3 == 1 ? "abcx" : "ax";
+    const std::string word = random_word(random, alphabet, 500 + random() % 2500);
+    std::string without = word;
+    std::erase_if(without, [](char c) { return c >= 'x'; });
+    id_buffer ids;
+    ids.push_back(-7);
+    merger.append(word, ids);
+    ids_list expected = naive.encode(without);
+    expected.insert(expected.begin(), -7);
+    ASSERT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), expected) << word;
+  }
+}
+
 // Tokens of 96 letters, each two of which merge, from the right: every part but the whole word ends
 // wrongly, and giving tokens up leads back to the beginning each time.
 TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
