@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "golden/dataset/megatron_golden.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {
@@ -47,6 +48,24 @@ TEST(MergeGolden, GivesMegatronsBytes) {
     }
   }
   EXPECT_EQ(merges, 3);
+}
+
+// And what its development branch made of two datasets and an empty one between them.
+TEST(MergeGolden, GivesTheBytesOfTheDevelopmentBranch) {
+  if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
+  const test::megatron_golden golden;
+  const test::temp_folder folder;
+  fs::create_directory(folder / "parts");
+  golden.write_files("idx_uint16_3docs", folder / "parts/part_0");
+  golden.write_files("idx_empty", folder / "parts/part_1");
+  golden.write_files("idx_uint16_3docs", folder / "parts/part_2");
+  golden.write_files("merge_a_e_a", folder / "expected");
+  (void)merge({.input = folder / "parts", .output_prefix = folder / "merged"});
+  for (const char* suffix : {".bin", ".idx"}) {
+    EXPECT_EQ(test::read_text((folder / "merged").string() + suffix),
+              test::read_text((folder / "expected").string() + suffix))
+        << suffix;
+  }
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ TEST(BlendGolden, IsMegatrons) {
       fill_exhaustive_blend(numbers<std::int64_t>(sizes), columns.span());
       ++exhaustive;
     } else {
+      EXPECT_EQ(static_cast<std::int64_t>(dataset_index.size()), std::int64_t{each["size"]});
       const auto once = normalize(numbers<double>(each["weights"]));
       const auto twice = normalize(once);
       EXPECT_EQ(once, numbers<double>(each["normalized_once"]));

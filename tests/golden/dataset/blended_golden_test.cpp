@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole blends, from the words of --data-path to the files of a cache: `blended` of
-// megatron_golden.json.
+// Whole blends, from the words of --data-path to the files of a cache, and to the tokens of the
+// first samples: `blended` of megatron_golden.json.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,6 +21,8 @@
 #include <millrace/dataset/megatron/gpt_index.hpp>
 #include <millrace/dataset/megatron/gpt_plan.hpp>
 #include <millrace/dataset/megatron/read_python_json.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/sample/gather.hpp>
 
 #include "golden/dataset/megatron_golden.hpp"
 
@@ -71,11 +73,34 @@ built build(const part_plan& plan, split_part part, const data_blends& blends,
   return out;
 }
 
+std::vector<double> reals(dom::element array) {
+  std::vector<double> out;
+  for (const dom::element each : dom::array(array)) out.push_back(double(each));
+  return out;
+}
+
+/// Through the order that a loader walks along.
+void expect_first_samples(const part_plan& plan, split_part part, const std::string& split,
+                          dom::element first) {
+  const auto run = megatron_run::build(plan, {.sequence_length = 8, .part = part}, split);
+  std::int64_t position = 0;
+  for (const dom::element tokens : dom::array(first)) {
+    const source_sample sample = run.at(position++);
+    std::vector<piece> pieces;
+    EXPECT_EQ(run.pieces(sample, pieces), 0);
+    std::vector<std::uint16_t> text(9);
+    EXPECT_EQ(gather<std::uint16_t>(run.data(sample.source), pieces, text), 9);
+    EXPECT_EQ((std::vector<std::int64_t>(text.begin(), text.end() - 1)), test::numbers(tokens));
+  }
+  EXPECT_EQ(position, 3);
+}
+
 TEST(MegatronsBlendedDatasets, AreRebuilt) {
   if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
   const test::megatron_golden golden;
   const test::temp_folder folder;
   test::megatron_golden::write_corpora(folder.path());
+  const test::inside here(folder.path());
   int seen = 0;
   for (const dom::element each : dom::array(golden["blended"])) {
     data_flags flags;
@@ -110,6 +135,14 @@ TEST(MegatronsBlendedDatasets, AreRebuilt) {
       const blend_recipe recipe(*plan, datasets.lengths, part);
       EXPECT_EQ(recipe.size(), std::int64_t{expected["len"]});
       EXPECT_EQ(recipe.exhaustive(), expected["size"].is_null());
+      if (!recipe.exhaustive()) {
+        EXPECT_EQ(recipe.size(), std::int64_t{expected["size"]});
+        EXPECT_EQ(recipe.shares(), reals(expected["weights"]));
+      } else {
+        EXPECT_EQ((std::vector(recipe.lengths().begin(), recipe.lengths().end())),
+                  test::numbers(expected["weights"]));
+      }
+      expect_first_samples(*plan, part, *blends.split, expected["first3"]);
       const auto caches = folder / ("cache" + std::to_string(seen));
       const blend_cache cache(caches, recipe, datasets.identifiers, part);
       EXPECT_EQ(cache.text(), description);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <simdjson.h>
@@ -25,6 +28,13 @@ class megatron_golden {
 
   simdjson::dom::element operator[](std::string_view key) const { return all_[key]; }
 
+  /// Writes PREFIX.idx and PREFIX.bin, which an entry has in hexadecimal.
+  void write_files(std::string_view key, const std::filesystem::path& prefix) const {
+    const simdjson::dom::element each = all_[key];
+    write_text(suffixed(prefix, ".idx"), bytes_of(std::string_view(each["idx"])));
+    write_text(suffixed(prefix, ".bin"), bytes_of(std::string_view(each["bin"])));
+  }
+
   /// Writes its two corpora, `corpus` and `corpus2`: sequences that count up and end in 999.
   static void write_corpora(const std::filesystem::path& folder) {
     write_corpus(folder / "corpus", 24, 37, 7, 23);
@@ -32,6 +42,16 @@ class megatron_golden {
   }
 
  private:
+  static std::string bytes_of(std::string_view hex) {
+    std::string bytes;
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+      unsigned byte = 0;
+      std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+      bytes += static_cast<char>(byte);
+    }
+    return bytes;
+  }
+
   static void write_corpus(const std::filesystem::path& prefix, int sequences, int factor,
                            int length_factor, int length_modulus) {
     documents_of<std::uint16_t> documents;
@@ -64,5 +84,22 @@ inline std::vector<std::int64_t> numbers(simdjson::dom::element element) {
   }
   return out;
 }
+
+/// The working folder, until the end of the scope: for paths that are to be short and relative.
+class inside {
+ public:
+  explicit inside(const std::filesystem::path& folder) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(folder);
+  }
+  inside(const inside&) = delete;
+  inside& operator=(const inside&) = delete;
+  ~inside() {
+    std::error_code ignored;
+    std::filesystem::current_path(before_, ignored);
+  }
+
+ private:
+  std::filesystem::path before_;
+};
 
 }  // namespace millrace::test
