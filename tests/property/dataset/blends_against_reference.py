@@ -10,8 +10,9 @@ usage: blends_against_reference.py --driver D [--cases N] [--seed S]
 The driver is the program made of tests/support/megatron_blend.cpp. With --plant-bugs it is built here,
 by $CXX or c++, once for each bug that is put into a copy of our headers; each must be found. The seed
 is printed; the same seed gives the same cases. What Megatron refuses, we must refuse too; what we refuse
-beyond that is counted. Exits 1 on a difference, or on a bug that was not found, and 77 where
-megatron-core is missing.
+beyond that is counted. Exits 1 on a difference, on a bug that was not found, and where one of BRANCHES was
+never met in 1000 cases or more; 77 where megatron-core is missing. Whole runs, over files and with a cache
+folder, are for blend_caches_against_reference.py.
 """
 import argparse
 import collections
@@ -28,6 +29,8 @@ import sys
 import tempfile
 import warnings
 
+import met_branches
+
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
 try:
@@ -43,6 +46,12 @@ except ImportError as missing:
     sys.exit(77)
 
 TESTS = pathlib.Path(__file__).resolve().parents[2]
+
+BRANCHES = (
+    "exhaustive", "randperm", "float: a number", "float: none", "fused: compared",
+    "fused: another blend than rounded twice", "groups: in lanes", "groups: more than lanes",
+    "data: no part", "data: apart", "data: blended", "data: exhaustive",
+    "data: both refuse, AssertionError")
 
 # Each is a line of ours as it is, and as somebody might write it.
 BUGS = (
@@ -288,11 +297,9 @@ def data_case(rng, ask, seen):
         seen[f"data: {kind}"] += 1
 
 
-def run(driver, cases, seed, quiet=False):
+def run(driver, cases, seed):
     rng = random.Random(seed)
     seen = collections.Counter()
-    if not quiet:
-        print(f"seed {seed}", flush=True)
     with subprocess.Popen([driver], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         def ask(*fields):
             program.stdin.write("\t".join(map(str, fields)) + "\n")
@@ -304,9 +311,7 @@ def run(driver, cases, seed, quiet=False):
                             [6, 2, 5, 4, 1])[0](rng, ask, seen)
         finally:
             program.stdin.close()
-    if not quiet:
-        for what, count in sorted(seen.items()):
-            print(f"  {count:6} {what}")
+    return seen
 
 
 def plant(bug, includes, folder):
@@ -334,7 +339,10 @@ def main():
     parser.add_argument("--include", nargs="*", default=[])
     options = parser.parse_args()
     if not options.plant_bugs:
-        run(options.driver, options.cases, options.seed)
+        print(f"seed {options.seed}", flush=True)
+        seen = run(options.driver, options.cases, options.seed)
+        met_branches.show(seen, options.cases, "cases", options.seed)
+        met_branches.require(seen, BRANCHES, options.cases, 1000)
         return
     has_avx512 = "avx512dq" in pathlib.Path("/proc/cpuinfo").read_text()
     missed = 0
@@ -345,7 +353,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             driver = plant(bug, options.include, folder)
             try:
-                run(driver, options.cases, options.seed, quiet=True)
+                run(driver, options.cases, options.seed)
                 print(f"NOT FOUND: {bug[0]}", flush=True)
                 missed += 1
             except AssertionError as e:

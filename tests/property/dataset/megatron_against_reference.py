@@ -9,8 +9,8 @@ usage: megatron_against_reference.py --driver D [--cases N] [--seed S]
 The driver is the program made of tests/support/megatron_index.cpp. With --plant-bugs it is built here,
 by $CXX or c++, once for each bug that is put into a copy of our headers; each must be found. The seed
 is printed; the same seed gives the same cases. What Megatron refuses, or would never finish, is left
-out and counted; we must refuse it too. Exits 1 on a difference, or on a bug that was not found, and 77
-where megatron-core is missing.
+out and counted; we must refuse it too. Exits 1 on a difference, on a bug that was not found, and where
+one of BRANCHES was never met in 400 corpora or more; 77 where megatron-core is missing.
 """
 import argparse
 import collections
@@ -24,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 import warnings
+
+import met_branches
 
 warnings.filterwarnings("ignore")  # of packages that megatron-core would use for training
 try:
@@ -39,6 +41,13 @@ except ImportError as missing:
 SUPPORT = pathlib.Path(__file__).resolve().parents[2] / "support"
 PARTS = ("train", "valid", "test")
 FILES = ("description.txt", "document_index.npy", "sample_index.npy", "shuffle_index.npy")
+
+BRANCHES = (
+    "train", "valid", "test", "one epoch", "separate last epoch", "epochs shuffled together",
+    "partial validation sample", "large partial validation", "no extra token", "int64 sample index",
+    "int64 shuffle index", "size left out", "no samples", "empty sequences", "a part with data of its own",
+    "two threads", "longer than an epoch", "inverse checked", "left out: endless: samples of no tokens",
+    "left out: no such split", "left out: sequence length 1, where HEAD asserts")
 
 # Each is a line of ours as it is, and as somebody might write it.
 BUGS = (
@@ -101,7 +110,8 @@ def random_split(rng):
     if kind == 0:
         return "969, 30, 1"
     if kind == 1:
-        return rng.choice(["100,0,0", "0,1,1", "1,1", "1,0,1", "0,0,1", "1/1/2", "1e-3", ".5;.25;.25"])
+        return rng.choice(["100,0,0", "0,1,1", "1,1", "1,0,1", "0,0,1", "1/1/2", "1e-3", ".5;.25;.25",
+                           "0,0,0", "1,2,3,4", "x"])  # the last three are none
     numbers = [rng.choice([rng.randrange(0, 100), round(rng.random(), 3)]) for _ in range(rng.choice([2, 3]))]
     return rng.choice([",", ", ", ":"]).join(map(str, numbers))
 
@@ -143,7 +153,7 @@ def bounds_of(split, count):
     try:
         matrix = c.convert_split_vector_to_split_matrix(c.parse_and_normalize_split(split))
         return [None if m is None else tuple(int(round(b * float(count))) for b in m) for m in matrix]
-    except (AssertionError, ValueError):
+    except (AssertionError, ValueError, ZeroDivisionError):
         return None
 
 
@@ -176,21 +186,30 @@ def run_case(rng, number, folder, driver, seen):
     tokenizer, seed = Tokenizer(rng), rng.choice([1234, 0, 2**32 - 1, rng.randrange(2**32)])
     wide_sample, wide_shuffle = rng.random() < 0.15, rng.random() < 0.15
     threads = rng.choice([1, 2])
-    if bounds is None or sum(lengths) == 0:
-        seen["left out: no such split" if bounds is None else "left out: no tokens at all"] += 1
+    if sum(lengths) == 0:
+        seen["left out: no tokens at all"] += 1
+        return
+
+    def ask(part, samples):
+        case = "\t".join(map(str, (
+            prefix, f"{folder}/ours", "-" if split is None else split, part, length,
+            "-" if samples is None else samples, seed, int(extra), int(drop), int(wide_sample),
+            int(wide_shuffle), threads, json.dumps(tokenizer.unique_identifiers))))
+        driver.stdin.write(case + "\n")
+        driver.stdin.flush()
+        return case, json.loads(driver.stdout.readline())
+
+    if bounds is None:
+        case, answer = ask(0, 1)
+        assert "refused" in answer, f"Megatron refuses the split, we do not: {case}\n{answer}"
+        seen["left out: no such split"] += 1
         return
     for index, part in enumerate(PARTS):
         if bounds[index] is None:
             continue
         tokens = sum(lengths[bounds[index][0]:bounds[index][1]])
         samples = random_samples(rng, tokens, length, extra)
-        case = "\t".join(map(str, (
-            prefix, f"{folder}/ours", "-" if split is None else split, index, length,
-            "-" if samples is None else samples, seed, int(extra), int(drop), int(wide_sample),
-            int(wide_shuffle), threads, json.dumps(tokenizer.unique_identifiers))))
-        driver.stdin.write(case + "\n")
-        driver.stdin.flush()
-        answer = json.loads(driver.stdout.readline())
+        case, answer = ask(index, samples)
         where = f"case {number} {part}: {case}\nlengths {lengths}\nanswer {json.dumps(answer)[:600]}"
         reason = None
         if length < 2:
@@ -265,7 +284,7 @@ def reference_part(prefix, split, index, samples, folder, bounds, config):
     return builder._build_megatron_dataset_splits(prefix, matrix, sizes)[index]
 
 
-def run(driver_path, cases, seed, quiet=False):
+def run(driver_path, cases, seed):
     """What was met; an AssertionError at the first difference."""
     rng = random.Random(seed)
     seen = collections.Counter()
@@ -277,28 +296,24 @@ def run(driver_path, cases, seed, quiet=False):
         finally:
             driver.stdin.close()
             driver.wait()
-    if not quiet:
-        print(f"{cases} corpora, seed {seed}")
-        for what, count in sorted(seen.items()):
-            print(f"  {count:6} {what}")
     return seen
 
 
-def plant(bug, includes, folder):
+def plant(bug, includes, folder, source="megatron_index.cpp", below="millrace/dataset/megatron"):
     """The driver with a bug in it."""
     name, file, old, new = bug
     copy = pathlib.Path(folder) / "include"
     shutil.rmtree(copy, ignore_errors=True)
     for include in includes:
         shutil.copytree(include, copy, dirs_exist_ok=True)
-    header = copy / "millrace/dataset/megatron" / file
+    header = copy / below / file
     text = header.read_text()
     if text.count(old) != 1:
         sys.exit(f"{name}: the line to alter is not once in {file}: {old!r}")
     header.write_text(text.replace(old, new))
     driver = f"{folder}/driver"
     subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-DNDEBUG", f"-I{copy}",
-                    str(SUPPORT / "megatron_index.cpp"), "-o", driver, "-pthread"], check=True)
+                    str(SUPPORT / source), "-o", driver, "-pthread"], check=True)
     return driver
 
 
@@ -311,13 +326,16 @@ def main():
     parser.add_argument("--include", nargs="*", default=[])
     options = parser.parse_args()
     if not options.plant_bugs:
-        run(options.driver, options.cases, options.seed)
+        print(f"seed {options.seed}", flush=True)
+        seen = run(options.driver, options.cases, options.seed)
+        met_branches.show(seen, options.cases, "corpora", options.seed)
+        met_branches.require(seen, BRANCHES, options.cases, 400)
         return
     missed = 0
     for bug in BUGS:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                run(plant(bug, options.include, folder), options.cases, options.seed, quiet=True)
+                run(plant(bug, options.include, folder), options.cases, options.seed)
                 print(f"NOT FOUND: {bug[0]}")
                 missed += 1
             except AssertionError as e:

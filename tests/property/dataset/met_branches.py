@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of a run of random cases: prints what was met how often, and fails where something never was."""
+
+
+def show(seen, cases, what, seed):
+    print(f"{cases} {what}, seed {seed}")
+    for name, count in sorted(seen.items()):
+        print(f"  {count:6} {name}")
+
+
+def require(seen, branches, cases, enough):
+    """From `enough` cases on each of the branches must have been met: what was not met was not compared."""
+    missing = [branch for branch in branches if not seen[branch]]
+    if cases >= enough and missing:
+        raise AssertionError(f"never met in {cases} cases: {', '.join(missing)}")
