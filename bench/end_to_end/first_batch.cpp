@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens a run and gathers its first rows, and says how long each took:
+// Opens a run and gathers its first rows, and says in seconds how long each took, and how much
+// memory of its own the process has then:
 //   bench_first_batch instant|megatron FOLDER|- SEQ_LENGTH ROWS TRAIN_SAMPLES PREFIX...
 // Prefixes are blended by equal weights. megatron builds its indices in memory, or takes those that
 // inspect_dataset prepare-cache left in FOLDER for the tokenizer {}.
@@ -20,6 +21,8 @@
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
 #include <millrace/dataset/sample/gather.hpp>
+
+#include "bench/support/process_figures.hpp"
 
 using namespace millrace::dataset;
 
@@ -90,8 +93,10 @@ void time_of(const question& q, const Open& open) {
   const double opened = now(CLOCK_MONOTONIC);
   serve(order, q);
   const double end = now(CLOCK_MONOTONIC);
-  std::printf("{\"open\": %.6f, \"gather\": %.6f, \"wall\": %.6f, \"cpu\": %.6f}\n", opened - wall,
-              end - opened, end - wall, now(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+  const double spent = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  std::printf(
+      "{\"open\": %.6f, \"gather\": %.6f, \"wall\": %.6f, \"cpu\": %.6f, \"rss_anon_kb\": %ld}\n",
+      opened - wall, end - opened, end - wall, spent, millrace::bench::status_of("RssAnon"));
 }
 
 }  // namespace

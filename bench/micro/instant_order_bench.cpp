@@ -6,15 +6,12 @@
 //   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
 // The dataset is made sparse in /dev/shm or the folder $MILLRACE_BENCH_FOLDER: documents of 700
-// tokens, 10^7 of them (a 200 MB index), or $MILLRACE_BENCH_DOCUMENTS: 10^9 take 20 GB of disk. Or
-// it is the one that $MILLRACE_BENCH_PREFIX names. CPU time counts.
-#include <fcntl.h>
-#include <unistd.h>
-
+// tokens on average, 10^7 of them (a 200 MB index), or $MILLRACE_BENCH_DOCUMENTS. Or it is the one
+// that $MILLRACE_BENCH_PREFIX names. CPU time counts. The first sample of 10^9 documents, by a new
+// process each time, is for end_to_end/first_sample.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,16 +20,15 @@
 
 #include <millrace/dataset/instant/document_search.hpp>
 #include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/formats/mmidx.hpp>
-#include <millrace/io/file_ops.hpp>
 
+#include "bench/support/process_figures.hpp"
+#include "bench/support/sparse_dataset.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::dataset {
 namespace {
 
 constexpr std::int64_t seq_len = 4096;
-constexpr std::int64_t document_tokens = 700;
 
 /// Random positions, made beforehand.
 std::vector<std::int64_t> random_below(std::int64_t limit) {
@@ -130,31 +126,7 @@ const std::filesystem::path& large_dataset() {
                                                         : test::quick_folder());
   static const std::filesystem::path prefix = []() -> std::filesystem::path {
     if (const char* given = std::getenv("MILLRACE_BENCH_PREFIX")) return given;
-    const auto path = home / "large.idx";
-    const std::int64_t count = document_count();
-    const io::unique_fd idx(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    std::uint64_t at = 0;
-    const auto append = [&](std::span<const std::byte> bytes) {
-      io::pwrite_all(idx, bytes, at, path);
-      at += bytes.size();
-    };
-    const auto column = [&]<class T>(std::int64_t entries, T, auto value) {
-      std::vector<T> chunk;
-      for (std::int64_t i = 0; i < entries; ++i) {
-        chunk.push_back(static_cast<T>(value(i)));
-        if (chunk.size() < 1 << 20 && i + 1 < entries) continue;
-        append(std::as_bytes(std::span(chunk)));
-        chunk.clear();
-      }
-    };
-    append(formats::encode_mmidx_header(formats::dtype::uint16, static_cast<std::uint64_t>(count),
-                                        static_cast<std::uint64_t>(count)));
-    column(count, std::int32_t{}, [](std::int64_t) { return document_tokens; });
-    column(count, std::int64_t{}, [](std::int64_t i) { return 2 * document_tokens * i; });
-    column(count + 1, std::int64_t{}, [](std::int64_t i) { return i; });
-    const io::unique_fd bin(
-        ::open((home / "large.bin").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (::ftruncate(bin.get(), 2 * document_tokens * count) != 0) std::abort();
+    bench::write_sparse_dataset(home / "large", document_count());
     return home / "large";
   }();
   return prefix;
@@ -179,14 +151,6 @@ void window_to_documents(benchmark::State& state) {
 }
 BENCHMARK(window_to_documents)->ArgName("pread")->Arg(0)->Arg(1);
 
-std::int64_t anonymous_kilobytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("RssAnon:", 0) == 0) return std::stoll(line.substr(8));
-  }
-  return 0;
-}
-
 // From nothing to the pieces of a sample: open, order, search.
 void first_sample(benchmark::State& state) {
   const auto prefix = large_dataset();
@@ -203,7 +167,7 @@ void first_sample(benchmark::State& state) {
     order.pieces(order.at(position++ % 64), pieces);
     benchmark::DoNotOptimize(pieces.data());
   }
-  state.counters["RssAnon_kB"] = static_cast<double>(anonymous_kilobytes());
+  state.counters["RssAnon_kB"] = static_cast<double>(bench::status_of("RssAnon"));
 }
 BENCHMARK(first_sample)->Unit(benchmark::kMillisecond);
 
