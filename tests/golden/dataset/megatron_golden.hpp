@@ -27,6 +27,7 @@ class megatron_golden {
   }
 
   simdjson::dom::element operator[](std::string_view key) const { return all_[key]; }
+  simdjson::dom::element all() const { return all_; }
 
   /// Writes PREFIX.idx and PREFIX.bin, which an entry has in hexadecimal.
   void write_files(std::string_view key, const std::filesystem::path& prefix) const {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// That nothing of megatron_golden.json goes unread: all of its keys, and which test reads each.
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "golden/dataset/megatron_golden.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+namespace dom = simdjson::dom;
+
+/// Test file: the paths that it reads, with `*` for a part or a seed.
+const std::map<std::string, std::vector<std::string>> readers = {
+    {"blend_golden_test.cpp",
+     {"blend[].dataset_index", "blend[].dataset_sample_index", "blend[].exhaustive",
+      "blend[].normalized_once", "blend[].normalized_twice", "blend[].size", "blend[].weights"}},
+    {"blended_golden_test.cpp",
+     {"blended[].blend", "blended[].req", "blended[].split", "blended[].splits.*.dataset_index",
+      "blended[].splits.*.dataset_sample_index", "blended[].splits.*.description",
+      "blended[].splits.*.first3", "blended[].splits.*.len", "blended[].splits.*.md5",
+      "blended[].splits.*.mid_len", "blended[].splits.*.mid_num_samples", "blended[].splits.*.size",
+      "blended[].splits.*.weights"}},
+    {"corpus_golden_test.cpp",
+     {"corpus.D", "corpus.rule", "corpus.sizes", "idx_empty.bin", "idx_empty.docs", "idx_empty.idx",
+      "idx_int32.bin", "idx_int32.docs", "idx_int32.idx", "idx_mm.bin", "idx_mm.docs", "idx_mm.idx",
+      "idx_mm.modes", "idx_uint16_3docs.bin", "idx_uint16_3docs.docs", "idx_uint16_3docs.idx"}},
+    {"gpt_cache_golden_test.cpp",
+     {"gpt[].S", "gpt[].drop", "gpt[].extra", "gpt[].name", "gpt[].seed", "gpt[].sizes",
+      "gpt[].split", "gpt[].split_matrix", "gpt[].splits.*.description",
+      "gpt[].splits.*.document_index", "gpt[].splits.*.dtypes", "gpt[].splits.*.files",
+      "gpt[].splits.*.md5", "gpt[].splits.*.sample_index", "gpt[].splits.*.shuffle_index"}},
+    {"gpt_index_test.cpp", {"gpt[].splits.*.indices", "gpt[].splits.*.len"}},
+    {"../merge_test.cpp", {"merge_a_e_a.bin", "merge_a_e_a.idx"}},
+    {"mock_golden_test.cpp",
+     {"build_mapping.docs", "build_mapping.dtype", "build_mapping.max_num_samples",
+      "build_mapping.max_seq_length", "build_mapping.min_num_sent", "build_mapping.num_epochs",
+      "build_mapping.out", "build_mapping.seed", "build_mapping.short_seq_prob",
+      "build_mapping.sizes", "mock_gpt.first10", "mock_gpt.last5", "mock_gpt.md5", "mock_gpt.rule",
+      "mock_gpt.sum"}},
+    {"random_state_golden_test.cpp",
+     {"randomstate.*.arange100000_int64_first5", "randomstate.*.first4_uint32",
+      "randomstate.*.first_two_shuffles", "randomstate.*.md5_le_int64"}},
+    {"sampler_golden_test.cpp",
+     {"samplers[].consumed", "samplers[].data_sharding", "samplers[].dp", "samplers[].drop_last",
+      "samplers[].gbs", "samplers[].kind", "samplers[].lens", "samplers[].mbs", "samplers[].ranks",
+      "samplers[].total"}},
+    {"samples_test.cpp",  // and ../loader_megatron_test.cpp
+     {"gpt[].splits.*.last.labels", "gpt[].splits.*.last.loss_mask",
+      "gpt[].splits.*.last.position_ids", "gpt[].splits.*.last.tokens",
+      "gpt[].splits.*.sample0.labels", "gpt[].splits.*.sample0.loss_mask",
+      "gpt[].splits.*.sample0.position_ids", "gpt[].splits.*.sample0.tokens",
+      "gpt[].splits.*.sample0_attention_mask_rows"}},
+};
+
+bool is_list_of_objects(dom::element element) {
+  if (!element.is_array() || dom::array(element).size() == 0) return false;
+  for (const dom::element each : dom::array(element)) {
+    if (!each.is_object()) return false;
+  }
+  return true;
+}
+
+void collect(dom::element element, const std::string& path, std::set<std::string>& paths) {
+  if (is_list_of_objects(element)) {
+    for (const dom::element each : dom::array(element)) collect(each, path + "[]", paths);
+  } else if (element.is_object()) {
+    for (const auto [key, value] : dom::object(element)) {
+      const bool varies = key == "train" || key == "valid" || key == "test" ||
+                          key.find_first_not_of("0123456789") == std::string_view::npos;
+      const std::string name = varies ? "*" : std::string(key);
+      collect(value, path.empty() ? name : path + '.' + name, paths);
+    }
+  } else if (!path.ends_with(".*")) {  // a part may be null
+    paths.insert(path);
+  }
+}
+
+TEST(MegatronsGoldens, AreReadToTheLastKey) {
+  if (test::shared_folder().empty()) GTEST_SKIP() << test::no_shared_folder;
+  const test::megatron_golden golden;
+  std::set<std::string> found;
+  collect(golden.all(), "", found);
+  std::set<std::string> read;
+  for (const auto& [file, paths] : readers) {
+    const std::string text = test::read_text(test::golden("dataset") / file);
+    for (const std::string& path : paths) {
+      read.insert(path);
+      // The file names the key, or what is right above it (megatron_golden::write_files).
+      const std::string key = path.substr(path.find_last_of('.') + 1);
+      const std::string top = path.substr(0, path.find_first_of("[."));
+      EXPECT_TRUE(text.find('"' + key + '"') != std::string::npos ||
+                  text.find('"' + top + '"') != std::string::npos)
+          << file << " does not name " << path;
+    }
+  }
+  EXPECT_EQ(found, read);
+}
+
+}  // namespace
+}  // namespace millrace::dataset
