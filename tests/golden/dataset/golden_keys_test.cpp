@@ -74,8 +74,10 @@ void collect(dom::element element, const std::string& path, std::set<std::string
     for (const auto [key, value] : dom::object(element)) {
       const bool varies = key == "train" || key == "valid" || key == "test" ||
                           key.find_first_not_of("0123456789") == std::string_view::npos;
-      const std::string name = varies ? "*" : std::string(key);
-      collect(value, path.empty() ? name : path + '.' + name, paths);
+      std::string below = path;
+      if (!below.empty()) below += '.';
+      below += varies ? "*" : key;
+      collect(value, below, paths);
     }
   } else if (!path.ends_with(".*")) {  // a part may be null
     paths.insert(path);
