@@ -4,7 +4,6 @@
 #include <iterator>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "command_line.hpp"
 #include "inspect.hpp"
 #include "run_flags.hpp"
+#include "served_run.hpp"
 
 namespace millrace::inspect {
 
@@ -25,18 +25,21 @@ namespace {
 const std::string audit_help =
     std::string(
         R"(usage: inspect_dataset audit PREFIX --order ORDER --seq-length L [RUN FLAGS]
-           [--first-step N] [--last-step N] [--json]
+           [--first-step N] [--last-step N] [--state FILE] [--json]
 
 Counts how often each token is an input, over every step, rank and slot of a run, and accounts for
 all tokens of each dataset in each epoch (megatron: in all epochs together): served, left out and
-why, missing, repeated. Fails where tokens are missing or repeated and nothing says why.
+why, missing, replayed by edits, repeated. Fails where tokens are missing or repeated and nothing
+says why.
 
 )") +
     run_flags_help +
     R"(  --first-step N --last-step N the steps audited, without the last; else all whole ones
-  --json                       one JSON object: first_step, last_step, sound and ledgers, each with
+)" + state_flag_help +
+    R"(  --json                       one JSON object: first_step, last_step, sound and ledgers, each with
                                prefix, round, tokens, times, samples, served, not_in_steps,
-                               left_out, missing, repeated, label_only, padding, faults (first 16)
+                               left_out, missing, replayed, repeated, label_only, padding, faults
+                               (the first 16)
 
   inspect_dataset audit data/web_text_document --order instant --seq-length 4096 --ranks 8 \
       --micro-batch-size 4 --global-batch-size 256
@@ -65,6 +68,7 @@ std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   add_row(text, ledger.not_in_steps, "not in these steps, but in samples before or behind them");
   for (const auto& [why, tokens] : ledger.left_out) add_row(text, tokens, "left out: " + why);
   add_row(text, ledger.holes, "missing, and nothing says why");
+  for (const auto& [why, tokens] : ledger.replayed) add_row(text, tokens, "replayed: " + why);
   fmt::format_to(std::back_inserter(text),
                  "beside these, in {}: {} repeated, {} as last labels only, {} of padding\n",
                  counted(ledger.samples, "sample"), ledger.repeated, ledger.label_only,
@@ -78,15 +82,24 @@ std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   return text;
 }
 
+void write_json(command::json_writer& json, const char* key,
+                const std::vector<dataset::explained_tokens>& all) {
+  json.key(key).open('[');
+  for (const auto& [why, tokens] : all) {
+    json.open('{').key("why").value(why).key("tokens").value(tokens).close('}');
+  }
+  json.close(']');
+}
+
 void write_json(command::json_writer& json, const audit_ledger& ledger, const std::string& prefix) {
   json.open('{').key("prefix").value(prefix).key("round").value(ledger.round.name);
   json.key("tokens").value(ledger.tokens).key("times").value(ledger.round.times);
   json.key("samples").value(ledger.samples).key("served").value(ledger.served);
-  json.key("not_in_steps").value(ledger.not_in_steps).key("left_out").open('[');
-  for (const auto& [why, tokens] : ledger.left_out) {
-    json.open('{').key("why").value(why).key("tokens").value(tokens).close('}');
-  }
-  json.close(']').key("missing").value(ledger.holes).key("repeated").value(ledger.repeated);
+  json.key("not_in_steps").value(ledger.not_in_steps);
+  write_json(json, "left_out", ledger.left_out);
+  json.key("missing").value(ledger.holes);
+  write_json(json, "replayed", ledger.replayed);
+  json.key("repeated").value(ledger.repeated);
   json.key("label_only").value(ledger.label_only).key("padding").value(ledger.padding);
   json.key("faults").open('[');
   for (const audit_fault& each : ledger.faults) {
@@ -98,8 +111,9 @@ void write_json(command::json_writer& json, const audit_ledger& ledger, const st
 }
 
 template <class Order>
-audited audit_of(const command_line& line, const Order& order, const run_configuration& run) {
-  const std::int64_t steps = run.samples / run.ranks.global_batch_size();
+audited audit_of(const command_line& line, const Order& order, const dataset::topology& ranks,
+                 std::int64_t samples) {
+  const std::int64_t steps = samples / ranks.global_batch_size();
   audited result{count_of(line, "first-step", 0, audit_help).value_or(0),
                  count_of(line, "last-step", 0, audit_help).value_or(steps),
                  {},
@@ -107,12 +121,12 @@ audited audit_of(const command_line& line, const Order& order, const run_configu
                  true};
   if (steps == 0) {
     throw config_error(fmt::format("the run has {}, less than the {} of a step",
-                                   counted(run.samples, "sample"), run.ranks.global_batch_size()));
+                                   counted(samples, "sample"), ranks.global_batch_size()));
   }
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     result.prefixes.push_back(order.prefix(s).string());
   }
-  result.ledgers = dataset::audit_run(order, run.ranks, result.first_step, result.last_step);
+  result.ledgers = dataset::audit_run(order, ranks, result.first_step, result.last_step);
   result.sound = std::ranges::all_of(result.ledgers, &audit_ledger::sound);
   return result;
 }
@@ -143,12 +157,15 @@ int audit(const arguments& args) {
   add_run_flags(own);
   auto add = own.add_options();
   for (const char* flag : {"first-step", "last-step"}) add(flag, po::value<std::int64_t>());
+  add_state_flag(own);
   const auto line = parse_run_options(args, own, audit_help);
   if (!line) return command::exit_done;
 
   const run_configuration run = run_configuration_of(*line, audit_help);
-  const audited found =
-      std::visit([&](const auto& order) { return audit_of(*line, order, run); }, run.order);
+  const audited found = visit_served(
+      run, audit_help, [&](const auto& order, std::int64_t samples, const unedited_position&) {
+        return audit_of(*line, order, run.ranks, samples);
+      });
   command::answer(line->json ? as_json(found) : as_text(found));
   return found.sound ? command::exit_done : command::exit_failed;
 }

@@ -37,6 +37,10 @@ const char* const run_flags_help =
   --global-batch-size G        samples of a step: a multiple of B times ranks (that)
 )";
 
+const char* const state_flag_help =
+    R"(  --state FILE                 a state of the run, as JSON, whose edits are followed
+)";
+
 namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -177,6 +181,10 @@ void add_run_flags(po::options_description& own) {
   }
 }
 
+void add_state_flag(po::options_description& own) {
+  own.add_options()("state", po::value<std::string>());
+}
+
 std::optional<std::int64_t> count_of(const command_line& line, const char* flag, std::int64_t least,
                                      const std::string& help) {
   const auto value = line.find<std::int64_t>(flag);
@@ -220,13 +228,14 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
       count_of(line, "global-batch-size", 1, help).value_or(micro_batch * rank_count);
   const dataset::topology ranks(rank_count, micro_batch, global_batch);
 
+  const bool has_state = line.values.count("state") != 0;
   const dataset::data_blends data = data_of(line, help);
   if (!instant) {
     auto run = megatron_of(data, *seq_length, seed, train_samples, caches_of(line, help),
                            rounding_of(line, help));
     const auto edits = edits_of(line, run.description(), global_batch);
     const std::int64_t samples = std::min(run.end(), train_samples.value_or(most));
-    return {std::move(run), ranks, samples, edits};
+    return {std::move(run), ranks, samples, train_samples.has_value(), has_state, edits};
   }
   if (!train_samples && data.blend->prefixes.size() > 1) {
     throw misuse("--train-samples is missing: a blend has no one epoch", help);
@@ -234,7 +243,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   auto run = instant_of(*data.blend, *seq_length, seed, global_batch, train_samples);
   const auto edits = edits_of(line, run.description(), global_batch);
   const std::int64_t samples = train_samples.value_or(run.order().windows(0).windows_per_epoch());
-  return {std::move(run), ranks, samples, edits};
+  return {std::move(run), ranks, samples, train_samples.has_value(), has_state, edits};
 }
 
 }  // namespace millrace::inspect

@@ -23,13 +23,19 @@ extern const char* const run_flags_help;
 
 void add_run_flags(boost::program_options::options_description& own);
 
+/// --state, of the verbs that follow its edits.
+extern const char* const state_flag_help;
+
+void add_state_flag(boost::program_options::options_description& own);
+
 struct run_configuration {
   std::variant<dataset::megatron_run, dataset::instant_run> order;
   dataset::topology ranks;
   /// Positions of the run: --train-samples, or one epoch where that is not given.
   std::int64_t samples;
-  /// Out of the state, if one was given.
-  std::vector<dataset::edit> edits = {};
+  bool has_end = true;  ///< --train-samples was given
+  bool has_state = false;
+  std::vector<dataset::edit> edits = {};  ///< of the state, if one was given
 };
 
 /// @param help  of the verb

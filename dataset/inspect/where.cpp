@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
-#include <millrace/dataset/run/edited_run.hpp>
 #include <millrace/dataset/run/where.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
 #include "run_flags.hpp"
+#include "served_run.hpp"
 
 namespace millrace::inspect {
 
@@ -38,8 +36,8 @@ is a PREFIX.src; or in which steps, ranks and slots a document is served.
                                without --train-samples, instant answers for any epoch
   --document N                 every slot of the run with a token of it, be it as the last label
   --of PREFIX                  the dataset of a blend that has the document
-  --state FILE                 a state of the run, as JSON, whose edits are followed
-  --json                       one JSON object: step, rank, slot, sample, prefix, sample_of_prefix,
+)" + state_flag_help +
+    R"(  --json                       one JSON object: step, rank, slot, sample, prefix, sample_of_prefix,
                                padding, documents; or prefix, document, source, samples, slots;
                                with --state also sample_without_edits
 
@@ -71,9 +69,6 @@ void write_json(command::json_writer& json, const std::optional<record_place>& f
 std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
-
-/// Which sample it is of the run without edits, which is what edits count; nothing without a state.
-using unedited_position = std::function<std::optional<std::int64_t>(std::int64_t)>;
 
 std::string text_of(std::optional<std::int64_t> unedited) {
   return unedited ? fmt::format(" ({} without edits)", *unedited) : "";
@@ -194,26 +189,6 @@ std::string answer_of(const command_line& line, const Order& order, const datase
                    : as_text(places, prefix, served, unedited);
 }
 
-/// The same of the run as the edits of a state have it.
-template <class Order>
-std::string edited_answer_of(const command_line& line, const Order& order,
-                             const run_configuration& run) {
-  if (!line.find<std::string>("state")) {
-    return answer_of(line, order, run.ranks, run.samples,
-                     [](std::int64_t) { return std::nullopt; });
-  }
-  if (!line.find<std::int64_t>("train-samples") && order.end() > run.samples) {
-    throw misuse("--train-samples is missing: edits move what is served, up to the run's end",
-                 where_help);
-  }
-  const auto stream = dataset::stream_of(
-      order, run.edits, [&](std::int64_t step) { return step * run.ranks.global_batch_size(); },
-      order.end());
-  const dataset::edited_run edited(order, stream);
-  return answer_of(line, edited, run.ranks, stream.served_before(run.samples),
-                   [&](std::int64_t n) { return stream[n]; });
-}
-
 }  // namespace
 
 int where(const arguments& args) {
@@ -222,7 +197,8 @@ int where(const arguments& args) {
   auto add = own.add_options();
   for (const char* flag : {"step", "rank", "slot", "document"})
     add(flag, po::value<std::int64_t>());
-  for (const char* flag : {"of", "state"}) add(flag, po::value<std::string>());
+  add("of", po::value<std::string>());
+  add_state_flag(own);
   const auto line = parse_run_options(args, own, where_help);
   if (!line) return command::exit_done;
 
@@ -234,8 +210,11 @@ int where(const arguments& args) {
   }
   if (by_slot && !line->find<std::int64_t>("step")) throw misuse("--step is missing", where_help);
   const run_configuration run = run_configuration_of(*line, where_help);
-  command::answer(std::visit([&](const auto& order) { return edited_answer_of(*line, order, run); },
-                             run.order));
+  command::answer(
+      visit_served(run, where_help,
+                   [&](const auto& order, std::int64_t samples, const unedited_position& unedited) {
+                     return answer_of(*line, order, run.ranks, samples, unedited);
+                   }));
   return command::exit_done;
 }
 

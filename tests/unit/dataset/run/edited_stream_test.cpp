@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,7 @@ TEST(EditedStream, OfNoEditsIsEveryPosition) {
     EXPECT_THAT(first_of(stream, 4), ElementsAre(0, 1, 2, 3));
     EXPECT_EQ(stream[std::int64_t{1} << 60], std::int64_t{1} << 60);
     EXPECT_EQ(stream.served(std::int64_t{1} << 60), std::int64_t{1} << 60);
-    EXPECT_EQ(stream.range_count(), 1U);
+    EXPECT_EQ(stream.stretches().size(), 1U);
   }
 }
 
@@ -202,6 +203,61 @@ TEST(EditedStream, KnowsWhetherAnEditMovesWhatWasServed) {
   EXPECT_TRUE(before.same_until(stream_of({skip(10, 15), skip(15, 20)}), 1 << 20));
 }
 
+/// Whether an edit skips or blocks a position.
+bool keeps_out(const edit& e, std::int64_t position,
+               const std::map<std::int64_t, positions>& documents) {
+  if (e.kind == edit_kind::replay) return false;
+  if (e.kind == edit_kind::skip) {
+    const std::int64_t unit = e.unit == edit_unit::steps ? step_samples : 1;
+    return e.first * unit <= position && position < e.last * unit;
+  }
+  return std::ranges::any_of(documents, [&](const auto& each) {
+    return e.first <= each.first && each.first < e.last &&
+           std::ranges::count(each.second, position) != 0;
+  });
+}
+
+/// What is served in its turn, again, or never, and by which edit, against what was served.
+void expect_told_apart(const edited_stream& stream, const std::vector<edit>& edits,
+                       const std::map<std::int64_t, positions>& documents,
+                       const positions& expected) {
+  std::set<std::int64_t> met;
+  for (const edited_stream::stretch& each : stream.stretches()) {
+    for (std::int64_t n = each.served; n < std::min<std::int64_t>(each.served + each.count, 300);
+         ++n) {
+      const std::int64_t position = expected[static_cast<std::size_t>(n)];
+      ASSERT_EQ(each.position + (n - each.served), position);
+      ASSERT_EQ(each.replayed_by.has_value(), !met.insert(position).second) << n;
+      if (each.replayed_by) {
+        const edit& e = edits[*each.replayed_by];
+        const std::int64_t unit = e.unit == edit_unit::steps ? step_samples : 1;
+        ASSERT_EQ(e.kind, edit_kind::replay);
+        ASSERT_TRUE(e.first * unit <= position && position < e.last * unit);
+      }
+    }
+  }
+  const std::int64_t reached = *std::ranges::max_element(expected);
+  std::set<std::int64_t> dropped;
+  std::int64_t behind = 0;
+  for (const auto& [range, by] : stream.dropped()) {
+    ASSERT_LE(behind, range.first);
+    ASSERT_LT(range.first, range.last);
+    behind = range.last;
+    for (std::int64_t p = range.first; p < range.last; ++p) {
+      dropped.insert(p);
+      const auto since = edits[by].since;
+      ASSERT_TRUE(keeps_out(edits[by], p, documents)) << p;
+      for (std::size_t i = 0; i < edits.size(); ++i) {
+        const bool earlier = std::pair(edits[i].since, i) < std::pair(since, by);
+        ASSERT_FALSE(earlier && keeps_out(edits[i], p, documents)) << p << ", by " << i;
+      }
+    }
+  }
+  for (std::int64_t p = 0; p <= reached; ++p) {
+    ASSERT_EQ(dropped.contains(p), !met.contains(p)) << p;
+  }
+}
+
 TEST(EditedStream, IsThatOfANaiveModel) {
   std::mt19937_64 random(test::seed(7));
   const auto below = [&](std::int64_t n) {
@@ -258,6 +314,7 @@ TEST(EditedStream, IsThatOfANaiveModel) {
           std::ranges::find_if(expected, [&](std::int64_t p) { return p >= expected[n]; });
       ASSERT_EQ(stream.served_before(expected[n]), beyond - expected.begin()) << round;
     }
+    expect_told_apart(stream, edits, documents, expected);
     for (std::int64_t p = 0; p < 200; ++p) {
       positions naive;
       for (std::size_t n = 0; n < expected.size(); ++n) {

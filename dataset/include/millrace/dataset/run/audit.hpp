@@ -30,8 +30,11 @@ struct audit_fault {
   friend bool operator==(const audit_fault&, const audit_fault&) = default;
 };
 
+/// Tokens, and why they are not served once each.
+using explained_tokens = std::pair<std::string, std::int64_t>;
+
 /// What became of the tokens of a source in one round, an epoch or several. Tokens are counted as
-/// inputs:
+/// inputs; where all that is to be replayed is:
 ///
 ///   tokens * times = served + not_in_steps + all of left_out + holes
 struct audit_ledger {
@@ -39,12 +42,13 @@ struct audit_ledger {
   sample_round round;
   std::int64_t tokens = 0;  ///< of the whole dataset
 
-  std::int64_t samples = 0;       ///< served
-  std::int64_t served = 0;        ///< as often as they were to be
-  std::int64_t not_in_steps = 0;  ///< of samples before the first step or behind the last
-  std::vector<std::pair<std::string, std::int64_t>> left_out;  ///< why, and how many
-  std::int64_t holes = 0;                                      ///< missing, and nothing says why
-  std::int64_t repeated = 0;    ///< beside `served`: once more than they were to be
+  std::int64_t samples = 0;                ///< served
+  std::int64_t served = 0;                 ///< as often as they were to be
+  std::int64_t not_in_steps = 0;           ///< of samples before the first step or behind the last
+  std::vector<explained_tokens> left_out;  ///< by the order, then by edits or the sampler
+  std::int64_t holes = 0;                  ///< missing, and nothing says why
+  std::vector<explained_tokens> replayed;  ///< beside `served`: by edits
+  std::int64_t repeated = 0;               ///< beside both: more often than they were to be
   std::int64_t label_only = 0;  ///< beside all: last labels, which the next window has as inputs
   std::int64_t padding = 0;     ///< beside all: tokens of no document
   std::vector<audit_fault> faults;  ///< the first of them
@@ -59,11 +63,14 @@ struct audit_options {
 
 /// Counts what a run serves in steps `first_step` up to but without `last_step`: every step, rank
 /// and slot is walked and the tokens of its pieces are counted. What is missing is held against the
-/// samples that other steps serve, walked as well, and against what the order says that it leaves
-/// out; the rest is holes.
+/// samples that other steps serve and those that edits or the sampler drop, walked as well, and
+/// against what the order says that it leaves out; the rest is holes. What is served more often is
+/// held against the samples that edits replay; the rest is repeated.
 ///
 /// Where counts of all sources do not fit `most_changes`, the walk is repeated for each part of the
 /// streams: bounded memory, more time.
+///
+/// An edited run is audited as `edited_run`: its steps are those that are served.
 ///
 /// @return one of each round of each source that the steps touch, by source and first sample
 /// @throws config_error  there are no such steps, or they reach behind the run
@@ -112,16 +119,27 @@ class auditor {
 
  private:
   using round_key = std::pair<std::int64_t, std::int64_t>;  // source, first sample
+  struct explained {
+    std::string why;
+    coverage tokens;
+  };
   struct counts {
     sample_round round;
     coverage served;
-    coverage elsewhere;  // of samples that the steps do not serve
+    coverage elsewhere;              // of samples that other steps serve
+    std::vector<explained> dropped;  // of samples that no step serves
+    std::vector<explained> again;    // of samples that the steps serve beside their turn
     std::int64_t samples = 0;
     std::int64_t label_only = 0;
     std::int64_t padding = 0;
   };
 
   bool full() const noexcept { return kept_ > options_.most_changes && high_ - low_ > 1; }
+
+  static coverage& of(std::vector<explained>& all, const std::string& why) {
+    const auto known = std::ranges::find(all, why, &explained::why);
+    return known == all.end() ? all.emplace_back(explained{why, {}}).tokens : known->tokens;
+  }
 
   bool count() {
     counts_.clear();
@@ -139,16 +157,51 @@ class auditor {
     }
     const std::int64_t begin = ranks_.first_position(first_step_);
     const std::int64_t end = ranks_.first_position(last_step_);
-    for (auto& [key, here] : counts_) {
-      const std::int64_t taken_before = order_.taken(key.first, begin);
-      const std::int64_t taken = order_.taken(key.first, end);
-      for (std::int64_t k = here.round.first; k < here.round.last; ++k) {
-        if (taken_before <= k && k < taken) continue;
-        add({key.first, k}, here.elsewhere, nullptr);
+    if constexpr (rearranged_order<Order>) {
+      for (const source_sample& each : order_.also_touched(begin, end)) (void)counts_of(each);
+    }
+    return std::ranges::all_of(counts_, [&](auto& each) {
+      return count_others(each.first.first, each.second, begin, end);
+    });
+  }
+
+  /// All samples of the round that positions `begin` up to `end` are not to serve in their turn.
+  bool count_others(std::int64_t source, counts& here, std::int64_t begin, std::int64_t end) {
+    sample_turns turns;
+    if constexpr (rearranged_order<Order>) {
+      turns = order_.turns_of(source, here.round, begin, end);
+    } else {
+      turns.here = {samples_at(order_, source, here.round, begin, end)};
+    }
+    struct known {
+      sample_range samples;
+      coverage* to;
+    };
+    std::vector<known> all;
+    for (const explained_samples& each : turns.dropped) (void)of(here.dropped, each.why);
+    for (const explained_samples& each : turns.again) (void)of(here.again, each.why);
+    for (const sample_range& each : turns.here) all.push_back({each, nullptr});
+    for (const explained_samples& each : turns.dropped) {
+      all.push_back({each.samples, &of(here.dropped, each.why)});
+    }
+    std::ranges::sort(all, {}, [](const known& each) { return each.samples.first; });
+    const auto add_all = [&](const sample_range& samples, coverage& to) {
+      for (std::int64_t k = samples.first; k < samples.last; ++k) {
+        add({source, k}, to, nullptr);
         if (full()) return false;
       }
+      return true;
+    };
+    std::int64_t k = here.round.first;
+    for (const known& each : all) {
+      if (!add_all({k, each.samples.first}, here.elsewhere)) return false;
+      if (each.to != nullptr && !add_all(each.samples, *each.to)) return false;
+      k = std::max(k, each.samples.last);
     }
-    return true;
+    if (!add_all({k, here.round.last}, here.elsewhere)) return false;
+    return std::ranges::all_of(turns.again, [&](const explained_samples& each) {
+      return add_all(each.samples, of(here.again, each.why));
+    });
   }
 
   counts& counts_of(const source_sample& sample) {
@@ -188,17 +241,12 @@ class auditor {
     const source_documents& documents = *documents_[static_cast<std::size_t>(source)];
     const std::int64_t tokens = documents.data().token_count();
     audit_ledger& ledger = ledgers_[{source, counted.round.first}];
-    std::vector<coverage> left_out;
-    std::vector<std::string> reasons;
+    std::vector<explained> left_out;
     for (const dataset::left_out& each : order_.left_out_of(source, counted.round)) {
-      const auto known = std::ranges::find(reasons, each.why);
-      const auto i = static_cast<std::size_t>(known - reasons.begin());
-      if (known == reasons.end()) {
-        reasons.push_back(each.why);
-        left_out.emplace_back();
-      }
-      left_out[i].add(std::max(each.first, low_), std::min(each.last, high_), each.times);
+      of(left_out, each.why)
+          .add(std::max(each.first, low_), std::min(each.last, high_), each.times);
     }
+    std::ranges::move(counted.dropped, std::back_inserter(left_out));
     if (low_ == 0) {
       ledger.source = source;
       ledger.round = counted.round;
@@ -206,25 +254,31 @@ class auditor {
       ledger.samples = counted.samples;
       ledger.label_only = counted.label_only;
       ledger.padding = counted.padding;
-      for (const std::string& why : reasons) ledger.left_out.emplace_back(why, 0);
+      for (const explained& each : left_out) ledger.left_out.emplace_back(each.why, 0);
+      for (const explained& each : counted.again) ledger.replayed.emplace_back(each.why, 0);
     }
 
-    // All changes of all counts, by place: 0 served, 1 elsewhere, then each reason.
+    // All changes of all counts, by place: those of a settled_run, in its order.
     struct change {
       std::int64_t at;
       std::size_t of;
       std::int64_t by;
     };
     std::vector<change> changes;
-    const auto take = [&](coverage& from, std::size_t of) {
-      for (const count_change& each : from.changes()) changes.push_back({each.at, of, each.change});
+    std::size_t counts = 0;
+    const auto take = [&](coverage& from) {
+      for (const count_change& each : from.changes()) {
+        changes.push_back({each.at, counts, each.change});
+      }
+      ++counts;
     };
-    take(counted.served, 0);
-    take(counted.elsewhere, 1);
-    for (std::size_t i = 0; i < left_out.size(); ++i) take(left_out[i], 2 + i);
+    take(counted.served);
+    take(counted.elsewhere);
+    for (explained& each : left_out) take(each.tokens);
+    for (explained& each : counted.again) take(each.tokens);
     std::ranges::sort(changes, {}, &change::at);
 
-    std::vector<std::int64_t> now(2 + left_out.size());
+    std::vector<std::int64_t> now(counts);
     const std::int64_t end = std::min(high_, tokens);
     std::int64_t at = low_;
     for (std::size_t i = 0; at < end;) {
@@ -235,27 +289,37 @@ class auditor {
     }
   }
 
-  /// Tokens `first` up to but without `last`, all of which are counted alike.
+  /// Tokens `first` up to but without `last`, all of which are counted alike: served, elsewhere,
+  /// left out for each reason, replayed for each.
   void settle_run(const source_documents& documents, audit_ledger& ledger,
                   const std::vector<std::int64_t>& now, std::int64_t first, std::int64_t last) {
     const std::int64_t tokens = last - first;
-    const std::int64_t times = ledger.round.times;
-    ledger.served += tokens * std::min(now[0], times);
-    const std::int64_t repeated = std::max<std::int64_t>(0, now[0] - times);
-    ledger.repeated += tokens * repeated;
-    std::int64_t missing = std::max<std::int64_t>(0, times - now[0]);
-    const auto explain = [&](std::int64_t by) {
-      const std::int64_t explained = std::min(missing, by);
-      missing -= explained;
-      return tokens * explained;
+    const auto take = [&](std::int64_t& from, std::int64_t at_most) {
+      const std::int64_t taken = std::min(from, at_most);
+      from -= taken;
+      return taken;
     };
-    ledger.not_in_steps += explain(now[1]);
-    for (std::size_t i = 2; i < now.size(); ++i) ledger.left_out[i - 2].second += explain(now[i]);
+    std::size_t i = 1;
+    std::int64_t due = ledger.round.times;  // here, after what is accounted for otherwise
+    ledger.not_in_steps += tokens * take(due, now[i++]);
+    for (auto& [why, left] : ledger.left_out) left += tokens * take(due, now[i++]);
+    std::int64_t unexplained = now[0];
+    std::int64_t expected = due;
+    const std::int64_t served = take(unexplained, due);
+    std::int64_t missing = due - served;
+    ledger.served += tokens * served;
+    for (auto& [why, replayed] : ledger.replayed) {
+      const std::int64_t again = take(unexplained, now[i]);
+      replayed += tokens * again;
+      missing += now[i] - again;
+      expected += now[i++];
+    }
     ledger.holes += tokens * missing;
-    if ((missing == 0 && repeated == 0) || ledger.faults.size() >= options_.most_faults) return;
+    ledger.repeated += tokens * unexplained;
+    if ((missing == 0 && unexplained == 0) || ledger.faults.size() >= options_.most_faults) return;
     const std::int64_t sequence = documents.sequence_of(first);
     ledger.faults.push_back(
-        {sequence, first - documents.first_token_of(sequence), tokens, now[0], times});
+        {sequence, first - documents.first_token_of(sequence), tokens, now[0], expected});
   }
 
   const Order& order_;

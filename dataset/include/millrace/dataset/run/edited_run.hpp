@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/run/run_order.hpp>
-#include <millrace/dataset/run/source_documents.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -31,11 +31,13 @@ edited_stream stream_of(const Order& order, std::span<const edit> edits,
 /// stream[n] of the run without. Unlike of other orders, k of a source need not ascend: what is
 /// skipped is not there, and what is replayed is there again.
 ///
-/// Both must outlive it. Any thread.
+/// All that it is made of must outlive it. Any thread.
 template <run_order Order>
 class edited_run {
  public:
-  edited_run(const Order& order, const edited_stream& stream) : order_(order), stream_(stream) {}
+  /// @param edits  those of the stream, for an audit's words
+  edited_run(const Order& order, const edited_stream& stream, std::span<const edit> edits = {})
+      : order_(order), stream_(stream), edits_(edits) {}
 
   /// Samples that are served before the run without edits is at its end.
   std::int64_t end() const { return stream_.served_before(order_.end()); }
@@ -63,12 +65,89 @@ class edited_run {
     return all;
   }
 
+  sample_round round_of(std::int64_t source, std::int64_t k) const requires ascending_order<Order> {
+    return order_.round_of(source, k);
+  }
+  std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const requires
+      ascending_order<Order> {
+    return order_.left_out_of(source, round);
+  }
+  /// O(edited ranges).
+  sample_turns turns_of(std::int64_t source, const sample_round& round, std::int64_t begin,
+                        std::int64_t end) const requires ascending_order<Order>;
+  /// Of rounds that edits drop samples of, between the last that is served before `begin` and the
+  /// first that is served from `end` on.
+  std::vector<source_sample> also_touched(std::int64_t begin,
+                                          std::int64_t end) const requires ascending_order<Order>;
+
  private:
+  std::string why(std::size_t number) const {
+    const std::string text = "edit " + std::to_string(number);
+    if (number >= edits_.size()) return text;
+    return text + ", " + name_of(edits_[number]) + ": " + edits_[number].why;
+  }
+
   const Order& order_;
   const edited_stream& stream_;
+  std::span<const edit> edits_;
 };
 
 // ---------------------------------------------------------------------------------------------
+
+template <run_order Order>
+sample_turns edited_run<Order>::turns_of(std::int64_t source, const sample_round& round,
+                                         std::int64_t begin,
+                                         std::int64_t end) const requires ascending_order<Order> {
+  sample_turns turns;
+  const auto samples = [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t most = order_.end();
+    return samples_at(order_, source, round, std::min(first, most), std::min(last, most));
+  };
+  for (const edited_stream::stretch& each : stream_.stretches()) {
+    const std::int64_t first = std::max<std::int64_t>(0, begin - each.served);
+    const std::int64_t last = std::min(each.count, end - each.served);
+    if (first >= last) continue;
+    const sample_range served = samples(each.position + first, each.position + last);
+    if (served.first == served.last) continue;
+    if (each.replayed_by) {
+      turns.again.push_back({served, why(*each.replayed_by)});
+    } else {
+      turns.here.push_back(served);
+    }
+  }
+  for (const edited_stream::dropped_range& each : stream_.dropped()) {
+    const sample_range dropped = samples(each.positions.first, each.positions.last);
+    if (dropped.first != dropped.last) turns.dropped.push_back({dropped, why(each.by)});
+  }
+  return turns;
+}
+
+template <run_order Order>
+std::vector<source_sample> edited_run<Order>::also_touched(
+    std::int64_t begin, std::int64_t end) const requires ascending_order<Order> {
+  // Replays do not reach beyond what was served before them, so that the first turn is the
+  // furthest.
+  const std::int64_t from = stream_.reached(begin);
+  std::int64_t to = order_.end();
+  for (const edited_stream::stretch& each : stream_.stretches()) {
+    if (each.replayed_by || each.served + each.count <= end) continue;
+    to = std::min<std::int64_t>(to, each.position + std::max<std::int64_t>(0, end - each.served));
+    break;
+  }
+  std::vector<source_sample> touched;
+  for (const edited_stream::dropped_range& each : stream_.dropped()) {
+    const std::int64_t first = std::max(each.positions.first, from);
+    const std::int64_t last = std::min(each.positions.last, to);
+    if (first >= last) continue;
+    for (std::int64_t s = 0; s < source_count(); ++s) {
+      const std::int64_t behind = order_.taken(s, last);
+      for (std::int64_t k = order_.taken(s, first); k < behind; k = order_.round_of(s, k).last) {
+        touched.push_back({s, k});
+      }
+    }
+  }
+  return touched;
+}
 
 template <run_order Order, class FirstPosition>
 edited_stream stream_of(const Order& order, std::span<const edit> edits,
@@ -84,15 +163,13 @@ edited_stream stream_of(const Order& order, std::span<const edit> edits,
     }
     std::vector<position_range> ranges;
     if (e.first == e.last) return ranges;
-    const source_documents documents(order.prefix(sources.front()));
-    if (e.last > documents.data().document_count()) {
+    const index_columns columns(order.prefix(sources.front()));
+    if (e.last > columns.document_count()) {
       throw config_error("documents " + std::to_string(e.first) + " to " +
                          std::to_string(e.last - 1) + " of " + e.source +
-                         " are blocked, which has " +
-                         std::to_string(documents.data().document_count()));
+                         " are blocked, which has " + std::to_string(columns.document_count()));
     }
-    const sequence_range sequences{documents.sequences_of(e.first).first,
-                                   documents.sequences_of(e.last - 1).last};
+    const sequence_range sequences{columns.document_start(e.first), columns.document_start(e.last)};
     for (const std::int64_t source : sources) {
       for (const std::int64_t p : order.positions_with(source, sequences, before)) {
         ranges.push_back({p, p + 1});

@@ -33,6 +33,19 @@ namespace millrace::dataset {
 /// Immutable once made: any thread. Memory is O(ranges), look-ups O(log ranges).
 class edited_stream {
  public:
+  /// Samples that are served one behind another, and whose positions are.
+  struct stretch {
+    std::int64_t served = 0;    ///< the first served sample
+    std::int64_t position = 0;  ///< its position
+    std::int64_t count = 0;
+    std::optional<std::size_t> replayed_by = {};  ///< number of the edit; nothing: their own turn
+  };
+  /// Positions that are never served.
+  struct dropped_range {
+    position_range positions;
+    std::size_t by = 0;  ///< number of the edit, the first to act of those that skip or block them
+  };
+
   /// No edits.
   edited_stream() : edited_stream(std::vector<resolved>{}) {}
 
@@ -86,8 +99,11 @@ class edited_stream {
   /// are added to a run must not change.
   bool same_until(const edited_stream& other, std::int64_t n) const noexcept;
 
-  /// Ranges of positions that are served one behind another.
-  std::size_t range_count() const noexcept { return runs_.size(); }
+  /// All that is served, in order; the last has no end.
+  std::span<const stretch> stretches() const noexcept { return runs_; }
+
+  /// All positions that are kept out, ascending.
+  std::span<const dropped_range> dropped() const noexcept { return dropped_; }
 
  private:
   static constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
@@ -100,11 +116,6 @@ class edited_stream {
     bool is_replay = false;
     std::size_t number = 0;
   };
-  struct run {
-    std::int64_t served;    // the first served sample
-    std::int64_t position;  // its position
-    std::int64_t count;
-  };
   class builder;
 
   template <class FirstPosition, class PositionsOf>
@@ -113,7 +124,8 @@ class edited_stream {
                                        const PositionsOf& positions_of);
   explicit edited_stream(std::vector<resolved> edits);
 
-  std::vector<run> runs_;                   // by served; the last has no end
+  std::vector<stretch> runs_;  // by served; the last has no end
+  std::vector<dropped_range> dropped_;
   std::vector<std::size_t> by_position_;    // into runs_
   std::vector<std::int64_t> furthest_end_;  // of by_position_ up to and with each
   std::vector<std::int64_t> reached_;       // of runs_ up to and with each
@@ -124,14 +136,11 @@ class edited_stream {
 /// Serves sample by sample, but a range at a time.
 class edited_stream::builder {
  public:
-  std::vector<run> runs;
+  std::vector<stretch> runs;
+  std::vector<dropped_range> dropped;
 
   void add(const resolved& e) {
-    if (!e.is_replay) {
-      skips_.insert(skips_.end(), e.skips.begin(), e.skips.end());
-      merge_skips();
-      return;
-    }
+    if (!e.is_replay) return add_skips(e.skips, e.number);
     if (e.at < position_) {
       throw config_error("edit " + std::to_string(e.number) + " is to be served again at sample " +
                          std::to_string(e.at) + ", expected " + std::to_string(position_) +
@@ -139,44 +148,50 @@ class edited_stream::builder {
                          " samples were served");
     }
     const auto behind = std::ranges::upper_bound(replays_, e.at, {}, &replay::at);
-    replays_.insert(behind, {e.at, e.replay});
+    replays_.insert(behind, {e.at, {e.replay, e.number}});
   }
 
   /// Serves until `end` samples are served.
   void advance(std::int64_t end) {
     while (served_ < end && position_ < forever) {
       if (!again_.empty()) {
-        position_range& range = again_.front();
+        position_range& range = again_.front().range;
         const position_range free = next_free(range.first);
         range.first = std::min(free.first, range.last);
-        range.first += put(range.first, std::min(free.last, range.last), end);
+        range.first += put(range.first, std::min(free.last, range.last), end, again_.front().edit);
         if (range.first == range.last) again_.pop_front();
       } else if (!replays_.empty() && replays_.front().at == position_) {
-        again_.push_back(replays_.front().range);
+        again_.push_back(replays_.front().what);
         replays_.erase(replays_.begin());
       } else {
         const std::int64_t stop = replays_.empty() ? forever : replays_.front().at;
         const position_range free = next_free(position_);
-        position_ = std::min(free.first, stop);
-        position_ += put(position_, std::min(free.last, stop), end);
+        drop_until(std::min(free.first, stop));
+        position_ += put(position_, std::min(free.last, stop), end, std::nullopt);
       }
     }
   }
 
  private:
+  struct repeated {
+    position_range range;
+    std::size_t edit;
+  };
   struct replay {
     std::int64_t at;
-    position_range range;
+    repeated what;
   };
 
   /// Serves positions `first` to `last - 1`, up to `end` in all. Returns how many.
-  std::int64_t put(std::int64_t first, std::int64_t last, std::int64_t end) {
+  std::int64_t put(std::int64_t first, std::int64_t last, std::int64_t end,
+                   std::optional<std::size_t> replayed_by) {
     const std::int64_t count = std::min(last - first, end - served_);
     if (count <= 0) return 0;
-    if (!runs.empty() && runs.back().position + runs.back().count == first) {
+    if (!runs.empty() && runs.back().position + runs.back().count == first &&
+        runs.back().replayed_by == replayed_by) {
       runs.back().count += count;
     } else {
-      runs.push_back({served_, first, count});
+      runs.push_back({served_, first, count, replayed_by});
     }
     served_ += count;
     return count;
@@ -184,30 +199,63 @@ class edited_stream::builder {
 
   /// The first run of positions from `position` on that is not skipped.
   position_range next_free(std::int64_t position) const {
-    auto skip = std::ranges::upper_bound(skips_, position, {}, &position_range::last);
-    if (skip != skips_.end() && skip->first <= position) position = (skip++)->last;
-    return {position, skip == skips_.end() ? forever : skip->first};
+    auto skip = first_skip_behind(position);
+    for (; skip != skips_.end() && skip->positions.first <= position; ++skip) {
+      position = skip->positions.last;
+    }
+    return {position, skip == skips_.end() ? forever : skip->positions.first};
   }
 
-  void merge_skips() {
-    std::ranges::sort(skips_, {}, &position_range::first);
-    std::vector<position_range> merged;
-    for (const position_range& skip : skips_) {
-      if (skip.first >= skip.last) continue;
-      if (!merged.empty() && skip.first <= merged.back().last) {
-        merged.back().last = std::max(merged.back().last, skip.last);
-      } else {
-        merged.push_back(skip);
-      }
+  /// Passes over positions that are all skipped.
+  void drop_until(std::int64_t stop) {
+    for (auto skip = first_skip_behind(position_); position_ < stop; ++skip) {
+      const std::int64_t last = std::min(skip->positions.last, stop);
+      append({{position_, last}, skip->by}, dropped);
+      position_ = last;
     }
-    skips_ = std::move(merged);
+  }
+
+  std::vector<dropped_range>::const_iterator first_skip_behind(std::int64_t position) const {
+    return std::ranges::upper_bound(skips_, position, {},
+                                    [](const dropped_range& s) { return s.positions.last; });
+  }
+
+  static void append(const dropped_range& next, std::vector<dropped_range>& to) {
+    if (!to.empty() && to.back().by == next.by &&
+        to.back().positions.last == next.positions.first) {
+      to.back().positions.last = next.positions.last;
+    } else {
+      to.push_back(next);
+    }
+  }
+
+  /// What another edit skips already stays its own.
+  void add_skips(std::vector<position_range> ranges, std::size_t by) {
+    std::ranges::sort(ranges, {}, &position_range::first);
+    std::vector<dropped_range> all = skips_;
+    std::int64_t done = 0;  // the ranges may overlap, too
+    auto known = skips_.begin();
+    for (const position_range& range : ranges) {
+      std::int64_t at = std::max(range.first, done);
+      while (at < range.last) {
+        while (known != skips_.end() && known->positions.last <= at) ++known;
+        const bool is_near = known != skips_.end() && known->positions.first < range.last;
+        const std::int64_t last = is_near ? known->positions.first : range.last;
+        if (at < last) all.push_back({{at, last}, by});
+        at = is_near ? known->positions.last : range.last;
+      }
+      done = std::max(done, at);
+    }
+    std::ranges::sort(all, {}, [](const dropped_range& s) { return s.positions.first; });
+    skips_.clear();
+    for (const dropped_range& each : all) append(each, skips_);
   }
 
   std::int64_t served_ = 0;
-  std::int64_t position_ = 0;          // the next that is served for the first time, or skipped
-  std::vector<position_range> skips_;  // ascending, apart
-  std::vector<replay> replays_;        // to come, ascending
-  std::deque<position_range> again_;   // what is being replayed
+  std::int64_t position_ = 0;         // the next that is served for the first time, or skipped
+  std::vector<dropped_range> skips_;  // ascending, apart
+  std::vector<replay> replays_;       // to come, ascending
+  std::deque<repeated> again_;        // what is being replayed
 };
 
 template <class FirstPosition, class PositionsOf>
@@ -252,6 +300,7 @@ inline edited_stream::edited_stream(std::vector<resolved> edits) {
   }
   b.advance(forever);
   runs_ = std::move(b.runs);
+  dropped_ = std::move(b.dropped);
   by_position_.resize(runs_.size());
   std::iota(by_position_.begin(), by_position_.end(), std::size_t{0});
   std::ranges::sort(by_position_, {},
@@ -262,7 +311,7 @@ inline edited_stream::edited_stream(std::vector<resolved> edits) {
     furthest_end_.push_back(furthest);
   }
   furthest = 0;
-  for (const run& r : runs_) {
+  for (const stretch& r : runs_) {
     furthest = std::max(furthest, r.position + r.count);
     reached_.push_back(furthest);
   }
@@ -270,7 +319,7 @@ inline edited_stream::edited_stream(std::vector<resolved> edits) {
 
 inline std::int64_t edited_stream::operator[](std::int64_t n) const noexcept {
   assert(n >= 0);
-  const auto& r = *(std::ranges::upper_bound(runs_, n, {}, &run::served) - 1);
+  const auto& r = *(std::ranges::upper_bound(runs_, n, {}, &stretch::served) - 1);
   return r.position + (n - r.served);
 }
 
@@ -278,7 +327,7 @@ inline std::int64_t edited_stream::served_before(std::int64_t end) const noexcep
   assert(end >= 0);
   const auto i = std::ranges::upper_bound(reached_, end) - reached_.begin();
   if (i == std::ssize(reached_)) return forever;
-  const run& r = runs_[static_cast<std::size_t>(i)];
+  const stretch& r = runs_[static_cast<std::size_t>(i)];
   return r.served + std::max<std::int64_t>(0, end - r.position);
 }
 
@@ -294,8 +343,8 @@ inline std::int64_t edited_stream::at(std::int64_t n, std::int64_t end) const {
 inline std::int64_t edited_stream::reached(std::int64_t n) const noexcept {
   assert(n >= 0);
   if (n == 0) return 0;
-  const auto i = std::ranges::upper_bound(runs_, n - 1, {}, &run::served) - runs_.begin() - 1;
-  const run& r = runs_[static_cast<std::size_t>(i)];
+  const auto i = std::ranges::upper_bound(runs_, n - 1, {}, &stretch::served) - runs_.begin() - 1;
+  const stretch& r = runs_[static_cast<std::size_t>(i)];
   const std::int64_t here = r.position + (n - r.served);
   return i == 0 ? here : std::max(here, reached_[static_cast<std::size_t>(i - 1)]);
 }
@@ -308,7 +357,7 @@ inline std::vector<std::int64_t> edited_stream::all_served(std::int64_t position
       by_position_.begin());
   // Backwards for as long as a run may reach so far: only those of replays overlap.
   while (i-- > 0 && furthest_end_[i] > position) {
-    const run& r = runs_[by_position_[i]];
+    const stretch& r = runs_[by_position_[i]];
     if (position - r.position < r.count) found.push_back(r.served + (position - r.position));
   }
   std::ranges::sort(found);
@@ -323,11 +372,11 @@ inline std::optional<std::int64_t> edited_stream::served(std::int64_t position) 
 inline bool edited_stream::same_until(const edited_stream& other, std::int64_t n) const noexcept {
   for (std::int64_t at = 0; at < n;) {
     const auto run_at = [at](const edited_stream& s) {
-      return *(std::ranges::upper_bound(s.runs_, at, {}, &run::served) - 1);
+      return *(std::ranges::upper_bound(s.runs_, at, {}, &stretch::served) - 1);
     };
     if ((*this)[at] != other[at]) return false;
-    const run a = run_at(*this);
-    const run b = run_at(other);
+    const stretch a = run_at(*this);
+    const stretch b = run_at(other);
     at = std::min(a.served + a.count, b.served + b.count);
   }
   return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
@@ -38,6 +39,30 @@ struct left_out {
   std::string why;  ///< e.g. "before the first window"
 };
 
+/// Samples of a source, `first` up to but without `last`.
+struct sample_range {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  friend bool operator==(const sample_range&, const sample_range&) = default;
+};
+
+/// Samples, and what makes them be served otherwise than once and in their turn.
+struct explained_samples {
+  sample_range samples;
+  std::string why;  ///< e.g. "edit 0, skip_samples: loss spike"
+
+  friend bool operator==(const explained_samples&, const explained_samples&) = default;
+};
+
+/// What becomes of the samples of a round when a part of a run is served. Those that are in none of
+/// the lists are served before that part or behind it, if at all. Ranges are in any order.
+struct sample_turns {
+  std::vector<sample_range> here;          ///< served there, in their turn
+  std::vector<explained_samples> dropped;  ///< never served
+  std::vector<explained_samples> again;    ///< served there once more, beside their turn
+};
+
 /// An order of a run, from position to tokens and back. Of each source, k ascends by one from
 /// position to position.
 ///
@@ -64,15 +89,48 @@ concept run_order = requires(const Order& order, std::int64_t n, const source_sa
 
 /// A run_order that also says what it promises, so that it can be held against what it does.
 ///
-///   taken(s, positions)  how many of the first positions are of source s
 ///   round_of(s, k)       the round that a sample of a source belongs to
 ///   left_out_of(s, r)    which tokens of the source that round leaves out
+///
+/// and either of
+///
+///   taken(s, positions)  how many of the first positions are of source s: of orders that serve
+///                        each sample once, by ascending k
+///   turns_of(s, r, begin, end)
+///                        what becomes of the samples of a round where positions `begin` up to but
+///                        without `end` are served: of all others, which also have
+///   also_touched(begin, end)
+///                        a sample of each round of which those positions serve none, but which
+///                        lost samples there
 template <class Order>
-concept audited_order = run_order<Order> &&
+concept ascending_order = run_order<Order> &&
     requires(const Order& order, std::int64_t n, const sample_round& round) {
   { order.taken(n, n) } -> std::convertible_to<std::int64_t>;
   { order.round_of(n, n) } -> std::convertible_to<sample_round>;
   { order.left_out_of(n, round) } -> std::convertible_to<std::vector<left_out>>;
 };
+
+template <class Order>
+concept rearranged_order = run_order<Order> &&
+    requires(const Order& order, std::int64_t n, const sample_round& round) {
+  { order.turns_of(n, round, n, n) } -> std::convertible_to<sample_turns>;
+  { order.also_touched(n, n) } -> std::convertible_to<std::vector<source_sample>>;
+  { order.round_of(n, n) } -> std::convertible_to<sample_round>;
+  { order.left_out_of(n, round) } -> std::convertible_to<std::vector<left_out>>;
+};
+
+template <class Order>
+concept audited_order = ascending_order<Order> || rearranged_order<Order>;
+
+/// The samples of a source at positions `begin` up to but without `end`, those of one round.
+///
+/// @pre 0 <= begin <= end <= order.end()
+template <ascending_order Order>
+sample_range samples_at(const Order& order, std::int64_t source, const sample_round& round,
+                        std::int64_t begin, std::int64_t end) {
+  const std::int64_t first = std::max<std::int64_t>(order.taken(source, begin), round.first);
+  return {first, std::max<std::int64_t>(
+                     first, std::min<std::int64_t>(order.taken(source, end), round.last))};
+}
 
 }  // namespace millrace::dataset
