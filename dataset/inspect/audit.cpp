@@ -113,7 +113,7 @@ void write_json(command::json_writer& json, const audit_ledger& ledger, const st
 template <class Order>
 audited audit_of(const command_line& line, const Order& order, const dataset::topology& ranks,
                  std::int64_t samples) {
-  const std::int64_t steps = samples / ranks.global_batch_size();
+  const std::int64_t steps = ranks.whole_steps(samples);
   audited result{count_of(line, "first-step", 0, audit_help).value_or(0),
                  count_of(line, "last-step", 0, audit_help).value_or(steps),
                  {},
@@ -121,7 +121,7 @@ audited audit_of(const command_line& line, const Order& order, const dataset::to
                  true};
   if (steps == 0) {
     throw config_error(fmt::format("the run has {}, less than the {} of a step",
-                                   counted(samples, "sample"), ranks.global_batch_size()));
+                                   counted(samples, "sample"), ranks.steps().samples_of(0)));
   }
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     result.prefixes.push_back(order.prefix(s).string());

@@ -2,6 +2,7 @@
 #include "run_flags.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -28,13 +29,13 @@ const char* const run_flags_help =
   --order megatron|instant     megatron builds its indices in memory; instant needs none
   --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
   --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
-  --seq-length L               tokens of a sample
-  --seed N                     1234 without it
-  --split TEXT                 of megatron; without it '969, 30, 1'
-  --train-samples N            length of the run; without it one epoch of one dataset
-  --ranks N                    data-parallel ranks (1)
-  --micro-batch-size B         samples of a rank in a micro-batch (1)
+  --split TEXT --seed N        of megatron ('969, 30, 1'); 1234 without it
+  --packing none|best_fit --pad-documents-to N   of instant: rows of whole documents (none; 1)
+  --seq-length L --train-samples N   tokens of a sample; samples of the run (one epoch)
+  --ranks N --micro-batch-size B   data-parallel ranks (1); samples of a rank in a micro-batch (1)
   --global-batch-size G        samples of a step: a multiple of B times ranks (that)
+  --rampup-batch-size START INCREMENT SAMPLES   of single: steps that grow to G, as Megatron's
+  --dataloader-type single|cyclic --no-data-sharding   cyclic: samples count on from pass to pass
 )";
 
 const char* const state_flag_help =
@@ -97,44 +98,66 @@ dataset::megatron_run megatron_of(const dataset::data_blends& data, std::int64_t
                                       data.split, 2, caches, rounding);
 }
 
-/// Without weights, sources count by their windows, so that all end their epochs together.
-dataset::instant_run instant_of(const dataset::blend_list& data, std::int64_t seq_length,
-                                std::int64_t seed, std::int64_t global_batch_size,
-                                std::optional<std::int64_t> train_samples) {
+/// What the orders instant and packed are made of. Without weights, sources count by their windows,
+/// so that all end their epochs together.
+struct instant_parts {
   std::vector<dataset::instant_source> sources;
   dataset::instant_options options;
-  options.seed = static_cast<std::uint64_t>(seed);
-  options.seq_len = seq_length;
-  options.first_position_of = [=](std::int64_t step) { return step * global_batch_size; };
-  options.train_samples = train_samples;
-  options.segments.push_back({0, {}});
+};
+
+instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq_length,
+                               std::int64_t seed, const dataset::batch_steps& steps,
+                               std::optional<std::int64_t> train_samples) {
+  instant_parts parts;
+  parts.options.seed = static_cast<std::uint64_t>(seed);
+  parts.options.seq_len = seq_length;
+  parts.options.first_position_of = [=](std::int64_t step) { return steps.first_position(step); };
+  parts.options.train_samples = train_samples;
+  parts.options.segments.push_back({0, {}});
   for (std::size_t i = 0; i < data.prefixes.size(); ++i) {
-    const dataset::index_columns columns(data.prefixes[i]);
-    sources.push_back({data.prefixes[i], "", {}, columns.token_count()});
+    const dataset::index_columns columns(data.prefixes[i], dataset::index_access::pread);
+    parts.sources.push_back({data.prefixes[i], "", {}, columns.token_count()});
     const double weight = data.weighted() ? data.weights[i]
                                           : static_cast<double>(std::max<std::int64_t>(
                                                 1, (columns.token_count() - 1) / seq_length));
-    options.segments[0].sources.push_back({static_cast<std::int64_t>(i), weight});
+    parts.options.segments[0].sources.push_back({static_cast<std::int64_t>(i), weight});
   }
-  return {sources, options};
+  return parts;
+}
+
+/// Without weights, sources count by their rows. Nothing is written beside the datasets.
+dataset::packed_run packed_of(instant_parts parts, bool weighted, std::int64_t pad_documents_to) {
+  const dataset::packed_options packing{.pad_documents_to = pad_documents_to, .keep_tables = false};
+  dataset::packed_run run(parts.sources, parts.options, packing);
+  if (weighted || parts.sources.size() == 1) return run;
+  for (dataset::weighted_source& each : parts.options.segments[0].sources) {
+    each.weight = static_cast<double>(run.info(each.source).rows);
+  }
+  return {parts.sources, parts.options, packing};
 }
 
 /// The edits of a state that is of the run that the flags say: where they differ it is refused.
 /// Whether files are still the same ones is not looked at. A state without "data" is one that
 /// somebody has written to try edits, and is held to what it says of the order alone.
 std::vector<dataset::edit> edits_of(const command_line& line, dataset::run_state run,
-                                    std::int64_t global_batch) {
+                                    const run_configuration& of) {
   if (!line.values.count("state")) return {};
+  if (of.rampup) {
+    run.rampup_batch = {of.rampup->start, of.rampup->increment, of.rampup->samples};
+  }
+  if (of.cyclic) {
+    run.sampler = "cyclic";
+    run.micro_batch = of.ranks.micro_batch_size();
+    run.ranks = of.ranks.ranks();
+    run.sampled = std::visit([](const auto& order) { return order.end(); }, of.order);
+    run.data_sharding = of.data_sharding;
+  }
   const std::string path = *line.find<std::string>("state");
   const io::file_mapping file(path);
   const auto bytes = file.bytes();
   dataset::run_state state;
   try {
     state = dataset::parse_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    if (!state.rampup_batch.empty()) {
-      throw config_error("the batch of the run is ramped up, so that steps are not all of " +
-                         std::to_string(global_batch) + " samples; this answers for constant ones");
-    }
     if (!state.schedule.empty()) {
       throw config_error("the run has a schedule of " + std::to_string(state.schedule.size()) +
                          " segments; this answers for one blend all along");
@@ -145,9 +168,11 @@ std::vector<dataset::edit> edits_of(const command_line& line, dataset::run_state
       same.seed = run.seed;
       if (state.seq_len != 0) same.seq_len = run.seq_len;
       same.packing = run.packing;
+      same.sampler = run.sampler;
+      if (!state.rampup_batch.empty()) same.rampup_batch = run.rampup_batch;
       run = same;
     }
-    run.global_batch = state.global_batch == 0 ? 0 : global_batch;
+    run.global_batch = state.global_batch == 0 ? 0 : of.ranks.global_batch_size();
     run.edits = state.edits;
     run.tokenizer = state.tokenizer;
     for (std::size_t i = 0; i < std::min(run.data.size(), state.data.size()); ++i) {
@@ -159,6 +184,11 @@ std::vector<dataset::edit> edits_of(const command_line& line, dataset::run_state
       if (run.data.size() > 1) run.data[i].weight = now.weight;
     }
     dataset::require_same(state, run);
+    if (of.cyclic && !state.edits.empty()) {
+      throw config_error("it has " + counted(std::ssize(state.edits), "edit") +
+                         ", expected none: only the sampler single serves positions one "
+                         "after another, so that they can be skipped or replayed");
+    }
   } catch (const format_error& e) {
     throw e.in(path);
   } catch (const config_error& e) {
@@ -172,13 +202,15 @@ std::vector<dataset::edit> edits_of(const command_line& line, dataset::run_state
 void add_run_flags(po::options_description& own) {
   auto add = own.add_options();
   add("data-path", po::value<std::vector<std::string>>()->multitoken());
-  for (const char* flag :
-       {"order", "split", "data-cache-path", "tokenizer-description", "blend-rounding"})
+  for (const char* flag : {"order", "split", "data-cache-path", "tokenizer-description",
+                           "blend-rounding", "packing", "dataloader-type"})
     add(flag, po::value<std::string>());
-  for (const char* flag :
-       {"seq-length", "train-samples", "ranks", "micro-batch-size", "global-batch-size", "seed"}) {
+  for (const char* flag : {"seq-length", "train-samples", "ranks", "micro-batch-size",
+                           "global-batch-size", "seed", "pad-documents-to"}) {
     add(flag, po::value<std::int64_t>());
   }
+  add("rampup-batch-size", po::value<std::vector<std::int64_t>>()->multitoken());
+  add("no-data-sharding", po::bool_switch());
 }
 
 void add_state_flag(po::options_description& own) {
@@ -194,22 +226,69 @@ std::optional<std::int64_t> count_of(const command_line& line, const char* flag,
   return value;
 }
 
-run_configuration run_configuration_of(const command_line& line, const std::string& help) {
-  const auto order = line.find<std::string>("order");
-  if (!order) throw misuse("which order? --order megatron or --order instant is missing", help);
-  if (*order != "megatron" && *order != "instant") {
-    throw misuse("--order '" + *order + "', expected megatron or instant", help);
+namespace {
+
+/// The value of a flag that takes one of two words; false: the first, or none.
+bool is_second_word(const command_line& line, const char* flag, const char* first,
+                    const char* second, const std::string& help) {
+  const auto said = line.find<std::string>(flag).value_or(first);
+  if (said == first || said == second) return said == second;
+  throw misuse(fmt::format("--{} '{}', expected {} or {}", flag, said, first, second), help);
+}
+
+/// Refuses flags that are another order's.
+void check_order(const command_line& line, bool instant, bool packed, const std::string& help) {
+  if (!instant && packed) {
+    throw misuse(
+        "--packing best_fit is for --order instant: Megatron's samples are cut, not packed", help);
   }
-  const bool instant = *order == "instant";
-  if (instant && line.find<std::string>("split")) {
+  if (!packed && line.find<std::int64_t>("pad-documents-to")) {
+    throw misuse("--pad-documents-to is for --packing best_fit; nothing else pads documents", help);
+  }
+  if (!instant) return;
+  if (line.find<std::string>("split")) {
     throw misuse("--split is for --order megatron; instant serves whole datasets", help);
   }
-  if (instant && line.find<std::string>("blend-rounding")) {
+  if (line.find<std::string>("blend-rounding")) {
     throw misuse("--blend-rounding is for --order megatron; instant rounds nothing", help);
   }
-  if (instant && caches_of(line, help)) {
+  if (caches_of(line, help)) {
     throw misuse("--data-cache-path is for --order megatron; instant has no indices", help);
   }
+}
+
+std::optional<dataset::rampup_batch> rampup_of(const command_line& line, const std::string& help) {
+  const auto given = line.find<std::vector<std::int64_t>>("rampup-batch-size");
+  if (!given) return std::nullopt;
+  if (given->size() == 3) return dataset::rampup_batch{(*given)[0], (*given)[1], (*given)[2]};
+  throw misuse(fmt::format("--rampup-batch-size has {}, expected START INCREMENT SAMPLES",
+                           counted(std::ssize(*given), "number")),
+               help);
+}
+
+dataset::topology ranks_of(const command_line& line,
+                           const std::optional<dataset::rampup_batch>& rampup,
+                           const std::string& help) {
+  const std::int64_t ranks = count_of(line, "ranks", 1, help).value_or(1);
+  const std::int64_t micro_batch = count_of(line, "micro-batch-size", 1, help).value_or(1);
+  if (micro_batch > most / ranks) {
+    throw misuse(fmt::format("--micro-batch-size is {}, too much for {} ranks", micro_batch, ranks),
+                 help);
+  }
+  return {ranks, micro_batch,
+          count_of(line, "global-batch-size", 1, help).value_or(micro_batch * ranks), rampup};
+}
+
+}  // namespace
+
+run_configuration run_configuration_of(const command_line& line, const std::string& help) {
+  if (!line.find<std::string>("order")) {
+    throw misuse("which order? --order megatron or --order instant is missing", help);
+  }
+  const bool instant = is_second_word(line, "order", "megatron", "instant", help);
+  const bool packed = is_second_word(line, "packing", "none", "best_fit", help);
+  const bool cyclic = is_second_word(line, "dataloader-type", "single", "cyclic", help);
+  check_order(line, instant, packed, help);
   const auto seq_length = count_of(line, "seq-length", 1, help);
   if (!seq_length) throw misuse("--seq-length is missing", help);
   const std::int64_t seed = count_of(line, "seed", 0, help).value_or(1234);
@@ -217,33 +296,54 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
   }
   const auto train_samples = count_of(line, "train-samples", 1, help);
-  const std::int64_t rank_count = count_of(line, "ranks", 1, help).value_or(1);
-  const std::int64_t micro_batch = count_of(line, "micro-batch-size", 1, help).value_or(1);
-  if (micro_batch > most / rank_count) {
-    throw misuse(
-        fmt::format("--micro-batch-size is {}, too much for {} ranks", micro_batch, rank_count),
-        help);
+  const auto rampup = rampup_of(line, help);
+  if (cyclic && rampup) {
+    throw misuse("--rampup-batch-size goes with --dataloader-type single only", help);
   }
-  const std::int64_t global_batch =
-      count_of(line, "global-batch-size", 1, help).value_or(micro_batch * rank_count);
-  const dataset::topology ranks(rank_count, micro_batch, global_batch);
+  const bool data_sharding = !line.values["no-data-sharding"].as<bool>();
+  if (!cyclic && !data_sharding) {
+    throw misuse("--no-data-sharding is for --dataloader-type cyclic; single deals no shards",
+                 help);
+  }
+  const dataset::topology ranks = ranks_of(line, rampup, help);
 
-  const bool has_state = line.values.count("state") != 0;
   const dataset::data_blends data = data_of(line, help);
+  const auto configured = [&](auto order, std::int64_t samples) {
+    const dataset::run_state described = order.description();
+    run_configuration run{.order = std::move(order),
+                          .ranks = ranks,
+                          .rampup = rampup,
+                          .cyclic = cyclic,
+                          .data_sharding = data_sharding,
+                          .samples = samples,
+                          .has_end = train_samples.has_value(),
+                          .has_state = line.values.count("state") != 0};
+    run.edits = edits_of(line, described, run);
+    return run;
+  };
   if (!instant) {
     auto run = megatron_of(data, *seq_length, seed, train_samples, caches_of(line, help),
                            rounding_of(line, help));
-    const auto edits = edits_of(line, run.description(), global_batch);
     const std::int64_t samples = std::min(run.end(), train_samples.value_or(most));
-    return {std::move(run), ranks, samples, train_samples.has_value(), has_state, edits};
+    return configured(std::move(run), samples);
   }
   if (!train_samples && data.blend->prefixes.size() > 1) {
     throw misuse("--train-samples is missing: a blend has no one epoch", help);
   }
-  auto run = instant_of(*data.blend, *seq_length, seed, global_batch, train_samples);
-  const auto edits = edits_of(line, run.description(), global_batch);
+  if (!train_samples && cyclic) {
+    throw misuse("--train-samples is missing: cyclic draws an order of all samples of the run",
+                 help);
+  }
+  auto parts = instant_parts_of(*data.blend, *seq_length, seed, ranks.steps(), train_samples);
+  if (packed) {
+    auto run = packed_of(std::move(parts), data.blend->weighted(),
+                         count_of(line, "pad-documents-to", 1, help).value_or(1));
+    const std::int64_t samples = train_samples.value_or(run.info(0).rows);
+    return configured(std::move(run), samples);
+  }
+  dataset::instant_run run(parts.sources, parts.options);
   const std::int64_t samples = train_samples.value_or(run.order().windows(0).windows_per_epoch());
-  return {std::move(run), ranks, samples, train_samples.has_value(), has_state, edits};
+  return configured(std::move(run), samples);
 }
 
 }  // namespace millrace::inspect

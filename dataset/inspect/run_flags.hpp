@@ -8,9 +8,11 @@
 #include <vector>
 
 #include <millrace/dataset/megatron/blend_rounding.hpp>
+#include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/run/packed_run.hpp>
 #include <millrace/dataset/run/topology.hpp>
 
 #include "command_line.hpp"
@@ -29,10 +31,13 @@ extern const char* const state_flag_help;
 void add_state_flag(boost::program_options::options_description& own);
 
 struct run_configuration {
-  std::variant<dataset::megatron_run, dataset::instant_run> order;
+  std::variant<dataset::megatron_run, dataset::instant_run, dataset::packed_run> order;
   dataset::topology ranks;
+  std::optional<dataset::rampup_batch> rampup;
+  bool cyclic = false;  ///< --dataloader-type; it has an end then
+  bool data_sharding = true;
   /// Positions of the run: --train-samples, or one epoch where that is not given.
-  std::int64_t samples;
+  std::int64_t samples = 0;
   bool has_end = true;  ///< --train-samples was given
   bool has_state = false;
   std::vector<dataset::edit> edits = {};  ///< of the state, if one was given

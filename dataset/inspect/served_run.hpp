@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include <millrace/dataset/run/cyclic_run.hpp>
 #include <millrace/dataset/run/edited_run.hpp>
 
 #include "run_flags.hpp"
@@ -17,8 +18,8 @@ namespace millrace::inspect {
 /// was given.
 using unedited_position = std::function<std::optional<std::int64_t>(std::int64_t)>;
 
-/// Calls visit(order, samples, unedited) with a run as it is served, edits and all: an order whose
-/// positions are those that ranks are dealt, and how many samples it has.
+/// Calls visit(order, samples, unedited) with a run as it is served, passes and edits and all: an
+/// order whose positions are those that ranks are dealt, and how many samples it has.
 ///
 /// @param help  of the verb
 /// @throws usage_error  the run with edits has no end
@@ -27,17 +28,19 @@ template <class Visit>
 auto visit_served(const run_configuration& run, const std::string& help, const Visit& visit) {
   return std::visit(
       [&](const auto& order) {
-        if (!run.has_state) {
-          return visit(order, run.samples,
-                       unedited_position([](std::int64_t) { return std::nullopt; }));
+        const unedited_position none = [](std::int64_t) { return std::nullopt; };
+        if (run.cyclic) {
+          const dataset::data_share share{run.ranks.micro_batch_size(), run.ranks.ranks(), 0};
+          return visit(dataset::cyclic_run(order, share, run.data_sharding), run.samples, none);
         }
+        if (!run.has_state) return visit(order, run.samples, none);
         if (!run.has_end && order.end() > run.samples) {
           throw misuse("--train-samples is missing: edits move what is served, up to the run's end",
                        help);
         }
         const auto stream = dataset::stream_of(
             order, run.edits,
-            [&](std::int64_t step) { return step * run.ranks.global_batch_size(); }, order.end());
+            [&](std::int64_t step) { return run.ranks.steps().first_position(step); }, order.end());
         return visit(dataset::edited_run(order, stream, run.edits),
                      stream.served_before(run.samples),
                      unedited_position([&](std::int64_t n) { return stream[n]; }));

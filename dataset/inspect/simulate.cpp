@@ -107,7 +107,8 @@ std::string reader_name_of(const command_line& line) {
 }
 
 /// Everything but the run itself, which each rank makes for itself.
-request request_of(const command_line& line, const dataset::topology& ranks) {
+request request_of(const command_line& line, const run_configuration& what) {
+  const dataset::topology& ranks = what.ranks;
   request asked;
   const auto compute = number_of(line, "compute-ms");
   if (!compute) throw misuse("how long is a step? --compute-ms is missing", simulate_help);
@@ -131,6 +132,9 @@ request request_of(const command_line& line, const dataset::topology& ranks) {
   options.batch_size = ranks.micro_batch_size();
   options.world_size = ranks.ranks();
   options.global_batch_size = ranks.global_batch_size();
+  options.rampup = what.rampup;
+  if (what.cyclic) options.sampler = loader::sampler_type::cyclic;
+  options.data_sharding = what.data_sharding;
   options.fields = loader::no_host_fields;
   options.look_ahead = count_of(line, "look-ahead", 1, simulate_help).value_or(options.look_ahead);
   options.threads = count_of(line, "threads", 1, simulate_help).value_or(options.threads);
@@ -342,7 +346,7 @@ int simulate(const arguments& args) {
   if (!line) return command::exit_done;
 
   std::optional<run_configuration> run = run_configuration_of(*line, simulate_help);
-  const request asked = request_of(*line, run->ranks);
+  const request asked = request_of(*line, *run);
   const stored_data data = data_of(*run, asked.cold);
   const auto seq_length = *line->find<std::int64_t>("seq-length");
   run.reset();  // each rank has its own

@@ -34,8 +34,7 @@ is a PREFIX.src; or in which steps, ranks and slots a document is served.
     run_flags_help +
     R"(  --step N --rank N --slot N   slot: row plus micro-batch times B, in the rank's share of the step
                                without --train-samples, instant answers for any epoch
-  --document N                 every slot of the run with a token of it, be it as the last label
-  --of PREFIX                  the dataset of a blend that has the document
+  --document N [--of PREFIX]   slots with a token of it, be it as the last label; PREFIX of a blend
 )" + state_flag_help +
     R"(  --json                       one JSON object: step, rank, slot, sample, prefix, sample_of_prefix,
                                padding, documents; or prefix, document, source, samples, slots;

@@ -216,7 +216,7 @@ TEST_F(LoaderState, KnowsHowFarEditsHaveMovedTheSchedule) {
   EXPECT_THAT(refusal(*scheduled(7, edited), state),
               HasSubstr("the run has served samples of 8 steps"));
 
-  edited.rampup = rampup_batch{4, 4, 8};
+  edited.rampup = dataset::rampup_batch{4, 4, 8};
   edited.edits.front().first = 4;  // steps 0, then those from position 48 on
   const auto ramped = scheduled(10, edited);
   for (int i = 0; i < 12; ++i) (void)ramped->next();
@@ -331,7 +331,7 @@ TEST_F(LoaderState, HoldsTheSchedulesStepsAgainstItsOwn) {
   same.global_batch_size = 16;
   EXPECT_EQ(refusal_of(run, same), "accepted");
   EXPECT_EQ(refusal_of(packed, same), "accepted");
-  same.rampup = rampup_batch{8, 8, 32};
+  same.rampup = dataset::rampup_batch{8, 8, 32};
   EXPECT_THAT(refusal_of(run, same), HasSubstr("from step 10 on begins at sample 160"));
   loader_options cyclic = options();
   cyclic.sampler = sampler_type::cyclic;

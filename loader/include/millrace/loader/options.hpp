@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
 #include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/plan/batch_rampup.hpp>
 #include <millrace/loader/verify/verify_options.hpp>
 
 namespace millrace::loader {
@@ -56,8 +56,8 @@ struct loader_options {
   std::int64_t consumed_samples = 0;  ///< where to go on: samples served before, over all ranks
   std::int64_t look_ahead = 2;        ///< micro-batches made before they are asked for
 
-  std::int64_t global_batch_size = 0;       ///< samples of a step; 0: batch_size * world_size
-  std::optional<rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
+  std::int64_t global_batch_size = 0;  ///< samples of a step; 0: batch_size * world_size
+  std::optional<dataset::rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
   sampler_type sampler = sampler_type::single;
   bool data_sharding = true;              ///< of cyclic: --no-data-sharding clears it
   std::vector<dataset::edit> edits = {};  ///< of single only; part of the state
@@ -143,9 +143,8 @@ inline const loader_options& check(const loader_options& options) {
 }
 
 /// The steps that options ask for.
-inline batch_steps steps_of(const loader_options& options) {
-  return options.rampup ? batch_steps(options.samples_of_step(), *options.rampup)
-                        : batch_steps(options.samples_of_step());
+inline dataset::batch_steps steps_of(const loader_options& options) {
+  return dataset::batch_steps(options.samples_of_step(), options.rampup);
 }
 
 }  // namespace millrace::loader

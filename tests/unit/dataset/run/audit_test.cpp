@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/run/cyclic_run.hpp>
 #include <millrace/dataset/run/edited_run.hpp>
 
 #include "unit/dataset/run/stored_run.hpp"
@@ -59,14 +60,18 @@ std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const Or
 }
 
 template <class Order>
-std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, std::int64_t last) {
+std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, std::int64_t last,
+                                        bool has_labels = true) {
   const auto ledgers = audit_run(order, audited_ranks, first, last);
   const auto counted = enumerate(order, 4 * first, 4 * last);
-  EXPECT_EQ(ledgers.size(), counted.size());
+  EXPECT_EQ(std::ranges::count_if(ledgers, [](const auto& each) { return each.samples > 0; }),
+            std::ssize(counted));
   for (const audit_ledger& each : ledgers) {
     const auto found = counted.find({each.source, each.round.first});
-    if (found == counted.end()) {
-      ADD_FAILURE() << "a round that is not served";
+    if (found == counted.end()) {  // it is there for what was dropped of it
+      EXPECT_EQ(each.samples, 0);
+      EXPECT_GT(each.left_out.back().second, 0);
+      EXPECT_THAT(each.left_out.back().first, HasSubstr("cyclic: "));
       continue;
     }
     std::int64_t served = 0;
@@ -80,7 +85,8 @@ std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, 
     EXPECT_EQ(each.tokens, static_cast<std::int64_t>(found->second.size()));
     EXPECT_EQ(each.served + each.not_in_steps + left_out_in(each) + each.holes,
               each.tokens * each.round.times);
-    EXPECT_EQ(each.label_only, each.samples);  // one of each sample
+    EXPECT_EQ(each.label_only + each.padding + each.served + each.repeated,
+              each.samples * (order.seq_len() + (has_labels ? 1 : 0)));
   }
   // Part by part it comes to the same, faults at the ends of parts aside.
   auto in_parts = audit_run(order, audited_ranks, first, last, {.most_changes = 10});
@@ -206,6 +212,74 @@ TEST_F(Audit, CountsWhatBlendsServe) {
   expect_sound(expect_counts(test::instant_run_of({web, code}, 9, 4, 72), 5, 11));
 }
 
+TEST_F(Audit, CountsWhatPackedRowsServe) {
+  const auto web = stored("web", 30);
+  const auto code = stored("code", 12);
+  for (const std::int64_t pad : {1, 4}) {
+    const auto alone = test::packed_run_of({web}, 32, 4, {}, pad);
+    const auto ledgers = expect_counts(alone, 0, 2 * alone.info(0).rows / 4, false);
+    expect_sound(ledgers);
+    EXPECT_EQ(ledgers[0].served, ledgers[0].tokens) << "all of the first epoch";
+    EXPECT_GT(ledgers[0].padding, 0);
+    expect_sound(expect_counts(test::packed_run_of({web, code}, 32, 4, 40, pad), 3, 8, false));
+  }
+}
+
+TEST_F(Audit, CountsWhatTheSamplerCyclicServes) {
+  const auto web = stored("web", 30);
+  const auto code = stored("code", 12);
+  const data_share share{2, 2, 0};  // as audited_ranks
+  for (const bool sharded : {true, false}) {
+    for (const std::int64_t samples : {32, 33, 34, 35}) {
+      const auto blend = test::instant_run_of({web, code}, 9, 4, samples);
+      const cyclic_run cyclic(blend, share, sharded);
+      const auto ledgers = expect_counts(cyclic, 0, 8);
+      expect_sound(ledgers);
+      std::int64_t passed_over = 0;
+      for (const audit_ledger& each : ledgers) {
+        for (const auto& [why, tokens] : each.left_out) {
+          if (why.starts_with("cyclic: ")) passed_over += tokens;
+        }
+      }
+      EXPECT_EQ(passed_over, 9 * (samples % 4)) << "of the first pass";
+      expect_sound(expect_counts(cyclic, 3, 27));
+    }
+    const auto megatron = test::megatron_run_of({web}, 9, "8,1,1", 45);
+    expect_sound(expect_counts(cyclic_run(megatron, share, sharded), 0, 33));
+    const auto packed = test::packed_run_of({web, code}, 32, 4, 30, 4);
+    expect_sound(expect_counts(cyclic_run(packed, share, sharded), 0, 20, false));
+  }
+}
+
+// Rank 0 has a batch more than rank 1, and goes on with the next pass before it, and without its
+// first batch.
+TEST_F(Audit, CountsRanksOfTheSamplerCyclicThatAreAhead) {
+  const auto web = stored("web", 30);
+  for (const std::int64_t samples : {3, 11}) {
+    const auto order = test::instant_run_of({web}, 9, 2, samples);
+    const cyclic_run cyclic(order, data_share{1, 2, 0}, false);
+    const auto ledgers = audit_run(cyclic, topology(2, 1, 2), 0, 20);
+    expect_sound(ledgers);
+    std::int64_t passed_over = 0;
+    for (const audit_ledger& each : ledgers) {
+      for (const auto& [why, tokens] : each.left_out) {
+        if (why.starts_with("cyclic: ")) passed_over += tokens;
+      }
+    }
+    EXPECT_GT(passed_over, 0);
+  }
+}
+
+TEST_F(Audit, CountsStepsThatGrow) {
+  const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, 60);
+  const topology ranks(2, 2, 12, rampup_batch{4, 4, 24});
+  const auto ledgers = audit_run(order, ranks, 1, ranks.whole_steps(60));
+  expect_sound(ledgers);
+  std::int64_t samples = 0;
+  for (const audit_ledger& each : ledgers) samples += each.samples;
+  EXPECT_EQ(samples, ranks.first_position(ranks.whole_steps(60)) - 4);
+}
+
 TEST_F(Audit, SaysWhyTokensAreLeftOut) {
   const auto web = stored("web", 30);
   const auto megatron = test::megatron_run_of({web}, 10, "7,2,1", {});
@@ -222,6 +296,22 @@ TEST_F(Audit, SaysWhyTokensAreLeftOut) {
 TEST_F(Audit, FindsAPlantedDuplicateAndAPlantedHole) {
   expect_found(test::instant_run_of({stored("web", 30)}, 9, 4, {}));
   expect_found(test::megatron_run_of({stored("code", 30)}, 9, "1,0,0", {}));
+  const auto passed = test::megatron_run_of({stored("cyclic", 30)}, 9, "1,0,0", {});
+  expect_found(cyclic_run(passed, data_share{2, 2, 0}));
+}
+
+TEST_F(Audit, FindsAPackedRowThatIsServedTwice) {
+  damaged bad(test::packed_run_of({stored("web", 60)}, 32, 4, {}));
+  const auto tokens_of = [&](std::int64_t position) {
+    std::vector<piece> pieces;
+    return bad.seq_len() - bad.pieces(bad.at(position), pieces);
+  };
+  bad.instead[5] = 4;
+  const auto ledgers = expect_counts(bad, 0, 3, false);
+  ASSERT_THAT(ledgers, SizeIs(1));
+  EXPECT_EQ(ledgers[0].repeated, tokens_of(4));
+  bad.instead.clear();
+  EXPECT_EQ(ledgers[0].holes, tokens_of(5));
 }
 
 /// What edits make of a round, token by token, out of positions alone.

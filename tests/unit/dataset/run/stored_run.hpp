@@ -10,6 +10,7 @@
 
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/run/packed_run.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
@@ -51,9 +52,12 @@ inline dataset::megatron_run megatron_run_of(const std::vector<std::filesystem::
       *plan[0], {.sequence_length = seq_len, .part = dataset::split_part::train}, split);
 }
 
-inline dataset::instant_run instant_run_of(const std::vector<std::filesystem::path>& prefixes,
-                                           std::int64_t seq_len, std::int64_t global_batch_size,
-                                           std::optional<std::int64_t> train_samples) {
+namespace detail {
+
+template <class Run, class... More>
+Run run_of(const std::vector<std::filesystem::path>& prefixes, std::int64_t seq_len,
+           std::int64_t global_batch_size, std::optional<std::int64_t> train_samples,
+           const More&... more) {
   dataset::instant_options options;
   options.seq_len = seq_len;
   options.segments.push_back({0, {}});
@@ -65,7 +69,25 @@ inline dataset::instant_run instant_run_of(const std::vector<std::filesystem::pa
     const auto number = static_cast<std::int64_t>(sources.size());
     options.segments[0].sources.push_back({number - 1, static_cast<double>(number)});
   }
-  return {sources, options};
+  return Run(sources, options, more...);
+}
+
+}  // namespace detail
+
+inline dataset::instant_run instant_run_of(const std::vector<std::filesystem::path>& prefixes,
+                                           std::int64_t seq_len, std::int64_t global_batch_size,
+                                           std::optional<std::int64_t> train_samples) {
+  return detail::run_of<dataset::instant_run>(prefixes, seq_len, global_batch_size, train_samples);
+}
+
+inline dataset::packed_run packed_run_of(const std::vector<std::filesystem::path>& prefixes,
+                                         std::int64_t seq_len, std::int64_t global_batch_size,
+                                         std::optional<std::int64_t> train_samples,
+                                         std::int64_t pad_documents_to = 1) {
+  return detail::run_of<dataset::packed_run>(
+      prefixes, seq_len, global_batch_size, train_samples,
+      dataset::packed_options{
+          .pad_documents_to = pad_documents_to, .threads = 1, .keep_tables = false});
 }
 
 }  // namespace millrace::test

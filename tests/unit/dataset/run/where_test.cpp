@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/run/cyclic_run.hpp>
+
 #include "unit/dataset/run/stored_run.hpp"
 
 namespace millrace::dataset {
@@ -26,7 +28,8 @@ using document_number = std::pair<std::int64_t, std::int64_t>;  // source, docum
 /// Token by token: which document each token of the run is of, by the dataset itself.
 template <class Order>
 std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
-                                                             std::int64_t before) {
+                                                             std::int64_t before,
+                                                             std::int64_t pad_documents_to) {
   std::map<document_number, std::vector<appearance>> all;
   for (std::int64_t position = 0; position < before; ++position) {
     const source_sample sample = order.at(position);
@@ -35,10 +38,13 @@ std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
     (void)order.pieces(sample, pieces);
     std::map<std::int64_t, appearance> here;
     std::int64_t at = 0;
+    std::int64_t before_it = -1;  // the document
     for (const piece& p : pieces) {
+      std::int64_t d = 0;
+      while (!(data.document(d).first <= p.sequence && p.sequence < data.document(d).last)) ++d;
+      if (std::exchange(before_it, d) != d)
+        at += (-at % pad_documents_to + pad_documents_to) % pad_documents_to;
       for (std::int64_t t = 0; t < p.tokens; ++t, ++at) {
-        std::int64_t d = 0;
-        while (!(data.document(d).first <= p.sequence && p.sequence < data.document(d).last)) ++d;
         const auto [found, is_new] = here.try_emplace(
             d, appearance{asked_ranks.place_of(position), position, sample.k, at, 0, false});
         ++found->second.tokens;
@@ -51,9 +57,9 @@ std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
 }
 
 template <class Order>
-void expect_both_ways(const Order& order, std::int64_t before) {
+void expect_both_ways(const Order& order, std::int64_t before, std::int64_t pad_documents_to = 1) {
   const run_places where(order, asked_ranks);
-  const auto expected = enumerate(order, before);
+  const auto expected = enumerate(order, before, pad_documents_to);
   std::size_t found = 0;
   for (std::int64_t source = 0; source < order.source_count(); ++source) {
     const std::int64_t documents = where.documents(source).data().document_count();
@@ -113,6 +119,47 @@ TEST_F(Where, AgreesForwardAndBackInBlends) {
   expect_both_ways(megatron, megatron.end());
   const auto instant = test::instant_run_of({web, code}, 9, 8, 70);
   expect_both_ways(instant, instant.end());
+}
+
+TEST_F(Where, AgreesForwardAndBackInPackedRows) {
+  const auto web = stored("web", 25);
+  const auto code = stored("code", 12);
+  for (const std::int64_t pad : {1, 4}) {
+    const auto alone = test::packed_run_of({web}, 32, 8, {}, pad);
+    expect_both_ways(alone, 3 * alone.info(0).rows, pad);
+    const auto blend = test::packed_run_of({web, code}, 32, 8, 70, pad);
+    expect_both_ways(blend, blend.end(), pad);
+  }
+}
+
+TEST_F(Where, AgreesForwardAndBackInTheSamplerCyclic) {
+  const auto web = stored("web", 25);
+  const auto code = stored("code", 12);
+  const data_share share{2, 2, 0};
+  for (const bool sharded : {true, false}) {
+    const auto megatron = test::megatron_run_of({web}, 9, "8,1,1", 31);
+    expect_both_ways(cyclic_run(megatron, share, sharded), 90);
+    const auto blend = test::instant_run_of({web, code}, 9, 8, 37);
+    expect_both_ways(cyclic_run(blend, share, sharded), 90);
+    const auto packed = test::packed_run_of({web, code}, 32, 8, 30, 4);
+    expect_both_ways(cyclic_run(packed, share, sharded), 90, 4);
+  }
+}
+
+TEST_F(Where, FollowsStepsThatGrow) {
+  const auto order = test::instant_run_of({stored("web", 25)}, 9, 8, {});
+  const topology ranks(2, 2, 12, rampup_batch{4, 4, 24});
+  const run_places where(order, ranks);
+  for (std::int64_t position = 0; position < 60; ++position) {
+    const served_sample served = where.at(ranks.place_of(position));
+    ASSERT_EQ(served.position, position);
+    for (const document_piece& each : served.pieces) {
+      const auto found = where.of(0, each.document, 60);
+      ASSERT_TRUE(std::ranges::any_of(found, [&](const appearance& there) {
+        return there.slot == served.slot && there.position == position;
+      }));
+    }
+  }
 }
 
 TEST_F(Where, SaysOnlyWhatIsBeforeAPosition) {

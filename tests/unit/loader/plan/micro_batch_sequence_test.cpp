@@ -99,7 +99,7 @@ TEST(MicroBatchSequence, NumbersStepsOfTheRunAndTheirMicroBatches) {
 TEST(MicroBatchSequence, RampsUpStepsAndMovesNoSample) {
   loader_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 16};
   const batches plain = positions_of(200, options);
-  options.rampup = rampup_batch{4, 4, 30};
+  options.rampup = dataset::rampup_batch{4, 4, 30};
   EXPECT_EQ(positions_of(200, options), plain);
   micro_batch_sequence sequence(200, options, nullptr);
   std::vector<std::int64_t> sizes;  // micro-batches of steps, as they come
@@ -178,7 +178,7 @@ TEST(MicroBatchSequence, RefusesAPartOfAStepThatOtherRanksHaveBegun) {
   EXPECT_EQ(positions_of(60, options).front(), std::vector<std::int64_t>{9});
   options.batch_size = 2;
   options.global_batch_size = 16;
-  options.rampup = rampup_batch{4, 4, 30};  // steps begin at 0, 4, 8, 12, 20
+  options.rampup = dataset::rampup_batch{4, 4, 30};  // steps begin at 0, 4, 8, 12, 20
   options.consumed_samples = 18;
   EXPECT_THAT(test::config_refusal([&] { (void)positions_of(60, options); }),
               HasSubstr("6 samples into step 3, expected a multiple of 4"));

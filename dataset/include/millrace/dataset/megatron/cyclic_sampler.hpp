@@ -15,6 +15,58 @@
 
 namespace millrace::dataset {
 
+/// What torch.randperm draws from the number of an epoch: 4 bytes a sample, or 8 where it must.
+class drawn_order {
+ public:
+  drawn_order() = default;
+  drawn_order(std::int64_t epoch, std::int64_t size) {
+    if (size <= std::int64_t{1} << 32) {
+      narrow_.resize(static_cast<std::size_t>(size));
+      torch_randperm(static_cast<std::uint64_t>(epoch), std::span(narrow_));
+    } else {
+      wide_.resize(static_cast<std::size_t>(size));
+      torch_randperm(static_cast<std::uint64_t>(epoch), std::span(wide_));
+    }
+  }
+
+  /// @pre 0 <= i < size
+  std::int64_t operator[](std::int64_t i) const noexcept {
+    const auto at = static_cast<std::size_t>(i);
+    return wide_.empty() ? std::int64_t{narrow_[at]} : wide_[at];
+  }
+
+ private:
+  std::vector<std::uint32_t> narrow_;
+  std::vector<std::int64_t> wide_;
+};
+
+/// Where the batches of each rank lie in the order that is drawn for an epoch.
+struct cyclic_layout {
+  std::int64_t total = 0;  ///< samples of the dataset
+  data_share share;        ///< its rank is not looked at
+  bool sharded = true;
+
+  /// Samples that an epoch counts, the largest multiple of W.
+  std::int64_t active() const noexcept { return total - total % share.width(); }
+  /// Samples that are drawn: of one rank where they are sharded, else of all.
+  std::int64_t drawn() const noexcept {
+    return sharded ? total / share.width() * share.micro_batch_size
+                   : total / share.micro_batch_size * share.micro_batch_size;
+  }
+  /// Batches that a rank has in the whole epoch.
+  std::int64_t batches(std::int64_t rank) const noexcept {
+    if (sharded) return drawn() / share.micro_batch_size;
+    if (rank >= drawn()) return 0;
+    return ((drawn() - rank - 1) / share.ranks + 1) / share.micro_batch_size;
+  }
+  /// Row `row` of a rank's batch of the epoch.
+  std::int64_t sample(const drawn_order& order, std::int64_t rank, std::int64_t batch,
+                      std::int64_t row) const noexcept {
+    if (sharded) return rank * drawn() + order[batch * share.micro_batch_size + row];
+    return order[batch * share.width() + rank + row * share.ranks];
+  }
+};
+
 /// `--dataloader-type cyclic`: one pass of a rank over the dataset, in an order that torch.randperm
 /// draws from the epoch's number alone (no seed of the run enters).
 ///
@@ -44,35 +96,31 @@ class cyclic_sampler {
 
   /// What the rank counts as consumed before batch t, by all ranks: t may be batches().
   std::int64_t consumed_before(std::int64_t t) const noexcept {
-    return consumed_ + t * share_.width();
+    return consumed_ + t * layout_.share.width();
   }
 
   /// The pass after this one, as this rank counts.
-  cyclic_sampler next_pass() const { return {total_, consumed_before(batches_), share_, sharded_}; }
+  cyclic_sampler next_pass() const {
+    return {layout_.total, consumed_before(batches_), layout_.share, layout_.sharded};
+  }
 
  private:
-  std::int64_t total_;
+  cyclic_layout layout_;
   std::int64_t consumed_;
-  data_share share_;
-  bool sharded_;
   std::int64_t epoch_ = 0;
+  std::int64_t first_ = 0;  // batch of the epoch
   std::int64_t batches_ = 0;
-  // The rank's k-th sample of the pass is base_ + order[first_ + k * stride_].
-  std::int64_t base_ = 0;
-  std::int64_t first_ = 0;
-  std::int64_t stride_ = 1;
-  std::vector<std::uint32_t> order_;  // one of the two: half the memory where it does
-  std::vector<std::int64_t> wide_order_;
+  drawn_order order_;
 };
 
 // ---------------------------------------------------------------------------------------------
 
 inline cyclic_sampler::cyclic_sampler(std::int64_t total_samples, std::int64_t consumed_samples,
                                       const data_share& share, bool data_sharding)
-    : total_(total_samples), consumed_(consumed_samples), share_(share), sharded_(data_sharding) {
+    : layout_{total_samples, share, data_sharding}, consumed_(consumed_samples) {
   detail::check_sampler(total_samples, consumed_samples, share);
   const std::int64_t width = share.width();
-  const std::int64_t active = total_samples - total_samples % width;
+  const std::int64_t active = layout_.active();
   if (active == 0) {
     throw config_error("there are " + std::to_string(total_samples) + " samples, expected " +
                        std::to_string(width) +
@@ -87,37 +135,16 @@ inline cyclic_sampler::cyclic_sampler(std::int64_t total_samples, std::int64_t c
         " samples, expected a multiple of " + std::to_string(width) +
         " there (micro-batch size times data-parallel ranks): go on with those of the run before");
   }
-  std::int64_t order_size = 0;
-  std::int64_t left = 0;  // samples of this rank in this pass
-  if (data_sharding) {
-    order_size = total_samples / width * share.micro_batch_size;
-    base_ = share.rank * order_size;
-    first_ = current / share.ranks;
-    left = order_size - first_;
-  } else {
-    order_size = total_samples / share.micro_batch_size * share.micro_batch_size;
-    first_ = current + share.rank;
-    stride_ = share.ranks;
-    left = first_ >= order_size ? 0 : (order_size - first_ - 1) / stride_ + 1;
-  }
-  batches_ = left / share.micro_batch_size;
-  if (order_size <= std::int64_t{1} << 32) {
-    order_.resize(static_cast<std::size_t>(order_size));
-    torch_randperm(static_cast<std::uint64_t>(epoch_), std::span(order_));
-  } else {
-    wide_order_.resize(static_cast<std::size_t>(order_size));
-    torch_randperm(static_cast<std::uint64_t>(epoch_), std::span(wide_order_));
-  }
+  first_ = current / width;
+  batches_ = layout_.batches(share.rank) - first_;
+  order_ = drawn_order(epoch_, layout_.drawn());
 }
 
 inline std::vector<std::int64_t> cyclic_sampler::batch(std::int64_t t) const {
   assert(0 <= t && t < batches_);
-  std::vector<std::int64_t> samples(static_cast<std::size_t>(share_.micro_batch_size));
-  std::int64_t at = first_ + t * share_.micro_batch_size * stride_;
-  for (std::int64_t& sample : samples) {
-    const auto place = static_cast<std::size_t>(at);
-    sample = base_ + (wide_order_.empty() ? std::int64_t{order_[place]} : wide_order_[place]);
-    at += stride_;
+  std::vector<std::int64_t> samples;
+  for (std::int64_t row = 0; row < layout_.share.micro_batch_size; ++row) {
+    samples.push_back(layout_.sample(order_, layout_.share.rank, first_ + t, row));
   }
   return samples;
 }

@@ -146,7 +146,7 @@ class auditor {
     kept_ = 0;
     for (std::int64_t step = first_step_; step < last_step_; ++step) {
       for (std::int64_t rank = 0; rank < ranks_.ranks(); ++rank) {
-        for (std::int64_t slot = 0; slot < ranks_.slots(); ++slot) {
+        for (std::int64_t slot = 0; slot < ranks_.slots(step); ++slot) {
           const source_sample sample = order_.at(ranks_.position_of({step, rank, slot}));
           counts& here = counts_of(sample);
           ++here.samples;
@@ -342,8 +342,7 @@ template <audited_order Order>
 std::vector<audit_ledger> audit_run(const Order& order, const topology& ranks,
                                     std::int64_t first_step, std::int64_t last_step,
                                     const audit_options& options) {
-  const std::int64_t steps =
-      std::min(order.end() / ranks.global_batch_size(), ranks.last_step() + 1);
+  const std::int64_t steps = ranks.whole_steps(order.end());
   if (first_step < 0 || first_step >= last_step || last_step > steps) {
     throw config_error("steps " + std::to_string(first_step) + " to " + std::to_string(last_step) +
                        ", expected two that ascend in 0 to " + std::to_string(steps) +

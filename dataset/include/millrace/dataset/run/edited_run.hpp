@@ -52,6 +52,10 @@ class edited_run {
   std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
     return order_.pieces(sample, out);
   }
+  void starts_of(const source_sample& sample, std::span<const piece> pieces,
+                 std::vector<std::int64_t>& out) const {
+    piece_starts(order_, sample, pieces, out);
+  }
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const {
     const std::int64_t reached = std::min<std::int64_t>(stream_.reached(before), order_.end());

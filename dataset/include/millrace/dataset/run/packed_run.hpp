@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,22 @@ class packed_run {
     return seq_len() - token_count(out);
   }
 
+  /// Where in the row the pieces of a sample begin: shares of documents may be padded.
+  /// @throws as `pieces`
+  void starts_of(const source_sample& sample, std::span<const piece> pieces,
+                 std::vector<std::int64_t>& out) const {
+    const source_pointer opened = open(sample.source);
+    std::vector<packed_part> parts;
+    opened->rows.row(place_of(sample).row, parts);
+    out.clear();
+    std::int64_t share = 0;
+    for (const packed_part& part : parts) {
+      std::int64_t done = 0;
+      for (; done < part.tokens; done += pieces[out.size() - 1].tokens) out.push_back(share + done);
+      share += share_of(part, pad_documents_to());
+    }
+  }
+
   /// @throws io_error, format_error  as `open`, packed_rows::rows_of
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const;
@@ -115,6 +132,15 @@ class packed_run {
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept {
     return shared_->blend->taken(source, positions);
   }
+
+  /// An epoch is a round: each row once, and so each token.
+  sample_round round_of(std::int64_t source, std::int64_t k) const {
+    const std::int64_t rows = info(source).rows;
+    const std::int64_t epoch = k / rows;
+    return {epoch * rows, (epoch + 1) * rows, 1, "epoch " + std::to_string(epoch)};
+  }
+  /// None: all documents are packed.
+  std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const { return {}; }
 
   /// A source, opened if it is not. It lives as long as the pointer.
   /// @throws io_error, format_error  it cannot be opened, or is not the one that was counted.

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,7 @@ struct sample_turns {
 ///   prefix(s)               the path of source s < source_count()
 ///   at(position)            which sample it is
 ///   pieces(sample, out)     puts its pieces into `out` in place of what that held, and returns the
-///                           tokens of padding behind them
+///                           tokens of padding behind them, or behind the documents among them
 ///   positions_with(s, sequences, before)
 ///                           all positions below `before`, ascending, whose samples hold a token of
 ///                           the sequences, be it as the last label
@@ -86,6 +87,23 @@ concept run_order = requires(const Order& order, std::int64_t n, const source_sa
   { order.pieces(sample, out) } -> std::convertible_to<std::int64_t>;
   { order.positions_with(n, sequences, n) } -> std::convertible_to<std::vector<std::int64_t>>;
 };
+
+/// Where in the row each piece of a sample begins: behind the one before, but where the order says
+/// otherwise by starts_of(sample, pieces, out).
+template <run_order Order>
+void piece_starts(const Order& order, const source_sample& sample, std::span<const piece> pieces,
+                  std::vector<std::int64_t>& out) {
+  if constexpr (requires { order.starts_of(sample, pieces, out); }) {
+    order.starts_of(sample, pieces, out);
+  } else {
+    out.clear();
+    std::int64_t at = 0;
+    for (const piece& p : pieces) {
+      out.push_back(at);
+      at += p.tokens;
+    }
+  }
+}
 
 /// A run_order that also says what it promises, so that it can be held against what it does.
 ///

@@ -31,7 +31,7 @@ struct served_sample {
   std::int64_t position = 0;
   source_sample sample;
   std::vector<document_piece> pieces;  ///< of tokens, in order; the last token may be a label only
-  std::int64_t padding = 0;            ///< tokens behind them
+  std::int64_t padding = 0;            ///< tokens behind them, or behind documents among them
 };
 
 /// A slot in which a document appears.
@@ -103,11 +103,11 @@ served_sample run_places<Order>::at(const slot_place& slot) const {
   std::vector<piece> pieces;
   result.padding = order_.pieces(result.sample, pieces);
   const source_documents& documents = this->documents(result.sample.source);
-  std::int64_t at = 0;
-  for (const piece& p : pieces) {
-    if (p.tokens == 0) continue;
-    result.pieces.push_back({documents.document_of(p.sequence), p, at});
-    at += p.tokens;
+  std::vector<std::int64_t> starts;
+  piece_starts(order_, result.sample, pieces, starts);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].tokens == 0) continue;
+    result.pieces.push_back({documents.document_of(pieces[i].sequence), pieces[i], starts[i]});
   }
   return result;
 }
@@ -125,17 +125,17 @@ std::vector<appearance> run_places<Order>::of(std::int64_t source, std::int64_t 
   const sequence_range sequences = documents.sequences_of(document);
   std::vector<appearance> all;
   std::vector<piece> pieces;
+  std::vector<std::int64_t> starts;
   for (const std::int64_t position : order_.positions_with(source, sequences, before)) {
     const source_sample sample = order_.at(position);
     (void)order_.pieces(sample, pieces);
     appearance found{ranks_.place_of(position), position, sample.k, 0, 0, false};
-    std::int64_t at = 0;
-    for (const piece& p : pieces) {
-      if (sequences.first <= p.sequence && p.sequence < sequences.last && p.tokens > 0) {
-        if (found.tokens == 0) found.at = at;
-        found.tokens += p.tokens;
-      }
-      at += p.tokens;
+    piece_starts(order_, sample, pieces, starts);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const piece& p = pieces[i];
+      if (p.sequence < sequences.first || sequences.last <= p.sequence || p.tokens == 0) continue;
+      if (found.tokens == 0) found.at = starts[i];
+      found.tokens += p.tokens;
     }
     found.label_only = found.at >= order_.seq_len();
     all.push_back(found);

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/error.hpp>
-#include <millrace/loader/plan/batch_rampup.hpp>
 #include <millrace/loader/plan/sample_plan.hpp>
 
 namespace millrace::loader {
@@ -72,7 +72,7 @@ inline std::vector<dataset::position_range> blocked_positions(sample_plan& plan,
 /// @throws io_error, format_error  a dataset with blocked documents cannot be read
 inline dataset::edited_stream edited_positions(sample_plan& plan,
                                                std::span<const dataset::edit> edits,
-                                               const batch_steps& steps) {
+                                               const dataset::batch_steps& steps) {
   return dataset::edited_stream(
       edits, [&](std::int64_t step) { return steps.first_position(step); },
       [&](const dataset::edit& e) { return detail::blocked_positions(plan, e); });

@@ -12,10 +12,10 @@
 #include <millrace/dataset/megatron/cyclic_sampler.hpp>
 #include <millrace/dataset/megatron/data_share.hpp>
 #include <millrace/dataset/megatron/range_samplers.hpp>
+#include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/plan/batch_rampup.hpp>
 
 namespace millrace::loader {
 
@@ -65,7 +65,7 @@ class micro_batch_sequence {
 
   sampler_type type_;
   dataset::data_share share_;
-  batch_steps steps_;
+  dataset::batch_steps steps_;
   std::int64_t consumed_;
   std::int64_t count_ = 0;
   std::int64_t served_ = 0;

@@ -61,7 +61,7 @@ class packed_plan final : public sample_plan {
     return run_.positions_with(source, sequences, run_.end());
   }
 
-  void check_steps(const batch_steps& steps) const override {
+  void check_steps(const dataset::batch_steps& steps) const override {
     detail::check_begins(run_.blend(), steps);
   }
 

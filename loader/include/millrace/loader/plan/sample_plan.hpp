@@ -9,13 +9,13 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/instant/schedule.hpp>
 #include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/plan/batch_rampup.hpp>
 #include <millrace/loader/plan/sample_text.hpp>
 
 namespace millrace::loader {
@@ -63,7 +63,7 @@ class sample_plan {
   /// Holds the steps that a loader counts against those that the order was made for, where it is of
   /// segments that begin with steps.
   /// @throws config_error  a segment begins elsewhere
-  virtual void check_steps([[maybe_unused]] const batch_steps& steps) const {}
+  virtual void check_steps([[maybe_unused]] const dataset::batch_steps& steps) const {}
 
   /// What a state says of the data and its order; `data` has prefixes, names and weights only.
   virtual dataset::run_state description() const = 0;
@@ -79,7 +79,7 @@ inline void check_integers(const data_file& file, formats::dtype type) {
 }
 
 /// @throws config_error  a segment of the schedule does not begin where its step does.
-inline void check_begins(const dataset::schedule& blend, const batch_steps& steps) {
+inline void check_begins(const dataset::schedule& blend, const dataset::batch_steps& steps) {
   for (const dataset::segment_begin& segment : blend.begins()) {
     const std::int64_t position = steps.first_position(segment.step);
     if (position == segment.position) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/plan/batch_rampup.hpp>
+#include <millrace/dataset/run/batch_steps.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace::loader {
+namespace millrace::dataset {
 namespace {
 
 TEST(BatchSteps, AreConstantWithoutARampUp) {
@@ -64,7 +64,7 @@ TEST(BatchSteps, DoNotWrap) {
   const std::int64_t step = std::int64_t{1} << 40;
   EXPECT_EQ(batch_steps(batch).first_position(step), most);
   EXPECT_EQ(batch_steps(batch).first_position(step / 4), std::int64_t{1} << 62);
-  EXPECT_EQ(batch_steps(batch, {batch / 2, batch / 2, 1}).first_position(step), most);
+  EXPECT_EQ(batch_steps(batch, rampup_batch{batch / 2, batch / 2, 1}).first_position(step), most);
 }
 
 TEST(BatchRampup, IsTheRuleWhateverTheNumbers) {
@@ -73,7 +73,7 @@ TEST(BatchRampup, IsTheRuleWhateverTheNumbers) {
       for (std::int64_t samples = 1; samples <= 300; samples += 13) {
         for (std::int64_t increments = 1; increments <= 7; ++increments) {
           const std::int64_t global = start + increments * increment;
-          const batch_steps steps(global, {start, increment, samples});
+          const batch_steps steps(global, rampup_batch{start, increment, samples});
           std::int64_t consumed = 0;
           for (std::int64_t step = 0; step < 120; ++step) {
             std::int64_t size = global;
@@ -95,4 +95,4 @@ TEST(BatchRampup, IsTheRuleWhateverTheNumbers) {
 }
 
 }  // namespace
-}  // namespace millrace::loader
+}  // namespace millrace::dataset

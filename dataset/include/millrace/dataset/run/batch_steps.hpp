@@ -5,12 +5,13 @@
 #include <cassert>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <millrace/error.hpp>
 
-namespace millrace::loader {
+namespace millrace::dataset {
 
 /// Megatron's `--rampup-batch-size START INCREMENT SAMPLES`: steps of START samples first, then of
 /// INCREMENT more, until after SAMPLES samples they have the whole global batch.
@@ -47,10 +48,8 @@ inline void check(const rampup_batch& rampup, std::int64_t global_batch) {
 /// num_microbatches_calculator does, division in double precision included. Immutable; any thread.
 class batch_steps {
  public:
-  explicit batch_steps(std::int64_t global_batch) : levels_{{0, 0, global_batch}} {}
-
   /// @throws config_error  as `check`
-  batch_steps(std::int64_t global_batch, const rampup_batch& rampup);
+  explicit batch_steps(std::int64_t global_batch, const std::optional<rampup_batch>& rampup = {});
 
   /// Samples of a step.
   /// @pre 0 <= step
@@ -95,7 +94,13 @@ class batch_steps {
 
 // ---------------------------------------------------------------------------------------------
 
-inline batch_steps::batch_steps(std::int64_t global_batch, const rampup_batch& rampup) {
+inline batch_steps::batch_steps(std::int64_t global_batch,
+                                const std::optional<rampup_batch>& given) {
+  if (!given) {
+    levels_.push_back({0, 0, global_batch});
+    return;
+  }
+  const rampup_batch& rampup = *given;
   check(rampup, global_batch);
   const std::int64_t increments = (global_batch - rampup.start) / rampup.increment;
   const double per_increment =
@@ -122,4 +127,4 @@ inline batch_steps::batch_steps(std::int64_t global_batch, const rampup_batch& r
   }
 }
 
-}  // namespace millrace::loader
+}  // namespace millrace::dataset

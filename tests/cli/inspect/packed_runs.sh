@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# where and audit of packed rows, one dataset and a blend, and what cannot be packed.
+cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
+for end in bin idx; do cp preprocess_lines.$end other.$end; done
+packed=(--order instant --packing best_fit --seq-length 40 --ranks 2)
+inspect_dataset where preprocess_lines "${packed[@]}" --pad-documents-to 4 --step 1 --rank 1 --slot 0
+inspect_dataset where preprocess_lines "${packed[@]}" --pad-documents-to 4 --step 1 --rank 1 --slot 0 --json
+inspect_dataset where preprocess_lines "${packed[@]}" --train-samples 20 --document 12
+inspect_dataset where --data-path preprocess_lines other "${packed[@]}" --train-samples 20 --document 12 --of other
+inspect_dataset audit preprocess_lines "${packed[@]}" --train-samples 18
+inspect_dataset audit --data-path preprocess_lines other "${packed[@]}" --train-samples 12 --json
+echo '{"millrace_state": 1, "seq_len": 40, "packing": "best_fit", "edits": [
+  {"block_documents": [12, 13], "source": "preprocess_lines", "why": "leaked"}]}' > state.json
+inspect_dataset audit preprocess_lines "${packed[@]}" --train-samples 8 --state state.json
+fails() { inspect_dataset audit preprocess_lines --seq-length 40 "$@" || echo "exit $?"; }
+fails --order megatron --packing best_fit
+fails --order instant --packing worst_fit
+fails --order instant --pad-documents-to 4
+ls
