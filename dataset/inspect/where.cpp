@@ -88,7 +88,7 @@ std::string as_text(const Places& places, const std::string& prefix,
     fmt::format_to(std::back_inserter(text),
                    "token {}: {} of document {}, sequence {} from token {} on{}\n", each.at,
                    counted(p.tokens, "token"), each.document, p.sequence, p.first,
-                   text_of(places.documents(served.sample.source).read_from(each.document)));
+                   text_of(places.documents(served.sample.source)->read_from(each.document)));
   }
   if (served.padding > 0) text += counted(served.padding, "token") + " of padding\n";
   return text;
@@ -108,7 +108,7 @@ std::string as_json(const Places& places, const std::string& prefix,
     json.open('{').key("at").value(each.at).key("document").value(each.document);
     json.key("sequence").value(p.sequence).key("first").value(p.first);
     json.key("tokens").value(p.tokens);
-    write_json(json, places.documents(served.sample.source).read_from(each.document));
+    write_json(json, places.documents(served.sample.source)->read_from(each.document));
     json.close('}');
   }
   return json.close(']').close('}').text() + '\n';
@@ -174,7 +174,7 @@ std::string answer_of(const command_line& line, const Order& order, const datase
   if (const auto document = count_of(line, "document", 0, where_help)) {
     const question q{source_of(line, order), *document, samples};
     const auto found = places.of(q.source, q.document, q.samples);
-    const auto from = places.documents(q.source).read_from(q.document);
+    const auto from = places.documents(q.source)->read_from(q.document);
     const std::string prefix = order.prefix(q.source).native();
     return line.json ? as_json(prefix, q, from, found, unedited)
                      : as_text(prefix, q, from, found, unedited);

@@ -70,7 +70,7 @@ served_row row_at(const Run& run, std::int64_t position, dataset::field_options 
   dataset::cu_seqlens_size size;
   served_row row = empty_row(run.seq_len());
   if constexpr (std::is_same_v<Run, dataset::megatron_run>) {
-    extra = run.order(0).plan().extra_token != 0;
+    extra = run.plan(0).extra_token != 0;
     size = dataset::fill_cu_seqlens(std::span<const dataset::piece>(pieces), run.seq_len(), extra,
                                     std::span(row.boundaries));
   } else {

@@ -24,7 +24,12 @@ class document_sources {
   ///
   /// @throws io_error      the `.src` is there and cannot be opened.
   /// @throws format_error  it is none, or not of as many documents.
-  static std::optional<document_sources> find(const indexed_dataset& data);
+  static std::optional<document_sources> find(const indexed_dataset& data) {
+    return find(data.prefix(), data.document_count());
+  }
+  /// The same of a dataset that is not open, by its path without `.bin` and `.idx`.
+  static std::optional<document_sources> find(const std::filesystem::path& prefix,
+                                              std::int64_t document_count);
 
   /// @pre 0 <= document < document_count() of the dataset
   /// @throws format_error  the `.src` contradicts itself, with its path and byte.
@@ -64,16 +69,17 @@ class document_sources {
 
 // ---------------------------------------------------------------------------------------------
 
-inline std::optional<document_sources> document_sources::find(const indexed_dataset& data) {
-  auto path = sidecar_paths(data.prefix()).src;
+inline std::optional<document_sources> document_sources::find(const std::filesystem::path& prefix,
+                                                              std::int64_t document_count) {
+  auto path = sidecar_paths(prefix).src;
   auto file = map_sidecar(path);
   if (!file) return std::nullopt;
   try {
     formats::src_view view = formats::parse_src(file->bytes());
-    if (view.document_count() != static_cast<std::uint64_t>(data.document_count())) {
+    if (view.document_count() != static_cast<std::uint64_t>(document_count)) {
       throw format_error(16, "the places of " + std::to_string(view.document_count()) +
                                  " documents, but the dataset has " +
-                                 std::to_string(data.document_count()));
+                                 std::to_string(document_count));
     }
     return document_sources(std::move(path), std::move(*file), std::move(view));
   } catch (const format_error& e) {

@@ -26,7 +26,7 @@ struct sidecar_paths {
 /// @throws io_error  it is there and cannot be opened.
 inline std::optional<io::file_mapping> map_sidecar(const std::filesystem::path& path) {
   if (!io::identity_of(path)) return std::nullopt;
-  return io::file_mapping(path);
+  return io::file_mapping::or_copy(path);
 }
 
 }  // namespace millrace::dataset

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include <millrace/io/file_ops.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 namespace millrace::io {
@@ -57,17 +58,23 @@ class file_mapping {
   file_mapping() = default;
 
   /// @throws io_error  `path` cannot be opened or mapped, or is not a regular file.
-  explicit file_mapping(const std::filesystem::path& path) {
-    // Closed on return: the mapping alone keeps the file.
-    const unique_fd fd = open_read_only(path, O_NONBLOCK);  // a FIFO: refused, not waited for
-    const std::uint64_t size = regular_file_size(fd, path);
-    struct ::stat status {};
-    if (::fstat(fd.get(), &status) != 0) throw io_error(path, "fstat", errno);
-    identity_ = {status.st_dev, status.st_ino};
-    if (size == 0) return;  // mmap refuses length 0, so an empty file owns no region
-    void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
-    if (address == MAP_FAILED) throw io_error(path, "mmap", errno);
-    region_ = detail::unique_region({address, size});
+  explicit file_mapping(const std::filesystem::path& path)
+      : file_mapping(path, [&](const unique_fd&, std::uint64_t) -> detail::region {
+          throw io_error(path, "mmap", errno);
+        }) {}
+
+  /// The same; where the file system or the system's limits refuse the map, the bytes are read into
+  /// memory. For files that are small, or that are let go of soon.
+  ///
+  /// @throws io_error  `path` cannot be opened or read, or is not a regular file; ENOMEM
+  static file_mapping or_copy(const std::filesystem::path& path) {
+    bool copied = false;
+    file_mapping made(path, [&](const unique_fd& fd, std::uint64_t size) {
+      copied = true;
+      return copy(fd, size, path);
+    });
+    made.is_copy_ = copied;
+    return made;
   }
 
   std::span<const std::byte> bytes() const noexcept {
@@ -78,7 +85,8 @@ class file_mapping {
   /// whoever goes through a file once, that its memory does not grow with the file.
   void let_go() const noexcept {
     const detail::region& r = region_.get();
-    if (r.address != nullptr) (void)::madvise(r.address, r.size_bytes, MADV_DONTNEED);
+    if (r.address == nullptr || is_copy_) return;
+    (void)::madvise(r.address, r.size_bytes, MADV_DONTNEED);
   }
 
   /// The file that was mapped, whatever its path names since. An empty file is not held: another
@@ -86,8 +94,36 @@ class file_mapping {
   file_identity identity() const noexcept { return identity_; }
 
  private:
+  /// @param refused  what is there instead where the map is refused
+  template <class Refused>
+  file_mapping(const std::filesystem::path& path, const Refused& refused) {
+    // Closed on return: the mapping alone keeps the file.
+    const unique_fd fd = open_read_only(path, O_NONBLOCK);  // a FIFO: refused, not waited for
+    const std::uint64_t size = regular_file_size(fd, path);
+    struct ::stat status {};
+    if (::fstat(fd.get(), &status) != 0) throw io_error(path, "fstat", errno);
+    identity_ = {status.st_dev, status.st_ino};
+    if (size == 0) return;  // mmap refuses length 0, so an empty file owns no region
+    void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+    region_ = detail::unique_region(address == MAP_FAILED ? refused(fd, size)
+                                                          : detail::region{address, size});
+  }
+
+  static detail::region copy(const unique_fd& fd, std::uint64_t size,
+                             const std::filesystem::path& path) {
+    void* address =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) throw io_error(path, "mmap of memory for a copy", errno);
+    detail::unique_region owned({address, size});
+    const std::span out(static_cast<std::byte*>(address), size);
+    if (pread_some(fd, out, 0, path) != size)
+      throw io_error(path, "read (it became shorter)", ESTALE);
+    return owned.release();
+  }
+
   detail::unique_region region_;
   file_identity identity_;
+  bool is_copy_ = false;
 };
 
 }  // namespace millrace::io

@@ -289,7 +289,7 @@ TEST_F(Audit, SaysWhyTokensAreLeftOut) {
   EXPECT_EQ(ledgers[0].left_out[0].first, "of other parts of --split");
   EXPECT_GT(ledgers[0].left_out[0].second, 0);
   EXPECT_EQ(ledgers[0].left_out[1].first, "behind the last sample");
-  EXPECT_EQ(ledgers[0].left_out[1].second, megatron.order(0).plan().tokens() - 10 * megatron.end());
+  EXPECT_EQ(ledgers[0].left_out[1].second, megatron.plan(0).tokens() - 10 * megatron.end());
   EXPECT_EQ(ledgers[0].not_in_steps, 10 * (megatron.end() % 4));
 }
 

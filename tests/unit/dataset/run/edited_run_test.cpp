@@ -72,7 +72,7 @@ class EditedRun : public testing::Test {
       }
     }
     EXPECT_FALSE(met.contains(4) || met.contains(5));
-    for (std::int64_t d = 0; d < places.documents(1).data().document_count(); ++d) {
+    for (std::int64_t d = 0; d < places.documents(1)->document_count(); ++d) {
       std::vector<std::int64_t> found;
       for (const appearance& each : places.of(1, d, run.end())) {
         if (each.tokens > 0) found.push_back(each.position);

@@ -62,7 +62,7 @@ void expect_both_ways(const Order& order, std::int64_t before, std::int64_t pad_
   const auto expected = enumerate(order, before, pad_documents_to);
   std::size_t found = 0;
   for (std::int64_t source = 0; source < order.source_count(); ++source) {
-    const std::int64_t documents = where.documents(source).data().document_count();
+    const std::int64_t documents = where.documents(source)->document_count();
     for (std::int64_t d = 0; d < documents; ++d) {
       const auto there = expected.find({source, d});
       const auto wanted = there == expected.end() ? std::vector<appearance>() : there->second;
@@ -200,7 +200,7 @@ TEST(WhereInTheCorpus, NamesTheRecord) {
   }
   {
     const auto order = test::instant_run_of({prefix}, 10, 8, {});
-    EXPECT_EQ(run_places(order, asked_ranks).documents(0).read_from(0), std::nullopt);
+    EXPECT_EQ(run_places(order, asked_ranks).documents(0)->read_from(0), std::nullopt);
   }
   std::filesystem::copy_file(test::golden("sidecars/preprocess_lines.src"),
                              test::suffixed(prefix, ".src"));
@@ -209,10 +209,10 @@ TEST(WhereInTheCorpus, NamesTheRecord) {
   const served_sample served = where.at({0, 0, 0});
   ASSERT_FALSE(served.pieces.empty());
   const document_piece first = served.pieces.front();
-  const auto from = where.documents(0).read_from(first.document);
+  const auto from = where.documents(0)->read_from(first.document);
   ASSERT_TRUE(from);
   EXPECT_EQ(from->input, "preprocess_lines.jsonl");
-  EXPECT_EQ(where.documents(0).read_from(0)->line, 1);
+  EXPECT_EQ(where.documents(0)->read_from(0)->line, 1);
   EXPECT_LT(from->begin, from->end);
 }
 

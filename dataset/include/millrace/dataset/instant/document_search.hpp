@@ -10,6 +10,7 @@
 
 #include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/instant/sampled_search.hpp>
+#include <millrace/dataset/megatron/split.hpp>
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
 
@@ -48,6 +49,12 @@ class document_search {
   /// @pre 0 <= sequence < columns().sequence_count()
   /// @throws format_error  none holds it.
   std::int64_t document_of(std::int64_t sequence) const;
+
+  /// The sequences of a document.
+  ///
+  /// @pre 0 <= document < columns().document_count()
+  /// @throws format_error  it ends before it starts, or outside the sequences.
+  sequence_range sequences_of(std::int64_t document) const;
 
   /// The token of the stream with which a sequence starts.
   ///
@@ -135,6 +142,17 @@ inline std::int64_t document_search::document_of(std::int64_t sequence) const {
   throw format_error(columns_.idx_path(), columns_.document_offset(std::max<std::int64_t>(d, 0)),
                      "sequence " + std::to_string(sequence) +
                          " is in no document: expected document ends that ascend");
+}
+
+inline sequence_range document_search::sequences_of(std::int64_t document) const {
+  const std::int64_t first = columns_.document_start(document);
+  const std::int64_t last = columns_.document_start(document + 1);
+  if (0 <= first && first <= last && last <= columns_.sequence_count()) return {first, last};
+  throw format_error(columns_.idx_path(), columns_.document_offset(document),
+                     "document " + std::to_string(document) + " takes sequences from " +
+                         std::to_string(first) + " up to " + std::to_string(last) +
+                         ", expected two that ascend in 0 to " +
+                         std::to_string(columns_.sequence_count()));
 }
 
 inline std::int64_t document_search::first_token_of(std::int64_t sequence) const {

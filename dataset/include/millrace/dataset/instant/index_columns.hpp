@@ -67,6 +67,20 @@ class index_columns {
     assert(0 <= i && i < sequence_count());
     return entry<std::int32_t>(length_offset(i));
   }
+  /// The lengths of all sequences, one behind another.
+  /// @pre out.size() == sequence_count()
+  /// @throws io_error, format_error  the file cannot be read, or became shorter.
+  void read_lengths(std::span<std::int32_t> out) const {
+    assert(std::ssize(out) == sequence_count());
+    const auto bytes = std::as_writable_bytes(out);
+    if (is_mapped()) {
+      if (!bytes.empty()) {
+        std::memcpy(bytes.data(), bytes_.data() + layout_.lengths_offset(), bytes.size());
+      }
+    } else {
+      read(layout_.lengths_offset(), bytes);
+    }
+  }
   /// The byte of the `.bin` at which sequence i starts.
   /// @pre 0 <= i < sequence_count()
   std::int64_t pointer(std::int64_t i) const {

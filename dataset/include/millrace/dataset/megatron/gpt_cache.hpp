@@ -62,7 +62,7 @@ class gpt_cache {
   ///                       not tell apart: other data under the same path, other options; or a
   ///                       number is damaged.
   /// @throws io_error      a file is there and cannot be read.
-  std::optional<gpt_order> load(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
+  std::optional<gpt_order> load(const gpt_plan& plan, sequence_lengths lengths,
                                 std::string* why = nullptr,
                                 check_level check = check_level::quick) const;
 
@@ -101,7 +101,7 @@ struct mapped_npy {
 };
 
 inline mapped_npy map_npy(const std::filesystem::path& path) {
-  mapped_npy mapped{io::file_mapping(path), {}};
+  mapped_npy mapped{io::file_mapping::or_copy(path), {}};
   try {
     mapped.npy = formats::parse_npy(mapped.file.bytes());
   } catch (const format_error& e) {
@@ -143,8 +143,7 @@ inline void gpt_cache::throw_unfit(const std::filesystem::path& path, const std:
                      "--data-cache-path");
 }
 
-inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
-                                                formats::unaligned_span<std::int32_t> lengths,
+inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan, sequence_lengths lengths,
                                                 std::string* why, check_level check) const {
   const auto nothing = [&](std::string reason) {
     if (why != nullptr) *why = std::move(reason);
@@ -155,7 +154,7 @@ inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
   };
   auto all = std::make_shared<files>();
   try {
-    const io::file_mapping description(description_path());
+    const auto description = io::file_mapping::or_copy(description_path());
     const auto bytes = description.bytes();
     if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
       return nothing(description_path().string() + ": not the description that its name is for");

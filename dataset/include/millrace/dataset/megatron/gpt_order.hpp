@@ -11,9 +11,9 @@
 
 #include <millrace/dataset/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/megatron/gpt_plan.hpp>
+#include <millrace/dataset/megatron/sequence_lengths.hpp>
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/unaligned_span.hpp>
 
 namespace millrace::dataset {
 
@@ -24,10 +24,9 @@ namespace millrace::dataset {
 /// be, or `format_error`. Copies share the indices. Any thread.
 class gpt_order {
  public:
-  /// @param lengths  of all sequences of the `.idx`; its file must outlive the order
+  /// @param lengths  of all sequences of the `.idx`
   /// @pre the sizes of `index` are those of `plan`
-  gpt_order(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
-            gpt_index_view index)
+  gpt_order(const gpt_plan& plan, sequence_lengths lengths, gpt_index_view index)
       : plan_(plan), lengths_(lengths), index_(std::move(index)) {}
 
   const gpt_plan& plan() const noexcept { return plan_; }
@@ -99,7 +98,7 @@ class gpt_order {
   [[noreturn]] void throw_bad_sample(std::int64_t j) const;
 
   gpt_plan plan_;
-  formats::unaligned_span<std::int32_t> lengths_;
+  sequence_lengths lengths_;
   gpt_index_view index_;
 };
 

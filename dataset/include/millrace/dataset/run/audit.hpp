@@ -4,16 +4,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/instant/document_search.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/instant/source_pool.hpp>
 #include <millrace/dataset/run/coverage.hpp>
 #include <millrace/dataset/run/run_order.hpp>
-#include <millrace/dataset/run/source_documents.hpp>
 #include <millrace/dataset/run/topology.hpp>
 #include <millrace/error.hpp>
 
@@ -59,6 +61,7 @@ struct audit_ledger {
 struct audit_options {
   std::size_t most_changes = std::size_t{1} << 26;  ///< 16 bytes each, at once
   std::size_t most_faults = 16;                     ///< told of a ledger
+  std::size_t most_open = 512;                      ///< indices kept open
 };
 
 /// Counts what a run serves in steps `first_step` up to but without `last_step`: every step, rank
@@ -94,15 +97,14 @@ class auditor {
         ranks_(ranks),
         first_step_(first_step),
         last_step_(last_step),
-        options_(options) {
-    for (std::int64_t s = 0; s < order.source_count(); ++s) {
-      documents_.push_back(std::make_unique<const source_documents>(order.prefix(s)));
-    }
-  }
+        options_(options),
+        sources_(prefixes_of(order), options.most_open) {}
 
   std::vector<audit_ledger> run() {
     std::int64_t most = 1;
-    for (const auto& each : documents_) most = std::max(most, each->data().token_count());
+    for (std::int64_t s = 0; s < sources_.size(); ++s) {
+      most = std::max(most, index_columns(sources_.prefix(s), index_access::pread).token_count());
+    }
     for (std::int64_t span = most; low_ < most;) {
       high_ = low_ + std::min(span, most - low_);
       if (!count()) {
@@ -133,6 +135,12 @@ class auditor {
     std::int64_t label_only = 0;
     std::int64_t padding = 0;
   };
+
+  static std::vector<std::filesystem::path> prefixes_of(const Order& order) {
+    std::vector<std::filesystem::path> prefixes;
+    for (std::int64_t s = 0; s < order.source_count(); ++s) prefixes.push_back(order.prefix(s));
+    return prefixes;
+  }
 
   bool full() const noexcept { return kept_ > options_.most_changes && high_ - low_ > 1; }
 
@@ -221,7 +229,7 @@ class auditor {
   /// @return tokens of padding
   std::int64_t add(const source_sample& sample, coverage& to, std::int64_t* label_only) {
     const std::int64_t padding = order_.pieces(sample, pieces_);
-    const source_documents& documents = *documents_[static_cast<std::size_t>(sample.source)];
+    const auto documents = sources_.get(sample.source);
     kept_ -= to.size();
     std::int64_t inputs = order_.seq_len();
     for (const piece& p : pieces_) {
@@ -229,7 +237,7 @@ class auditor {
       inputs -= taken;
       if (label_only != nullptr) *label_only += p.tokens - taken;
       if (taken == 0) continue;
-      const std::int64_t first = documents.first_token_of(p.sequence) + p.first;
+      const std::int64_t first = documents->first_token_of(p.sequence) + p.first;
       to.add(std::max(first, low_), std::min(first + taken, high_));
     }
     kept_ += to.size();
@@ -238,8 +246,8 @@ class auditor {
 
   /// What is counted goes into the ledger.
   void settle(std::int64_t source, counts& counted) {
-    const source_documents& documents = *documents_[static_cast<std::size_t>(source)];
-    const std::int64_t tokens = documents.data().token_count();
+    const auto documents = sources_.get(source);
+    const std::int64_t tokens = documents->columns().token_count();
     audit_ledger& ledger = ledgers_[{source, counted.round.first}];
     std::vector<explained> left_out;
     for (const dataset::left_out& each : order_.left_out_of(source, counted.round)) {
@@ -284,14 +292,14 @@ class auditor {
     for (std::size_t i = 0; at < end;) {
       for (; i < changes.size() && changes[i].at <= at; ++i) now[changes[i].of] += changes[i].by;
       const std::int64_t next = i < changes.size() ? std::min(changes[i].at, end) : end;
-      settle_run(documents, ledger, now, at, next);
+      settle_run(*documents, ledger, now, at, next);
       at = next;
     }
   }
 
   /// Tokens `first` up to but without `last`, all of which are counted alike: served, elsewhere,
   /// left out for each reason, replayed for each.
-  void settle_run(const source_documents& documents, audit_ledger& ledger,
+  void settle_run(const document_search& documents, audit_ledger& ledger,
                   const std::vector<std::int64_t>& now, std::int64_t first, std::int64_t last) {
     const std::int64_t tokens = last - first;
     const auto take = [&](std::int64_t& from, std::int64_t at_most) {
@@ -327,7 +335,7 @@ class auditor {
   std::int64_t first_step_;
   std::int64_t last_step_;
   audit_options options_;
-  std::vector<std::unique_ptr<const source_documents>> documents_;
+  source_pool sources_;
   std::int64_t low_ = 0;
   std::int64_t high_ = 0;
   std::size_t kept_ = 0;

@@ -6,9 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <list>
+#include <iterator>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +19,7 @@
 #include <millrace/dataset/instant/instant_order.hpp>
 #include <millrace/dataset/instant/order_keys.hpp>
 #include <millrace/dataset/instant/schedule.hpp>
+#include <millrace/dataset/open_pool.hpp>
 #include <millrace/dataset/packing/packed_rows.hpp>
 #include <millrace/dataset/packing/packed_sample.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
@@ -144,39 +144,26 @@ class packed_run {
 
   /// A source, opened if it is not. It lives as long as the pointer.
   /// @throws io_error, format_error  it cannot be opened, or is not the one that was counted.
-  source_pointer open(std::int64_t s) const;
+  source_pointer open(std::int64_t s) const { return shared_->pool->get(s); }
 
   /// What a state says of the order; of its data prefixes, names and weights.
   run_state description() const;
 
  private:
-  struct entry {
-    source_pointer opened;
-    std::list<std::int64_t>::iterator place;
-  };
   struct contents {
     std::vector<instant_source> sources;
     instant_options options;
     packed_options packing;
     std::vector<source_info> infos;
     std::optional<schedule> blend;
-    std::mutex mutex;  // guards what follows
-    std::vector<entry> entries;
-    std::list<std::int64_t> recent;  // open sources, the one asked for last in front
+    std::optional<open_pool<open_source>> pool;
   };
 
   static feistel shuffle(const source_info& of, std::int64_t epoch) noexcept {
     return {of.rows, keys_of(absorb(of.hash, static_cast<std::uint64_t>(epoch)))};
   }
-  source_pointer open_anew(std::int64_t s) const {
-    return std::make_shared<const open_source>(
-        prefix(s),
-        packing_options{.seq_len = seq_len(),
-                        .pad_documents_to = pad_documents_to(),
-                        .threads = shared_->packing.threads},
-        shared_->packing.keep_tables);
-  }
-  void keep(std::int64_t s, source_pointer opened) const;
+  static source_pointer open_anew(const contents& of, std::int64_t s);
+  static source_pointer open_again(const contents& of, std::int64_t s);
 
   std::shared_ptr<contents> shared_ = std::make_shared<contents>();
 };
@@ -185,16 +172,18 @@ class packed_run {
 
 inline packed_run::packed_run(const std::vector<instant_source>& sources,
                               const instant_options& options, const packed_options& packing) {
-  if (options.most_open < 1) throw config_error("most_open is 0, expected 1 or more open datasets");
   shared_->sources = sources;
   shared_->options = options;
   shared_->packing = packing;
-  shared_->entries.resize(sources.size());
+  shared_->pool.emplace(
+      std::ssize(sources),
+      [of = shared_.get()](std::int64_t source) { return open_again(*of, source); },
+      options.most_open);
   const std::vector<std::string> names = detail::checked_names(sources);
   std::vector<source_limit> limits;
   for (std::size_t s = 0; s < sources.size(); ++s) {
     const auto number = static_cast<std::int64_t>(s);
-    const source_pointer opened = open_anew(number);
+    const source_pointer opened = open_anew(*shared_, number);
     const source_info info{names[s],
                            opened->rows.row_count(),
                            opened->data.token_count(),
@@ -207,37 +196,24 @@ inline packed_run::packed_run(const std::vector<instant_source>& sources,
     }
     shared_->infos.push_back(info);
     limits.push_back(detail::limit_of(sources[s], names[s], info.rows));
-    keep(number, opened);
+    shared_->pool->put(number, opened);
   }
   shared_->blend.emplace(options.segments, std::move(limits),
                          detail::checked_steps(options.first_position_of), options.train_samples);
 }
 
-inline void packed_run::keep(std::int64_t s, source_pointer opened) const {
-  source_pointer closed;  // unmapped after the lock
-  const std::lock_guard lock(shared_->mutex);
-  entry& wanted = shared_->entries[static_cast<std::size_t>(s)];
-  if (wanted.opened) return;  // another thread was as quick
-  if (shared_->recent.size() == shared_->options.most_open) {
-    closed = std::move(shared_->entries[static_cast<std::size_t>(shared_->recent.back())].opened);
-    shared_->entries[static_cast<std::size_t>(shared_->recent.back())].opened = nullptr;
-    shared_->recent.pop_back();
-  }
-  shared_->recent.push_front(s);
-  wanted = {std::move(opened), shared_->recent.begin()};
+inline packed_run::source_pointer packed_run::open_anew(const contents& of, std::int64_t s) {
+  return std::make_shared<const open_source>(
+      of.sources[static_cast<std::size_t>(s)].prefix,
+      packing_options{.seq_len = of.options.seq_len,
+                      .pad_documents_to = of.packing.pad_documents_to,
+                      .threads = of.packing.threads},
+      of.packing.keep_tables);
 }
 
-inline packed_run::source_pointer packed_run::open(std::int64_t s) const {
-  {
-    const std::lock_guard lock(shared_->mutex);
-    const entry& wanted = shared_->entries[static_cast<std::size_t>(s)];
-    if (wanted.opened) {
-      shared_->recent.splice(shared_->recent.begin(), shared_->recent, wanted.place);
-      return wanted.opened;
-    }
-  }
-  source_pointer opened = open_anew(s);
-  const source_info& expected = info(s);
+inline packed_run::source_pointer packed_run::open_again(const contents& of, std::int64_t s) {
+  source_pointer opened = open_anew(of, s);
+  const source_info& expected = of.infos[static_cast<std::size_t>(s)];
   if (opened->rows.row_count() != expected.rows ||
       opened->data.bin_size_bytes() != expected.bin_bytes || opened->data.type() != expected.type) {
     throw format_error(opened->data.idx_path(), 0,
@@ -247,7 +223,6 @@ inline packed_run::source_pointer packed_run::open(std::int64_t s) const {
                            std::to_string(expected.tokens) +
                            " when the run was set up: it is another one, or was replaced");
   }
-  keep(s, opened);
   return opened;
 }
 

@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <millrace/dataset/document_sources.hpp>
-#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/instant/document_search.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/megatron/split.hpp>
 
 namespace millrace::dataset {
@@ -26,40 +27,44 @@ struct record_place {
 /// The documents of a dataset: of which sequences each is, and where it was read. Any thread.
 class source_documents {
  public:
-  /// @throws io_error, format_error, config_error  as indexed_dataset, document_sources::find
-  explicit source_documents(const std::filesystem::path& prefix)
-      : data_(prefix), search_(index_columns(data_)), sources_(document_sources::find(data_)) {}
+  /// @param prefix  path without `.bin` and `.idx`, neither of which need be mapped
+  /// @throws io_error, format_error  as index_columns, document_sources::find
+  explicit source_documents(std::filesystem::path prefix)
+      : prefix_(std::move(prefix)),
+        search_(index_columns(prefix_)),
+        sources_(document_sources::find(prefix_, document_count())) {}
   source_documents(const source_documents&) = delete;
   source_documents& operator=(const source_documents&) = delete;
 
-  const indexed_dataset& data() const noexcept { return data_; }
+  const std::filesystem::path& prefix() const noexcept { return prefix_; }
+  formats::dtype type() const noexcept { return search_.columns().type(); }
+  std::int64_t document_count() const noexcept { return search_.columns().document_count(); }
 
   /// O(log documents).
-  /// @pre 0 <= sequence < data().sequence_count()
+  /// @pre 0 <= sequence < the number of sequences
   /// @throws format_error  none holds it.
   std::int64_t document_of(std::int64_t sequence) const { return search_.document_of(sequence); }
 
-  /// @pre 0 <= document < data().document_count()
-  /// @throws format_error  as indexed_dataset::document
+  /// @pre 0 <= document < document_count()
+  /// @throws format_error  as document_search::sequences_of
   sequence_range sequences_of(std::int64_t document) const {
-    const document_range range = data_.document(document);
-    return {range.first, range.last};
+    return search_.sequences_of(document);
   }
 
   /// The token of the stream with which a sequence starts.
-  /// @pre 0 <= sequence < data().sequence_count()
+  /// @pre 0 <= sequence < the number of sequences
   /// @throws format_error  it starts outside the `.bin`.
   std::int64_t first_token_of(std::int64_t sequence) const {
     return search_.first_token_of(sequence);
   }
 
   /// The sequence that holds a token of the stream. O(log sequences).
-  /// @pre 0 <= token < data().token_count()
+  /// @pre 0 <= token < the number of tokens
   /// @throws format_error  none holds it.
   std::int64_t sequence_of(std::int64_t token) const { return search_.sequence_of(token); }
 
   /// Nothing without a `.src`.
-  /// @pre 0 <= document < data().document_count()
+  /// @pre 0 <= document < document_count()
   /// @throws format_error  the `.src` contradicts itself.
   std::optional<record_place> read_from(std::int64_t document) const {
     if (!sources_) return std::nullopt;
@@ -69,7 +74,7 @@ class source_documents {
   }
 
  private:
-  indexed_dataset data_;
+  std::filesystem::path prefix_;
   document_search search_;
   std::optional<document_sources> sources_;
 };

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/open_pool.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/source_documents.hpp>
 #include <millrace/dataset/run/topology.hpp>
@@ -54,9 +54,17 @@ struct appearance {
 template <run_order Order>
 class run_places {
  public:
-  /// @param order  must outlive this
-  run_places(const Order& order, const topology& ranks)
-      : order_(order), ranks_(ranks), documents_(static_cast<std::size_t>(order.source_count())) {}
+  /// @param order      must outlive this
+  /// @param most_open  datasets whose documents are kept open
+  run_places(const Order& order, const topology& ranks, std::size_t most_open = 512)
+      : order_(order),
+        ranks_(ranks),
+        documents_(
+            order.source_count(),
+            [&order](std::int64_t source) {
+              return std::make_shared<const source_documents>(order.prefix(source));
+            },
+            most_open) {}
 
   /// What a slot serves. O(log documents) and what the order takes.
   ///
@@ -74,18 +82,14 @@ class run_places {
 
   /// The documents of a source, opened.
   /// @throws io_error, format_error  it cannot be
-  const source_documents& documents(std::int64_t source) const {
-    const std::lock_guard lock(opening_);
-    auto& documents = documents_[static_cast<std::size_t>(source)];
-    if (!documents) documents = std::make_unique<source_documents>(order_.prefix(source));
-    return *documents;
+  std::shared_ptr<const source_documents> documents(std::int64_t source) const {
+    return documents_.get(source);
   }
 
  private:
   const Order& order_;
   topology ranks_;
-  mutable std::mutex opening_;
-  mutable std::vector<std::unique_ptr<const source_documents>> documents_;
+  mutable open_pool<source_documents> documents_;  // a cache
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -102,12 +106,12 @@ served_sample run_places<Order>::at(const slot_place& slot) const {
   served_sample result{slot, position, order_.at(position), {}, 0};
   std::vector<piece> pieces;
   result.padding = order_.pieces(result.sample, pieces);
-  const source_documents& documents = this->documents(result.sample.source);
+  const auto documents = this->documents(result.sample.source);
   std::vector<std::int64_t> starts;
   piece_starts(order_, result.sample, pieces, starts);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].tokens == 0) continue;
-    result.pieces.push_back({documents.document_of(pieces[i].sequence), pieces[i], starts[i]});
+    result.pieces.push_back({documents->document_of(pieces[i].sequence), pieces[i], starts[i]});
   }
   return result;
 }
@@ -115,14 +119,14 @@ served_sample run_places<Order>::at(const slot_place& slot) const {
 template <run_order Order>
 std::vector<appearance> run_places<Order>::of(std::int64_t source, std::int64_t document,
                                               std::int64_t before) const {
-  const source_documents& documents = this->documents(source);
-  const std::int64_t count = documents.data().document_count();
+  const auto documents = this->documents(source);
+  const std::int64_t count = documents->document_count();
   if (document < 0 || document >= count) {
     throw config_error("document " + std::to_string(document) + ": " +
                        order_.prefix(source).string() + " has " +
                        (count == 0 ? "none" : "documents 0 to " + std::to_string(count - 1)));
   }
-  const sequence_range sequences = documents.sequences_of(document);
+  const sequence_range sequences = documents->sequences_of(document);
   std::vector<appearance> all;
   std::vector<piece> pieces;
   std::vector<std::int64_t> starts;

@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/instant/document_search.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/sample/cu_seqlens.hpp>
 #include <millrace/dataset/sample/gather.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/error.hpp>
 #include <millrace/loader/plan/sample_text.hpp>
 
 namespace millrace::loader::detail {
@@ -38,10 +41,39 @@ inline file_range range_of(const dataset::indexed_dataset& data, const dataset::
   return {source, static_cast<std::uint64_t>(offset), bytes.size()};
 }
 
+/// The same out of the columns of the `.idx`, entry by entry.
+inline file_range range_of(const dataset::index_columns& columns, const dataset::piece& p,
+                           std::int64_t source) {
+  if (p.tokens == 0) return {source, 0, 0};
+  const auto item = static_cast<std::int64_t>(formats::size_bytes(columns.type()));
+  const std::int64_t length = columns.length(p.sequence);
+  if (p.first < 0 || p.first > length || p.tokens < 0 || p.tokens > length - p.first) {
+    throw format_error(columns.idx_path(), columns.length_offset(p.sequence),
+                       "sequence " + std::to_string(p.sequence) + " has " + std::to_string(length) +
+                           " tokens, expected " + std::to_string(p.tokens) + " from token " +
+                           std::to_string(p.first) +
+                           " on: a sample index is of another dataset, remove it to have it made "
+                           "again");
+  }
+  const std::int64_t pointer = columns.pointer(p.sequence);
+  if (pointer < 0 || pointer % item != 0 || pointer / item > columns.token_count() ||
+      length > columns.token_count() - pointer / item) {
+    throw format_error(columns.idx_path(), columns.pointer_offset(p.sequence),
+                       "sequence " + std::to_string(p.sequence) + " of " + std::to_string(length) +
+                           " tokens starts at byte " + std::to_string(pointer) +
+                           ", expected a multiple of " + std::to_string(item) +
+                           " from which it fits the .bin");
+  }
+  return {source, static_cast<std::uint64_t>(pointer + p.first * item),
+          static_cast<std::uint64_t>(p.tokens * item)};
+}
+
 /// Appends pieces to a row, one behind another from token `at` on. Returns where they end.
-inline std::int64_t append_pieces(const dataset::indexed_dataset& data,
-                                  std::span<const dataset::piece> pieces, std::int64_t source,
-                                  std::int64_t at, sample_text& out) {
+///
+/// @param data  an indexed_dataset, or the index_columns of one
+template <class Data>
+std::int64_t append_pieces(const Data& data, std::span<const dataset::piece> pieces,
+                           std::int64_t source, std::int64_t at, sample_text& out) {
   const std::uint64_t item = formats::size_bytes(data.type());
   for (const dataset::piece& p : pieces) {
     append_part(range_of(data, p, source), at, item, out);

@@ -57,7 +57,7 @@ namespace detail {
 /// The documents that have a token in bytes [first, last) of the `.bin`, as a block edit.
 inline dataset::edit block_documents(const dataset::source_documents& documents,
                                      const finding& found, std::int64_t since) {
-  const auto item = static_cast<std::uint64_t>(formats::size_bytes(documents.data().type()));
+  const auto item = static_cast<std::uint64_t>(formats::size_bytes(documents.type()));
   const auto first = static_cast<std::int64_t>(found.first_byte / item);
   const auto last = static_cast<std::int64_t>((found.last_byte - 1) / item);
   const auto document_of = [&](std::int64_t token) {
@@ -69,7 +69,7 @@ inline dataset::edit block_documents(const dataset::source_documents& documents,
   edit.first = document_of(first);
   edit.last = document_of(last) + 1;
   edit.since = since;
-  edit.source = documents.data().prefix().string();
+  edit.source = documents.prefix().string();
   edit.why = found.what;
   return edit;
 }
