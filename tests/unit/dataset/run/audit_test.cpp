@@ -444,6 +444,18 @@ TEST_F(Audit, TellsOfARoundThatEditsDropWhole) {
   EXPECT_THAT(audit_run(run, audited_ranks, windows / 4 + 1, windows / 4 + 2), SizeIs(1));
 }
 
+/// Serves another sample at position 7.
+template <class Order>
+class serves_what_is_skipped : public edited_run<Order> {
+ public:
+  serves_what_is_skipped(const edited_run<Order>& run, const source_sample& sample)
+      : edited_run<Order>(run), sample_(sample) {}
+  source_sample at(std::int64_t n) const { return n == 7 ? sample_ : edited_run<Order>::at(n); }
+
+ private:
+  source_sample sample_;
+};
+
 TEST_F(Audit, FindsADuplicateAndAHoleAmongEdits) {
   const std::vector<edit> edits = {
       {.first = 1, .last = 3, .why = "spike"},
@@ -473,17 +485,8 @@ TEST_F(Audit, FindsADuplicateAndAHoleAmongEdits) {
     EXPECT_GT(of_short[0].holes, 0);
 
     // What an edit drops is not to be served.
-    class serves_what_is_skipped : public edited_run<std::decay_t<decltype(order)>> {
-     public:
-      using base = edited_run<std::decay_t<decltype(order)>>;
-      serves_what_is_skipped(const base& run, const std::decay_t<decltype(order)>& of)
-          : base(run), of_(of) {}
-      source_sample at(std::int64_t n) const { return n == 7 ? of_.at(2) : base::at(n); }
-
-     private:
-      const std::decay_t<decltype(order)>& of_;
-    };
-    const auto of_skipped = audit_run(serves_what_is_skipped(good, order), audited_ranks, 0, 3);
+    const auto of_skipped =
+        audit_run(serves_what_is_skipped(good, order.at(2)), audited_ranks, 0, 3);
     ASSERT_THAT(of_skipped, SizeIs(1));
     EXPECT_EQ(of_skipped[0].repeated, order.seq_len());
     EXPECT_EQ(of_skipped[0].holes, order.seq_len());

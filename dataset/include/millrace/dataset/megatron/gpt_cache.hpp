@@ -62,7 +62,7 @@ class gpt_cache {
   ///                       not tell apart: other data under the same path, other options; or a
   ///                       number is damaged.
   /// @throws io_error      a file is there and cannot be read.
-  std::optional<gpt_order> load(const gpt_plan& plan, sequence_lengths lengths,
+  std::optional<gpt_order> load(const gpt_plan& plan, length_column lengths,
                                 std::string* why = nullptr,
                                 check_level check = check_level::quick) const;
 
@@ -143,7 +143,7 @@ inline void gpt_cache::throw_unfit(const std::filesystem::path& path, const std:
                      "--data-cache-path");
 }
 
-inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan, sequence_lengths lengths,
+inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan, length_column lengths,
                                                 std::string* why, check_level check) const {
   const auto nothing = [&](std::string reason) {
     if (why != nullptr) *why = std::move(reason);

@@ -11,7 +11,7 @@
 
 #include <millrace/dataset/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/megatron/gpt_plan.hpp>
-#include <millrace/dataset/megatron/sequence_lengths.hpp>
+#include <millrace/dataset/megatron/length_column.hpp>
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
 
@@ -26,7 +26,7 @@ class gpt_order {
  public:
   /// @param lengths  of all sequences of the `.idx`
   /// @pre the sizes of `index` are those of `plan`
-  gpt_order(const gpt_plan& plan, sequence_lengths lengths, gpt_index_view index)
+  gpt_order(const gpt_plan& plan, length_column lengths, gpt_index_view index)
       : plan_(plan), lengths_(lengths), index_(std::move(index)) {}
 
   const gpt_plan& plan() const noexcept { return plan_; }
@@ -98,7 +98,7 @@ class gpt_order {
   [[noreturn]] void throw_bad_sample(std::int64_t j) const;
 
   gpt_plan plan_;
-  sequence_lengths lengths_;
+  length_column lengths_;
   gpt_index_view index_;
 };
 

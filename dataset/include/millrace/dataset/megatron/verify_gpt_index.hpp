@@ -11,7 +11,7 @@
 
 #include <millrace/dataset/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/megatron/gpt_plan.hpp>
-#include <millrace/dataset/megatron/sequence_lengths.hpp>
+#include <millrace/dataset/megatron/length_column.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {
@@ -28,7 +28,7 @@ namespace millrace::dataset {
 /// @param lengths  of all sequences of the `.idx`
 /// @pre the sizes of `index` are those of `plan`
 /// @throws format_error  the first entry that is not so, with its file and byte.
-void verify_gpt_index(const gpt_plan& plan, sequence_lengths lengths, const gpt_index_view& index);
+void verify_gpt_index(const gpt_plan& plan, length_column lengths, const gpt_index_view& index);
 
 /// Whether samples have an extra token for the last label, by the first row of a sample index that
 /// tells: where a sample begins with a sequence, row j is at its first token with one, and behind
@@ -36,7 +36,7 @@ void verify_gpt_index(const gpt_plan& plan, sequence_lengths lengths, const gpt_
 ///
 /// @pre as verify_gpt_index
 /// @throws format_error  a row is of no entry, or an entry of no sequence.
-std::optional<bool> has_extra_token(const gpt_plan& plan, sequence_lengths lengths,
+std::optional<bool> has_extra_token(const gpt_plan& plan, length_column lengths,
                                     const gpt_index_view& index);
 
 // ---------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ namespace detail {
 
 class gpt_index_verifier {
  public:
-  gpt_index_verifier(const gpt_plan& plan, sequence_lengths lengths, const gpt_index_view& index)
+  gpt_index_verifier(const gpt_plan& plan, length_column lengths, const gpt_index_view& index)
       : plan_(plan), lengths_(lengths), index_(index) {}
 
   void run() const {
@@ -153,18 +153,18 @@ class gpt_index_verifier {
   }
 
   const gpt_plan& plan_;
-  sequence_lengths lengths_;
+  length_column lengths_;
   const gpt_index_view& index_;
 };
 
 }  // namespace detail
 
-inline void verify_gpt_index(const gpt_plan& plan, sequence_lengths lengths,
+inline void verify_gpt_index(const gpt_plan& plan, length_column lengths,
                              const gpt_index_view& index) {
   detail::gpt_index_verifier(plan, lengths, index).run();
 }
 
-inline std::optional<bool> has_extra_token(const gpt_plan& plan, sequence_lengths lengths,
+inline std::optional<bool> has_extra_token(const gpt_plan& plan, length_column lengths,
                                            const gpt_index_view& index) {
   return detail::gpt_index_verifier(plan, lengths, index).has_extra_token();
 }

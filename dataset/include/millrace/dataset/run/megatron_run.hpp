@@ -24,8 +24,8 @@
 #include <millrace/dataset/megatron/gpt_index.hpp>
 #include <millrace/dataset/megatron/gpt_order.hpp>
 #include <millrace/dataset/megatron/large_array.hpp>
+#include <millrace/dataset/megatron/length_column.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/sequence_lengths.hpp>
 #include <millrace/dataset/open_pool.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
@@ -218,7 +218,7 @@ inline index_columns open_columns(const megatron_run::source_info& of) {
                          " when the run was built: it is another one, or was replaced");
 }
 
-inline gpt_order order_of(const megatron_run::source_info& of, sequence_lengths lengths) {
+inline gpt_order order_of(const megatron_run::source_info& of, length_column lengths) {
   if (!of.cache) return {of.plan, lengths, of.index};
   std::string why;
   if (auto order = of.cache->load(of.plan, lengths, &why)) return *std::move(order);
@@ -259,7 +259,7 @@ inline void require_kept_blend(const megatron_caches& caches, const blend_recipe
 
 inline megatron_run::open_source::open_source(const source_info& of)
     : search(detail::open_columns(of)),
-      order(detail::order_of(of, sequence_lengths(search.columns()))) {}
+      order(detail::order_of(of, length_column(search.columns()))) {}
 
 /// Of the `.idx` all lengths are read, once, and no map is made.
 inline megatron_run::source_info megatron_run::build_source(

@@ -11,14 +11,14 @@ namespace millrace::dataset {
 
 /// The lengths of all sequences of an `.idx`, wherever they are: side by side in memory or in a
 /// map, or in columns, which are read entry by entry where maps are refused. A view; any thread.
-class sequence_lengths {
+class length_column {
  public:
   /// @param lengths  must outlive this
-  sequence_lengths(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: they are that
+  length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: they are that
       : lengths_(lengths) {}
 
   /// @param columns  must outlive this, and stay where they are
-  explicit sequence_lengths(const index_columns& columns) noexcept : columns_(&columns) {}
+  explicit length_column(const index_columns& columns) noexcept : columns_(&columns) {}
 
   /// @pre there is a sequence i
   /// @throws io_error, format_error  columns that are not mapped cannot be read.
