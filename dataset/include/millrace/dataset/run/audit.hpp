@@ -266,19 +266,19 @@ class auditor {
       for (const explained& each : counted.again) ledger.replayed.emplace_back(each.why, 0);
     }
 
-    // All changes of all counts, by place: those of a settled_run, in its order.
+    // All changes of all counts, by place, numbered as settle_run takes them.
     struct change {
       std::int64_t at;
       std::size_t of;
       std::int64_t by;
     };
     std::vector<change> changes;
-    std::size_t counts = 0;
+    std::size_t taken = 0;
     const auto take = [&](coverage& from) {
       for (const count_change& each : from.changes()) {
-        changes.push_back({each.at, counts, each.change});
+        changes.push_back({each.at, taken, each.change});
       }
-      ++counts;
+      ++taken;
     };
     take(counted.served);
     take(counted.elsewhere);
@@ -286,7 +286,7 @@ class auditor {
     for (explained& each : counted.again) take(each.tokens);
     std::ranges::sort(changes, {}, &change::at);
 
-    std::vector<std::int64_t> now(counts);
+    std::vector<std::int64_t> now(taken);
     const std::int64_t end = std::min(high_, tokens);
     std::int64_t at = low_;
     for (std::size_t i = 0; at < end;) {
