@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/telemetry/report_text.hpp>
 
 #include "support/faulty_reader.hpp"
 #include "support/summed_dataset.hpp"
@@ -141,29 +142,39 @@ void PrintTo(const slow_loader& each, std::ostream* out) {
   *out << stall_cause_names[static_cast<std::size_t>(each.cause)];
 }
 
-class LoaderStalls : public testing::TestWithParam<slow_loader> {};
-
-TEST_P(LoaderStalls, AreNamed) {
+telemetry_report report_of(const slow_loader& slow) {
   const test::stored_tokens stored(2000);
   loader_options options = {.batch_size = 1, .seq_len = 10, .look_ahead = 2};
   options.reader = [&](const std::vector<data_file>& files) {
     return std::make_unique<test::faulty_reader>(std::make_unique<pread_reader>(files),
-                                                 [&](std::int64_t) { GetParam().in_reader(); });
+                                                 [&](std::int64_t) { slow.in_reader(); });
   };
   batch_loader loader(stored.data(), options);
   std::vector<batch> held;
   for (int i = 0; i < 80; ++i) {
     held.push_back(*loader.next());
-    if (GetParam().held.count() > 0 && held.size() < 4) continue;
-    std::this_thread::sleep_for(GetParam().held);
+    if (slow.held.count() > 0 && held.size() < 4) continue;
+    std::this_thread::sleep_for(slow.held);
     held.clear();
   }
-  const telemetry_report report = loader.meter()->report();
-  std::int64_t all = 0;
-  for (const stall_counts& each : report.stalls) all += each.stalls;
-  const std::int64_t named = report.stalls[static_cast<std::size_t>(GetParam().cause)].stalls;
-  EXPECT_GE(all, GetParam().held.count() > 0 ? 15 : 70);
-  EXPECT_GE(static_cast<double>(named), 0.95 * static_cast<double>(all));
+  return loader.meter()->report();
+}
+
+class LoaderStalls : public testing::TestWithParam<slow_loader> {};
+
+// A busy machine adds stalls of its own, so that one try of three counts.
+TEST_P(LoaderStalls, AreNamed) {
+  std::string said;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const telemetry_report report = report_of(GetParam());
+    std::int64_t all = 0;
+    for (const stall_counts& each : report.stalls) all += each.stalls;
+    const std::int64_t named = report.stalls[static_cast<std::size_t>(GetParam().cause)].stalls;
+    const bool enough = all >= (GetParam().held.count() > 0 ? 15 : 70);
+    if (enough && static_cast<double>(named) >= 0.95 * static_cast<double>(all)) return;
+    said += text_of(report) + '\n';
+  }
+  FAIL() << said;
 }
 
 void spin(std::chrono::microseconds time) {
