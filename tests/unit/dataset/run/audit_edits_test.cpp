@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/run/audit.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/dataset/run/edited_run.hpp>
+
+#include "unit/dataset/run/audited_run.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+using audited::audited_ranks;
+using audited::damaged;
+using audited::expect_sound;
+using audited::left_out_in;
+using audited::token_counts;
+using testing::SizeIs;
+
+using EditedAudit = audited::audit_fixture;
+
+/// What edits make of a round, token by token, out of positions alone.
+struct edited_counts {
+  token_counts served;   // in the steps, replays counted in
+  token_counts dropped;  // by edits, anywhere
+  token_counts again;    // beside their turn, in the steps
+};
+
+/// The naive side of an audit with edits: each served sample, and each position that is never one.
+template <class Order>
+std::map<std::int64_t, edited_counts> count_edited(const Order& order, const edited_stream& stream,
+                                                   std::int64_t begin, std::int64_t end) {
+  std::map<std::int64_t, edited_counts> all;  // by source: of one round each
+  const auto add = [&](std::int64_t position, token_counts edited_counts::*to) {
+    const source_sample sample = order.at(position);
+    const indexed_dataset data(order.prefix(sample.source));
+    auto& counts = all[sample.source].*to;
+    counts.resize(static_cast<std::size_t>(data.token_count()));
+    std::vector<piece> pieces;
+    (void)order.pieces(sample, pieces);
+    std::int64_t inputs = order.seq_len();
+    for (const piece& p : pieces) {
+      for (std::int64_t t = 0; t < p.tokens && inputs > 0; ++t, --inputs) {
+        ++counts[static_cast<std::size_t>(data.sequence(p.sequence)[p.first + t])];
+      }
+    }
+  };
+  for (std::int64_t n = begin; n < end; ++n) {
+    add(stream[n], &edited_counts::served);
+    if (stream.served(stream[n]) != n) add(stream[n], &edited_counts::again);
+  }
+  for (std::int64_t p = 0; p < order.end(); ++p) {
+    if (!stream.served(p)) add(p, &edited_counts::dropped);
+  }
+  return all;
+}
+
+std::int64_t sum(const token_counts& counts) {
+  std::int64_t all = 0;
+  for (const std::int64_t n : counts) all += n;
+  return all;
+}
+
+TEST_F(EditedAudit, AccountsForWhatEditsDropAndReplay) {
+  const auto web = stored("web", 40);
+  const auto code = stored("code", 40);
+  const std::vector<edit> edits = {
+      {.first = 3, .last = 9, .why = "spike"},
+      {.kind = edit_kind::replay, .first = 0, .last = 3, .at = 14, .why = "again"},
+      {.kind = edit_kind::replay, .first = 1, .last = 2, .at = 20, .why = "and again"},
+      {.kind = edit_kind::block,
+       .unit = edit_unit::documents,
+       .first = 4,
+       .last = 12,
+       .source = code.string(),
+       .why = "leaked"}};
+  const auto check = [&](const auto& order, std::int64_t first, std::int64_t last) {
+    const auto stream = stream_of(
+        order, edits, [](std::int64_t step) { return step * 4; }, order.end());
+    const edited_run run(order, stream, edits);
+    const auto ledgers = audit_run(run, audited_ranks, first, last);
+    const auto expected = count_edited(order, stream, 4 * first, 4 * last);
+    const auto in_parts = audit_run(run, audited_ranks, first, last, {.most_changes = 10});
+    ASSERT_EQ(ledgers.size(), expected.size());
+    ASSERT_EQ(in_parts.size(), expected.size());
+    expect_sound(ledgers);
+    std::map<std::string, std::int64_t> whys;
+    for (std::size_t i = 0; i < ledgers.size(); ++i) {
+      const audit_ledger& each = ledgers[i];
+      const edited_counts& counts = expected.at(each.source);
+      std::int64_t replayed = 0;
+      for (const auto& [why, tokens] : each.replayed) {
+        replayed += tokens;
+        whys[why] += tokens;
+      }
+      std::int64_t dropped = 0;
+      for (const auto& [why, tokens] : each.left_out) {
+        if (!why.starts_with("edit ")) continue;
+        dropped += tokens;
+        whys[why] += tokens;
+      }
+      EXPECT_EQ(each.served + replayed, sum(counts.served));
+      EXPECT_EQ(replayed, sum(counts.again));
+      EXPECT_EQ(dropped, sum(counts.dropped));
+      EXPECT_EQ(each.served + each.not_in_steps + left_out_in(each) + each.holes,
+                each.tokens * each.round.times);
+      EXPECT_EQ(in_parts[i].served, each.served);
+      EXPECT_EQ(in_parts[i].left_out, each.left_out);
+      EXPECT_EQ(in_parts[i].replayed, each.replayed);
+    }
+    EXPECT_EQ(whys["edit 0, skip_samples: spike"], 6 * 10);
+    const auto kept = [&](std::int64_t position) { return stream.served(position) ? 10 : 0; };
+    if (first == 0) {
+      EXPECT_EQ(whys["edit 1, replay_samples: again"], kept(0) + kept(1) + kept(2));
+    }
+    EXPECT_EQ(whys["edit 2, replay_samples: and again"], kept(1));
+    EXPECT_GT(whys["edit 3, block_documents: leaked"], 0);
+  };
+  const auto steps_of = [&](const auto& order) {
+    const auto stream = stream_of(
+        order, edits, [](std::int64_t step) { return step * 4; }, order.end());
+    return edited_run(order, stream).end() / 4;
+  };
+  const auto megatron = test::megatron_run_of({web, code}, 10, "1", 72);
+  check(megatron, 0, steps_of(megatron));
+  check(megatron, 1, 8);  // replays without their first turn
+  const auto instant = test::instant_run_of({web, code}, 10, 4, 60);
+  ASSERT_LT(instant.order().blend().taken(1, 60), instant.order().windows(1).windows_per_epoch());
+  check(instant, 0, steps_of(instant));
+}
+
+// Not even its last round goes by without a word, where edits keep all of it out.
+TEST_F(EditedAudit, TellsOfARoundThatEditsDropWhole) {
+  const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, {});
+  const std::int64_t windows = order.order().windows(0).windows_per_epoch();
+  const std::vector<edit> edits = {{.first = windows, .last = 2 * windows, .why = "spike"}};
+  const auto stream = stream_of(
+      order, edits, [](std::int64_t step) { return step * 4; }, order.end());
+  const edited_run run(order, stream, edits);
+  const auto ledgers = audit_run(run, audited_ranks, 0, windows / 4 + 3);
+  expect_sound(ledgers);
+  ASSERT_THAT(ledgers, SizeIs(3));
+  EXPECT_EQ(ledgers[1].round.name, "epoch 1");
+  EXPECT_EQ(ledgers[1].served, 0);
+  EXPECT_EQ(ledgers[1].samples, 0);
+  EXPECT_EQ(ledgers[1].left_out.back(),
+            explained_tokens("edit 0, skip_samples: spike", 9 * windows));
+  EXPECT_THAT(audit_run(run, audited_ranks, 0, 2), SizeIs(1)) << "steps long before it";
+  EXPECT_THAT(audit_run(run, audited_ranks, windows / 4 + 1, windows / 4 + 2), SizeIs(1));
+}
+
+/// Serves another sample at position 7.
+template <class Order>
+class serves_what_is_skipped : public edited_run<Order> {
+ public:
+  serves_what_is_skipped(const edited_run<Order>& run, const source_sample& sample)
+      : edited_run<Order>(run), sample_(sample) {}
+  source_sample at(std::int64_t n) const { return n == 7 ? sample_ : edited_run<Order>::at(n); }
+
+ private:
+  source_sample sample_;
+};
+
+TEST_F(EditedAudit, FindsADuplicateAndAHoleAmongEdits) {
+  const std::vector<edit> edits = {
+      {.first = 1, .last = 3, .why = "spike"},
+      {.kind = edit_kind::replay, .first = 4, .last = 6, .at = 8, .why = "again"}};
+  const auto find = [&](const auto& order) {
+    const auto stream = stream_of(
+        order, edits, [](std::int64_t step) { return step * 4; }, order.end());
+    const edited_run good(order, stream, edits);  // 0 3 4 5 6 7 4 5 8 9 10 11
+    damaged bad(good);
+    expect_sound(audit_run(bad, audited_ranks, 0, 3));
+    const auto expect_both = [&](std::int64_t at, std::int64_t other) {
+      bad.instead = {{at, other}};
+      const auto ledgers = audit_run(bad, audited_ranks, 0, 3);
+      ASSERT_THAT(ledgers, SizeIs(1));
+      EXPECT_EQ(ledgers[0].repeated, order.seq_len()) << at << " as " << other;
+      EXPECT_EQ(ledgers[0].holes, order.seq_len()) << at << " as " << other;
+    };
+    expect_both(5, 4);   // a sample of no edit, in place of another
+    expect_both(6, 1);   // in place of a replay
+    expect_both(9, 2);   // a third time what is replayed
+    expect_both(1, 13);  // what other steps serve
+    bad.instead.clear();
+    damaged short_one(good);
+    short_one.cut = good.at(6);  // replayed: both times
+    const auto of_short = audit_run(short_one, audited_ranks, 0, 3);
+    ASSERT_THAT(of_short, SizeIs(1));
+    EXPECT_GT(of_short[0].holes, 0);
+
+    // What an edit drops is not to be served.
+    const auto of_skipped =
+        audit_run(serves_what_is_skipped(good, order.at(2)), audited_ranks, 0, 3);
+    ASSERT_THAT(of_skipped, SizeIs(1));
+    EXPECT_EQ(of_skipped[0].repeated, order.seq_len());
+    EXPECT_EQ(of_skipped[0].holes, order.seq_len());
+  };
+  find(test::instant_run_of({stored("web", 30)}, 9, 4, {}));
+  find(test::megatron_run_of({stored("code", 30)}, 9, "1,0,0", {}));
+}
+
+}  // namespace
+}  // namespace millrace::dataset

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/dataset/run/audit.hpp>
+
+#include "unit/dataset/run/stored_run.hpp"
+
+/// What audits are held against: tokens counted one by one, and orders that are damaged.
+namespace millrace::dataset::audited {
+
+inline const topology audited_ranks(2, 2, 4);
+
+inline std::int64_t left_out_in(const audit_ledger& ledger) {
+  std::int64_t sum = 0;
+  for (const auto& [why, tokens] : ledger.left_out) sum += tokens;
+  return sum;
+}
+
+/// How often each stored token of a source is an input in a round, one by one.
+using token_counts = std::vector<std::int64_t>;
+
+template <class Order>
+std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const Order& order,
+                                                                        std::int64_t first,
+                                                                        std::int64_t last) {
+  std::map<std::pair<std::int64_t, std::int64_t>, token_counts> all;
+  for (std::int64_t position = first; position < last; ++position) {
+    const source_sample sample = order.at(position);
+    const indexed_dataset data(order.prefix(sample.source));
+    auto& counts = all[{sample.source, order.round_of(sample.source, sample.k).first}];
+    counts.resize(static_cast<std::size_t>(data.token_count()));
+    std::vector<piece> pieces;
+    (void)order.pieces(sample, pieces);
+    std::int64_t inputs = order.seq_len();
+    for (const piece& p : pieces) {
+      for (std::int64_t t = 0; t < p.tokens && inputs > 0; ++t, --inputs) {
+        // The n-th token of these datasets is n.
+        ++counts[static_cast<std::size_t>(data.sequence(p.sequence)[p.first + t])];
+      }
+    }
+  }
+  return all;
+}
+
+template <class Order>
+std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, std::int64_t last,
+                                        bool has_labels = true) {
+  const auto ledgers = audit_run(order, audited_ranks, first, last);
+  const auto counted = enumerate(order, 4 * first, 4 * last);
+  EXPECT_EQ(std::ranges::count_if(ledgers, [](const auto& each) { return each.samples > 0; }),
+            std::ssize(counted));
+  for (const audit_ledger& each : ledgers) {
+    const auto found = counted.find({each.source, each.round.first});
+    if (found == counted.end()) {  // it is there for what was dropped of it
+      EXPECT_EQ(each.samples, 0);
+      EXPECT_GT(each.left_out.back().second, 0);
+      EXPECT_THAT(each.left_out.back().first, testing::HasSubstr("cyclic: "));
+      continue;
+    }
+    std::int64_t served = 0;
+    std::int64_t repeated = 0;
+    for (const std::int64_t n : found->second) {
+      served += std::min(n, each.round.times);
+      repeated += std::max<std::int64_t>(0, n - each.round.times);
+    }
+    EXPECT_EQ(each.served, served);
+    EXPECT_EQ(each.repeated, repeated);
+    EXPECT_EQ(each.tokens, static_cast<std::int64_t>(found->second.size()));
+    EXPECT_EQ(each.served + each.not_in_steps + left_out_in(each) + each.holes,
+              each.tokens * each.round.times);
+    EXPECT_EQ(each.label_only + each.padding + each.served + each.repeated,
+              each.samples * (order.seq_len() + (has_labels ? 1 : 0)));
+  }
+  // Part by part it comes to the same, faults at the ends of parts aside.
+  auto in_parts = audit_run(order, audited_ranks, first, last, {.most_changes = 10});
+  EXPECT_EQ(in_parts.size(), ledgers.size());
+  for (std::size_t i = 0; i < std::min(in_parts.size(), ledgers.size()); ++i) {
+    EXPECT_EQ(in_parts[i].served, ledgers[i].served);
+    EXPECT_EQ(in_parts[i].not_in_steps, ledgers[i].not_in_steps);
+    EXPECT_EQ(in_parts[i].left_out, ledgers[i].left_out);
+    EXPECT_EQ(in_parts[i].holes, ledgers[i].holes);
+    EXPECT_EQ(in_parts[i].repeated, ledgers[i].repeated);
+    EXPECT_EQ(in_parts[i].samples, ledgers[i].samples);
+    EXPECT_EQ(in_parts[i].label_only, ledgers[i].label_only);
+  }
+  return ledgers;
+}
+
+inline void expect_sound(const std::vector<audit_ledger>& ledgers) {
+  for (const audit_ledger& each : ledgers) {
+    EXPECT_TRUE(each.sound()) << each.holes << " missing, " << each.repeated << " repeated";
+    EXPECT_THAT(each.faults, testing::IsEmpty());
+  }
+}
+
+/// Serves at some positions what others serve, and cuts the last input off one sample.
+template <class Order>
+class damaged : public Order {
+ public:
+  explicit damaged(Order good) : Order(std::move(good)) {}
+  std::map<std::int64_t, std::int64_t> instead;  // position, the one whose sample it has
+  std::optional<source_sample> cut;
+
+  source_sample at(std::int64_t position) const {
+    const auto found = instead.find(position);
+    return Order::at(found == instead.end() ? position : found->second);
+  }
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
+    const std::int64_t padding = Order::pieces(sample, out);
+    if (sample != cut) return padding;
+    while (out.back().tokens == 0) out.pop_back();
+    --out.back().tokens;  // the last label
+    while (out.back().tokens == 0) out.pop_back();
+    --out.back().tokens;
+    return padding;
+  }
+};
+
+class audit_fixture : public testing::Test {
+ protected:
+  std::filesystem::path stored(const std::string& name, int documents) {
+    return test::store_documents(folder_ / name, random_, documents);
+  }
+
+  template <class Order>
+  static void expect_found(const Order& good) {
+    damaged<Order> bad(good);
+    expect_sound(expect_counts(bad, 0, 3));
+    bad.instead[5] = 4;
+    const auto ledgers = expect_counts(bad, 0, 3);
+    ASSERT_THAT(ledgers, testing::SizeIs(1));
+    EXPECT_EQ(ledgers[0].repeated, good.seq_len());
+    EXPECT_EQ(ledgers[0].holes, good.seq_len());
+    // Told in runs: together they are both samples.
+    std::int64_t twice = 0;
+    std::int64_t never = 0;
+    for (const audit_fault& each : ledgers[0].faults) {
+      (each.times > each.expected ? twice : never) += each.tokens;
+    }
+    EXPECT_EQ(twice, good.seq_len());
+    EXPECT_EQ(never, good.seq_len());
+    std::vector<piece> pieces;
+    (void)good.pieces(good.at(4), pieces);
+    EXPECT_TRUE(std::ranges::any_of(ledgers[0].faults, [&](const audit_fault& each) {
+      return each.times == 2 && std::ranges::any_of(pieces, [&](const piece& p) {
+               return p.sequence == each.sequence && p.first <= each.first &&
+                      each.first < p.first + p.tokens;
+             });
+    }));
+
+    damaged<Order> short_one(good);
+    short_one.cut = good.at(6);
+    const auto of_short = audit_run(short_one, audited_ranks, 0, 3);
+    ASSERT_THAT(of_short, testing::SizeIs(1));
+    EXPECT_EQ(of_short[0].holes, 1);
+    EXPECT_EQ(of_short[0].repeated, 0);
+    ASSERT_THAT(of_short[0].faults, testing::SizeIs(1));
+    EXPECT_EQ(of_short[0].faults[0].tokens, 1);
+    EXPECT_EQ(of_short[0].faults[0].times, 0);
+  }
+
+  test::temp_folder folder_;
+  std::mt19937 random_{11};
+};
+
+}  // namespace millrace::dataset::audited
