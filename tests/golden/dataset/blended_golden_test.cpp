@@ -89,7 +89,8 @@ void expect_first_samples(const part_plan& plan, split_part part, const std::str
     std::vector<piece> pieces;
     EXPECT_EQ(run.pieces(sample, pieces), 0);
     std::vector<std::uint16_t> text(9);
-    EXPECT_EQ(gather<std::uint16_t>(run.data(sample.source), pieces, text), 9);
+    const indexed_dataset data(run.prefix(sample.source));
+    EXPECT_EQ(gather<std::uint16_t>(data, pieces, text), 9);
     EXPECT_EQ((std::vector<std::int64_t>(text.begin(), text.end() - 1)), test::numbers(tokens));
   }
   EXPECT_EQ(position, 3);

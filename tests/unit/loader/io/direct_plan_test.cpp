@@ -88,7 +88,7 @@ TEST(DirectPlanProperty, CoversEveryByteOnceWithAlignedExtents) {
   alignas(4096) static std::byte memory[1 << 20];
   const auto index = [](const std::byte* at) { return static_cast<std::size_t>(at - memory); };
   for (int round = 0; round < 300; ++round) {
-    const std::uint64_t slot = 4096 << random() % 4;
+    const std::uint64_t slot = std::uint64_t{4096} << random() % 4;
     const auto alignment = [&](std::int64_t file) {
       return file == 0 ? usual : direct_alignment{4096, 4096};
     };
