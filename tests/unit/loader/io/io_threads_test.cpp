@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "support/child_process.hpp"
+#include "support/sanitized.hpp"
 
 namespace millrace::loader {
 namespace {
@@ -113,9 +114,9 @@ TEST(IoThreads, AProcessHasOnePoolAsLongAsSomebodyUsesIt) {
 
 // The threads of the parent are not in the child: it must neither ask them nor wait for them.
 TEST(IoThreads, AChildHasAPoolOfItsOwn) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the sanitizer lets no child of many threads start one";
-#endif
+  if (test::under_thread_sanitizer) {
+    GTEST_SKIP() << "the sanitizer lets no child of many threads start one";
+  }
   auto one = io_threads::of_process();
   one->for_each(20, 4, [](std::size_t) { std::this_thread::sleep_for(1ms); });
   EXPECT_GT(one->running(), 0);

@@ -100,6 +100,7 @@ inline void fill_turns::plan_one(const ring::claim& claim) {
     is_over_ = true;
     return;
   }
+  std::exception_ptr failure;  // handed on behind the handler, which has a share in it
   try {
     fill_turn turn;
     if (!spare_.empty()) {
@@ -115,10 +116,10 @@ inline void fill_turns::plan_one(const ring::claim& claim) {
       desks_[static_cast<std::size_t>(claim.ticket) % desks_.size()].due.push_back(std::move(turn));
       return;
     }
-    slots_->finish(claim.ticket, nullptr);
   } catch (...) {
-    slots_->finish(claim.ticket, std::current_exception());
+    failure = std::current_exception();
   }
+  slots_->finish(claim.ticket, std::move(failure));
   is_over_ = true;
 }
 

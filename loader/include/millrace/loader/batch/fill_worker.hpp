@@ -37,14 +37,14 @@ class fill_worker {
 
   /// Micro-batch `ticket`, for whose slot it waited from `asked_ns` to `got_ns`.
   ///
-  /// @param batch   planned at `planned_ns`
+  /// @param batch   what it is; a failure to plan it is taken out, and thrown
   /// @param ahead   ranges that were planned meanwhile
   /// @throws io_error, format_error  it cannot be planned, read, or is not as it was written
-  void fill(std::int64_t ticket, const planned_batch& batch, std::span<const file_range> ahead,
+  void fill(std::int64_t ticket, planned_batch& batch, std::span<const file_range> ahead,
             std::int64_t begin_ns, batch_slot& slot) {
     if (options_.prefetch_samples > 0 && !ahead.empty()) reader_->prefetch(ahead);
     if (verifier_ != nullptr) verifier_->touch(ahead);
-    if (batch.failure) std::rethrow_exception(batch.failure);
+    if (batch.failure) std::rethrow_exception(std::exchange(batch.failure, nullptr));
     slot.number = batch.number;
     slot.positions.assign(batch.positions.begin(), batch.positions.end());
     slot.sources.clear();

@@ -200,12 +200,15 @@ inline void pipeline::fill_slots(std::size_t worker) {
     if (!turns_.take(worker, turn)) return;
     // Another worker may have got the slot long before.
     const std::int64_t begin_ns = std::max(asked_ns, turn.got_ns);
+    std::exception_ptr failure;
     try {
       with.log().slot_wait(turn.claim.ticket, asked_ns, begin_ns);
       with.fill(turn.claim.ticket, turn.batch, turn.ahead, begin_ns, *turn.claim.slot);
     } catch (...) {
-      return ring_->finish(turn.claim.ticket, std::current_exception());
+      failure = std::current_exception();
     }
+    // Not from the handler, which has a share in the exception: so the consumer is its one owner.
+    if (failure) return ring_->finish(turn.claim.ticket, std::move(failure));
     ring_->publish(turn.claim);
   }
 }
