@@ -128,19 +128,19 @@ __attribute__((target("avx512f,vpclmulqdq"))) inline void crc32c_instructions::f
   const auto high = static_cast<std::int64_t>(by.second);
   const __m512i keys = _mm512_set_epi64(high, low, high, low, high, low, high, low);
   __m512i four[4];
-  for (int i = 0; i < 4; ++i) four[i] = _mm512_loadu_si512(data + 64 * i);
+  for (std::size_t i = 0; i < 4; ++i) four[i] = _mm512_loadu_si512(data + 64 * i);
   // In front of the first byte, as the instruction for a stream of them would have it.
   four[0] = _mm512_xor_si512(
       four[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<std::int32_t>(crc))));
   for (std::size_t at = fold_bytes; at < size; at += fold_bytes) {
-    for (int i = 0; i < 4; ++i) {
+    for (std::size_t i = 0; i < 4; ++i) {
       const __m512i first = _mm512_clmulepi64_epi128(four[i], keys, 0x00);
       const __m512i second = _mm512_clmulepi64_epi128(four[i], keys, 0x11);
-      const __m512i next = _mm512_loadu_si512(data + at + static_cast<std::size_t>(64 * i));
+      const __m512i next = _mm512_loadu_si512(data + at + 64 * i);
       four[i] = _mm512_ternarylogic_epi64(first, second, next, 0x96);  // all three, exclusive or
     }
   }
-  for (int i = 0; i < 4; ++i) _mm512_storeu_si512(out + 64 * i, four[i]);
+  for (std::size_t i = 0; i < 4; ++i) _mm512_storeu_si512(out + 64 * i, four[i]);
 }
 #else
 inline void crc32c_instructions::fold_down(std::uint32_t, const std::byte*, std::size_t, fold,

@@ -58,7 +58,7 @@ std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const Or
 template <class Order>
 std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, std::int64_t last,
                                         bool has_labels = true) {
-  const auto ledgers = audit_run(order, audited_ranks, first, last);
+  auto ledgers = audit_run(order, audited_ranks, first, last);
   const auto counted = enumerate(order, 4 * first, 4 * last);
   EXPECT_EQ(std::ranges::count_if(ledgers, [](const auto& each) { return each.samples > 0; }),
             std::ssize(counted));

@@ -74,6 +74,7 @@ TEST(IoThreads, CallersShareThem) {
   std::atomic<int> runs{0};
   {
     std::vector<std::jthread> callers;
+    callers.reserve(4);
     for (int t = 0; t < 4; ++t) {
       callers.emplace_back([&] {
         for (int i = 0; i < 50; ++i) pool.for_each(8, 3, [&](std::size_t) { ++runs; });

@@ -69,7 +69,7 @@ class instant_order {
   ///                       one window; or what `schedule` refuses. Each is a sentence that names
   ///                       the source or the step.
   /// @throws io_error, format_error  where token counts are not given: a dataset cannot be opened.
-  instant_order(std::vector<instant_source> sources, const instant_options& options);
+  instant_order(const std::vector<instant_source>& sources, const instant_options& options);
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(orders_.size()); }
   const std::string& name(std::int64_t source) const noexcept { return names_[index(source)]; }
@@ -171,7 +171,7 @@ inline source_limit limit_of(const instant_source& source, const std::string& na
 
 }  // namespace detail
 
-inline instant_order::instant_order(std::vector<instant_source> sources,
+inline instant_order::instant_order(const std::vector<instant_source>& sources,
                                     const instant_options& options)
     : seq_len_(options.seq_len),
       names_(detail::checked_names(sources)),
@@ -183,6 +183,7 @@ inline instant_order::instant_order(std::vector<instant_source> sources,
 inline std::vector<std::filesystem::path> instant_order::prefixes_of(
     const std::vector<instant_source>& sources) {
   std::vector<std::filesystem::path> prefixes;
+  prefixes.reserve(sources.size());
   for (const instant_source& source : sources) prefixes.push_back(source.prefix);
   return prefixes;
 }

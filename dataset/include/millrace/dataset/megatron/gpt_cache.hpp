@@ -114,7 +114,7 @@ inline mapped_npy map_npy(const std::filesystem::path& path) {
 class npy_file {
  public:
   template <class T>
-  static npy_file of(std::filesystem::path path, std::vector<std::uint64_t> shape) {
+  static npy_file of(std::filesystem::path path, const std::vector<std::uint64_t>& shape) {
     npy_file file(std::move(path));
     const auto header = formats::encode_npy_header(formats::npy_type_of<T>(), shape);
     file.offset_ = header.size();

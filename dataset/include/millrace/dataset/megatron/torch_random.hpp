@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -42,8 +43,9 @@ void torch_randperm(std::uint64_t seed, std::span<T> out, std::size_t wide_from)
     const std::size_t count = std::min(places.size(), last - begin);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t i = begin + k;
-      places[k] =
-          wide ? twister.next64() % (i + 1) : i + twister() % static_cast<std::uint32_t>(n - i);
+      const auto left = static_cast<std::uint32_t>(n - i);
+      assert(wide || left > 0);
+      places[k] = wide ? twister.next64() % (i + 1) : i + twister() % left;
       __builtin_prefetch(&out[places[k]], 1);
     }
     for (std::size_t k = 0; k < count; ++k) {

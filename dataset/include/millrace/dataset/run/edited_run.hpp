@@ -86,7 +86,7 @@ class edited_run {
 
  private:
   std::string why(std::size_t number) const {
-    const std::string text = "edit " + std::to_string(number);
+    std::string text = "edit " + std::to_string(number);
     if (number >= edits_.size()) return text;
     return text + ", " + name_of(edits_[number]) + ": " + edits_[number].why;
   }

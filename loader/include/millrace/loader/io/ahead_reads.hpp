@@ -25,7 +25,7 @@ class ahead_reads {
   struct key {
     std::int64_t file = 0;
     std::uint64_t begin = 0;
-    auto operator<=>(const key&) const = default;
+    auto operator<=>(const key&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   struct entry {
     std::uint64_t end = 0;  ///< bytes from key.begin to here are, or will be, there

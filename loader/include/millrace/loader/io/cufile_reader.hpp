@@ -32,7 +32,7 @@ namespace millrace::loader {
 /// everything, and the report says why; memory of a device is then an io_error (EFAULT).
 class cufile_reader final : public range_reader {
  public:
-  explicit cufile_reader(std::vector<data_file> files, reader_options options = {},
+  explicit cufile_reader(const std::vector<data_file>& files, reader_options options = {},
                          cufile_options how = {})
       : options_(std::move(options)),
         how_(std::move(how)),

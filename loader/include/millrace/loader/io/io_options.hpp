@@ -15,7 +15,7 @@ struct cufile_names {
   std::string driver = "libcuda.so.1";
   std::string udev = "/run/udev";  ///< by which cuFile finds disks
 
-  auto operator<=>(const cufile_names&) const = default;
+  auto operator<=>(const cufile_names&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// What the reader of large requests is told.

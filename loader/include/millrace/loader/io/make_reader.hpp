@@ -37,7 +37,8 @@ reader_facts facts_of(const std::vector<data_file>& files, const io_options& opt
 /// granted, and why.
 ///
 /// @throws config_error  options or the environment name no reader, or a value is out of range
-std::unique_ptr<range_reader> make_reader(std::vector<data_file> files, io_options options = {});
+std::unique_ptr<range_reader> make_reader(std::vector<data_file> files,
+                                          const io_options& options = {});
 
 // ---------------------------------------------------------------------------------------------
 
@@ -126,24 +127,24 @@ inline asked_reader asked_of(const io_options& options) {
   return {};
 }
 
-inline std::unique_ptr<range_reader> make_uring(std::vector<data_file> files,
+inline std::unique_ptr<range_reader> make_uring(const std::vector<data_file>& files,
                                                 reader_options options, int depth) {
   const uring_probe probe = probe_uring();
 #if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
   if (probe.usable) {
-    return std::make_unique<uring_reader>(std::move(files), std::move(options),
-                                          uring_options{.depth = depth});
+    return std::make_unique<uring_reader>(files, std::move(options), uring_options{.depth = depth});
   }
 #else
   (void)depth;
 #endif
   options.why += ", but: " + probe.why;
-  return std::make_unique<pread_reader>(std::move(files), std::move(options));
+  return std::make_unique<pread_reader>(files, std::move(options));
 }
 
 }  // namespace detail
 
-inline std::unique_ptr<range_reader> make_reader(std::vector<data_file> files, io_options options) {
+inline std::unique_ptr<range_reader> make_reader(std::vector<data_file> files,
+                                                 const io_options& options) {
   const detail::asked_reader asked = detail::asked_of(options);
   back_end take = asked.what;
   reader_options reader = options.reader;
@@ -160,11 +161,11 @@ inline std::unique_ptr<range_reader> make_reader(std::vector<data_file> files, i
   }
   switch (take) {
     case back_end::pread:
-      return std::make_unique<pread_reader>(std::move(files), std::move(reader));
+      return std::make_unique<pread_reader>(files, std::move(reader));
     case back_end::io_uring:
-      return detail::make_uring(std::move(files), std::move(reader), options.uring_depth);
+      return detail::make_uring(files, std::move(reader), options.uring_depth);
     case back_end::cufile:
-      return std::make_unique<cufile_reader>(std::move(files), std::move(reader), options.cufile);
+      return std::make_unique<cufile_reader>(files, std::move(reader), options.cufile);
     default:
       return std::make_unique<mmap_reader>(std::move(files), std::move(reader));
   }

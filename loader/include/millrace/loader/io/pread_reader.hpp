@@ -39,7 +39,7 @@ namespace millrace::loader {
 class pread_reader final : public range_reader {
  public:
   /// Opens nothing yet.
-  explicit pread_reader(std::vector<data_file> files, reader_options options = {});
+  explicit pread_reader(const std::vector<data_file>& files, reader_options options = {});
 
   void prefetch(std::span<const file_range> ranges) noexcept override;
   void gather(std::span<const read_request> requests) override;
@@ -76,7 +76,7 @@ class pread_reader final : public range_reader {
 
 // ---------------------------------------------------------------------------------------------
 
-inline pread_reader::pread_reader(std::vector<data_file> files, reader_options options)
+inline pread_reader::pread_reader(const std::vector<data_file>& files, reader_options options)
     : options_(std::move(options)),
       table_(options_.files ? options_.files : open_files::of_process()),
       threads_(options_.threads ? options_.threads : io_threads::of_process()) {

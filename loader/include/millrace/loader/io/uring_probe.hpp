@@ -34,7 +34,7 @@ inline std::string optional_parts() {
 
 /// What an errno of io_uring_setup means to a user.
 inline std::string why_no_ring(int code) {
-  const std::string said = "io_uring_setup: " + std::generic_category().message(code);
+  std::string said = "io_uring_setup: " + std::generic_category().message(code);
   switch (code) {
     case EPERM:
     case EACCES:

@@ -70,7 +70,7 @@ class uring_reader final : public range_reader {
  public:
   /// Opens nothing yet, and makes no ring.
   /// @throws config_error  an option is out of range
-  explicit uring_reader(std::vector<data_file> files, reader_options options = {},
+  explicit uring_reader(const std::vector<data_file>& files, reader_options options = {},
                         uring_options ring = {});
 
   void prefetch(std::span<const file_range> ranges) noexcept override;
@@ -186,7 +186,7 @@ inline uring_options checked(uring_options options) {
 }
 
 inline std::string why_not_granted(int code) {
-  const std::string said = std::generic_category().message(code);
+  std::string said = std::generic_category().message(code);
   struct ::rlimit most {};
   switch (code) {
     case EEXIST:
@@ -212,7 +212,7 @@ inline std::size_t most_direct_files(const uring_options& options, const open_fi
 
 }  // namespace detail
 
-inline uring_reader::uring_reader(std::vector<data_file> files, reader_options options,
+inline uring_reader::uring_reader(const std::vector<data_file>& files, reader_options options,
                                   uring_options ring)
     : options_(std::move(options)),
       limits_(detail::checked(std::move(ring))),

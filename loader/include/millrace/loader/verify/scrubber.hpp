@@ -33,7 +33,8 @@ namespace millrace::loader {
 /// come first. Any thread.
 class scrubber {
  public:
-  scrubber() : thread_({.name = "mr-scrubber"}, [this](std::stop_token stop) { run(stop); }) {}
+  scrubber()
+      : thread_({.name = "mr-scrubber"}, [this](const std::stop_token& stop) { run(stop); }) {}
   scrubber(const scrubber&) = delete;
   scrubber& operator=(const scrubber&) = delete;
 
