@@ -35,7 +35,7 @@ struct extent {
 /// `slot_bytes`, which longer requests are cut for. Keeps its memory from one use to the next.
 class direct_plan {
  public:
-  static constexpr std::uint64_t most_gap = 16 * 1024;
+  static constexpr std::uint64_t most_gap = std::uint64_t{16} << 10;
   static constexpr std::uint64_t most_straight = std::uint64_t{1} << 20;
 
   /// @param slot_bytes  a multiple of 4,096
