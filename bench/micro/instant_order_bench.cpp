@@ -77,7 +77,7 @@ instant_order blend_of(std::int64_t sources, std::int64_t smallest) {
     all.push_back({"source" + std::to_string(i), "", {}, 1'000'000'000 + i});
     segment.sources.push_back({i, i == 0 ? 1. / static_cast<double>(smallest) : 1.});
   }
-  return {std::move(all),
+  return {all,
           {.seed = 1234,
            .seq_len = seq_len,
            .segments = {segment},
@@ -153,7 +153,7 @@ BENCHMARK(window_to_documents)->ArgName("pread")->Arg(0)->Arg(1);
 
 // From nothing to the pieces of a sample: open, order, search.
 void first_sample(benchmark::State& state) {
-  const auto prefix = large_dataset();
+  const auto& prefix = large_dataset();
   std::int64_t position = 0;
   for (auto _ : state) {
     const instant_order order({{prefix, "", {}, {}}},
