@@ -39,17 +39,7 @@ std::map<std::int64_t, edited_counts> count_edited(const Order& order, const edi
   std::map<std::int64_t, edited_counts> all;  // by source: of one round each
   const auto add = [&](std::int64_t position, token_counts edited_counts::*to) {
     const source_sample sample = order.at(position);
-    const indexed_dataset data(order.prefix(sample.source));
-    auto& counts = all[sample.source].*to;
-    counts.resize(static_cast<std::size_t>(data.token_count()));
-    std::vector<piece> pieces;
-    (void)order.pieces(sample, pieces);
-    std::int64_t inputs = order.seq_len();
-    for (const piece& p : pieces) {
-      for (std::int64_t t = 0; t < p.tokens && inputs > 0; ++t, --inputs) {
-        ++counts[static_cast<std::size_t>(data.sequence(p.sequence)[p.first + t])];
-      }
-    }
+    audited::count_inputs(order, sample, all[sample.source].*to);
   };
   for (std::int64_t n = begin; n < end; ++n) {
     add(stream[n], &edited_counts::served);

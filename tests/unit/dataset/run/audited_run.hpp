@@ -32,6 +32,22 @@ inline std::int64_t left_out_in(const audit_ledger& ledger) {
 /// How often each stored token of a source is an input in a round, one by one.
 using token_counts = std::vector<std::int64_t>;
 
+/// Counts the inputs of one sample.
+template <class Order>
+void count_inputs(const Order& order, const source_sample& sample, token_counts& counts) {
+  const indexed_dataset data(order.prefix(sample.source));
+  counts.resize(static_cast<std::size_t>(data.token_count()));
+  std::vector<piece> pieces;
+  (void)order.pieces(sample, pieces);
+  std::int64_t inputs = order.seq_len();
+  for (const piece& p : pieces) {
+    for (std::int64_t t = 0; t < p.tokens && inputs > 0; ++t, --inputs) {
+      // The n-th token of these datasets is n.
+      ++counts[static_cast<std::size_t>(data.sequence(p.sequence)[p.first + t])];
+    }
+  }
+}
+
 template <class Order>
 std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const Order& order,
                                                                         std::int64_t first,
@@ -39,18 +55,8 @@ std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const Or
   std::map<std::pair<std::int64_t, std::int64_t>, token_counts> all;
   for (std::int64_t position = first; position < last; ++position) {
     const source_sample sample = order.at(position);
-    const indexed_dataset data(order.prefix(sample.source));
-    auto& counts = all[{sample.source, order.round_of(sample.source, sample.k).first}];
-    counts.resize(static_cast<std::size_t>(data.token_count()));
-    std::vector<piece> pieces;
-    (void)order.pieces(sample, pieces);
-    std::int64_t inputs = order.seq_len();
-    for (const piece& p : pieces) {
-      for (std::int64_t t = 0; t < p.tokens && inputs > 0; ++t, --inputs) {
-        // The n-th token of these datasets is n.
-        ++counts[static_cast<std::size_t>(data.sequence(p.sequence)[p.first + t])];
-      }
-    }
+    count_inputs(order, sample,
+                 all[{sample.source, order.round_of(sample.source, sample.k).first}]);
   }
   return all;
 }
