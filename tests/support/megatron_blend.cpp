@@ -39,9 +39,12 @@
 #include <millrace/dataset/megatron/torch_random.hpp>
 #include <millrace/formats/md5.hpp>
 
+#include "support/hex_word.hpp"
 #include "support/plain_blend.hpp"
 
 namespace {
+
+using millrace::test::word_of;
 
 using namespace millrace;
 using namespace millrace::dataset;
@@ -70,16 +73,6 @@ std::string blended(const std::vector<double>& weights, const std::vector<std::i
   }
 #endif
   return answer;
-}
-
-std::string word_of(const std::string& hex) {
-  std::string word;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    unsigned byte = 0;
-    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-    word += static_cast<char>(byte);
-  }
-  return word;
 }
 
 std::string greedy(std::span<const std::string> field) {

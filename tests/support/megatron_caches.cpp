@@ -31,7 +31,11 @@
 #include <millrace/dataset/megatron/read_python_json.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
 
+#include "support/hex_word.hpp"
+
 namespace {
+
+using millrace::test::word_of;
 
 using namespace millrace;
 using namespace millrace::dataset;
@@ -43,16 +47,6 @@ struct question {
   bool wide_shuffle_index;
   data_blends data;
 };
-
-std::string word_of(const std::string& hex) {
-  std::string word;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    unsigned byte = 0;
-    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-    word += static_cast<char>(byte);
-  }
-  return word;
-}
 
 question question_of(const std::vector<std::string>& field) {
   question q;
