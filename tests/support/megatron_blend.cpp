@@ -91,6 +91,7 @@ std::string exhaustive(std::span<const std::string> field) {
   blend_columns columns(size);
   fill_exhaustive_blend(lengths, columns.span());
   std::vector<double> weights;
+  weights.reserve(lengths.size());
   for (const std::int64_t length : lengths) {
     weights.push_back(static_cast<double>(length) / static_cast<double>(size));
   }
