@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -19,6 +18,7 @@
 #include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
 
 #include "command_line.hpp"
+#include "data_options.hpp"
 #include "inspect.hpp"
 #include "run_flags.hpp"
 #include "tokenizer_description.hpp"
@@ -61,13 +61,6 @@ the names: give them as the run does. Fails where what is there does not fit.
       --data-cache-path cache --tokenizer-description tokenizer.json
 )";
 
-constexpr std::array<const char*, 3> word_flags = {"train-data-path", "valid-data-path",
-                                                   "test-data-path"};
-constexpr std::array<const char*, 4> text_flags = {"data-args-path", "per-split-data-args-path",
-                                                   "split", "mid-level-dataset-surplus"};
-constexpr std::array<const char*, 3> sample_flags = {"train-samples", "valid-samples",
-                                                     "test-samples"};
-
 std::int64_t number_of(const command_line& line, const char* flag, std::int64_t least,
                        std::int64_t most) {
   const std::int64_t value = *line.find<std::int64_t>(flag);
@@ -102,34 +95,6 @@ dataset::gpt_cache_options options_of(const command_line& line) {
   options.threads = static_cast<int>(number_of(line, "threads", 1, 2));
   if (line.values["verify"].as<bool>()) options.check = dataset::check_level::full;
   return options;
-}
-
-dataset::data_blends blends_of(const command_line& line) {
-  dataset::data_flags flags;
-  const auto set = [&](const std::string& flag, const std::vector<std::string>& values) {
-    (void)dataset::set_data_flag(flags, "--" + flag, values);
-  };
-  const auto set_words = [&](const char* flag) {
-    if (const auto words = line.find<std::vector<std::string>>(flag)) set(flag, *words);
-  };
-  set_words("data-path");
-  for (const char* flag : word_flags) set_words(flag);
-  for (const char* flag : text_flags) {
-    if (const auto text = line.find<std::string>(flag)) set(flag, {*text});
-  }
-  for (const char* flag : {"full-validation", "multiple-validation-sets"}) {
-    if (line.values[flag].as<bool>()) set(flag, {});
-  }
-  return dataset::resolve_data_flags(flags);
-}
-
-dataset::part_sizes sizes_of(const command_line& line) {
-  dataset::part_sizes sizes;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (!line.find<std::int64_t>(sample_flags[i])) continue;
-    sizes[i] = number_of(line, sample_flags[i], 0, std::numeric_limits<std::int64_t>::max());
-  }
-  return sizes;
 }
 
 /// What became of a cache.
@@ -255,29 +220,25 @@ void prepare_part(const dataset::gpt_cache_options& options, const dataset::part
 
 int prepare_cache(const arguments& args) {
   po::options_description own;
+  add_data_options(own);
   auto add = own.add_options();
-  const auto words = [] { return po::value<std::vector<std::string>>()->multitoken(); };
-  add("data-path", words());
-  for (const char* flag : word_flags) add(flag, words());
-  for (const char* flag : text_flags) add(flag, po::value<std::string>());
   for (const char* flag : {"data-cache-path", "tokenizer-description", "blend-rounding"}) {
     add(flag, po::value<std::string>());
   }
-  for (const char* flag : sample_flags) add(flag, po::value<std::int64_t>());
   add("seq-length", po::value<std::int64_t>());
   add("seed", po::value<std::int64_t>()->default_value(1234));
   add("threads", po::value<std::int64_t>()->default_value(2));
-  for (const char* flag : {"no-extra-token", "keep-partial-validation", "full-validation",
-                           "multiple-validation-sets", "verify"}) {
+  for (const char* flag : {"no-extra-token", "keep-partial-validation", "verify"}) {
     add(flag, po::bool_switch());
   }
   const auto line = parse_options(args, own, prepare_cache_help);
   if (!line) return command::exit_done;
 
   dataset::gpt_cache_options options = options_of(*line);
-  const dataset::data_blends blends = blends_of(*line);
+  const dataset::data_blends blends = dataset::resolve_data_flags(data_flags_of(*line));
   options.split = blends.blend ? blends.split : std::nullopt;
-  const dataset::data_plan plan = dataset::plan_data(blends, sizes_of(*line));
+  const dataset::data_plan plan =
+      dataset::plan_data(blends, part_sizes_of(*line, prepare_cache_help));
   const dataset::blend_rounding rounding = rounding_of(*line, prepare_cache_help);
   report out(line->json);
   for (const dataset::split_part part : dataset::split_parts) {

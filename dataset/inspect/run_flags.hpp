@@ -25,20 +25,21 @@ extern const char* const run_flags_help;
 
 void add_run_flags(boost::program_options::options_description& own);
 
-/// --state, of the verbs that follow its edits.
-extern const char* const state_flag_help;
+/// How positions are dealt to ranks.
+enum class run_sampler { single, cyclic, full_validation };
 
-void add_state_flag(boost::program_options::options_description& own);
+/// As a state names it.
+const char* name(run_sampler sampler) noexcept;
 
 struct run_configuration {
   std::variant<dataset::megatron_run, dataset::instant_run, dataset::packed_run> order;
   dataset::topology ranks;
   std::optional<dataset::rampup_batch> rampup;
-  bool cyclic = false;  ///< --dataloader-type; it has an end then
+  run_sampler sampler = run_sampler::single;  ///< the others have an end
   bool data_sharding = true;
-  /// Positions of the run: --train-samples, or one epoch where that is not given.
+  /// Positions of the run: those asked for of its part, or one epoch where none are.
   std::int64_t samples = 0;
-  bool has_end = true;  ///< --train-samples was given
+  bool has_end = true;  ///< they were asked for
   bool has_state = false;
   std::vector<dataset::edit> edits = {};  ///< of the state, if one was given
 };

@@ -9,6 +9,7 @@
 
 #include <millrace/dataset/run/cyclic_run.hpp>
 #include <millrace/dataset/run/edited_run.hpp>
+#include <millrace/dataset/run/full_validation_run.hpp>
 
 #include "run_flags.hpp"
 
@@ -29,7 +30,11 @@ auto visit_served(const run_configuration& run, const std::string& help, const V
   return std::visit(
       [&](const auto& order) {
         const unedited_position none = [](std::int64_t) { return std::nullopt; };
-        if (run.cyclic) {
+        if (run.sampler == run_sampler::full_validation) {
+          const dataset::full_validation_run all(order, run.ranks.ranks(), run.samples);
+          return visit(all, all.end(), none);
+        }
+        if (run.sampler == run_sampler::cyclic) {
           const dataset::data_share share{run.ranks.micro_batch_size(), run.ranks.ranks(), 0};
           return visit(dataset::cyclic_run(order, share, run.data_sharding), run.samples, none);
         }

@@ -133,7 +133,10 @@ request request_of(const command_line& line, const run_configuration& what) {
   options.world_size = ranks.ranks();
   options.global_batch_size = ranks.global_batch_size();
   options.rampup = what.rampup;
-  if (what.cyclic) options.sampler = loader::sampler_type::cyclic;
+  options.sampler = what.sampler == run_sampler::cyclic ? loader::sampler_type::cyclic
+                    : what.sampler == run_sampler::full_validation
+                        ? loader::sampler_type::full_validation
+                        : loader::sampler_type::single;
   options.data_sharding = what.data_sharding;
   options.fields = loader::no_host_fields;
   options.look_ahead = count_of(line, "look-ahead", 1, simulate_help).value_or(options.look_ahead);
@@ -147,7 +150,7 @@ request request_of(const command_line& line, const run_configuration& what) {
     own.reader = [=](const std::vector<loader::data_file>& files) {
       loader::io_options io;
       io.back_end = reader;
-      auto inner = loader::make_reader(files, std::move(io));
+      auto inner = loader::make_reader(files, io);
       if (!storage) return inner;
       loader::throttle slow = *storage;
       slow.seed += static_cast<std::uint64_t>(rank);

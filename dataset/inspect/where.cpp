@@ -15,6 +15,7 @@
 #include "inspect.hpp"
 #include "run_flags.hpp"
 #include "served_run.hpp"
+#include "state_flag.hpp"
 
 namespace millrace::inspect {
 

@@ -42,6 +42,3 @@ inspect_dataset where preprocess_lines --order megatron --split 1,1,1 "${run[@]}
 inspect_dataset where --data-path 1 preprocess_lines --order megatron "${run[@]}" || echo "exit $?"
 full "$megatron"' "sampler": "cyclic",'
 inspect_dataset where preprocess_lines --order megatron "${run[@]}" || echo "exit $?"
-full '"order": "instant", "schedule": [{"first_step": 0, "sources": [0], "weights": [1.0]},
-  {"first_step": 3, "sources": [0], "weights": [0.5]}],'
-inspect_dataset where preprocess_lines --order instant "${run[@]}" || echo "exit $?"

@@ -2,8 +2,6 @@
 #include <millrace/dataset/run/cyclic_run.hpp>
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,34 +9,13 @@
 #include <millrace/dataset/run/topology.hpp>
 
 #include "support/config_refusal.hpp"
+#include "unit/dataset/run/numbered_run.hpp"
 
 namespace millrace::dataset {
 namespace {
 
+using test::numbered_run;
 using testing::HasSubstr;
-
-/// A run of `samples` samples, in rounds of 10, of which only the numbers matter.
-struct numbered_run {
-  std::int64_t samples;
-
-  std::int64_t end() const { return samples; }
-  std::int64_t seq_len() const { return 1; }
-  std::int64_t source_count() const { return 1; }
-  std::filesystem::path prefix(std::int64_t) const { return "numbers"; }
-  source_sample at(std::int64_t position) const { return {0, position}; }
-  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
-    out = {{0, sample.k, 1}};
-    return 0;
-  }
-  std::vector<std::int64_t> positions_with(std::int64_t, sequence_range, std::int64_t) const {
-    return {};
-  }
-  std::int64_t taken(std::int64_t, std::int64_t positions) const { return positions; }
-  sample_round round_of(std::int64_t, std::int64_t k) const {
-    return {k / 10 * 10, k / 10 * 10 + 10, 1, "epoch " + std::to_string(k / 10)};
-  }
-  std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const { return {}; }
-};
 
 // Each rank's passes, one sampler after another, as a loader walks along them.
 TEST(CyclicRun, IsWhatEachRanksSamplersServe) {

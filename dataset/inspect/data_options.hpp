@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/program_options.hpp>
+
+#include <millrace/dataset/megatron/blend_plan.hpp>
+#include <millrace/dataset/megatron/data_flags.hpp>
+#include <millrace/dataset/megatron/split.hpp>
+
+#include "command_line.hpp"
+
+/// Megatron's own flags of its data: which it is, how it is blended and split, how much is asked
+/// for.
+namespace millrace::inspect {
+
+void add_data_options(boost::program_options::options_description& own);
+
+/// @throws config_error  as dataset::set_data_flag
+dataset::data_flags data_flags_of(const command_line& line);
+
+/// --train-samples, --valid-samples and --test-samples, of which those that are left out are
+/// nothing.
+/// @throws usage_error  one is negative
+dataset::part_sizes part_sizes_of(const command_line& line, const std::string& help);
+
+/// The name of a part's flag, without the dashes: "train-samples" and so on.
+const char* samples_flag(dataset::split_part part);
+
+}  // namespace millrace::inspect

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state_flag.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/error.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+namespace millrace::inspect {
+
+namespace po = boost::program_options;
+
+const char* const state_flag_help =
+    R"(  --state FILE                 a state of the run, as JSON, whose edits are followed, and its schedule
+)";
+
+namespace {
+
+/// What a state says of the run that the flags say, where this one says anything.
+dataset::run_state described(dataset::run_state run, const run_configuration& of,
+                             const dataset::run_state& state) {
+  if (of.rampup) {
+    run.rampup_batch = {of.rampup->start, of.rampup->increment, of.rampup->samples};
+  }
+  if (of.sampler == run_sampler::cyclic) {
+    run.micro_batch = of.ranks.micro_batch_size();
+    run.ranks = of.ranks.ranks();
+    run.sampled = std::visit([](const auto& order) { return order.end(); }, of.order);
+    run.data_sharding = of.data_sharding;
+  }
+  run.sampler = name(of.sampler);
+  if (run.order == "instant") run.schedule = state.schedule;  // it was made of that
+  if (state.data.empty()) {
+    dataset::run_state same = state;
+    same.order = run.order;
+    same.seed = run.seed;
+    if (state.seq_len != 0) same.seq_len = run.seq_len;
+    same.packing = run.packing;
+    same.sampler = run.sampler;
+    if (!state.rampup_batch.empty()) same.rampup_batch = run.rampup_batch;
+    run = same;
+  }
+  run.global_batch = state.global_batch == 0 ? 0 : of.ranks.global_batch_size();
+  run.edits = state.edits;
+  run.tokenizer = state.tokenizer;
+  for (std::size_t i = 0; i < std::min(run.data.size(), state.data.size()); ++i) {
+    const dataset::state_source now = run.data[i];
+    run.data[i] = state.data[i];
+    run.data[i].prefix = now.prefix;
+    run.data[i].name = now.name;
+    // One dataset alone is served whatever its weight is.
+    if (run.data.size() > 1) run.data[i].weight = now.weight;
+  }
+  return run;
+}
+
+}  // namespace
+
+void add_state_flag(po::options_description& own) {
+  own.add_options()("state", po::value<std::string>());
+}
+
+std::optional<given_state> given_state_of(const command_line& line) {
+  if (line.values.count("state") == 0) return std::nullopt;
+  const std::string path = *line.find<std::string>("state");
+  const io::file_mapping file(path);
+  const auto bytes = file.bytes();
+  try {
+    return given_state{
+        path, dataset::parse_state({reinterpret_cast<const char*>(bytes.data()), bytes.size()})};
+  } catch (const format_error& e) {
+    throw e.in(path);
+  } catch (const config_error& e) {
+    throw config_error(path + ": " + e.what());
+  }
+}
+
+std::vector<dataset::edit> edits_of(const given_state& given, dataset::run_state order,
+                                    const run_configuration& of) {
+  const dataset::run_state& state = given.state;
+  try {
+    dataset::require_same(state, described(std::move(order), of, state));
+    if (of.sampler != run_sampler::single && !state.edits.empty()) {
+      throw config_error("it has " + counted(std::ssize(state.edits), "edit") +
+                         ", expected none: only the sampler single serves positions one "
+                         "after another, so that they can be skipped or replayed");
+    }
+  } catch (const config_error& e) {
+    throw config_error(given.path.string() + ": " + e.what());
+  }
+  return state.edits;
+}
+
+}  // namespace millrace::inspect
