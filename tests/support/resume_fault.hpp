@@ -65,8 +65,8 @@ inline std::string dirty_lines(std::mt19937_64& random, int count) {
         text += "{\"text\": \"\", \"title\": \"" + number + "\"}";
         break;
       default:
-        text += "{\"text\": \"" + std::string(random() % 90, 'r') + " \xC3\xA9 " + number +
-                "\", \"title\": \"t" + number + "\"}";
+        text.append("{\"text\": \"").append(random() % 90, 'r').append(" \xC3\xA9 ").append(number);
+        text.append("\", \"title\": \"t").append(number).append("\"}");
     }
     text += random() % 3 == 0 ? "\r\n" : random() % 9 == 0 ? "\r" : "\n";
   }
@@ -139,7 +139,9 @@ class resume_fault : public testing::Test {
     std::string giants;
     for (int i = 0; i < 4; ++i) {
       std::string words;
-      while (words.size() < 30'000) words += "word " + std::to_string(random_() % 1000) + "\\n";
+      while (words.size() < 30'000) {
+        words.append("word ").append(std::to_string(random_() % 1000)).append("\\n");
+      }
       const std::string key = i % 2 == 0 ? "text" : "other";
       giants +=
           dirty_lines(random_, 5) + "\n{\"" + key + "\": \"" + words + "\", \"title\": \"t\"}\n";

@@ -53,10 +53,12 @@ class running_program {
     const std::string err =
         options.stderr_path.empty() ? (folder_ / "err").string() : options.stderr_path;
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     std::vector<std::string> added = options.environment;
     std::vector<char*> envp;
+    envp.reserve(added.size());
     for (std::string& each : added) envp.push_back(each.data());
     for (char** each = ::environ; *each != nullptr; ++each) envp.push_back(*each);
     envp.push_back(nullptr);

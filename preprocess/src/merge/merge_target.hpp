@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <millrace/io/page_cache.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 #include "merge/block_pieces.hpp"

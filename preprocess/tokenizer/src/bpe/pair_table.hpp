@@ -33,7 +33,7 @@ class pair_table {
         shift_(64 - std::countr_zero(lines_.size())),
         byte_ids_(byte_ids),
         byte_of_id_(static_cast<std::size_t>(std::max(0, std::ranges::max(byte_ids)) + 1), no_byte),
-        byte_pairs_(256 * 256, none) {
+        byte_pairs_(std::size_t{256} * 256, none) {
     for (std::size_t byte = 0; byte < byte_ids.size(); ++byte) {
       if (byte_ids[byte] < 0) continue;
       byte_of_id_[static_cast<std::size_t>(byte_ids[byte])] = static_cast<std::uint16_t>(byte);

@@ -20,7 +20,8 @@ struct short_word {
   alignas(64) std::uint32_t symbols[max_bytes];
   /// What a symbol and the next one merge to, or pair_table::none.
   alignas(64) std::uint32_t merges[max_bytes];
-  std::uint32_t there;  ///< a bit for each symbol that is not gone
+  std::uint32_t there;   ///< a bit for each symbol that is not gone
+  std::uint32_t merged;  ///< bits of the two symbols of the latest merge
 
   /// The two pairs that the latest merge made, whose merges are not known yet.
   struct open_pair {
@@ -30,7 +31,6 @@ struct short_word {
   };
   open_pair left;
   open_pair right;
-  std::uint32_t merged;  ///< bits of the two symbols of the latest merge
 
   /// How many symbols merge_short has left: the first of `symbols`.
   std::size_t count;

@@ -151,9 +151,9 @@ inline bool micro_batch_sequence::next(batch_number& number, std::vector<std::in
   if (type_ == sampler_type::cyclic) {
     fill_cyclic(positions);
   } else if (type_ == sampler_type::full_validation) {
-    // Ranks with fewer start again, as Megatron's iterators do.
-    const std::int64_t t = first / share_.ranks % validation_->batches();
-    positions.push_back(validation_->batch(t).first);
+    // Ranks with one less start again, as Megatron's iterators do.
+    const std::int64_t t = first / share_.ranks;
+    positions.push_back(validation_->batch(t < validation_->batches() ? t : 0).first);
   } else {
     for (std::int64_t i = 0; i < share_.micro_batch_size; ++i) {
       const std::int64_t n = number.first_sample + i;
