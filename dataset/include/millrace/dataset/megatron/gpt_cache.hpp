@@ -176,9 +176,9 @@ inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan, length_col
     const bool wide = mapped.npy.type == formats::npy_type_of<std::int64_t>();
     if ((mapped.npy.type != narrow && !wide) || mapped.npy.shape != shape) {
       std::string found;
-      for (const std::uint64_t n : mapped.npy.shape) found += " " + std::to_string(n);
+      for (const std::uint64_t n : mapped.npy.shape) found.append(" ").append(std::to_string(n));
       std::string expected;
-      for (const std::uint64_t n : shape) expected += " " + std::to_string(n);
+      for (const std::uint64_t n : shape) expected.append(" ").append(std::to_string(n));
       throw_unfit(path, "has dtype " + formats::npy_descr(mapped.npy.type) + " and shape" + found +
                             ", expected " + formats::npy_descr(narrow) + " and" + expected);
     }
