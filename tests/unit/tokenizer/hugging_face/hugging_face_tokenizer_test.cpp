@@ -326,9 +326,8 @@ TEST_F(HuggingFaceTokenizer, RefusesClassesWithAnotherTemplate) {
     SCOPED_TRACE(name);
     const std::string config = R"({"tokenizer_class":")" + name + "\"";
     EXPECT_EQ(encode(*make_folder(json, config + names), "b"), (ids_list{1, 2, 2}));
-    for (const auto& [file, entries] :
-         {std::pair(plain, names), std::pair(json, std::string("}"))}) {
-      EXPECT_THAT([&] { (void)make_folder(file, config + entries); },
+    for (const auto& each : {std::pair(plain, names), std::pair(json, std::string("}"))}) {
+      EXPECT_THAT([&] { (void)make_folder(each.first, config + each.second); },
                   ThrowsMessage<format_error>(HasSubstr("has a template of its own")));
     }
     EXPECT_EQ(encode(*make_folder(plain, config + "}", {.include_special_tokens = false}), "b"),
