@@ -27,18 +27,22 @@ class batch {
 
   /// Input ids, int64; 0 where there is padding.
   /// @throws config_error  this field and those below: it was not asked for.
-  std::span<const std::int64_t> tokens() const { return asked(slot().tokens, "tokens"); }
+  std::span<const std::int64_t> tokens() const {
+    return asked<std::int64_t>(slot().tokens, "tokens");
+  }
   /// The token that follows each input id, int64; 0 where none does.
-  std::span<const std::int64_t> labels() const { return asked(slot().labels, "labels"); }
+  std::span<const std::int64_t> labels() const {
+    return asked<std::int64_t>(slot().labels, "labels");
+  }
   /// 1 where the loss counts, else 0.
-  std::span<const float> loss_mask() const { return asked(slot().loss_mask, "loss_mask"); }
+  std::span<const float> loss_mask() const { return asked<float>(slot().loss_mask, "loss_mask"); }
   std::span<const std::int64_t> position_ids() const {
-    return asked(slot().position_ids, "position_ids");
+    return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
   /// Where documents begin and end if all rows are laid end to end: from 0 to batch_size * seq_len,
   /// each once. For attention kernels; the longest document is `max_seqlen()`.
   std::span<const std::int32_t> cu_seqlens() const {
-    return asked(slot().cu_seqlens, "cu_seqlens");
+    return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
@@ -96,7 +100,7 @@ class batch {
   }
 
   template <class T>
-  static std::span<const T> asked(const std::vector<T>& field, const char* name) {
+  static std::span<const T> asked(std::span<const T> field, const char* name) {
     if (!field.empty()) return field;
     throw config_error(std::string(name) + " of a batch was not made: set fields." + name +
                        " of the loader's options");

@@ -26,11 +26,12 @@ struct batch_slot {
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<std::int64_t> sources;    // [rows]
 
-  // Host fields; empty where nobody asked for them.
-  std::vector<std::int64_t> tokens;
-  std::vector<std::int64_t> labels;
-  std::vector<std::int64_t> position_ids;
-  std::vector<float> loss_mask;
+  // Host fields; empty where nobody asked for them. The arrays lie in `host_block`.
+  memory_block host_block;
+  std::span<std::int64_t> tokens;        // [rows, seq_len]
+  std::span<std::int64_t> labels;        // the same
+  std::span<std::int64_t> position_ids;  // the same
+  std::span<float> loss_mask;            // the same
   std::vector<std::int32_t> cu_seqlens;
   std::int32_t max_seqlen = 0;
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
@@ -13,13 +15,37 @@
 /// The int64 arrays of a batch that stays on the host, out of a slot that is filled.
 namespace millrace::loader::detail {
 
-/// Room for what is asked for. Zeroed, for the reasons of `plain_memory`.
-inline void make_host_fields(const host_fields& wanted, batch_slot& slot) {
+/// Bytes of the arrays that are asked for, of a slot; they follow one another.
+inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layout) {
+  const int ids = int{wanted.tokens} + int{wanted.labels} + int{wanted.position_ids};
+  const auto size = static_cast<std::size_t>(layout.rows() * layout.seq_len());
+  return size * (sizeof(std::int64_t) * static_cast<std::size_t>(ids) +
+                 sizeof(float) * static_cast<std::size_t>(wanted.loss_mask));
+}
+
+/// Lays the arrays that are asked for into `memory`.
+/// @param memory  of host_bytes(); nothing where these are 0
+inline void place_host_fields(const host_fields& wanted, memory_block memory, batch_slot& slot) {
+  slot.host_block = std::move(memory);
   const auto size = static_cast<std::size_t>(slot.layout.rows() * slot.layout.seq_len());
-  if (wanted.tokens) slot.tokens.resize(size);
-  if (wanted.labels) slot.labels.resize(size);
-  if (wanted.position_ids) slot.position_ids.resize(size);
-  if (wanted.loss_mask) slot.loss_mask.resize(size);
+  std::byte* at = slot.host_block.get();
+  const auto place = [&]<class T>(bool is_wanted, std::span<T>& field) {
+    if (!is_wanted) return;
+    field = {reinterpret_cast<T*>(at), size};
+    at += field.size_bytes();
+  };
+  place(wanted.tokens, slot.tokens);
+  place(wanted.labels, slot.labels);
+  place(wanted.position_ids, slot.position_ids);
+  place(wanted.loss_mask, slot.loss_mask);
+}
+
+/// The same for all slots of a ring.
+/// @return as many, which are nothing where no array is asked for
+inline std::vector<memory_block> host_memory(const host_fields& wanted, const slot_layout& layout,
+                                             std::size_t slots) {
+  const std::size_t bytes = host_bytes(wanted, layout);
+  return bytes == 0 ? std::vector<memory_block>(slots) : plain_memory(slots, bytes);
 }
 
 /// The fields of one row; of a packed one, of each of its documents.

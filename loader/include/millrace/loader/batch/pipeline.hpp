@@ -185,9 +185,10 @@ inline std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& pl
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())
                                                : plain_memory(count, layout.capacity_bytes());
+  const std::vector<memory_block> host_blocks = host_memory(options.fields, layout, count);
   return std::make_shared<ring>(count, [&](std::size_t i) {
     batch_slot slot(layout, blocks.at(i));
-    make_host_fields(options.fields, slot);
+    place_host_fields(options.fields, host_blocks[i], slot);
     return slot;
   });
 }
