@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include <millrace/dataset/index_errors.hpp>
 #include <millrace/dataset/token_view.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
@@ -161,6 +162,15 @@ inline bool is_file_of_dataset(const std::filesystem::path& path) {
                              [&](formats::sidecar which) { return extension == suffix_of(which); });
 }
 
+/// @throws config_error  it is the name of a file of a dataset, and no prefix of one.
+inline void check_prefix(const std::filesystem::path& prefix) {
+  if (!is_file_of_dataset(prefix)) return;
+  if (std::filesystem::exists(std::filesystem::path(prefix) += ".idx")) return;
+  throw config_error(prefix.string() + ": give the prefix of a dataset without its " +
+                     prefix.extension().string() + ": " +
+                     std::filesystem::path(prefix).replace_extension().string());
+}
+
 /// Maps the index at `path`, then calls `map_bin`; both anew for as long as the index is another
 /// one afterwards. The mapping holds the index, so that no other file has its identity.
 ///
@@ -186,11 +196,7 @@ io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& 
 
 inline indexed_dataset::indexed_dataset(std::filesystem::path prefix, open_options options)
     : prefix_(std::move(prefix)) {
-  if (detail::is_file_of_dataset(prefix_) && !std::filesystem::exists(idx_path())) {
-    throw config_error(prefix_.string() + ": give the prefix of a dataset without its " +
-                       prefix_.extension().string() + ": " +
-                       std::filesystem::path(prefix_).replace_extension().string());
-  }
+  detail::check_prefix(prefix_);
   idx_file_ =
       detail::map_unreplaced_idx(idx_path(), [this] { bin_file_ = io::file_mapping(bin_path()); });
   try {
@@ -265,29 +271,20 @@ inline token_view indexed_dataset::document_tokens(std::int64_t d) const {
 }
 
 inline void indexed_dataset::throw_bad_length(std::int64_t i) const {
-  throw format_error(idx_path(), idx_.lengths_offset() + 4 * index(i),
-                     "length of sequence " + std::to_string(i) + " is " +
-                         std::to_string(idx_.lengths[index(i)]) + ", expected 0 or more");
+  detail::throw_bad_length(idx_path(), idx_.lengths_offset() + 4 * index(i), i,
+                           idx_.lengths[index(i)]);
 }
 
 inline void indexed_dataset::throw_bad_pointer(std::int64_t i) const {
-  throw format_error(
-      idx_path(), idx_.pointers_offset() + 8 * index(i),
-      "sequence " + std::to_string(i) + " of " + std::to_string(idx_.lengths[index(i)]) +
-          " tokens starts at byte " + std::to_string(idx_.pointers[index(i)]) +
-          ", expected a multiple of " + std::to_string(formats::size_bytes(idx_.type)) +
-          " from which it fits the " + std::to_string(bin_size_bytes()) + " bytes of the .bin");
+  detail::throw_bad_pointer(idx_path(), idx_.pointers_offset() + 8 * index(i), i,
+                            idx_.lengths[index(i)], idx_.pointers[index(i)],
+                            formats::size_bytes(idx_.type), bin_size_bytes());
 }
 
 inline void indexed_dataset::throw_bad_document(std::int64_t d) const {
-  const std::int64_t first = idx_.document_index[index(d)];
-  const std::int64_t last = idx_.document_index[index(d) + 1];
-  // Which of the two is wrong: one outside the sequences is; else the order is, where it shows.
-  const bool bad_first = first < 0 || first > sequence_count();
-  throw format_error(idx_path(), idx_.document_index_offset() + 8 * (index(d) + !bad_first),
-                     "document " + std::to_string(d) + " takes sequences from " +
-                         std::to_string(first) + " up to " + std::to_string(last) +
-                         ", expected two that ascend in 0 to " + std::to_string(sequence_count()));
+  detail::throw_bad_document(idx_path(), idx_.document_index_offset() + 8 * index(d), d,
+                             idx_.document_index[index(d)], idx_.document_index[index(d) + 1],
+                             sequence_count());
 }
 
 inline void indexed_dataset::throw_apart(std::int64_t i) const {

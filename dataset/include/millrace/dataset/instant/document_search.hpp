@@ -145,14 +145,8 @@ inline std::int64_t document_search::document_of(std::int64_t sequence) const {
 }
 
 inline sequence_range document_search::sequences_of(std::int64_t document) const {
-  const std::int64_t first = columns_.document_start(document);
-  const std::int64_t last = columns_.document_start(document + 1);
-  if (0 <= first && first <= last && last <= columns_.sequence_count()) return {first, last};
-  throw format_error(columns_.idx_path(), columns_.document_offset(document),
-                     "document " + std::to_string(document) + " takes sequences from " +
-                         std::to_string(first) + " up to " + std::to_string(last) +
-                         ", expected two that ascend in 0 to " +
-                         std::to_string(columns_.sequence_count()));
+  const document_range range = columns_.document(document);
+  return {range.first, range.last};
 }
 
 inline std::int64_t document_search::first_token_of(std::int64_t sequence) const {

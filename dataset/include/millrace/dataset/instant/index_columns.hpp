@@ -17,10 +17,13 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include <millrace/dataset/index_errors.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
+#include <millrace/formats/unaligned_span.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 #include <millrace/io/unique_fd.hpp>
@@ -30,17 +33,21 @@ namespace millrace::dataset {
 /// How the entries of an `.idx` are got at.
 enum class index_access {
   map_if_possible,  ///< mapped; by pread where the file system or the system's limits refuse maps
-  pread,            ///< a system call an entry, and no map: to look at very many files once
+  map_with_read_ahead,  ///< the same, for who reads many entries in a row
+  pread,                ///< a system call an entry, and no map: to look at very many files once
 };
 
 /// The lengths, pointers and document index of an `.idx`, entry by entry, in O(1) to open and
 /// without the `.bin` but for its size: what an order needs of a dataset.
 ///
-/// Entries are as they lie in the file, unchecked: who follows one checks it. Any number of threads
-/// may read it. The file must not shrink while it is mapped (see `io::file_mapping`).
+/// Entries are as they lie in the file, unchecked but where it says so: who follows one checks it.
+/// Any number of threads may read it. The file must not shrink while it is mapped (see
+/// `io::file_mapping`). What is read while it is not mapped throws `io_error` where the read fails,
+/// `format_error` where the file became shorter.
 class index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
+  /// @throws config_error  the prefix ends in `.bin` or `.idx`.
   /// @throws io_error      a file cannot be opened or is none, or is being replaced (ESTALE).
   /// @throws format_error  the `.idx` is none, or the `.bin` is not as long as it says.
   explicit index_columns(const std::filesystem::path& prefix,
@@ -50,7 +57,14 @@ class index_columns {
   explicit index_columns(const indexed_dataset& data);
   explicit index_columns(const indexed_dataset&&) = delete;
 
+  std::filesystem::path prefix() const {
+    return idx_path_.native().substr(0, idx_path_.native().size() - 4);  // without ".idx"
+  }
   const std::filesystem::path& idx_path() const noexcept { return idx_path_; }
+  std::uint64_t idx_size_bytes() const noexcept {
+    return layout_.modes_offset() + (layout_.has_modes ? layout_.sequence_count : 0);
+  }
+  std::uint64_t bin_size_bytes() const noexcept { return bin_bytes_; }
   formats::dtype type() const noexcept { return layout_.type; }
   std::int64_t sequence_count() const noexcept {
     return static_cast<std::int64_t>(layout_.sequence_count);
@@ -58,6 +72,7 @@ class index_columns {
   std::int64_t document_count() const noexcept {
     return static_cast<std::int64_t>(layout_.document_index_size) - 1;
   }
+  /// Tokens in the `.bin`.
   std::int64_t token_count() const noexcept { return token_count_; }
   bool is_mapped() const noexcept { return bytes_.data() != nullptr; }
 
@@ -66,6 +81,29 @@ class index_columns {
   std::int64_t length(std::int64_t i) const {
     assert(0 <= i && i < sequence_count());
     return entry<std::int32_t>(length_offset(i));
+  }
+  /// Tokens of sequence i, checked.
+  /// @pre 0 <= i < sequence_count()
+  /// @throws format_error  the length is negative.
+  std::int64_t sequence_length(std::int64_t i) const {
+    const std::int64_t tokens = length(i);
+    check_length(i, tokens);
+    return tokens;
+  }
+  /// Checks a length that was read otherwise.
+  /// @throws format_error  as for `sequence_length`.
+  void check_length(std::int64_t i, std::int64_t tokens) const {
+    if (tokens < 0) [[unlikely]] {
+      detail::throw_bad_length(idx_path_, length_offset(i), i, tokens);
+    }
+  }
+  /// Lengths of sequences `first` up to `first + count - 1`: in place where it is mapped, else read
+  /// into `scratch` by one call, where they stay until it changes.
+  /// @pre 0 <= first, 0 <= count, first + count <= sequence_count()
+  formats::unaligned_span<std::int32_t> lengths(std::int64_t first, std::int64_t count,
+                                                std::vector<std::byte>& scratch) const {
+    assert(0 <= first && 0 <= count && count <= sequence_count() - first);
+    return entries<std::int32_t>(length_offset(first), count, scratch);
   }
   /// The lengths of all sequences, one behind another.
   /// @pre out.size() == sequence_count()
@@ -93,6 +131,30 @@ class index_columns {
     assert(0 <= d && d <= document_count());
     return entry<std::int64_t>(document_offset(d));
   }
+  /// Those of documents `first` up to `first + count - 1`, as for `lengths`.
+  /// @pre 0 <= first, 0 <= count, first + count <= document_count() + 1
+  formats::unaligned_span<std::int64_t> document_starts(std::int64_t first, std::int64_t count,
+                                                        std::vector<std::byte>& scratch) const {
+    assert(0 <= first && 0 <= count && count <= document_count() + 1 - first);
+    return entries<std::int64_t>(document_offset(first), count, scratch);
+  }
+  /// The sequences of document d, checked.
+  /// @pre 0 <= d < document_count()
+  /// @throws format_error  it ends before it starts, or outside the sequences.
+  document_range document(std::int64_t d) const {
+    assert(0 <= d && d < document_count());
+    const auto [first, last] = entry<std::array<std::int64_t, 2>>(document_offset(d));
+    check_document(d, {first, last});
+    return {first, last};
+  }
+  /// Checks a range that was read otherwise.
+  /// @throws format_error  as for `document`.
+  void check_document(std::int64_t d, const document_range& range) const {
+    if (range.first < 0 || range.last < range.first || range.last > sequence_count()) [[unlikely]] {
+      detail::throw_bad_document(idx_path_, document_offset(d), d, range.first, range.last,
+                                 sequence_count());
+    }
+  }
 
   /// Where in the file an entry lies, for messages.
   std::uint64_t length_offset(std::int64_t i) const noexcept {
@@ -117,15 +179,25 @@ class index_columns {
     }
     return value;
   }
+  template <class T>
+  formats::unaligned_span<T> entries(std::uint64_t offset, std::int64_t count,
+                                     std::vector<std::byte>& scratch) const {
+    const std::size_t size = static_cast<std::size_t>(count) * sizeof(T);
+    if (is_mapped()) return formats::unaligned_span<T>(bytes_.subspan(offset, size));
+    scratch.resize(size);
+    read(offset, scratch);
+    return formats::unaligned_span<T>(std::span<const std::byte>(scratch));
+  }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   std::uint64_t open_unreplaced(const std::filesystem::path& bin_path);
-  void map(std::uint64_t size);
+  void map(std::uint64_t size, index_access access);
 
   std::filesystem::path idx_path_;
   io::unique_fd idx_;                   // empty where it is mapped
   io::detail::unique_region region_;    // empty where it is not, or where a dataset owns it
   std::span<const std::byte> bytes_{};  // of the mapping
   formats::mmidx_layout layout_;
+  std::uint64_t bin_bytes_ = 0;
   std::int64_t token_count_ = 0;
 };
 
@@ -141,31 +213,40 @@ inline std::filesystem::path suffixed_path(std::filesystem::path prefix, const c
 
 inline index_columns::index_columns(const std::filesystem::path& prefix, index_access access)
     : idx_path_(detail::suffixed_path(prefix, ".idx")) {
+  detail::check_prefix(prefix);
   const auto bin_path = detail::suffixed_path(prefix, ".bin");
-  const std::uint64_t bin_bytes = open_unreplaced(bin_path);
+  bin_bytes_ = open_unreplaced(bin_path);
   const std::uint64_t size = io::regular_file_size(idx_, idx_path_);
   try {
     std::array<std::byte, formats::mmidx_header_bytes> head{};
     const std::size_t got = io::pread_some(idx_, head, 0, idx_path_);
     layout_ = formats::parse_mmidx_layout(std::span(head).first(got), size);
-    if (access == index_access::map_if_possible) map(size);
+    if (access != index_access::pread) map(size, access);
     const std::uint64_t expected = formats::check_mmidx_edges(
         layout_, [&]<class T>(std::uint64_t offset, T& value) { value = entry<T>(offset); });
-    if (bin_bytes != expected) {
-      throw format_error(bin_path, std::min(bin_bytes, expected),
-                         std::to_string(bin_bytes) + " bytes, expected " +
+    if (bin_bytes_ != expected) {
+      throw format_error(bin_path, std::min(bin_bytes_, expected),
+                         std::to_string(bin_bytes_) + " bytes, expected " +
                              std::to_string(expected) + ", where the last sequence of " +
                              idx_path_.filename().string() + " ends");
+    }
+    const std::size_t item = formats::size_bytes(layout_.type);
+    if (bin_bytes_ % item != 0) {
+      const std::int64_t i = sequence_count() - 1;
+      detail::throw_bad_pointer(idx_path_, pointer_offset(i), i, length(i), pointer(i), item,
+                                bin_bytes_);
     }
   } catch (const format_error& e) {
     if (!e.path().empty()) throw;
     throw e.in(idx_path_);
   }
-  token_count_ = static_cast<std::int64_t>(bin_bytes / formats::size_bytes(layout_.type));
+  token_count_ = static_cast<std::int64_t>(bin_bytes_ / formats::size_bytes(layout_.type));
 }
 
 inline index_columns::index_columns(const indexed_dataset& data)
-    : idx_path_(data.idx_path()), token_count_(data.token_count()) {
+    : idx_path_(data.idx_path()),
+      bin_bytes_(data.bin_size_bytes()),
+      token_count_(data.token_count()) {
   const formats::mmidx_view& idx = data.index();
   layout_ = {idx.type, idx.lengths.size(), idx.document_index.size(), !idx.modes.empty()};
   // The whole file, of which the document index, never empty, is one part.
@@ -195,12 +276,14 @@ inline std::uint64_t index_columns::open_unreplaced(const std::filesystem::path&
 
 /// A refusal is no failure: entries are read through the descriptor then, and if that does not work
 /// either, the first read tells.
-inline void index_columns::map(std::uint64_t size) {
+inline void index_columns::map(std::uint64_t size, index_access access) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, idx_.get(), 0);
   if (address == MAP_FAILED) return;
   region_ = io::detail::unique_region({address, size});
   bytes_ = {static_cast<const std::byte*>(address), size};
-  (void)::madvise(address, size, MADV_RANDOM);  // read-ahead would fetch what nobody asks for
+  if (access != index_access::map_with_read_ahead) {
+    (void)::madvise(address, size, MADV_RANDOM);  // read-ahead would fetch what nobody asks for
+  }
   idx_.reset();
 }
 
