@@ -4,7 +4,9 @@
 // (lognormal, median 400 tokens, mean about 820, at most 2^20) into rows of 4,096 and of 32,768.
 //
 //   packing_bench --benchmark_filter=lengths        best fit in blocks against a plain one
-//   packing_bench --benchmark_filter=random_row     a row anywhere, its block packed for it
+//   packing_bench --benchmark_filter=random_row     a row anywhere, its block packed for it; the
+//   index
+//                                                   mapped, and read as where maps are refused
 //
 // All on one thread; the pass over the blocks divides among threads, the plain one does not.
 #include <cmath>
@@ -87,7 +89,7 @@ void lengths_plain_best_fit(benchmark::State& state) {
   report(state, rows);
 }
 
-void random_row(benchmark::State& state) {
+void random_row(benchmark::State& state, index_access access) {
   const test::temp_folder folder;
   const auto lengths = synthetic_lengths(1'000'000);
   std::vector<std::int64_t> ends(lengths.size() + 1);
@@ -100,8 +102,8 @@ void random_row(benchmark::State& state) {
                     formats::encode_mmidx(formats::dtype::uint16, lengths, ends));
   test::write_text(folder / "data.bin", "");
   std::filesystem::resize_file(folder / "data.bin", bytes);
-  const indexed_dataset data(folder / "data");
-  const packed_rows rows(data, {.seq_len = state.range(0)});
+  const index_columns columns(folder / "data", access);
+  const packed_rows rows(columns, {.seq_len = state.range(0)});
   std::mt19937_64 random(2);
   std::vector<packed_part> parts;
   for (auto _ : state) {
@@ -113,7 +115,14 @@ void random_row(benchmark::State& state) {
 
 BENCHMARK(lengths_in_blocks)->Arg(4096)->Arg(32768)->Iterations(1)->Unit(benchmark::kSecond);
 BENCHMARK(lengths_plain_best_fit)->Arg(4096)->Arg(32768)->Iterations(1)->Unit(benchmark::kSecond);
-BENCHMARK(random_row)->Arg(4096)->Arg(32768)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(random_row, mapped, index_access::map_with_read_ahead)
+    ->Arg(4096)
+    ->Arg(32768)
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(random_row, read, index_access::pread)
+    ->Arg(4096)
+    ->Arg(32768)
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace millrace::dataset

@@ -25,7 +25,7 @@ TEST(GoldenRowTable, IsMadeOfMegatronsFiles) {
   std::filesystem::copy_file(sidecars / "idx_uint16_3docs.sum", folder / "idx_uint16_3docs.sum");
   const auto expect_made = [&](const std::string& name, const packing_options& options,
                                const std::string& table) {
-    const indexed_dataset data(folder / name);
+    const index_columns data(folder / name);
     const auto path = row_table_path(data, options);
     EXPECT_EQ(path.filename(), table);
     EXPECT_FALSE(open_row_table(data, options, path).was_cached);

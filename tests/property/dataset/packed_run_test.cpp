@@ -51,7 +51,9 @@ using sample = std::vector<std::uint16_t>;  // its text
 class process {
  public:
   process(const indexed_dataset& data, const run_state& state)
-      : rows_(data, {.seq_len = state.seq_len, .pad_documents_to = state.pad_documents_to}),
+      : data_(data),
+        columns_(data),
+        rows_(columns_, {.seq_len = state.seq_len, .pad_documents_to = state.pad_documents_to}),
         order_(rows_.row_count(),
                [rows = rows_.row_count(), seed = state.seed](std::int64_t epoch) {
                  return drawn(rows, seed * 1000 + static_cast<std::uint64_t>(epoch));
@@ -67,8 +69,7 @@ class process {
     rows_.row(order_[edits_[n]].row, parts);
     sample text(static_cast<std::size_t>(seq_len));
     std::vector<piece> pieces;
-    gather_packed<std::uint16_t>(rows_.data(), parts, rows_.options().pad_documents_to, text,
-                                 pieces);
+    gather_packed<std::uint16_t>(data_, parts, rows_.options().pad_documents_to, text, pieces);
     return text;
   }
 
@@ -98,6 +99,8 @@ class process {
     return found;
   }
 
+  const indexed_dataset& data_;
+  index_columns columns_;
   packed_rows rows_;
   packed_order<std::function<drawn(std::int64_t)>> order_;
   edited_stream edits_;

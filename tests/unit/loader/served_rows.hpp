@@ -91,15 +91,14 @@ served_row row_at(const Run& run, std::int64_t position, dataset::field_options 
 inline served_row row_at(const dataset::packed_run& run, std::int64_t position,
                          dataset::field_options rules) {
   const dataset::source_sample sample = run.at(position);
-  const auto source = run.open(sample.source);
+  const dataset::indexed_dataset data(run.prefix(sample.source));
   std::vector<dataset::packed_part> parts;
-  source->rows.row(run.place_of(sample).row, parts);
+  run.open(sample.source)->rows.row(run.place_of(sample).row, parts);
   std::vector<dataset::piece> pieces;
   served_row row = empty_row(run.seq_len());
   row.source = sample.source;
   row.text.resize(static_cast<std::size_t>(run.seq_len()));
-  dataset::gather_packed<std::int64_t>(source->data, parts, run.pad_documents_to(), row.text,
-                                       pieces, 0);
+  dataset::gather_packed<std::int64_t>(data, parts, run.pad_documents_to(), row.text, pieces, 0);
   const auto size =
       dataset::fill_packed_cu_seqlens(parts, run.seq_len(), run.pad_documents_to(), row.boundaries);
   row.boundaries.resize(static_cast<std::size_t>(size.entries));

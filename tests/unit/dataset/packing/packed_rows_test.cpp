@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/packing/packed_rows.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <thread>
@@ -10,6 +13,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/rows.hpp>
 #include <millrace/formats/sum.hpp>
 
 #include "support/encode_sidecars.hpp"
@@ -72,7 +78,7 @@ class PackedRows : public testing::Test {
 };
 
 TEST_F(PackedRows, AreThoseOfANaiveModelWhateverTheThreads) {
-  const indexed_dataset data(prefix_);
+  const index_columns data(prefix_);
   for (const std::int64_t multiple : {1, 8}) {
     const auto expected = test::naive_rows(lengths_, 128, multiple);
     for (const int threads : {1, 2, 5}) {
@@ -90,8 +96,73 @@ TEST_F(PackedRows, AreThoseOfANaiveModelWhateverTheThreads) {
   }
 }
 
+// Where a file system refuses maps.
+TEST_F(PackedRows, AreTheSameWithoutAMap) {
+  const index_columns data(prefix_, index_access::pread);
+  ASSERT_FALSE(data.is_mapped());
+  const auto expected = test::naive_rows(lengths_, 128, 8);
+  const index_columns mapped(prefix_, index_access::map_with_read_ahead);
+  for (const int threads : {1, 5}) {
+    const packing_options options{.seq_len = 128, .pad_documents_to = 8, .threads = threads};
+    const packed_rows rows(data, options);
+    ASSERT_EQ(all(rows), expected);
+    const packed_rows there(mapped, options);
+    EXPECT_EQ(rows.report().tokens, there.report().tokens);
+    for (std::int64_t d = 0; d < 9000; d += 100) EXPECT_EQ(rows.rows_of(d), there.rows_of(d));
+  }
+}
+
+// Either takes the other's for its own: the checksum of the lengths is the same, however they are
+// read. So many documents that they are read in parts.
+TEST_F(PackedRows, HaveTheSameTableWithoutAMap) {
+  for (int i = 0; i < 300'000; ++i) lengths_.push_back(i % 7);
+  write_lengths(prefix_, lengths_);
+  const indexed_dataset whole(prefix_);
+  const index_columns of_dataset(whole);
+  const index_columns mapped(prefix_);
+  const index_columns read(prefix_, index_access::pread);
+  const packing_options options{.seq_len = 128};
+  std::vector<std::byte> table;
+  for (const index_columns* maker : {&of_dataset, &mapped, &read}) {
+    const auto path = folder_ / "table";
+    EXPECT_FALSE(open_row_table(*maker, options, path).was_cached);
+    if (table.empty()) table = test::read_bytes(path);
+    EXPECT_EQ(test::read_bytes(path), table);
+    for (const index_columns* user : {&of_dataset, &mapped, &read}) {
+      EXPECT_TRUE(open_row_table(*user, options, path).was_cached);
+    }
+    std::filesystem::remove(path);
+  }
+  const formats::mmidx_view& idx = whole.index();
+  EXPECT_EQ(formats::parse_rows(table).header.idx_crc,
+            formats::crc32c(idx.document_index.bytes(), formats::crc32c(idx.lengths.bytes())));
+}
+
+TEST_F(PackedRows, SayThatAnIndexBecameShorter) {
+  const index_columns data(prefix_, index_access::pread);
+  const packed_rows before(data, {.seq_len = 128});
+  const auto refused = [&](auto&& work) {
+    try {
+      work();
+      ADD_FAILURE() << "not refused";
+    } catch (const format_error& e) {
+      EXPECT_THAT(e.what(), HasSubstr("data.idx: the file became shorter while it was in use"));
+    }
+  };
+  // Of the last documents there is no entry any more.
+  std::filesystem::resize_file(test::suffixed(prefix_, ".idx"),
+                               std::filesystem::file_size(test::suffixed(prefix_, ".idx")) - 100);
+  EXPECT_NO_THROW((void)before.rows_of(0));
+  refused([&] { (void)before.rows_of(8999); });
+  for (const int threads : {1, 4}) {
+    refused([&] { packed_rows(data, {.seq_len = 128, .threads = threads}); });
+    refused([&] { packed_rows(data, {.seq_len = 128, .threads = threads}, folder_ / "table"); });
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "table"));
+  }
+}
+
 TEST_F(PackedRows, OfARangeAreOfItsDocuments) {
-  const indexed_dataset data(prefix_);
+  const index_columns data(prefix_);
   const packed_rows rows(data, {.seq_len = 64, .first_document = 100, .last_document = 4300});
   EXPECT_EQ(all(rows), test::naive_rows(lengths_, 64, 1, 100, 4300));
   EXPECT_EQ(packed_rows(data, {.seq_len = 64, .first_document = 5, .last_document = 5}).row_count(),
@@ -106,7 +177,7 @@ TEST_F(PackedRows, OfARangeAreOfItsDocuments) {
 }
 
 TEST_F(PackedRows, KnowWhereADocumentIs) {
-  const indexed_dataset data(prefix_);
+  const index_columns data(prefix_);
   const packed_rows rows(data, {.seq_len = 100});
   const auto expected = all(rows);
   for (std::int64_t d = 0; d < 9000; d += 7) {
@@ -123,7 +194,7 @@ TEST_F(PackedRows, KnowWhereADocumentIs) {
 }
 
 TEST_F(PackedRows, AreTheSameFromManyThreads) {
-  const indexed_dataset data(prefix_);
+  const index_columns data(prefix_);
   const packed_rows rows(data, {.seq_len = 128});
   const auto expected = test::naive_rows(lengths_, 128, 1);
   std::vector<std::jthread> threads;
@@ -157,7 +228,7 @@ TEST(PackedOrder, ServesAllRowsEachEpochAndFindsThemAgain) {
 }
 
 TEST_F(PackedRows, KeepTheirTableBesideTheIndex) {
-  const indexed_dataset data(prefix_);
+  const index_columns data(prefix_);
   const packing_options options{.seq_len = 128};
   const auto path = row_table_path(data, options);
   EXPECT_EQ(path, folder_ / "data.rows-128");
@@ -179,7 +250,7 @@ TEST_F(PackedRows, NeverTrustATableThatDoesNotFit) {
   const packing_options options{.seq_len = 128};
   const auto table = folder_ / "table";
   const auto was_cached = [&](const packing_options& asked) {
-    const indexed_dataset data(prefix_);
+    const index_columns data(prefix_);
     return packed_rows(data, asked, table).table().was_cached;
   };
   EXPECT_FALSE(was_cached(options));
@@ -216,7 +287,7 @@ TEST_F(PackedRows, NeverTrustATableThatDoesNotFit) {
 }
 
 TEST_F(PackedRows, DoWithoutATableThatCannotBeKept) {
-  const indexed_dataset data(prefix_);
+  const index_columns data(prefix_);
   const packed_rows rows(data, {.seq_len = 128}, folder_ / "no/such/folder/table");
   EXPECT_THAT(rows.table().not_written, HasSubstr("No such file or directory"));
   EXPECT_EQ(all(rows), test::naive_rows(lengths_, 128, 1));
@@ -227,13 +298,13 @@ TEST_F(PackedRows, NameABlockThatIsNotTheTables) {
   const auto table = folder_ / "table";
   write_sum(1);
   {
-    const indexed_dataset data(prefix_);
+    const index_columns data(prefix_);
     (void)packed_rows(data, options, table);
   }
   // The .sum is left as it was, but the lengths of the second block are others: two equal halves.
   for (std::size_t d = 5000; d < 5500; ++d) std::swap(lengths_[d], lengths_[d + 3500]);
   write_lengths(prefix_, lengths_);
-  const indexed_dataset data(prefix_);
+  const index_columns data(prefix_);
   const packed_rows rows(data, options, table);
   ASSERT_TRUE(rows.table().was_cached);
   try {
@@ -251,9 +322,16 @@ TEST_F(PackedRows, ReportABrokenIndexFromAnyThread) {
   const std::int32_t negative = -1;
   std::memcpy(idx.data() + 34 + 4 * 7000, &negative, 4);
   test::write_bytes(test::suffixed(prefix_, ".idx"), idx);
-  const indexed_dataset data(prefix_);
-  for (const int threads : {1, 4}) {
-    EXPECT_THROW(packed_rows(data, {.seq_len = 128, .threads = threads}), format_error);
+  for (const auto access : {index_access::map_if_possible, index_access::pread}) {
+    const index_columns data(prefix_, access);
+    for (const int threads : {1, 4}) {
+      try {
+        packed_rows(data, {.seq_len = 128, .threads = threads});
+        ADD_FAILURE() << "not refused";
+      } catch (const format_error& e) {
+        EXPECT_THAT(e.what(), HasSubstr("length of sequence 7000 is -1, expected 0 or more"));
+      }
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 #include <millrace/dataset/packing/packed_sample.hpp>
 
 #include <cstdint>
+#include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -65,14 +67,15 @@ TEST(PackedSample, CutsAcrossSequences) {
   const test::temp_folder folder;
   test::write_dataset<std::uint16_t>(folder / "data", {{{9}}, {{1, 2, 3}, {}, {4}, {5, 6, 7}}});
   const indexed_dataset data(folder / "data");
+  const index_columns columns(data);
   std::vector<piece> pieces;
-  append_pieces(data, {1, 2, 3}, pieces);
+  append_pieces(columns, {1, 2, 3}, pieces);
   EXPECT_THAT(pieces, ElementsAre(piece{1, 2, 1}, piece{3, 0, 1}, piece{4, 0, 1}));
   const auto f = fields_of(data, {{1, 4, 3}}, 4, 1);
   EXPECT_THAT(f.text, ElementsAre(5, 6, 7, 0));
   pieces.clear();
   try {
-    append_pieces(data, {1, 5, 4}, pieces);
+    append_pieces(columns, {1, 5, 4}, pieces);
     ADD_FAILURE() << "not refused";
   } catch (const format_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("document 1 lacks 2 tokens, expected 4 from token 5 on"));
@@ -81,6 +84,44 @@ TEST(PackedSample, CutsAcrossSequences) {
   EXPECT_THROW(
       gather_packed<std::uint16_t>(data, std::vector<packed_part>{{1, 0, 3}}, 1, text, pieces),
       config_error);
+}
+
+// So many sequences that they are read in parts; and where one has no length, it is named.
+TEST(PackedSample, FindsPiecesWithoutAMap) {
+  const test::temp_folder folder;
+  test::documents_of<std::uint16_t> documents = {{{1, 2}}, {}};
+  for (int i = 0; i < 5000; ++i) {
+    documents[1].push_back(std::vector<std::uint16_t>(static_cast<std::size_t>(i % 4), 7));
+  }
+  test::write_dataset<std::uint16_t>(folder / "data", documents);
+  const index_columns mapped(folder / "data");
+  const index_columns read(folder / "data", index_access::pread);
+  for (const packed_part part :
+       {packed_part{0, 0, 2}, packed_part{0, 1, 1}, packed_part{1, 0, 7500}, packed_part{1, 0, 100},
+        packed_part{1, 2900, 33}, packed_part{1, 7499, 1}}) {
+    std::vector<piece> expected, found;
+    append_pieces(mapped, part, expected);
+    append_pieces(read, part, found);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(token_count(found), part.tokens);
+  }
+  const auto refusal = [&](const index_columns& columns) -> std::string {
+    std::vector<piece> pieces;
+    try {
+      append_pieces(columns, {1, 7000, 501}, pieces);
+    } catch (const format_error& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(refusal(read), HasSubstr("document 1 lacks 1 tokens, expected 501 from token 7000"));
+  EXPECT_EQ(refusal(read), refusal(mapped));
+  auto bytes = test::read_bytes(folder / "data.idx");
+  const std::int32_t negative = -3;
+  std::memcpy(bytes.data() + formats::mmidx_header_bytes + 4 * 4000, &negative, sizeof(negative));
+  test::write_bytes(folder / "data.idx", bytes);
+  EXPECT_THAT(refusal(index_columns(folder / "data", index_access::pread)),
+              HasSubstr("length of sequence 4000 is -3, expected 0 or more"));
 }
 
 // Every token of every document is served once an epoch, and has the token behind it for a label
@@ -104,7 +145,8 @@ TEST(PackedSample, ServesEveryTokenOnce) {
     const indexed_dataset data(folder / "data");
     const std::int64_t multiple = 1 + static_cast<std::int64_t>(random() % 4);
     const std::int64_t seq_len = multiple * (1 + static_cast<std::int64_t>(random() % 12));
-    const packed_rows rows(data, {.seq_len = seq_len, .pad_documents_to = multiple});
+    const index_columns columns(data);
+    const packed_rows rows(columns, {.seq_len = seq_len, .pad_documents_to = multiple});
     std::vector<int> served(next);
     std::vector<packed_part> parts;
     for (std::int64_t r = 0; r < rows.row_count(); ++r) {

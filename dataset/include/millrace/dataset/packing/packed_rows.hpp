@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/packing/block_layout.hpp>
+#include <millrace/dataset/packing/document_lengths.hpp>
 #include <millrace/dataset/packing/row_table.hpp>
 #include <millrace/error.hpp>
 
@@ -37,17 +38,19 @@ struct packing_report {
 /// The documents of a dataset packed into rows of seq_len tokens by best fit, block by block: any
 /// row at any time. The same rows for everybody who has the same lengths and options.
 ///
-/// A view: the dataset must outlive it. Any thread. The layouts of the blocks that were used last
-/// are kept, some 80 KB each; another one takes tens of microseconds.
+/// A view: the columns must outlive it, and stay where they are. Any thread. Tokens are never read,
+/// and nothing need be mapped. The layouts of the blocks that were used last are kept, some 80 KB
+/// each; another one takes tens of microseconds, and two reads where the index is not mapped.
 class packed_rows {
  public:
   /// @param table_path  where the table is kept, see `open_row_table`; nothing to keep none
-  /// @throws config_error, format_error  as `open_row_table`.
-  packed_rows(const indexed_dataset& data, packing_options options,
+  /// @throws config_error, format_error, io_error  as `open_row_table`.
+  packed_rows(const index_columns& columns, packing_options options,
               const std::filesystem::path& table_path = {});
-  packed_rows(const indexed_dataset&&, packing_options, const std::filesystem::path&) = delete;
+  packed_rows(const index_columns&&, packing_options,
+              const std::filesystem::path& table_path = {}) = delete;
 
-  const indexed_dataset& data() const noexcept { return *data_; }
+  const index_columns& columns() const noexcept { return *columns_; }
   const packing_options& options() const noexcept { return options_; }
   const row_table& table() const noexcept { return table_; }
   std::int64_t row_count() const noexcept { return table_.row_count(); }
@@ -56,13 +59,13 @@ class packed_rows {
   /// The parts of row `r`, in place of what was in `parts`.
   ///
   /// @pre 0 <= r < row_count()
-  /// @throws format_error  the index changed since the table was made, or is broken there.
+  /// @throws format_error  the index changed since the table was made, or is broken there; io_error
   void row(std::int64_t r, std::vector<packed_part>& parts) const;
 
   /// The rows that have part of a document, in the order of its tokens.
   ///
   /// @pre the document is one of those that are packed
-  /// @throws format_error  as for `row`.
+  /// @throws format_error, io_error  as for `row`.
   std::vector<std::int64_t> rows_of(std::int64_t document) const;
 
  private:
@@ -79,7 +82,7 @@ class packed_rows {
   layout_pointer layout_of(std::int64_t block) const;
   layout_pointer make_layout(std::int64_t block) const;
 
-  const indexed_dataset* data_;
+  const index_columns* columns_;
   packing_options options_;
   row_table table_;
   std::unique_ptr<std::array<slot, 64>> slots_ = std::make_unique<std::array<slot, 64>>();
@@ -134,9 +137,9 @@ struct unshuffled {
 
 // ---------------------------------------------------------------------------------------------
 
-inline packed_rows::packed_rows(const indexed_dataset& data, packing_options options,
+inline packed_rows::packed_rows(const index_columns& columns, packing_options options,
                                 const std::filesystem::path& table_path)
-    : data_(&data), options_(options), table_(open_row_table(data, options, table_path)) {}
+    : columns_(&columns), options_(options), table_(open_row_table(columns, options, table_path)) {}
 
 inline packing_report packed_rows::report() const noexcept {
   const formats::rows_header& h = table_.header;
@@ -184,17 +187,16 @@ inline packed_rows::layout_pointer packed_rows::make_layout(std::int64_t block) 
     packer = std::make_unique<best_fit>(best_fit_options{h.seq_len, h.pad_documents_to});
   }
   std::vector<std::int64_t> lengths;
-  lengths.reserve(static_cast<std::size_t>(last - first));
-  for (std::int64_t d = first; d < last; ++d) lengths.push_back(document_length(*data_, d));
+  document_lengths(*columns_, first, last, lengths);
   auto layout = std::make_shared<const block_layout>(*packer, lengths, first);
   const std::int64_t expected = table_.ends[static_cast<std::size_t>(block)] - first_row(block);
   if (layout->row_count() != expected) {
-    throw format_error(data_->idx_path(), data_->index().document_index_offset(),
+    throw format_error(columns_->idx_path(), columns_->document_offset(0),
                        "documents " + std::to_string(first) + " up to " + std::to_string(last) +
                            " make " + std::to_string(layout->row_count()) + " rows, expected the " +
                            std::to_string(expected) +
                            " of the table of rows: the dataset was changed since, remove " +
-                           row_table_path(*data_, options_).string());
+                           row_table_path(*columns_, options_).string());
   }
   return layout;
 }

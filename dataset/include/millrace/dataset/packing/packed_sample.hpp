@@ -9,11 +9,14 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/packing/block_layout.hpp>
+#include <millrace/dataset/packing/document_lengths.hpp>
 #include <millrace/dataset/sample/cu_seqlens.hpp>
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/dataset/sample/gather.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/error.hpp>
 
 /// A packed row as a sample. Its text has seq_len tokens: each part's, padded to its share, then
 /// padding. Labels never cross from one part into the next, so that the last token of each part has
@@ -33,8 +36,9 @@ inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents
 
 /// Appends the pieces of a part, one for each sequence of the document that it touches.
 ///
-/// @throws format_error  the document is shorter than the part says, or the index is broken there.
-void append_pieces(const indexed_dataset& data, const packed_part& part,
+/// @throws format_error  the document is shorter than the part says, or the index is broken there;
+///                       io_error
+void append_pieces(const index_columns& columns, const packed_part& part,
                    std::vector<piece>& pieces);
 
 /// The text of a row, [seq_len], and `pad` (or 0, as in `gather`) where no token is.
@@ -58,29 +62,32 @@ void fill_packed_fields(std::span<const Token> text, std::span<const packed_part
 
 // ---------------------------------------------------------------------------------------------
 
-inline void append_pieces(const indexed_dataset& data, const packed_part& part,
+inline void append_pieces(const index_columns& columns, const packed_part& part,
                           std::vector<piece>& pieces) {
-  const document_range sequences = data.document(part.document);
-  std::int64_t skip = part.first;
-  std::int64_t left = part.tokens;
-  for (std::int64_t i = sequences.first; i < sequences.last && left > 0; ++i) {
-    const std::int64_t length = data.sequence_length(i);
-    if (skip >= length) {
-      skip -= length;
-      continue;
+  const document_range sequences = columns.document(part.document);
+  constexpr std::int64_t most = 1024;  // a part has seldom as many sequences
+  const std::int64_t left = with_lengths(columns, sequences, most, [&](const auto& length_of) {
+    std::int64_t skip = part.first;
+    std::int64_t missing = part.tokens;
+    for (std::int64_t i = sequences.first; i < sequences.last && missing > 0; ++i) {
+      const std::int64_t length = length_of(i);
+      if (skip >= length) {
+        skip -= length;
+        continue;
+      }
+      const std::int64_t tokens = std::min(missing, length - skip);
+      pieces.push_back({i, skip, tokens});
+      missing -= tokens;
+      skip = 0;
     }
-    const std::int64_t tokens = std::min(left, length - skip);
-    pieces.push_back({i, skip, tokens});
-    left -= tokens;
-    skip = 0;
-  }
+    return missing;
+  });
   if (left > 0) {
-    throw format_error(
-        data.idx_path(),
-        data.index().document_index_offset() + 8 * static_cast<std::uint64_t>(part.document),
-        "document " + std::to_string(part.document) + " lacks " + std::to_string(left) +
-            " tokens, expected " + std::to_string(part.tokens) + " from token " +
-            std::to_string(part.first) + " on");
+    throw format_error(columns.idx_path(), columns.document_offset(part.document),
+                       "document " + std::to_string(part.document) + " lacks " +
+                           std::to_string(left) + " tokens, expected " +
+                           std::to_string(part.tokens) + " from token " +
+                           std::to_string(part.first) + " on");
   }
 }
 
@@ -88,10 +95,11 @@ template <class T>
 void gather_packed(const indexed_dataset& data, std::span<const packed_part> parts,
                    std::int64_t pad_documents_to, std::span<T> out, std::vector<piece>& pieces,
                    std::int64_t pad) {
+  const index_columns columns(data);
   std::size_t at = 0;
   for (const packed_part& part : parts) {
     pieces.clear();
-    append_pieces(data, part, pieces);
+    append_pieces(columns, part, pieces);
     const auto share = static_cast<std::size_t>(share_of(part, pad_documents_to));
     if (share > out.size() - at) {
       throw config_error("the documents of a packed row have more tokens than the " +

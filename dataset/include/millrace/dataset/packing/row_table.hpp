@@ -14,8 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/packing/best_fit.hpp>
+#include <millrace/dataset/packing/document_lengths.hpp>
 #include <millrace/dataset/sidecar_paths.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/crc32c.hpp>
@@ -44,21 +45,15 @@ struct row_table {
   std::int64_t row_count() const noexcept { return ends.empty() ? 0 : ends.back(); }
 };
 
-/// Tokens of document d.
-///
-/// @pre 0 <= d < data.document_count()
-/// @throws format_error  as for `indexed_dataset::document` and `sequence_length`.
-std::int64_t document_length(const indexed_dataset& data, std::int64_t d);
-
 /// Packs all blocks, each by one of the threads, and keeps how many rows each has.
 ///
 /// @throws config_error  as `check`, or documents that the dataset has not.
-/// @throws format_error  as for `document_length`.
-row_table make_row_table(const indexed_dataset& data, const packing_options& options);
+/// @throws format_error, io_error  as for `document_lengths`.
+row_table make_row_table(const index_columns& columns, const packing_options& options);
 
 /// The file beside the dataset in which the table is kept: PREFIX.rows-4096; with
 /// `pad_documents_to` 16, PREFIX.rows-4096-16; of a part, PREFIX.rows-4096-1-FIRST-LAST.
-std::filesystem::path row_table_path(const indexed_dataset& data, const packing_options& options);
+std::filesystem::path row_table_path(const index_columns& columns, const packing_options& options);
 
 /// The table in `path` if it is of this dataset and these options, else a new one, which is then
 /// written there. A file that is broken, of other options, or of a dataset that had another `.sum`
@@ -67,23 +62,16 @@ std::filesystem::path row_table_path(const indexed_dataset& data, const packing_
 /// Where there is a `.sum`, this is O(blocks); else the lengths and the document index are read.
 ///
 /// @param path  a file, e.g. `row_table_path`, or nothing to keep none
-/// @throws config_error, format_error  as `make_row_table`.
-row_table open_row_table(const indexed_dataset& data, const packing_options& options,
+/// @throws config_error, format_error, io_error  as `make_row_table`.
+row_table open_row_table(const index_columns& columns, const packing_options& options,
                          const std::filesystem::path& path);
 
 // ---------------------------------------------------------------------------------------------
 
-inline std::int64_t document_length(const indexed_dataset& data, std::int64_t d) {
-  const document_range sequences = data.document(d);
-  std::int64_t tokens = 0;
-  for (std::int64_t i = sequences.first; i < sequences.last; ++i) tokens += data.sequence_length(i);
-  return tokens;
-}
-
 namespace detail {
 
 /// The header of the table that is asked for, without tokens and what tells datasets apart.
-inline formats::rows_header asked_header(const indexed_dataset& data,
+inline formats::rows_header asked_header(const index_columns& columns,
                                          const packing_options& options) {
   check(best_fit_options{options.seq_len, options.pad_documents_to});
   formats::rows_header header;
@@ -91,26 +79,26 @@ inline formats::rows_header asked_header(const indexed_dataset& data,
   header.pad_documents_to = options.pad_documents_to;
   header.first_document = options.first_document;
   header.last_document =
-      options.last_document == -1 ? data.document_count() : options.last_document;
+      options.last_document == -1 ? columns.document_count() : options.last_document;
   if (header.first_document < 0 || header.last_document < header.first_document ||
-      header.last_document > data.document_count()) {
+      header.last_document > columns.document_count()) {
     throw config_error("documents " + std::to_string(header.first_document) + " up to " +
-                       std::to_string(header.last_document) + " of " + data.prefix().string() +
+                       std::to_string(header.last_document) + " of " + columns.prefix().string() +
                        " are to be packed, expected two numbers that ascend in 0 to " +
-                       std::to_string(data.document_count()));
+                       std::to_string(columns.document_count()));
   }
-  header.idx_bytes = static_cast<std::int64_t>(data.idx_size_bytes());
-  header.bin_bytes = static_cast<std::int64_t>(data.bin_size_bytes());
+  header.idx_bytes = static_cast<std::int64_t>(columns.idx_size_bytes());
+  header.bin_bytes = static_cast<std::int64_t>(columns.bin_size_bytes());
   return header;
 }
 
 /// The root of PREFIX.sum; nothing if there is none, or one of files of other sizes.
-inline std::optional<std::array<std::byte, 32>> root_of(const indexed_dataset& data) {
+inline std::optional<std::array<std::byte, 32>> root_of(const index_columns& columns) {
   try {
-    const auto file = map_sidecar(sidecar_paths(data.prefix()).sum);
+    const auto file = map_sidecar(sidecar_paths(columns.prefix()).sum);
     if (!file) return std::nullopt;
     const formats::sum_view sum = formats::parse_sum(file->bytes());
-    if (sum.bin_bytes != data.bin_size_bytes() || sum.idx_bytes != data.idx_size_bytes()) {
+    if (sum.bin_bytes != columns.bin_size_bytes() || sum.idx_bytes != columns.idx_size_bytes()) {
       return std::nullopt;
     }
     std::array<std::byte, 32> root{};
@@ -121,14 +109,28 @@ inline std::optional<std::array<std::byte, 32>> root_of(const indexed_dataset& d
   }
 }
 
-inline std::uint32_t lengths_crc(const indexed_dataset& data) {
-  return formats::crc32c(data.index().document_index.bytes(),
-                         formats::crc32c(data.index().lengths.bytes()));
+/// Of the lengths and the document index, one behind the other. Where they are not mapped, in
+/// pieces of a megabyte at most.
+inline std::uint32_t lengths_crc(const index_columns& columns) {
+  constexpr std::int64_t at_once = 1 << 17;
+  std::uint32_t crc = 0;
+  std::vector<std::byte> scratch;
+  const std::int64_t sequences = columns.sequence_count();
+  for (std::int64_t i = 0; i < sequences; i += at_once) {
+    const std::int64_t count = std::min(at_once, sequences - i);
+    crc = formats::crc32c(columns.lengths(i, count, scratch).bytes(), crc);
+  }
+  const std::int64_t starts = columns.document_count() + 1;
+  for (std::int64_t d = 0; d < starts; d += at_once) {
+    const std::int64_t count = std::min(at_once, starts - d);
+    crc = formats::crc32c(columns.document_starts(d, count, scratch).bytes(), crc);
+  }
+  return crc;
 }
 
 /// Whether a table is that of the dataset. `asked` has all that is known without reading.
 inline bool fits(const formats::rows_header& found, const formats::rows_header& asked,
-                 const indexed_dataset& data) {
+                 const index_columns& columns) {
   formats::rows_header rest = found;
   rest.tokens = asked.tokens;
   rest.idx_crc = asked.idx_crc;
@@ -136,19 +138,19 @@ inline bool fits(const formats::rows_header& found, const formats::rows_header& 
   rest.root = asked.root;
   if (rest != asked) return false;
   if (found.has_root != 0) {
-    if (const auto root = root_of(data)) return *root == found.root;
+    if (const auto root = root_of(columns)) return *root == found.root;
   }
-  return found.idx_crc == lengths_crc(data);
+  return found.idx_crc == lengths_crc(columns);
 }
 
-inline std::optional<row_table> read_row_table(const indexed_dataset& data,
+inline std::optional<row_table> read_row_table(const index_columns& columns,
                                                const formats::rows_header& asked,
                                                const std::filesystem::path& path) {
   try {
     const auto file = map_sidecar(path);
     if (!file) return std::nullopt;
     const formats::rows_view rows = formats::parse_rows(file->bytes());
-    if (!fits(rows.header, asked, data)) return std::nullopt;
+    if (!fits(rows.header, asked, columns)) return std::nullopt;
     return row_table{rows.header, rows.ends.to_vector(), true, {}};
   } catch (const error&) {
     return std::nullopt;
@@ -184,9 +186,9 @@ void in_parallel(std::size_t count, int threads, const MakeWorker& make_worker) 
 
 }  // namespace detail
 
-inline row_table make_row_table(const indexed_dataset& data, const packing_options& options) {
+inline row_table make_row_table(const index_columns& columns, const packing_options& options) {
   row_table table;
-  table.header = detail::asked_header(data, options);
+  table.header = detail::asked_header(columns, options);
   const auto blocks = static_cast<std::size_t>(table.header.block_count());
   table.ends.resize(blocks);
   std::atomic<std::int64_t> tokens = 0;
@@ -198,8 +200,7 @@ inline row_table make_row_table(const indexed_dataset& data, const packing_optio
         const std::int64_t first =
             table.header.first_document + static_cast<std::int64_t>(b) * packing_block;
         const std::int64_t last = std::min(table.header.last_document, first + packing_block);
-        lengths.clear();
-        for (std::int64_t d = first; d < last; ++d) lengths.push_back(document_length(data, d));
+        document_lengths(columns, first, last, lengths);
         tokens += std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
         table.ends[b] = packer.pack(lengths);
       }
@@ -210,10 +211,10 @@ inline row_table make_row_table(const indexed_dataset& data, const packing_optio
   return table;
 }
 
-inline std::filesystem::path row_table_path(const indexed_dataset& data,
+inline std::filesystem::path row_table_path(const index_columns& columns,
                                             const packing_options& options) {
-  const auto header = detail::asked_header(data, options);
-  const bool whole = header.first_document == 0 && header.last_document == data.document_count();
+  const auto header = detail::asked_header(columns, options);
+  const bool whole = header.first_document == 0 && header.last_document == columns.document_count();
   std::string suffix = ".rows-" + std::to_string(header.seq_len);
   if (!whole || header.pad_documents_to != 1) {
     suffix += '-' + std::to_string(header.pad_documents_to);
@@ -222,18 +223,18 @@ inline std::filesystem::path row_table_path(const indexed_dataset& data,
     suffix +=
         '-' + std::to_string(header.first_document) + '-' + std::to_string(header.last_document);
   }
-  std::filesystem::path path = data.prefix();
+  std::filesystem::path path = columns.prefix();
   return path += suffix;
 }
 
-inline row_table open_row_table(const indexed_dataset& data, const packing_options& options,
+inline row_table open_row_table(const index_columns& columns, const packing_options& options,
                                 const std::filesystem::path& path) {
-  if (path.empty()) return make_row_table(data, options);
-  const auto asked = detail::asked_header(data, options);
-  if (auto found = detail::read_row_table(data, asked, path)) return *std::move(found);
-  row_table table = make_row_table(data, options);
-  table.header.idx_crc = detail::lengths_crc(data);
-  if (const auto root = detail::root_of(data)) {
+  if (path.empty()) return make_row_table(columns, options);
+  const auto asked = detail::asked_header(columns, options);
+  if (auto found = detail::read_row_table(columns, asked, path)) return *std::move(found);
+  row_table table = make_row_table(columns, options);
+  table.header.idx_crc = detail::lengths_crc(columns);
+  if (const auto root = detail::root_of(columns)) {
     table.header.has_root = 1;
     table.header.root = *root;
   }

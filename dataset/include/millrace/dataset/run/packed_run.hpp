@@ -14,8 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/document_search.hpp>
 #include <millrace/dataset/instant/feistel.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/instant/instant_order.hpp>
 #include <millrace/dataset/instant/order_keys.hpp>
 #include <millrace/dataset/instant/schedule.hpp>
@@ -41,16 +42,20 @@ struct packed_options {
 /// formats/spec/instant_order.md. Blends and their schedule are those of `instant_order`.
 ///
 /// The rows of every source are counted when the run is made (8 bytes for 4,096 documents where
-/// their tables are kept); a bounded number of datasets stays open. Any thread.
+/// their tables are kept); of each its `.idx` alone is read, and a bounded number stays open:
+/// mapped, or by pread where maps are refused. Any thread.
 class packed_run {
  public:
   /// A source, opened.
   struct open_source {
-    open_source(const std::filesystem::path& prefix, const packing_options& options, bool keep)
-        : data(prefix),
-          rows(data, options, keep ? row_table_path(data, options) : std::filesystem::path()) {}
-    indexed_dataset data;
-    packed_rows rows;
+    open_source(const std::filesystem::path& prefix, const packing_options& options, bool keep);
+    open_source(const open_source&) = delete;
+    open_source& operator=(const open_source&) = delete;
+
+    const index_columns& columns() const noexcept { return search.columns(); }
+
+    document_search search;
+    packed_rows rows;  // of the columns of `search`
   };
   using source_pointer = std::shared_ptr<const open_source>;
 
@@ -64,7 +69,7 @@ class packed_run {
     std::uint64_t hash = 0;  ///< of seed and name
   };
 
-  /// @param options  `most_open` datasets are kept open
+  /// @param options  `most_open` indices are kept open
   /// @throws config_error  an option is out of range, names are not unique, a source has no row, or
   ///                       what `schedule` refuses
   /// @throws io_error, format_error  a dataset cannot be opened, or contradicts itself.
@@ -105,7 +110,7 @@ class packed_run {
     std::vector<packed_part> parts;
     opened->rows.row(place_of(sample).row, parts);
     out.clear();
-    for (const packed_part& part : parts) append_pieces(opened->data, part, out);
+    for (const packed_part& part : parts) append_pieces(opened->columns(), part, out);
     return seq_len() - token_count(out);
   }
 
@@ -170,6 +175,12 @@ class packed_run {
 
 // ---------------------------------------------------------------------------------------------
 
+inline packed_run::open_source::open_source(const std::filesystem::path& prefix,
+                                            const packing_options& options, bool keep)
+    : search(index_columns(prefix, index_access::map_with_read_ahead)),
+      rows(columns(), options,
+           keep ? row_table_path(columns(), options) : std::filesystem::path()) {}
+
 inline packed_run::packed_run(const std::vector<instant_source>& sources,
                               const instant_options& options, const packed_options& packing) {
   shared_->sources = sources;
@@ -186,9 +197,9 @@ inline packed_run::packed_run(const std::vector<instant_source>& sources,
     const source_pointer opened = open_anew(*shared_, number);
     const source_info info{names[s],
                            opened->rows.row_count(),
-                           opened->data.token_count(),
-                           opened->data.bin_size_bytes(),
-                           opened->data.type(),
+                           opened->columns().token_count(),
+                           opened->columns().bin_size_bytes(),
+                           opened->columns().type(),
                            order_hash(shuffle_of::bins, options.seed, name_hash(names[s]))};
     if (info.rows < 1) {
       throw config_error("source " + names[s] +
@@ -213,12 +224,13 @@ inline packed_run::source_pointer packed_run::open_anew(const contents& of, std:
 
 inline packed_run::source_pointer packed_run::open_again(const contents& of, std::int64_t s) {
   source_pointer opened = open_anew(of, s);
+  const index_columns& found = opened->columns();
   const source_info& expected = of.infos[static_cast<std::size_t>(s)];
-  if (opened->rows.row_count() != expected.rows ||
-      opened->data.bin_size_bytes() != expected.bin_bytes || opened->data.type() != expected.type) {
-    throw format_error(opened->data.idx_path(), 0,
+  if (opened->rows.row_count() != expected.rows || found.bin_size_bytes() != expected.bin_bytes ||
+      found.type() != expected.type) {
+    throw format_error(found.idx_path(), 0,
                        "the dataset has " + std::to_string(opened->rows.row_count()) +
-                           " packed rows of " + std::to_string(opened->data.token_count()) +
+                           " packed rows of " + std::to_string(found.token_count()) +
                            " tokens, but had " + std::to_string(expected.rows) + " of " +
                            std::to_string(expected.tokens) +
                            " when the run was set up: it is another one, or was replaced");
@@ -231,10 +243,9 @@ inline std::vector<std::int64_t> packed_run::positions_with(std::int64_t source,
                                                             std::int64_t before) const {
   const source_pointer opened = open(source);
   std::vector<std::int64_t> rows;
-  const document_search search{index_columns(opened->data)};
   for (std::int64_t sequence = sequences.first; sequence < sequences.last;) {
-    const std::int64_t document = search.document_of(sequence);
-    const document_range range = opened->data.document(document);
+    const std::int64_t document = opened->search.document_of(sequence);
+    const document_range range = opened->columns().document(document);
     // Only the rows that hold the sequence itself: a long document has more than one.
     for (const std::int64_t row : opened->rows.rows_of(document)) rows.push_back(row);
     sequence = range.last;
@@ -246,7 +257,7 @@ inline std::vector<std::int64_t> packed_run::positions_with(std::int64_t source,
   const auto holds = [&](std::int64_t row) {
     opened->rows.row(row, parts);
     pieces.clear();
-    for (const packed_part& part : parts) append_pieces(opened->data, part, pieces);
+    for (const packed_part& part : parts) append_pieces(opened->columns(), part, pieces);
     return std::ranges::any_of(pieces, [&](const piece& p) {
       return sequences.first <= p.sequence && p.sequence < sequences.last && p.tokens > 0;
     });

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/packing/packed_sample.hpp>
 #include <millrace/dataset/run/packed_run.hpp>
 #include <millrace/loader/plan/sample_plan.hpp>
@@ -36,6 +37,7 @@ class packed_plan final : public sample_plan {
   void text_of(std::int64_t position, bool, sample_text& out) override {
     const dataset::source_sample sample = run_.at(position);
     const auto source = run_.open(sample.source);
+    const dataset::index_columns& columns = source->columns();
     source->rows.row(run_.place_of(sample).row, parts_);
     out.position = position;
     out.source = sample.source;
@@ -46,8 +48,8 @@ class packed_plan final : public sample_plan {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       pieces_.clear();
-      dataset::append_pieces(source->data, parts_[i], pieces_);
-      const std::int64_t end = detail::append_pieces(source->data, pieces_, sample.source, at, out);
+      dataset::append_pieces(columns, parts_[i], pieces_);
+      const std::int64_t end = detail::append_pieces(columns, pieces_, sample.source, at, out);
       at += dataset::share_of(parts_[i], run_.pad_documents_to());
       // Padding at the end of the row is the last document's.
       const std::int64_t boundary = i + 1 < parts_.size() ? at : seq_len();

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include <millrace/dataset/index_errors.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/instant/document_search.hpp>
 #include <millrace/dataset/instant/index_columns.hpp>
@@ -41,31 +42,35 @@ inline file_range range_of(const dataset::indexed_dataset& data, const dataset::
   return {source, static_cast<std::uint64_t>(offset), bytes.size()};
 }
 
+[[noreturn]] inline void throw_piece_outside(const dataset::index_columns& columns,
+                                             const dataset::piece& p, std::int64_t length) {
+  throw format_error(columns.idx_path(), columns.length_offset(p.sequence),
+                     "sequence " + std::to_string(p.sequence) + " has " + std::to_string(length) +
+                         " tokens, expected " + std::to_string(p.tokens) + " from token " +
+                         std::to_string(p.first) +
+                         " on: a sample index or a table of rows is of another dataset, remove it "
+                         "to have it made again");
+}
+
 /// The same out of the columns of the `.idx`, entry by entry.
 inline file_range range_of(const dataset::index_columns& columns, const dataset::piece& p,
                            std::int64_t source) {
   if (p.tokens == 0) return {source, 0, 0};
-  const auto item = static_cast<std::int64_t>(formats::size_bytes(columns.type()));
+  const std::size_t item = formats::size_bytes(columns.type());
   const std::int64_t length = columns.length(p.sequence);
   if (p.first < 0 || p.first > length || p.tokens < 0 || p.tokens > length - p.first) {
-    throw format_error(columns.idx_path(), columns.length_offset(p.sequence),
-                       "sequence " + std::to_string(p.sequence) + " has " + std::to_string(length) +
-                           " tokens, expected " + std::to_string(p.tokens) + " from token " +
-                           std::to_string(p.first) +
-                           " on: a sample index is of another dataset, remove it to have it made "
-                           "again");
+    throw_piece_outside(columns, p, length);
   }
   const std::int64_t pointer = columns.pointer(p.sequence);
-  if (pointer < 0 || pointer % item != 0 || pointer / item > columns.token_count() ||
-      length > columns.token_count() - pointer / item) {
-    throw format_error(columns.idx_path(), columns.pointer_offset(p.sequence),
-                       "sequence " + std::to_string(p.sequence) + " of " + std::to_string(length) +
-                           " tokens starts at byte " + std::to_string(pointer) +
-                           ", expected a multiple of " + std::to_string(item) +
-                           " from which it fits the .bin");
+  const auto begin = static_cast<std::uint64_t>(pointer);  // of a negative one: beyond any file
+  const std::uint64_t size = columns.bin_size_bytes();
+  if (begin > size || static_cast<std::uint64_t>(length) * item > size - begin ||
+      begin % item != 0) {
+    dataset::detail::throw_bad_pointer(columns.idx_path(), columns.pointer_offset(p.sequence),
+                                       p.sequence, length, pointer, item, size);
   }
-  return {source, static_cast<std::uint64_t>(pointer + p.first * item),
-          static_cast<std::uint64_t>(p.tokens * item)};
+  return {source, begin + static_cast<std::uint64_t>(p.first) * item,
+          static_cast<std::uint64_t>(p.tokens) * item};
 }
 
 /// Appends pieces to a row, one behind another from token `at` on. Returns where they end.

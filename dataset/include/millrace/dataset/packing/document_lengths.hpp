@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/formats/unaligned_span.hpp>
+
+namespace millrace::dataset {
+
+/// Calls use(length_of), where length_of(i) is the length of sequence i of the range, checked.
+/// Asked for in ascending order: in place where the index is mapped, else read many at a time.
+///
+/// @param most  lengths that one read asks for
+/// @pre `of` is a range of the dataset's sequences
+/// @return what `use` does
+/// @throws format_error  a length is negative, or the file became shorter
+/// @throws io_error      where it is not mapped: the read failed. Or what `use` throws.
+template <class Use>
+auto with_lengths(const index_columns& columns, const document_range& of, std::int64_t most,
+                  const Use& use);
+
+/// Tokens of each of the documents `first` up to but without `last`, in place of what was in `out`.
+/// Where the index is not mapped these are two reads, more only of documents of many sequences.
+///
+/// @pre 0 <= first <= last <= columns.document_count()
+/// @throws format_error  as for `index_columns::document` and `sequence_length`; io_error
+void document_lengths(const index_columns& columns, std::int64_t first, std::int64_t last,
+                      std::vector<std::int64_t>& out);
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Use>
+auto with_lengths(const index_columns& columns, const document_range& of, std::int64_t most,
+                  const Use& use) {
+  std::vector<std::byte> scratch;
+  if (columns.is_mapped()) {
+    const auto lengths = columns.lengths(of.first, of.size(), scratch);
+    return use([&columns, lengths, first = of.first](std::int64_t i) -> std::int64_t {
+      const std::int64_t length = lengths[static_cast<std::size_t>(i - first)];
+      columns.check_length(i, length);
+      return length;
+    });
+  }
+  formats::unaligned_span<std::int32_t> here;
+  std::int64_t first = of.first;  // of those that are here
+  return use([&](std::int64_t i) -> std::int64_t {
+    assert(first <= i && i < of.last);
+    if (i - first >= std::ssize(here)) {
+      first = i;
+      here = columns.lengths(first, std::min(most, of.last - first), scratch);
+    }
+    const std::int64_t length = here[static_cast<std::size_t>(i - first)];
+    columns.check_length(i, length);
+    return length;
+  });
+}
+
+inline void document_lengths(const index_columns& columns, std::int64_t first, std::int64_t last,
+                             std::vector<std::int64_t>& out) {
+  out.clear();
+  if (first == last) return;
+  const auto count = static_cast<std::size_t>(last - first);
+  std::vector<std::byte> scratch;
+  const auto starts = columns.document_starts(first, last - first + 1, scratch);
+  // Starts that ascend between good ends are good; which one is not matters only where they do not.
+  bool good = 0 <= starts[0] && starts[count] <= columns.sequence_count();
+  for (std::size_t d = 0; d < count; ++d) good &= starts[d] <= starts[d + 1];
+  for (std::size_t d = 0; !good && d < count; ++d) {
+    columns.check_document(first + static_cast<std::int64_t>(d), {starts[d], starts[d + 1]});
+  }
+  constexpr std::int64_t most = 1 << 16;
+  with_lengths(columns, {starts[0], starts[count]}, most, [&](const auto& length_of) {
+    out.reserve(count);
+    for (std::size_t d = 0; d < count; ++d) {
+      std::int64_t tokens = 0;
+      for (std::int64_t i = starts[d]; i < starts[d + 1]; ++i) tokens += length_of(i);
+      out.push_back(tokens);
+    }
+  });
+}
+
+}  // namespace millrace::dataset

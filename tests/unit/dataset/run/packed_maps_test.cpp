@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs of packed rows over many datasets: of each the `.idx` alone is mapped, of few at once, and
+// none where the file system refuses.
+#include <millrace/dataset/run/packed_run.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/dataset/run/audit.hpp>
+#include <millrace/dataset/run/state_json.hpp>
+#include <millrace/dataset/run/where.hpp>
+
+#include "support/faulty_calls.hpp"
+#include "support/paths.hpp"
+#include "support/seed.hpp"
+#include "unit/dataset/run/stored_run.hpp"
+
+namespace millrace::dataset {
+namespace {
+
+constexpr int datasets = 40;
+constexpr std::size_t most_open = 6;
+constexpr std::int64_t seq_len = 32;
+constexpr std::int64_t train_samples = 600;
+
+/// All that a run says of its samples.
+struct told {
+  std::int64_t padding = 0;
+  source_sample sample;
+  packed_place place;
+  std::vector<piece> pieces;
+  std::vector<std::int64_t> starts;
+
+  friend bool operator==(const told&, const told&) = default;
+};
+
+class PackedMaps : public testing::Test {
+ protected:
+  PackedMaps() {
+    std::mt19937 random(static_cast<std::mt19937::result_type>(test::seed(11)));
+    for (int i = 0; i < datasets; ++i) {
+      prefixes_.push_back(test::store_documents(folder_ / ("set" + std::to_string(i)), random, 20));
+    }
+  }
+
+  packed_run run(bool keep_tables = false, std::size_t open = most_open) const {
+    instant_options options;
+    options.seq_len = seq_len;
+    options.segments.push_back({0, {}});
+    options.first_position_of = [](std::int64_t step) { return step * 12; };
+    options.train_samples = train_samples;
+    options.most_open = open;
+    std::vector<instant_source> sources;
+    for (const auto& prefix : prefixes_) {
+      options.segments[0].sources.push_back(
+          {std::ssize(sources), 1.0 + static_cast<double>(sources.size() % 3)});
+      sources.push_back({prefix, "", {}, {}});
+    }
+    return {sources, options, {.pad_documents_to = 4, .threads = 2, .keep_tables = keep_tables}};
+  }
+
+  /// Maps of files of the datasets with this at their end, or of all.
+  std::int64_t maps(const std::string& suffix = "") const {
+    std::ifstream in("/proc/self/maps");
+    std::int64_t count = 0;
+    for (std::string line; std::getline(in, line);) {
+      count += line.find(folder_.path().string()) != line.npos && line.ends_with(suffix) ? 1 : 0;
+    }
+    return count;
+  }
+
+  static std::vector<told> all_of(const packed_run& run) {
+    std::vector<told> all;
+    for (std::int64_t position = 0; position < run.end(); ++position) {
+      told& here = all.emplace_back();
+      here.sample = run.at(position);
+      here.place = run.place_of(here.sample);
+      here.padding = run.pieces(here.sample, here.pieces);
+      run.starts_of(here.sample, here.pieces, here.starts);
+    }
+    return all;
+  }
+  static std::vector<std::vector<std::int64_t>> positions_of(const packed_run& run) {
+    std::vector<std::vector<std::int64_t>> all;
+    for (std::int64_t source = 0; source < datasets; ++source) {
+      for (const sequence_range sequences : {sequence_range{0, 1}, {3, 9}, {12, 13}}) {
+        all.push_back(run.positions_with(source, sequences, train_samples));
+      }
+    }
+    return all;
+  }
+  static std::vector<std::vector<appearance>> places_of(const packed_run& run) {
+    const run_places places(run, topology(2, 2, 12), most_open);
+    std::vector<std::vector<appearance>> all;
+    for (std::int64_t source = 0; source < datasets; ++source) {
+      all.push_back(places.of(source, 5, train_samples));
+    }
+    return all;
+  }
+
+  test::temp_folder folder_{test::quick_folder()};
+  std::vector<std::filesystem::path> prefixes_;
+};
+
+TEST_F(PackedMaps, AreOfFewIndicesAtATime) {
+  const packed_run made = run();
+  (void)all_of(made);
+  EXPECT_EQ(maps(".idx"), std::int64_t{most_open});
+  EXPECT_EQ(maps(), maps(".idx")) << "tokens are not read to plan";
+}
+
+TEST_F(PackedMaps, MayBeRefused) {
+  const packed_run mapped = run();
+  const std::vector<told> expected = all_of(mapped);
+  const auto positions = positions_of(mapped);
+  EXPECT_GT(std::ranges::count_if(positions, [](const auto& each) { return !each.empty(); }), 40);
+  const auto places = places_of(mapped);
+  const topology ranks(2, 2, 12);
+  const auto ledgers = audit_run(mapped, ranks, 0, train_samples / 12);
+  const std::int64_t before = maps();
+
+  const test::fault_scope refused(test::map_fault, ENODEV);
+  const packed_run read = run();
+  EXPECT_GT(test::map_fault.failed, datasets - 1);
+  EXPECT_EQ(all_of(read), expected);
+  EXPECT_EQ(positions_of(read), positions);
+  EXPECT_EQ(places_of(read), places);
+  EXPECT_EQ(write_state(read.description()), write_state(mapped.description()));
+  const auto found = audit_run(read, ranks, 0, train_samples / 12);
+  ASSERT_EQ(found.size(), ledgers.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].served, ledgers[i].served);
+    EXPECT_EQ(found[i].padding, ledgers[i].padding);
+    EXPECT_TRUE(found[i].sound());
+  }
+  EXPECT_EQ(maps(), before) << "none but those there were";
+}
+
+// Tables that were made without maps are those that are made with them, and are read again.
+TEST_F(PackedMaps, MayBeRefusedToTables) {
+  const auto tables = [&] {
+    std::vector<std::vector<std::byte>> all;
+    for (auto path : prefixes_) all.push_back(test::read_bytes(path += ".rows-32-4"));
+    return all;
+  };
+  (void)run(true);
+  const auto expected = tables();
+  {
+    const test::fault_scope refused(test::map_fault, ENODEV);
+    const packed_run kept = run(true);
+    for (std::int64_t s = 0; s < datasets; ++s) {
+      EXPECT_TRUE(kept.open(s)->rows.table().was_cached);
+      EXPECT_FALSE(kept.open(s)->columns().is_mapped());
+    }
+    for (auto path : prefixes_) std::filesystem::remove(path += ".rows-32-4");
+    (void)run(true);
+    EXPECT_EQ(tables(), expected);
+  }
+  EXPECT_TRUE(run(true).open(3)->rows.table().was_cached);
+}
+
+TEST_F(PackedMaps, MayBeRefusedAndAnIndexBecomeShorter) {
+  const test::fault_scope refused(test::map_fault, ENODEV);
+  const packed_run read = run(false, datasets);
+  const auto idx = test::suffixed(prefixes_[3], ".idx");
+  std::filesystem::resize_file(idx, std::filesystem::file_size(idx) / 2);
+  int failed = 0;
+  for (std::int64_t position = 0; position < read.end(); ++position) {
+    std::vector<piece> pieces;
+    const source_sample sample = read.at(position);
+    try {
+      (void)read.pieces(sample, pieces);
+      EXPECT_NE(sample.source, 3);
+    } catch (const format_error& e) {
+      EXPECT_EQ(sample.source, 3);
+      EXPECT_THAT(e.what(),
+                  testing::HasSubstr("set3.idx: the file became shorter while it was in use"));
+      ++failed;
+    }
+  }
+  EXPECT_GT(failed, 3);
+}
+
+TEST_F(PackedMaps, AreOfTheDatasetThatTheRunWasSetUpWith) {
+  const packed_run made = run(false, 1);
+  std::vector<piece> pieces;
+  test::write_dataset<std::uint16_t>(prefixes_[0], {{std::vector<std::uint16_t>(99, 1)}});
+  try {
+    (void)made.pieces({0, 0}, pieces);
+    ADD_FAILURE() << "accepted";
+  } catch (const format_error& e) {
+    EXPECT_THAT(e.what(),
+                testing::HasSubstr("the dataset has 4 packed rows of 99 tokens, but had "));
+  }
+  EXPECT_NO_THROW((void)made.pieces({1, 0}, pieces));
+}
+
+}  // namespace
+}  // namespace millrace::dataset
