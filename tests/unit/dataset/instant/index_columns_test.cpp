@@ -110,7 +110,7 @@ TEST_F(IndexColumns, RefuseWhatTheDatasetRefuses) {
 // The last sequence ends where the .bin does, but starts between two tokens.
 TEST_F(IndexColumns, RefuseABinOfPartsOfTokens) {
   auto bytes = test::read_bytes(folder_ / "data.idx");
-  const std::size_t last_pointer = formats::mmidx_header_bytes + 4 * 4 + 8 * 3;
+  const std::size_t last_pointer = formats::mmidx_header_bytes + 4UL * 4 + 8UL * 3;
   bytes[last_pointer] ^= std::byte{1};
   test::write_bytes(folder_ / "data.idx", bytes);
   std::filesystem::resize_file(folder_ / "data.bin", 19);
@@ -132,7 +132,8 @@ TEST_F(IndexColumns, AskForAPrefix) {
 
 TEST_F(IndexColumns, SayThatTheFileBecameShorter) {
   const index_columns columns(prefix_, index_access::pread);
-  std::filesystem::resize_file(folder_ / "data.idx", formats::mmidx_header_bytes + 4 * 4 + 8 * 4);
+  std::filesystem::resize_file(folder_ / "data.idx",
+                               formats::mmidx_header_bytes + 4UL * 4 + 8UL * 4);
   std::vector<std::byte> scratch;
   EXPECT_THAT(columns.lengths(0, 4, scratch).to_vector(), ElementsAre(3, 0, 2, 4));
   const std::string shorter = "data.idx: the file became shorter while it was in use";

@@ -123,12 +123,12 @@ TEST_F(DocumentLengths, NameTheEntryThatIsWrong) {
 
   const std::string count = std::to_string(lengths_.size());
   for (const std::int64_t end : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40}) {
-    alter<std::int64_t>(documents + 8 * 151, end);  // where document 150 ends
+    alter<std::int64_t>(documents + 8UL * 151, end);  // where document 150 ends
     expect("document 150 takes sequences from " + std::to_string(ends_[150]) + " up to " +
            std::to_string(end) + ", expected two that ascend in 0 to " + count);
-    alter<std::int64_t>(documents + 8 * 100, end);  // and the first and last of those asked for
+    alter<std::int64_t>(documents + 8UL * 100, end);  // and the first and last of those asked for
     expect(end == 0 ? "none" : "document 100 takes sequences from " + std::to_string(end));
-    alter<std::int64_t>(documents + 8 * 250, end);
+    alter<std::int64_t>(documents + 8UL * 250, end);
     expect("document 249 takes sequences from ");
   }
 }
@@ -138,7 +138,7 @@ TEST_F(DocumentLengths, SayThatTheFileBecameShorter) {
   std::vector<std::int64_t> found;
   document_lengths(columns, 100, 250, found);
   const auto whole = std::filesystem::file_size(folder_ / "data.idx");
-  for (const std::uint64_t size : {whole - 8 * 100, std::uint64_t{400'000}, std::uint64_t{0}}) {
+  for (const std::uint64_t size : {whole - 8UL * 100, std::uint64_t{400'000}, std::uint64_t{0}}) {
     std::filesystem::resize_file(folder_ / "data.idx", size);
     try {
       document_lengths(columns, 100, 250, found);

@@ -118,7 +118,7 @@ TEST(PackedSample, FindsPiecesWithoutAMap) {
   EXPECT_EQ(refusal(read), refusal(mapped));
   auto bytes = test::read_bytes(folder / "data.idx");
   const std::int32_t negative = -3;
-  std::memcpy(bytes.data() + formats::mmidx_header_bytes + 4 * 4000, &negative, sizeof(negative));
+  std::memcpy(bytes.data() + formats::mmidx_header_bytes + 4UL * 4000, &negative, sizeof(negative));
   test::write_bytes(folder / "data.idx", bytes);
   EXPECT_THAT(refusal(index_columns(folder / "data", index_access::pread)),
               HasSubstr("length of sequence 4000 is -3, expected 0 or more"));
