@@ -105,10 +105,10 @@ void random_row(benchmark::State& state, index_access access) {
   const index_columns columns(folder / "data", access);
   const packed_rows rows(columns, {.seq_len = state.range(0)});
   std::mt19937_64 random(2);
+  std::uniform_int_distribution<std::int64_t> any_row(0, rows.row_count() - 1);
   std::vector<packed_part> parts;
   for (auto _ : state) {
-    const auto r = random() % static_cast<std::uint64_t>(rows.row_count());
-    rows.row(static_cast<std::int64_t>(r), parts);
+    rows.row(any_row(random), parts);
     benchmark::DoNotOptimize(parts.data());
   }
 }

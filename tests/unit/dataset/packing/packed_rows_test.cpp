@@ -27,7 +27,6 @@
 namespace millrace::dataset {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// An index of documents of one sequence each; the `.bin` is a hole as long as it says.
@@ -320,13 +319,13 @@ TEST_F(PackedRows, NameABlockThatIsNotTheTables) {
 TEST_F(PackedRows, ReportABrokenIndexFromAnyThread) {
   auto idx = test::read_bytes(test::suffixed(prefix_, ".idx"));
   const std::int32_t negative = -1;
-  std::memcpy(idx.data() + 34 + 4 * 7000, &negative, 4);
+  std::memcpy(idx.data() + 34 + 4L * 7000, &negative, 4);
   test::write_bytes(test::suffixed(prefix_, ".idx"), idx);
   for (const auto access : {index_access::map_if_possible, index_access::pread}) {
     const index_columns data(prefix_, access);
     for (const int threads : {1, 4}) {
       try {
-        packed_rows(data, {.seq_len = 128, .threads = threads});
+        (void)packed_rows(data, {.seq_len = 128, .threads = threads});
         ADD_FAILURE() << "not refused";
       } catch (const format_error& e) {
         EXPECT_THAT(e.what(), HasSubstr("length of sequence 7000 is -1, expected 0 or more"));
