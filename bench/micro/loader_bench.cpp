@@ -146,9 +146,9 @@ void fill_one(benchmark::State& state) {
   detail::look_ahead ahead(plan, micro_batch_sequence(plan.end(), options, nullptr), 8, false);
   const slot_layout layout(options.batch_size, plan.seq_len(), true,
                            detail::width_of(plan.types()));
-  // As many as go round while the caller is as quick as the thread that fills: the ring hands out
+  // As many as go round where the caller is quicker than the thread that fills: the ring hands out
   // first what was released last.
-  constexpr std::size_t slot_count = 3;
+  constexpr std::size_t slot_count = 2;
   std::vector<detail::batch_slot> slots;
   const auto texts = plain_memory(slot_count, layout.capacity_bytes());
   const auto fields = detail::host_memory(options.fields, layout, slot_count);

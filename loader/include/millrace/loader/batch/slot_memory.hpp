@@ -30,11 +30,12 @@ inline std::vector<memory_block> plain_memory(std::size_t slots, std::size_t byt
   const auto rounded = [](std::size_t size, std::size_t to) { return (size + to - 1) / to * to; };
   const std::size_t stride = std::max(page, rounded(bytes, page));
   const std::size_t all_bytes = slots * stride;
-  const std::size_t alignment = all_bytes < huge_page ? page : huge_page;
-  void* address = std::aligned_alloc(alignment, std::max(page, rounded(all_bytes, alignment)));
+  const std::size_t alignment = all_bytes < huge_page / 2 ? page : huge_page;
+  const std::size_t region_bytes = std::max(page, rounded(all_bytes, alignment));
+  void* address = std::aligned_alloc(alignment, region_bytes);
   if (address == nullptr) throw std::bad_alloc();
   const memory_block all(static_cast<std::byte*>(address), [](std::byte* p) { std::free(p); });
-  if (alignment == huge_page) (void)::madvise(address, all_bytes, MADV_HUGEPAGE);
+  if (alignment == huge_page) (void)::madvise(address, region_bytes, MADV_HUGEPAGE);
   std::fill_n(all.get(), all_bytes, std::byte{});
   std::vector<memory_block> blocks;
   for (std::size_t i = 0; i < slots; ++i) blocks.emplace_back(all, all.get() + i * stride);
