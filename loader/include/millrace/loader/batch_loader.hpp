@@ -30,7 +30,7 @@
 #include <millrace/loader/plan/packed_plan.hpp>
 #include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/plan/stored_plan.hpp>
-#include <millrace/loader/state.hpp>
+#include <millrace/loader/run_description.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
@@ -81,7 +81,8 @@ class batch_loader {
   /// @throws config_error  there is one, but the caller holds every slot of the ring: one batch
   ///                       must be destroyed first. The loader goes on then.
   /// @throws error  what another thread met while it made this batch: once, the loader is
-  ///                finished then.
+  ///                finished then. Or that the run cannot be described, as `state` says it: once,
+  ///                as soon as it is known, which is mostly with the first batches.
   std::optional<batch> next();
 
   /// Samples served so far, over all ranks, counted from the start of the run. It counts a batch
@@ -93,14 +94,14 @@ class batch_loader {
   /// there is no end.
   std::int64_t micro_batches() const noexcept { return numbers_.count(); }
 
-  /// All that a checkpoint keeps: the same on every rank, valid at what next() has given. The
-  /// first call opens every dataset of the run once.
+  /// All that a checkpoint keeps: the same on every rank, valid at what next() has given. What it
+  /// says of the datasets was found out when the loader was made; it waits while that goes on.
   ///
-  /// @throws io_error, format_error  a dataset cannot be opened.
+  /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, its
+  ///                                               sidecars contradict it, or tokenizers differ
   dataset::run_state state() const { return state_at(consumed_samples()); }
 
-  /// The same, as of another place: for who asks for batches long before they are used. May be
-  /// called while another thread is in next(), but not in state().
+  /// The same, as of another place: for who asks for batches long before they are used. Any thread.
   dataset::run_state state_at(std::int64_t consumed_samples) const;
 
   /// Of every batch.
@@ -119,7 +120,7 @@ class batch_loader {
   class resumption;
 
   /// The two halves of `load_state`, for who takes batches on a thread of its own: this one changes
-  /// nothing, and may be called while another thread is in next(), but not in state().
+  /// nothing, and may be called while another thread is in next().
   /// @throws as load_state
   resumption resumption_from(const dataset::run_state& saved,
                              dataset::resume_terms terms = {}) const;
@@ -167,7 +168,7 @@ class batch_loader {
   std::unique_ptr<sample_plan> plan_;
   std::shared_ptr<const dataset::edited_stream> stream_;
   micro_batch_sequence numbers_;
-  mutable std::optional<dataset::run_state> description_;
+  run_description description_;
   std::int64_t served_ = 0;
   std::optional<stall_cause> last_stall_;
   bool has_mixture_ = false;
@@ -220,7 +221,8 @@ inline batch_loader::batch_loader(std::unique_ptr<sample_plan> plan, const loade
     : options_(checked(options, *plan)),
       plan_(std::move(plan)),
       stream_(stream_of(options_, options_.edits)),
-      numbers_(plan_->end(), options_, stream_) {
+      numbers_(plan_->end(), options_, stream_),
+      description_(*plan_, options_) {
   start(std::make_unique<detail::pipeline>(*plan_, options_, numbers_));
 }
 
@@ -252,6 +254,7 @@ inline std::shared_ptr<const dataset::edited_stream> batch_loader::stream_of(
 inline std::optional<batch> batch_loader::next() {
   // First, since a caller may hold all there are of a short run.
   if (served_ == micro_batches()) return std::nullopt;
+  description_.throw_failure();
   const auto& ring = pipeline_->slots();
   // Nobody else takes, so once this is false it stays false, and take() cannot wait for ever.
   if (ring->all_held()) {
@@ -284,8 +287,7 @@ inline void batch_loader::count_sources(const detail::batch_slot& slot) {
 }
 
 inline dataset::run_state batch_loader::state_at(std::int64_t consumed_samples) const {
-  if (!description_) description_ = describe(*plan_, options_);
-  dataset::run_state state = *description_;
+  dataset::run_state state = description_.get();
   state.consumed_samples = consumed_samples;
   return state;
 }

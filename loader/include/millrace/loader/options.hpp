@@ -61,6 +61,9 @@ struct loader_options {
   sampler_type sampler = sampler_type::single;
   bool data_sharding = true;              ///< of cyclic: --no-data-sharding clears it
   std::vector<dataset::edit> edits = {};  ///< of single only; part of the state
+  /// Datasets may be of different tokenizers, as their `.meta` say: an id of one is another text in
+  /// the next.
+  bool allow_several_tokenizers = false;
 
   host_fields fields = {};
   /// How fields are made: `eod`, `pad`, `reset_position_ids`, `eod_mask_loss`. Whether there is an

@@ -7,7 +7,6 @@
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/io/file_ops.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/verify/source_identity.hpp>
 
 /// What a loader puts into the state of its run (orders.md 7), beside what the order says of
@@ -32,13 +31,16 @@ inline void describe_dataset(dataset::state_source& source) {
 
 /// The state of a run at its start: all but `consumed_samples`. Opens every dataset once.
 ///
-/// The tokenizer is that of the `.meta` files; where they name several, all of them, with commas.
+/// The tokenizer is that of the `.meta` files; where they may be several, all of them, with commas.
 ///
+/// @param state  what the order says of itself (`sample_plan::description`)
+/// @param end    of the order
 /// @throws io_error, format_error  a dataset cannot be opened, or as identify_sources
-inline dataset::run_state describe(const sample_plan& plan, const loader_options& options) {
-  dataset::run_state state = plan.description();
+/// @throws config_error  datasets are of several tokenizers, which the options do not allow
+inline dataset::run_state describe(dataset::run_state state, std::int64_t end,
+                                   const loader_options& options) {
   for (dataset::state_source& source : state.data) detail::describe_dataset(source);
-  (void)identify_sources(state, true);  // who refuses two tokenizers does so before the run
+  (void)identify_sources(state, options.allow_several_tokenizers);
   state.global_batch = options.samples_of_step();
   if (options.rampup) {
     state.rampup_batch = {options.rampup->start, options.rampup->increment,
@@ -49,7 +51,7 @@ inline dataset::run_state describe(const sample_plan& plan, const loader_options
     state.sampler = "cyclic";
     state.micro_batch = options.batch_size;
     state.ranks = options.world_size;
-    state.sampled = plan.end();
+    state.sampled = end;
     state.data_sharding = options.data_sharding;
   }
   state.edits = options.edits;
