@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/run_description.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millrace/loader/batch_loader.hpp>
+
+#include "support/config_refusal.hpp"
+#include "support/loader_runs.hpp"
+#include "support/paths.hpp"
+
+namespace millrace::loader {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class RunDescription : public testing::Test {
+ protected:
+  test::any_run run(test::run_kind kind) const {
+    return test::run_of({.kind = kind, .blend = true}, prefixes_);
+  }
+  static loader_options options() { return {.batch_size = 2, .global_batch_size = 8}; }
+
+  test::temp_folder folder_{test::quick_folder()};
+  std::vector<std::filesystem::path> prefixes_ = test::store_three(folder_, 3);
+};
+
+// Hours later, with the first checkpoint, would be late.
+TEST_F(RunDescription, TellsOfABrokenSidecarWithTheFirstBatches) {
+  test::write_text(folder_ / "a.meta", R"({"millrace_meta": 1, "tokenizer": {}})");
+  const auto loader = test::loader_of(run(test::run_kind::instant), options());
+  int told = 0;
+  for (int i = 0; i < 2000 && told == 0; ++i) {
+    try {
+      if (i > 10) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      (void)loader->next();
+    } catch (const format_error& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("a.meta"), HasSubstr("\"fingerprint\"")));
+      ++told;
+    }
+  }
+  EXPECT_EQ(told, 1);
+  EXPECT_NO_THROW((void)loader->next()) << "it was told";
+  EXPECT_THROW((void)loader->state(), format_error);
+  EXPECT_THROW((void)loader->state(), format_error);
+}
+
+TEST_F(RunDescription, IsOfTheFilesThatItBeganWith) {
+  const std::string meta =
+      R"({"millrace_meta": 1, "tokenizer": {"fingerprint": "abc", "vocab_size": 9}})";
+  test::write_text(folder_ / "a.meta", meta);
+  const auto loader = test::loader_of(run(test::run_kind::instant), options());
+  const dataset::run_state begun = loader->state();
+  test::write_text(folder_ / "a.meta", "{}");
+  (void)loader->next();
+  EXPECT_EQ(loader->state().tokenizer, begun.tokenizer);
+}
+
+TEST_F(RunDescription, RefusesABlendOfTwoTokenizersUnlessItIsAllowed) {
+  for (const char* name : {"a", "b"}) {
+    test::write_text(folder_ / (std::string(name) + ".meta"),
+                     R"({"millrace_meta": 1, "tokenizer": {"fingerprint": ")" + std::string(name) +
+                         R"(", "vocab_size": 9}})");
+  }
+  loader_options asked = options();
+  EXPECT_THAT(test::config_refusal(
+                  [&] { return test::loader_of(run(test::run_kind::instant), asked)->state(); }),
+              HasSubstr("the datasets are of two tokenizers"));
+  asked.allow_several_tokenizers = true;
+  EXPECT_EQ(test::loader_of(run(test::run_kind::instant), asked)->state().tokenizer, "a,b");
+}
+
+}  // namespace
+}  // namespace millrace::loader
