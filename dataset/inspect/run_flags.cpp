@@ -29,24 +29,18 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 const char* const run_flags_help =
-    R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   one dataset, or a blend
+    R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   or other flags of data, as prepare-cache has them
   --order megatron|instant     megatron builds its indices in memory; instant needs none
-  --part train|valid|test      of megatron: the part that is served (train)
-  --train-data-path, --valid-data-path, --test-data-path, --data-args-path,
-  --per-split-data-args-path, --mid-level-dataset-surplus, --no-extra-token,
-  --keep-partial-validation    of megatron: as prepare-cache has them
+  --part train|valid|test --split TEXT   of megatron (train; '969, 30, 1'); --valid-samples N, ...
   --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
   --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
-  --split TEXT --seed N        of megatron ('969, 30, 1'); 1234 without it
   --packing none|best_fit --pad-documents-to N   of instant: rows of whole documents (none; 1)
-  --seq-length L --train-samples N   tokens of a sample; samples of the run (one epoch); of other
-                               parts --valid-samples, --test-samples
-  --ranks N --micro-batch-size B   data-parallel ranks (1); samples of a rank in a micro-batch (1)
+  --seq-length L --train-samples N   tokens of a sample; samples of the run (one epoch)
+  --seed N --ranks N --micro-batch-size B   (1234) data-parallel ranks (1), rows of each (1)
   --global-batch-size G        samples of a step: a multiple of B times ranks (that)
   --rampup-batch-size START INCREMENT SAMPLES   of single: steps that grow to G, as Megatron's
   --dataloader-type single|cyclic --no-data-sharding   cyclic: samples count on from pass to pass
-  --full-validation            of megatron's part valid, or of instant: each sample once, one a rank
-                               and step, whatever B and G are
+  --full-validation            of part valid, or of instant: each sample once, one a rank and step
 )";
 
 namespace {

@@ -18,7 +18,7 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 const char* const state_flag_help =
-    R"(  --state FILE                 a state of the run, as JSON, whose edits are followed, and its schedule
+    R"(  --state FILE                 a state of the run (JSON), whose edits and schedule are followed
 )";
 
 namespace {
