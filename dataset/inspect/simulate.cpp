@@ -85,6 +85,9 @@ std::optional<loader::throttle> throttle_of(const command_line& line) {
   const auto latency = count_of(line, "latency-us", 0, simulate_help);
   const auto jitter = count_of(line, "jitter-us", 0, simulate_help);
   const auto rate = number_of(line, "mb-per-second");
+  if (rate && *rate == 0) {
+    throw misuse("--mb-per-second is 0, expected above 0", simulate_help);
+  }
   if (!latency && !jitter && !rate) {
     if (!line.values["no-told-ahead"].as<bool>()) return std::nullopt;
     throw misuse("--no-told-ahead is of a slow storage: --latency-us is missing", simulate_help);

@@ -9,16 +9,17 @@ inspect_dataset simulate preprocess_lines "${run[@]}" "${short[@]}" |
           s/(utilisation|p50|p99|max|step|step of|memory|own,|files,) [0-9.]+ ?([num]?s|[KMG]iB|%)?/\1 N/g
           s/, [0-9.]+ [KMG]iB/, N/g; s/: (passes|below) /: ? /; s/, [0-9]+ % in/, N % in/; s/reader [a-z_]+/reader R/'
 checksums() {
-  inspect_dataset simulate preprocess_lines "${run[@]}" --steps 20 --full-speed-steps 10 --compute-ms 0.5 --json |
+  inspect_dataset simulate preprocess_lines "${run[@]}" --steps 20 --compute-ms 0.5 --json "$@" |
     grep -oE '"checksum": "[0-9a-f]+"'
 }
-for how in '--reader pread --threads 2' '--latency-us 1000 --jitter-us 500 --mb-per-second 10' \
-    '--processes --full-speed-steps 0' '--sync --reader mmap --no-told-ahead --latency-us 500' '--cold'; do
+for how in '10 --reader pread --threads 2' '10 --latency-us 1000 --jitter-us 500 --mb-per-second 10' \
+    '0 --processes' '10 --sync --reader mmap --no-told-ahead --latency-us 500' '10 --cold'; do
   # shellcheck disable=SC2086  # flags and values
-  checksums $how
+  checksums --full-speed-steps $how
 done
 for bad in '' '--compute-ms -1' '--compute-ms 1 --reader tape' '--compute-ms 1 --sync --processes' \
-    '--compute-ms 1 --steps 1' '--compute-ms 1 --no-told-ahead' '--compute-ms 1 --steps 90 --full-speed-steps 30'; do
+    '--compute-ms 1 --steps 1' '--compute-ms 1 --no-told-ahead' '--compute-ms 1 --mb-per-second 0' \
+    '--compute-ms 1 --steps 90 --full-speed-steps 30'; do
   # shellcheck disable=SC2086  # flags and values
   inspect_dataset simulate preprocess_lines "${run[@]}" $bad 2>&1 | grep -v '^usage' || true
 done

@@ -42,6 +42,7 @@ class fake_cuda {
   using event = loader::cuda::event;
 
   static constexpr int invalid_value = 1;
+  static constexpr int invalid_configuration = 9;
   static constexpr int out_of_memory = 2;
   static constexpr int no_driver = 35;
   static constexpr int invalid_device = 101;
@@ -275,6 +276,7 @@ class fake_cuda {
     if (const int code = enter("kernel launch"); code != 0) return code;
     fake_stream* const line = of(on);
     if (line == nullptr) return fault("a kernel on a stream that has ended", invalid_handle);
+    if (work.rows == 0) return fault("a kernel without a block", invalid_configuration);
     const auto elements = static_cast<std::size_t>(work.rows * work.seq_len);
     std::vector<used_memory> uses = {
         {work.text, static_cast<std::size_t>(work.rows * work.text_len) * (work.narrow ? 2 : 4)},

@@ -16,14 +16,15 @@
 
 namespace millrace::loader {
 
-/// One micro-batch. Arrays are row-major, a row for each sample.
+/// One micro-batch. Arrays are row-major, a row for each sample: `layout().rows()` of them, which
+/// is the batch_size of the options, or less in a last one that is short (`drop_last`), be it none.
 ///
 /// It holds a slot of its loader's ring until it is destroyed or assigned to; the spans are valid
 /// as long, moves included. It may outlive the loader and be destroyed on any thread. One that was
 /// moved from holds nothing, and may only be destroyed or assigned to.
 class batch {
  public:
-  // Fields, [batch_size, seq_len], made where `loader_options::fields` asks for them.
+  // Fields, [rows, seq_len], made where `loader_options::fields` asks for them.
 
   /// Input ids, int64; 0 where there is padding.
   /// @throws config_error  this field and those below: it was not asked for.
@@ -39,7 +40,7 @@ class batch {
   std::span<const std::int64_t> position_ids() const {
     return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
-  /// Where documents begin and end if all rows are laid end to end: from 0 to batch_size * seq_len,
+  /// Where documents begin and end if all rows are laid end to end: from 0 to rows * seq_len,
   /// each once. For attention kernels; the longest document is `max_seqlen()`.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
@@ -55,9 +56,9 @@ class batch {
   /// Served sample in row 0; row i holds sample first_sample() + i. Counted from the start of the
   /// run, over all ranks.
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
-  /// Which sample of the run without edits, and of its source, each row is, [batch_size].
+  /// Which sample of the run without edits, and of its source, each row is, [rows].
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
-  /// Which source of the run each row is of, [batch_size].
+  /// Which source of the run each row is of, [rows].
   std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
 
   // Its text, in the type of the dataset: what is copied to a device.
@@ -68,13 +69,13 @@ class batch {
   std::span<const std::byte> bytes() const noexcept {
     return {slot().block.get(), slot().layout.used_bytes(slot().boundaries)};
   }
-  /// [batch_size, layout().text_len()]; zeros where no token is.
+  /// [rows, layout().text_len()]; zeros where no token is.
   /// @throws config_error  Token is not the type that slots hold: uint16 or int32
   template <class Token>
   std::span<const Token> text() const;
-  /// Tokens of each row that are the dataset's, [batch_size].
+  /// Tokens of each row that are the dataset's, [rows].
   std::span<const std::int32_t> real() const noexcept { return slot().real(); }
-  /// Where the boundaries of each row begin, and the end, [batch_size + 1].
+  /// Where the boundaries of each row begin, and the end, [rows + 1].
   std::span<const std::int32_t> boundary_begin() const noexcept { return slot().boundary_begin(); }
   /// Of each row 0, the ends of its documents, seq_len; none where nobody asked for them.
   std::span<const std::int32_t> boundaries() const noexcept { return slot().all_boundaries(); }
@@ -101,7 +102,7 @@ class batch {
 
   template <class T>
   static std::span<const T> asked(std::span<const T> field, const char* name) {
-    if (!field.empty()) return field;
+    if (field.data() != nullptr) return field;  // be it that of a batch without rows
     throw config_error(std::string(name) + " of a batch was not made: set fields." + name +
                        " of the loader's options");
   }

@@ -76,7 +76,8 @@ class batch_loader {
   batch_loader(const batch_loader&) = delete;
   batch_loader& operator=(const batch_loader&) = delete;
 
-  /// The next micro-batch, or nothing after the last whole one of all ranks.
+  /// The next micro-batch, or nothing after the last whole one of all ranks; where `drop_last` is
+  /// false, after what is left behind that, which may be no row of this rank.
   ///
   /// @throws config_error  there is one, but the caller holds every slot of the ring: one batch
   ///                       must be destroyed first. The loader goes on then.
@@ -104,7 +105,7 @@ class batch_loader {
   /// The same, as of another place: for who asks for batches long before they are used. Any thread.
   dataset::run_state state_at(std::int64_t consumed_samples) const;
 
-  /// Of every batch.
+  /// Of every batch, but for the rows of a last one that is short.
   slot_layout layout() const { return detail::pipeline::layout_of(*plan_, options_); }
 
   /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.

@@ -59,7 +59,11 @@ struct loader_options {
   std::int64_t global_batch_size = 0;  ///< samples of a step; 0: batch_size * world_size
   std::optional<dataset::rampup_batch> rampup = {};  ///< Megatron's --rampup-batch-size
   sampler_type sampler = sampler_type::single;
-  bool data_sharding = true;              ///< of cyclic: --no-data-sharding clears it
+  bool data_sharding = true;  ///< of cyclic: --no-data-sharding clears it
+  /// Of single: samples at the end that are fewer than batch_size * world_size are left out, as
+  /// Megatron's trainer does. Else they are one more micro-batch, of fewer rows on the last ranks
+  /// that have any, and of none on those behind them: for validation that leaves nothing out.
+  bool drop_last = true;
   std::vector<dataset::edit> edits = {};  ///< of single only; part of the state
   /// Datasets may be of different tokenizers, as their `.meta` say: an id of one is another text in
   /// the next.
@@ -137,6 +141,11 @@ inline const loader_options& check(const loader_options& options) {
   }
   if (options.sampler != sampler_type::single && options.rampup) {
     throw config_error("a ramp-up of the batch goes with the sampler single only");
+  }
+  if (options.sampler != sampler_type::single && !options.drop_last) {
+    throw config_error(
+        "drop_last is false, expected true: only the sampler single has a last micro-batch that "
+        "may be short");
   }
   if (options.sampler == sampler_type::full_validation) {
     expect(options.batch_size == 1, "batch_size", options.batch_size,

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/instant/index_columns.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/io/file_mapping.hpp>
+
+#include "support/child_process.hpp"
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"
 
@@ -31,6 +36,17 @@ std::string fault(const Work& work) {
     return e.what();
   }
   return "none";
+}
+
+/// The error of what the disk does not give.
+template <class Work>
+io_error lost_by(const Work& work) {
+  try {
+    work();
+  } catch (const io_error& e) {
+    return e;
+  }
+  return {"none", "none", 0};
 }
 
 class IndexColumns : public testing::Test {
@@ -139,6 +155,49 @@ TEST_F(IndexColumns, SayThatTheFileBecameShorter) {
   const std::string shorter = "data.idx: the file became shorter while it was in use";
   EXPECT_THAT(fault([&] { (void)columns.document_starts(1, 2, scratch); }), HasSubstr(shorter));
   EXPECT_THAT(fault([&] { (void)columns.document(2); }), HasSubstr(shorter));
+}
+
+// What the kernel says by SIGBUS.
+TEST_F(IndexColumns, OutliveAFileThatShrinks) {
+  const test::documents_of<std::uint16_t> many(9000, {std::vector<std::uint16_t>(3)});
+  const std::filesystem::path other = folder_ / "other";
+  for (const auto& prefix : {prefix_, other}) test::write_dataset<std::uint16_t>(prefix, many);
+  for (const index_access access :
+       {index_access::map_if_possible, index_access::map_with_read_ahead}) {
+    const index_columns beside(other, access);
+    index_columns opened(prefix_, access);
+    const index_columns columns = std::move(opened);
+    ASSERT_TRUE(columns.is_mapped());
+    EXPECT_EQ(columns.pointer(8999), 8999 * 6);
+    std::filesystem::resize_file(columns.idx_path(), 4096);
+    EXPECT_EQ(columns.length(0), 3);
+    const io_error e = lost_by([&] { (void)columns.pointer(8999); });
+    EXPECT_EQ(e.code(), ENODATA);
+    EXPECT_EQ(e.path(), columns.idx_path());
+    EXPECT_EQ(e.offset(), columns.pointer_offset(8999));
+    // For good, and for all: nobody is to take the zeros for entries that are there now.
+    EXPECT_EQ(lost_by([&] { (void)columns.pointer(8999); }).code(), ENODATA);
+    EXPECT_EQ(lost_by([&] { (void)columns.length(0); }).code(), ENODATA);
+    std::vector<std::int32_t> all(9000);
+    EXPECT_EQ(lost_by([&] { columns.read_lengths(all); }).code(), ENODATA);
+    // The others' are what they were, and new ones of the file are as the file is.
+    EXPECT_EQ(beside.pointer(8999), 8999 * 6);
+    test::write_dataset<std::uint16_t>(prefix_, many);
+    EXPECT_EQ(index_columns(prefix_, access).pointer(8999), 8999 * 6);
+  }
+}
+
+// A map that nobody watches: SIGBUS is not for us.
+TEST_F(IndexColumns, LeaveTheSignalsOfOthersAlone) {
+  const index_columns columns(prefix_);
+  const auto path = folder_ / "others";
+  test::write_bytes(path, std::vector<std::byte>(10'000));
+  const int status = test::in_child([&] {
+    const io::file_mapping map(path);
+    std::filesystem::resize_file(path, 0);
+    return static_cast<int>(map.bytes()[5000]);
+  });
+  EXPECT_NE(status, 0);  // 1000 + SIGBUS, or what a sanitizer makes of that
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -159,6 +160,28 @@ TEST_F(GptCache, IsBuiltOnceByManyAtATime) {
 TEST_F(GptCache, HasMegatronsDefaultFolder) {
   EXPECT_EQ(gpt_cache::default_folder("a/web_text_document"),
             fs::path("a/web_text_document/cache/GPTDataset_indices"));
+}
+
+// A file of a cache that is cut off while a run goes by it: an error, and the process lives.
+TEST_F(GptCache, OutlivesAFileThatShrinks) {
+  for (std::size_t file = 1; file <= 3; ++file) {  // each of its indices
+    for (const fs::path& path : paths()) fs::remove(path);
+    (void)cache().load_or_build(plan(), lengths(), "data", 1);
+    const auto order = cache().load(plan(), lengths());
+    ASSERT_TRUE(order);
+    EXPECT_FALSE(order->sample(20).empty());
+    fs::resize_file(paths()[file], 0);
+    for (int again = 0; again < 2; ++again) {
+      try {
+        (void)order->sample(20);
+        FAIL() << "accepted";
+      } catch (const io_error& e) {
+        EXPECT_EQ(e.code(), ENODATA);
+        EXPECT_EQ(e.path(), paths()[file]);
+        EXPECT_TRUE(e.offset().has_value());
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -80,6 +80,60 @@ TEST(MicroBatchSequence, DealsEverySampleOnceAndDropsOnlyWhatFillsNoStep) {
   }
 }
 
+// As `dataset::single_sampler` without drop_last, which is compared with Megatron's.
+TEST(MicroBatchSequence, LeavesNothingOutWhereItIsToldSo) {
+  for (std::int64_t count = 1; count <= 30; ++count) {
+    for (const std::int64_t ranks : {1, 2, 3, 4}) {
+      for (const std::int64_t rows : {1, 2, 3}) {
+        const std::int64_t consumed = count / 3 / (ranks * rows) * (ranks * rows);
+        SCOPED_TRACE(testing::Message() << count << " samples, " << ranks << " ranks, " << rows
+                                        << " rows, " << consumed << " consumed");
+        for (std::int64_t rank = 0; rank < ranks; ++rank) {
+          const loader_options options = {.batch_size = rows,
+                                          .rank = rank,
+                                          .world_size = ranks,
+                                          .consumed_samples = consumed,
+                                          .drop_last = false};
+          const dataset::single_sampler sampler(count, consumed, {rows, ranks, rank}, false);
+          micro_batch_sequence sequence(count, check(options), nullptr);
+          ASSERT_EQ(sequence.count(), sampler.batches());
+          batch_number n;
+          std::vector<std::int64_t> positions;
+          for (std::int64_t t = 0; sequence.next(n, positions); ++t) {
+            const dataset::sample_run expected = sampler.batch(t);
+            EXPECT_EQ(n.first_sample, expected.first);
+            ASSERT_EQ(std::ssize(positions), expected.count);
+            for (std::size_t i = 0; i < positions.size(); ++i) {
+              EXPECT_EQ(positions[i], expected.first + static_cast<std::int64_t>(i));
+            }
+            EXPECT_EQ(n.consumed, std::min(count, consumed + (t + 1) * ranks * rows));
+          }
+          EXPECT_EQ(sequence.consumed_after(sequence.count()), count);
+        }
+      }
+    }
+  }
+}
+
+// Behind a last step that is short there is nothing to go on with, and nothing wrong.
+TEST(MicroBatchSequence, EndsInTheMiddleOfAStep) {
+  loader_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 8};
+  options.drop_last = false;
+  options.consumed_samples = 8;
+  EXPECT_EQ(positions_of(14, options), (batches{{8, 9}, {12, 13}}));
+  options.consumed_samples = 14;
+  EXPECT_EQ(positions_of(14, options), batches());
+  options.drop_last = true;
+  EXPECT_THROW((void)positions_of(14, options), config_error);
+}
+
+TEST(MicroBatchSequence, OfOtherSamplersHasNoShortOnes) {
+  for (const sampler_type type : {sampler_type::cyclic, sampler_type::full_validation}) {
+    const loader_options options = {.sampler = type, .drop_last = false};
+    EXPECT_THAT(test::config_refusal([&] { check(options); }), HasSubstr("drop_last is false"));
+  }
+}
+
 TEST(MicroBatchSequence, NumbersStepsOfTheRunAndTheirMicroBatches) {
   loader_options options = {.batch_size = 2, .rank = 1, .world_size = 2, .global_batch_size = 12};
   options.consumed_samples = 20;  // two micro-batches into step 1

@@ -26,6 +26,7 @@
 #include <millrace/formats/unaligned_span.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
+#include <millrace/io/lost_pages.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 namespace millrace::dataset {
@@ -41,9 +42,9 @@ enum class index_access {
 /// without the `.bin` but for its size: what an order needs of a dataset.
 ///
 /// Entries are as they lie in the file, unchecked but where it says so: who follows one checks it.
-/// Any number of threads may read it. The file must not shrink while it is mapped (see
-/// `io::file_mapping`). What is read while it is not mapped throws `io_error` where the read fails,
-/// `format_error` where the file became shorter.
+/// Any number of threads may read it. Whatever reads entries throws `io_error` where the disk does
+/// not give them, or the file became shorter: mapped, from then on for all entries (see
+/// `io/lost_pages.hpp`; not where a dataset has the map); else `format_error` where it did.
 class index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
@@ -98,7 +99,8 @@ class index_columns {
     }
   }
   /// Lengths of sequences `first` up to `first + count - 1`: in place where it is mapped, else read
-  /// into `scratch` by one call, where they stay until it changes.
+  /// into `scratch` by one call, where they stay until it changes. In place, `check_there` says
+  /// afterwards whether what was looked at was there.
   /// @pre 0 <= first, 0 <= count, first + count <= sequence_count()
   formats::unaligned_span<std::int32_t> lengths(std::int64_t first, std::int64_t count,
                                                 std::vector<std::byte>& scratch) const {
@@ -114,6 +116,7 @@ class index_columns {
     if (is_mapped()) {
       if (!bytes.empty()) {
         std::memcpy(bytes.data(), bytes_.data() + layout_.lengths_offset(), bytes.size());
+        check_there();
       }
     } else {
       read(layout_.lengths_offset(), bytes);
@@ -156,6 +159,10 @@ class index_columns {
     }
   }
 
+  /// Throws where something that was looked at in the map was not there.
+  /// @throws io_error  ENODATA: the file is shorter now; EIO: it cannot be read
+  void check_there() const { io::check_there(watch_, idx_path_); }
+
   /// Where in the file an entry lies, for messages.
   std::uint64_t length_offset(std::int64_t i) const noexcept {
     return layout_.lengths_offset() + 4 * static_cast<std::uint64_t>(i);
@@ -174,6 +181,7 @@ class index_columns {
     T value{};
     if (is_mapped()) {
       std::memcpy(&value, bytes_.data() + offset, sizeof(T));
+      check_there();
     } else {
       read(offset, std::as_writable_bytes(std::span(&value, 1)));
     }
@@ -195,6 +203,7 @@ class index_columns {
   std::filesystem::path idx_path_;
   io::unique_fd idx_;                   // empty where it is mapped
   io::detail::unique_region region_;    // empty where it is not, or where a dataset owns it
+  io::lost_page_watch watch_;           // of the region, and gone before it
   std::span<const std::byte> bytes_{};  // of the mapping
   formats::mmidx_layout layout_;
   std::uint64_t bin_bytes_ = 0;
@@ -281,6 +290,7 @@ inline void index_columns::map(std::uint64_t size, index_access access) {
   if (address == MAP_FAILED) return;
   region_ = io::detail::unique_region({address, size});
   bytes_ = {static_cast<const std::byte*>(address), size};
+  watch_ = io::lost_page_watch(bytes_);
   if (access != index_access::map_with_read_ahead) {
     (void)::madvise(address, size, MADV_RANDOM);  // read-ahead would fetch what nobody asks for
   }

@@ -27,6 +27,7 @@
 #include <millrace/formats/npy.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/io/lost_pages.hpp>
 
 namespace millrace::dataset {
 
@@ -98,10 +99,12 @@ namespace detail {
 struct mapped_npy {
   io::file_mapping file;
   formats::npy_view npy;
+  io::lost_page_watch watch;  // of the file's map, and gone before it
 };
 
 inline mapped_npy map_npy(const std::filesystem::path& path) {
-  mapped_npy mapped{io::file_mapping::or_copy(path), {}};
+  mapped_npy mapped{io::file_mapping::or_copy(path), {}, {}};
+  mapped.watch = io::lost_page_watch(mapped.file.bytes());
   try {
     mapped.npy = formats::parse_npy(mapped.file.bytes());
   } catch (const format_error& e) {
@@ -202,6 +205,9 @@ inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan, length_col
   view.document_offset = offset(all->document);
   view.sample_offset = offset(all->sample);
   view.shuffle_offset = offset(all->shuffle);
+  view.document_watch = &all->document.watch;
+  view.sample_watch = &all->sample.watch;
+  view.shuffle_watch = &all->shuffle.watch;
   view.owner = std::move(all);
 
   gpt_order order(plan, lengths, std::move(view));

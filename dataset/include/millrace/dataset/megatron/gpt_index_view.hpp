@@ -13,6 +13,7 @@
 
 #include <millrace/dataset/megatron/gpt_index.hpp>
 #include <millrace/formats/unaligned_span.hpp>
+#include <millrace/io/lost_pages.hpp>
 
 namespace millrace::dataset {
 
@@ -65,7 +66,19 @@ struct gpt_index_view {
   /// Of the document, sample and shuffle index; empty for those in memory.
   std::filesystem::path document_path, sample_path, shuffle_path;
   std::uint64_t document_offset = 0, sample_offset = 0, shuffle_offset = 0;  ///< bytes
+  /// Of the maps; null for those in memory.
+  const io::lost_page_watch* document_watch = nullptr;
+  const io::lost_page_watch* sample_watch = nullptr;
+  const io::lost_page_watch* shuffle_watch = nullptr;
   std::shared_ptr<const void> owner;
+
+  /// For who has read numbers of them.
+  /// @throws io_error  one was not there any more, as `io::check_there` says it
+  void check_there() const {
+    if (document_watch != nullptr) io::check_there(*document_watch, document_path);
+    if (sample_watch != nullptr) io::check_there(*sample_watch, sample_path);
+    if (shuffle_watch != nullptr) io::check_there(*shuffle_watch, shuffle_path);
+  }
 };
 
 /// A view of indices that it takes over.

@@ -44,8 +44,17 @@ class gpt_order {
   /// @return how many tokens of padding follow: 0 but for a partial last sample
   /// @pre 0 <= k < size()
   /// @throws format_error  the index contradicts the dataset.
+  /// @throws io_error      a file of the indices was cut off, or cannot be read any more.
   std::int64_t sample(std::int64_t k, std::vector<piece>& pieces) const {
-    return unshuffled_sample(shuffled(k), pieces);
+    std::int64_t padding = 0;
+    try {
+      padding = unshuffled_sample(shuffled(k), pieces);
+    } catch (const format_error&) {
+      index_.check_there();  // what is not there contradicts everything
+      throw;
+    }
+    index_.check_there();
+    return padding;
   }
   std::vector<piece> sample(std::int64_t k) const {
     std::vector<piece> pieces;

@@ -43,6 +43,7 @@ auto with_lengths(const index_columns& columns, const document_range& of, std::i
     const auto lengths = columns.lengths(of.first, of.size(), scratch);
     return use([&columns, lengths, first = of.first](std::int64_t i) -> std::int64_t {
       const std::int64_t length = lengths[static_cast<std::size_t>(i - first)];
+      columns.check_there();
       columns.check_length(i, length);
       return length;
     });
@@ -71,6 +72,7 @@ inline void document_lengths(const index_columns& columns, std::int64_t first, s
   // Starts that ascend between good ends are good; which one is not matters only where they do not.
   bool good = 0 <= starts[0] && starts[count] <= columns.sequence_count();
   for (std::size_t d = 0; d < count; ++d) good &= starts[d] <= starts[d + 1];
+  columns.check_there();
   for (std::size_t d = 0; !good && d < count; ++d) {
     columns.check_document(first + static_cast<std::int64_t>(d), {starts[d], starts[d + 1]});
   }

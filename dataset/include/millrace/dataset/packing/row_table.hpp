@@ -125,6 +125,7 @@ inline std::uint32_t lengths_crc(const index_columns& columns) {
     const std::int64_t count = std::min(at_once, starts - d);
     crc = formats::crc32c(columns.document_starts(d, count, scratch).bytes(), crc);
   }
+  columns.check_there();
   return crc;
 }
 

@@ -35,6 +35,17 @@ struct batch_slot {
   std::vector<std::int32_t> cu_seqlens;
   std::int32_t max_seqlen = 0;
 
+  /// Lays the arrays out for so many rows, at most those that there is memory for.
+  void set_rows(std::int64_t rows) {
+    if (rows == layout.rows()) return;
+    layout = layout.with_rows(rows);
+    const auto size = static_cast<std::size_t>(rows * layout.seq_len());
+    for (auto* ids : {&tokens, &labels, &position_ids}) {
+      if (ids->data() != nullptr) *ids = {ids->data(), size};
+    }
+    if (loss_mask.data() != nullptr) loss_mask = {loss_mask.data(), size};
+  }
+
   template <class T>
   std::span<T> array(std::size_t offset, std::int64_t size) const noexcept {
     return {reinterpret_cast<T*>(block.get() + offset), static_cast<std::size_t>(size)};

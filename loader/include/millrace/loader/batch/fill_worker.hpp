@@ -45,6 +45,7 @@ class fill_worker {
     if (options_.prefetch_samples > 0 && !ahead.empty()) reader_->prefetch(ahead);
     if (verifier_ != nullptr) verifier_->touch(ahead);
     if (batch.failure) std::rethrow_exception(std::exchange(batch.failure, nullptr));
+    slot.set_rows(static_cast<std::int64_t>(batch.rows.size()));
     slot.number = batch.number;
     slot.positions.assign(batch.positions.begin(), batch.positions.end());
     slot.sources.clear();

@@ -50,6 +50,14 @@ class slot_layout {
     }
   }
 
+  /// The same of fewer rows, or of none: the last micro-batch of a run may be short.
+  /// @pre 0 <= rows <= those of the slot
+  slot_layout with_rows(std::int64_t rows) const noexcept {
+    slot_layout same = *this;
+    same.rows_ = rows;
+    return same;
+  }
+
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t seq_len() const noexcept { return seq_len_; }
   /// Tokens of a row: seq_len, and one more where the last label is a token of its own.

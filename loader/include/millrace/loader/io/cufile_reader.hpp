@@ -56,6 +56,7 @@ class cufile_reader final : public range_reader {
   struct registered {
     std::int64_t file = 0;
     io::unique_fd fd;
+    open_files::lent counts;
     std::shared_ptr<void> handle;
   };
 
@@ -133,8 +134,10 @@ inline const cufile_reader::registered* cufile_reader::find(std::int64_t file) {
   log_.note("files registered with cuFile", true, "once each, not with each read");
   const std::shared_ptr<void> owned(
       handle, [library = library_](void* h) { library->functions().remove(h); });
-  if (registered_.size() >= most_handles) registered_.pop_back();
-  registered_.push_front({file, std::move(direct.fd), owned});
+  const bool is_full =
+      registered_.size() >= most_handles || (!registered_.empty() && !table_->may_lend());
+  if (is_full) registered_.pop_back();
+  registered_.push_front({file, std::move(direct.fd), table_->lend(), owned});
   return &registered_.front();
 }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include <millrace/io/unique_fd.hpp>
+#include <millrace/loader/io/open_files.hpp>
 
 namespace millrace::loader {
 
@@ -17,8 +19,9 @@ namespace millrace::loader {
 class direct_files {
  public:
   /// @param files  of the reader
-  /// @param most   that are open at a time, 1 or more
-  direct_files(std::size_t files, std::size_t most) : place_of_(files, none), most_(most) {}
+  /// @param most   that are open at a time, 1 or more; fewer where `table` has no more to lend
+  direct_files(std::size_t files, std::size_t most, std::shared_ptr<open_files> table)
+      : place_of_(files, none), most_(most), table_(std::move(table)) {}
 
   static constexpr std::size_t none = ~std::size_t{0};
 
@@ -29,22 +32,28 @@ class direct_files {
     return place;
   }
 
-  /// Whether `put` would close a file.
-  bool is_full() const noexcept { return open_.size() >= most_; }
+  /// The place that the next file gets, and loses to it who has it: none where it is a new one.
+  struct next_place {
+    std::size_t place;
+    std::int64_t loser;
+  };
+  next_place next() const {
+    if (open_.empty() || (open_.size() < most_ && table_->may_lend())) return {open_.size(), -1};
+    const auto least = std::ranges::min_element(open_, {}, &entry::last_use);
+    return {static_cast<std::size_t>(least - open_.begin()), least->file};
+  }
 
-  /// Gives a file a place, which another one may lose for it.
-  std::size_t put(std::int64_t file, io::unique_fd fd) {
-    std::size_t place = open_.size();
-    if (!is_full()) {
-      open_.emplace_back();
+  /// Gives a file a place.
+  /// @param at  of `next()`, with nothing put meanwhile
+  void put(std::int64_t file, io::unique_fd fd, const next_place& at) {
+    entry one{file, std::move(fd), ++clock_, table_->lend()};
+    if (at.loser < 0) {
+      open_.push_back(std::move(one));
     } else {
-      const auto least = std::ranges::min_element(open_, {}, &entry::last_use);
-      place = static_cast<std::size_t>(least - open_.begin());
-      place_of_[static_cast<std::size_t>(least->file)] = none;
+      place_of_[static_cast<std::size_t>(at.loser)] = none;
+      open_[at.place] = std::move(one);
     }
-    open_[place] = {file, std::move(fd), ++clock_};
-    place_of_[static_cast<std::size_t>(file)] = place;
-    return place;
+    place_of_[static_cast<std::size_t>(file)] = at.place;
   }
 
   int fd_at(std::size_t place) const noexcept { return open_[place].fd.get(); }
@@ -59,11 +68,13 @@ class direct_files {
     std::int64_t file = 0;
     io::unique_fd fd;
     std::uint64_t last_use = 0;
+    open_files::lent counts;
   };
 
   std::vector<std::size_t> place_of_;  // [file]
   std::vector<entry> open_;            // [place]
   std::size_t most_;
+  std::shared_ptr<open_files> table_;
   std::uint64_t clock_ = 0;
 };
 

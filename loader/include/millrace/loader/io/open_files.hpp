@@ -2,9 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,36 +25,13 @@
 #include <millrace/error.hpp>
 #include <millrace/io/unique_fd.hpp>
 #include <millrace/loader/io/file_map.hpp>
+#include <millrace/loader/io/file_stamp.hpp>
 #include <millrace/loader/io/file_system.hpp>
+#include <millrace/loader/io/open_file_limits.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/memory/one_per_process.hpp>
 
 namespace millrace::loader {
-
-/// How much of the process the readers may take. 0 is a default, made of the limits of the process.
-struct open_file_limits {
-  /// Descriptors, those of mapped files included. 0: half of RLIMIT_NOFILE, from 4 to 8,192.
-  std::int64_t files = 0;
-  /// Maps, at most 3/4 of `files`, as each holds a descriptor. 0: 4,096. Less from then on
-  /// that the kernel or the file system refuses one.
-  std::int64_t maps = 0;
-  /// Bytes of files that are mapped. What is touched of it costs 1/512 in page tables.
-  /// 0: 16 times the memory of the machine.
-  std::uint64_t mapped_bytes = 0;
-  /// Files longer than this are mapped in parts of it. A multiple of 2 MiB. 0: 64 GiB.
-  std::uint64_t map_bytes = 0;
-};
-
-/// What is open, of all files of a table.
-struct open_file_usage {
-  std::int64_t files = 0;
-  std::int64_t most_files = 0;
-  std::int64_t maps = 0;
-  std::int64_t most_maps = 0;
-  std::int64_t opens = 0;     ///< calls of open(2) that succeeded
-  std::int64_t mmaps = 0;     ///< maps that were made
-  std::int64_t refusals = 0;  ///< opens and maps that failed for a limit
-};
 
 /// One table of descriptors and of maps for all readers of a process: files are opened when they
 /// are first read, and the ones not used for the longest time are closed for others.
@@ -89,6 +64,12 @@ class open_files : public std::enable_shared_from_this<open_files> {
     counted alive;
   };
   using held_map = std::shared_ptr<const map>;
+
+  /// A descriptor that a reader has opened for itself, counted as one of the table's.
+  struct lent {
+    counted file;
+    counted one_of_lent;
+  };
 
   /// A map, or why there is none. `made` says that it is a new one, which has had no advice.
   struct map_result {
@@ -128,21 +109,18 @@ class open_files : public std::enable_shared_from_this<open_files> {
   /// Closes a file, to have it opened anew: e.g. after ESTALE.
   void close(file& f);
 
+  /// For a descriptor that a reader has beside the table's own, as long as this lives: another file
+  /// is closed for it.
+  lent lend();
+
+  /// Whether readers may have one more of them: half of all that may be open. The first one of a
+  /// reader is never too many.
+  bool may_lend() const {
+    const std::lock_guard lock(mutex_);
+    return *live_lent_ < limits_.files / 2;
+  }
+
  private:
-  struct identity {
-    ::dev_t device;
-    ::ino_t inode;
-    ::off_t size;
-    ::time_t seconds;
-    long nanoseconds;
-    explicit identity(const struct ::stat& s) noexcept
-        : device(s.st_dev),
-          inode(s.st_ino),
-          size(s.st_size),
-          seconds(s.st_mtim.tv_sec),
-          nanoseconds(s.st_mtim.tv_nsec) {}
-    bool operator==(const identity&) const = default;
-  };
   using map_key = std::pair<file*, std::size_t>;  // a file, and which part of it
   struct file_part {
     held_map map;                     // or none
@@ -161,7 +139,7 @@ class open_files : public std::enable_shared_from_this<open_files> {
   void detach(file& f) noexcept;
   held_descriptor opened(file& f);
   io::unique_fd open_evicting(const file& f);
-  identity checked(const file& f, const io::unique_fd& fd);
+  file_stamp checked(const file& f, const io::unique_fd& fd);
   bool close_least_used(std::int64_t most);
   void forget_map(file_part& part) noexcept;
   bool unmap_least_used(std::vector<held_map>& unmapped, std::vector<held_descriptor>& closed);
@@ -181,6 +159,7 @@ class open_files : public std::enable_shared_from_this<open_files> {
   std::int64_t attached_ = 0;
   // Of what was handed out, too: it may be let go of when the table is no more.
   const counted::counter live_files_ = std::make_shared<std::atomic<std::int64_t>>(0);
+  const counted::counter live_lent_ = std::make_shared<std::atomic<std::int64_t>>(0);
   const counted::counter live_maps_ = std::make_shared<std::atomic<std::int64_t>>(0);
   open_file_usage usage_;
 };
@@ -198,7 +177,7 @@ class open_files::file {
 
   const data_file what_;
   std::mutex opening_;  // taken before the table's
-  std::optional<identity> first_;
+  std::optional<file_stamp> first_;
   held_descriptor fd_;
   std::list<file*>::iterator at_;  // of used_files_, where fd_ is set
   std::vector<file_part> parts_;
@@ -211,22 +190,7 @@ class open_files::file {
 
 inline void open_files::set_limits(const open_file_limits& limits) {
   const std::lock_guard lock(mutex_);
-  limits_ = limits;
-  if (limits_.files <= 0) {
-    struct ::rlimit most {};
-    const bool known = ::getrlimit(RLIMIT_NOFILE, &most) == 0;
-    const auto half = known ? static_cast<std::int64_t>(most.rlim_cur / 2) : 512;
-    limits_.files = std::clamp<std::int64_t>(half, 4, 8192);
-  }
-  if (limits_.maps <= 0) limits_.maps = 4096;
-  limits_.maps = std::min(limits_.maps, std::max<std::int64_t>(limits_.files * 3 / 4, 1));
-  if (limits_.mapped_bytes == 0) {
-    const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L));
-    limits_.mapped_bytes = pages * page_bytes() * 16;
-  }
-  constexpr std::uint64_t unit = file_map::huge_page;
-  if (limits_.map_bytes == 0) limits_.map_bytes = std::uint64_t{64} << 30;
-  limits_.map_bytes = std::max(limits_.map_bytes / unit, std::uint64_t{1}) * unit;
+  limits_ = filled_in(limits);
   most_maps_ = limits_.maps;
 }
 
@@ -241,7 +205,7 @@ inline open_file_usage open_files::usage() const {
 inline std::shared_ptr<open_files::file> open_files::attach(const data_file& what) {
   const std::string key = key_of(what);
   std::shared_ptr<file> known;
-  std::optional<identity> first;
+  std::optional<file_stamp> first;
   {
     const std::lock_guard lock(mutex_);
     const auto found = files_.find(key);
@@ -252,7 +216,7 @@ inline std::shared_ptr<open_files::file> open_files::attach(const data_file& wha
     // Opened once, and so maybe replaced since: then the new reader means the new one.
     struct ::stat status {};
     const bool same =
-        !first || (::stat(what.path.c_str(), &status) == 0 && identity(status) == *first);
+        !first || (::stat(what.path.c_str(), &status) == 0 && file_stamp(status) == *first);
     if (same) return known;
   }
   std::shared_ptr<file> made(new file(what), [table = shared_from_this()](file* f) {
@@ -308,7 +272,7 @@ inline open_files::held_descriptor open_files::opened(file& f) {
   }
   (void)close_least_used(limits().files - 1);
   io::unique_fd fd = open_evicting(f);
-  const identity found = checked(f, fd);
+  const file_stamp found = checked(f, fd);
   const file_system_kind kind = kind_of(fd);
   auto made =
       std::make_shared<const descriptor>(descriptor{std::move(fd), kind, counted(live_files_)});
@@ -386,28 +350,14 @@ inline bool open_files::unmap_least_used(std::vector<held_map>& unmapped,
   return false;
 }
 
-/// What the file is now, if it is the one that it was.
-inline open_files::identity open_files::checked(const file& f, const io::unique_fd& fd) {
+// What the file is now, if it is the one that it was.
+inline file_stamp open_files::checked(const file& f, const io::unique_fd& fd) {
   const std::uint64_t size = io::regular_file_size(fd, f.path());
   struct ::stat status {};
   if (::fstat(fd.get(), &status) != 0) throw io_error(f.path(), "fstat", errno);
-  const identity found(status);
   const std::lock_guard lock(mutex_);
-  if (size < f.bytes()) {
-    throw io_error(f.path(), "compare", ENODATA, size,
-                   "it ends there, and should have " + std::to_string(f.bytes()) +
-                       " bytes by its index; it was cut off or replaced: restore it");
-  }
-  const auto& given = f.what_.identity;
-  if ((f.first_ && found != *f.first_) ||
-      (given && *given != io::file_identity{status.st_dev, status.st_ino})) {
-    throw io_error(f.path(), "compare", ESTALE, std::nullopt,
-                   "it is not the file any more that this run began with (inode " +
-                       std::to_string(f.first_ ? f.first_->inode : given->inode) + " then, " +
-                       std::to_string(found.inode) + " now, of " + std::to_string(found.size) +
-                       " bytes): put the old one back, or start anew with the new one");
-  }
-  return found;
+  check_same(f.what_, size, f.first_, file_stamp(status));
+  return file_stamp(status);
 }
 
 inline void open_files::close(file& f) {
@@ -424,6 +374,14 @@ inline void open_files::close(file& f) {
   used_files_.erase(f.at_);
   closed = std::move(f.fd_);
   f.fd_ = nullptr;
+}
+
+inline open_files::lent open_files::lend() {
+  (void)close_least_used(limits().files - 1);
+  lent one{counted(live_files_), counted(live_lent_)};
+  const std::lock_guard lock(mutex_);
+  usage_.most_files = std::max<std::int64_t>(usage_.most_files, *live_files_);
+  return one;
 }
 
 // What is known of a map without a system call: that it is there, or that there is to be none.

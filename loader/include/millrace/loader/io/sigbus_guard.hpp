@@ -11,6 +11,8 @@
 #include <cstring>
 #include <span>
 
+#include <millrace/io/lost_pages.hpp>  // first: it goes by what the program says, not by sanitizers
+
 // Without the handler: each copy asks the kernel beforehand (MADV_POPULATE_READ), which takes twice
 // the time, and does not help where a file is cut off between the two. For programs that must not
 // have their signals touched. Sanitizers, whose memcpy must not be left by a jump, imply it.
@@ -121,6 +123,7 @@ inline void on_sigbus(int signal, ::siginfo_t* info, void* context) {
 /// Puts the handler there, once a process. One that is set later must pass on what is not its own.
 inline bool install_sigbus_guard() noexcept {
   static const bool installed = [] {
+    io::detail::install_lost_page_handler();  // below ours, which its own would displace later
     struct ::sigaction ours {};
     ours.sa_sigaction = on_sigbus;
     // SA_NODEFER: it is left by a jump, after which the signal must not stay blocked.

@@ -27,8 +27,6 @@
 
 #include <millrace/error.hpp>
 #include <millrace/loader/io/ahead_reads.hpp>
-#include <millrace/loader/io/direct_file.hpp>
-#include <millrace/loader/io/direct_files.hpp>
 #include <millrace/loader/io/direct_plan.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
@@ -37,20 +35,11 @@
 #include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/io/uring_files.hpp>
+#include <millrace/loader/io/uring_options.hpp>
 #include <millrace/loader/io/uring_ring.hpp>
 
 namespace millrace::loader {
-
-/// The default is 7.9 MiB of memory: under the 8 MiB that unprivileged users may lock by default.
-struct uring_options {
-  int depth = 64;   ///< reads in flight, 8 to 4,096
-  int slots = 224;  ///< reads that wait to be gathered, and those in flight; at least 2 * 16
-  std::size_t slot_bytes = std::size_t{36} * 1024;  ///< of a read, a multiple of 4,096
-  int most_files = 128;                             ///< open for direct reads
-
-  /// For tests: sees the result of each read and what it has read, and says what to take it for.
-  std::function<std::int64_t(std::int64_t, std::span<std::byte>)> alter_result = {};
-};
 
 /// Reads by io_uring past the page cache (O_DIRECT): what `prefetch` names is read at once, as far
 /// as there are slots, and waits there for `gather`, which copies it; what was not named is read
@@ -81,11 +70,6 @@ class uring_reader final : public range_reader {
   static constexpr std::size_t most_queued = 4096;
   static constexpr std::size_t kept_for_gather = 16;  // slots that are not for reading ahead
 
-  enum class way : std::uint8_t { unknown, direct, plain };
-  struct file_state {
-    way by = way::unknown;
-    direct_alignment alignment;
-  };
   /// A read, from when it is asked for to when its bytes are gathered. Those of slots come first.
   struct operation {
     std::int64_t file = 0;
@@ -106,14 +90,8 @@ class uring_reader final : public range_reader {
     int code;
   };
 
-  open_files::file& file_of(std::int64_t i) const { return *files_[static_cast<std::size_t>(i)]; }
   bool has_ring();
   void note_ring();
-  way way_of(std::int64_t file);
-  void demote(std::int64_t file, const std::string& why);
-  bool may_put();
-  std::size_t put(std::int64_t file, io::unique_fd fd);
-  std::size_t place_of(std::int64_t file);
   bool start(std::size_t token);
   void pump();
   int wait();
@@ -131,11 +109,9 @@ class uring_reader final : public range_reader {
   reader_options options_;
   uring_options limits_;
   std::shared_ptr<open_files> table_;
-  std::vector<std::shared_ptr<open_files::file>> files_;
   pread_reader plain_;
   reader_log log_;
-  std::vector<file_state> states_;
-  direct_files open_;
+  uring_files files_;
 
   std::unique_ptr<uring_ring> ring_;
   std::vector<std::unique_ptr<uring_ring>> retired_;  // whose memory may still be written to
@@ -159,31 +135,12 @@ class uring_reader final : public range_reader {
   std::size_t claims_taken_ = 0;
 
   std::atomic<bool> no_ring_{false};
-  std::atomic<std::size_t> plain_files_{0};
   std::atomic<std::size_t> most_in_flight_{0};
 };
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
-
-inline uring_options checked(uring_options options) {
-  const auto expect = [](bool is_so, const char* name, std::size_t value, const char* range) {
-    if (is_so) return;
-    throw config_error(std::string("io_uring: ") + name + " is " + std::to_string(value) +
-                       ", expected " + range);
-  };
-  expect(options.depth >= 8 && options.depth <= 4096, "depth",
-         static_cast<std::size_t>(options.depth), "8 to 4096");
-  expect(options.slots >= 32 && options.slots <= 65536, "slots",
-         static_cast<std::size_t>(options.slots), "32 to 65536");
-  expect(options.slot_bytes >= 4096 && options.slot_bytes % 4096 == 0 &&
-             options.slot_bytes <= (std::size_t{1} << 24),
-         "slot_bytes", options.slot_bytes, "a multiple of 4096, up to 16777216");
-  expect(options.most_files >= 1 && options.most_files <= 32768, "most_files",
-         static_cast<std::size_t>(options.most_files), "1 to 32768");
-  return options;
-}
 
 inline std::string why_not_granted(int code) {
   std::string said = std::generic_category().message(code);
@@ -203,13 +160,6 @@ inline std::string why_not_granted(int code) {
   }
 }
 
-/// As many as the limits of the table allow for, so that a file that others push out of the one is
-/// out of the other too.
-inline std::size_t most_direct_files(const uring_options& options, const open_files& table) {
-  return static_cast<std::size_t>(
-      std::clamp<std::int64_t>(table.limits().files, 1, options.most_files));
-}
-
 }  // namespace detail
 
 inline uring_reader::uring_reader(const std::vector<data_file>& files, reader_options options,
@@ -218,14 +168,10 @@ inline uring_reader::uring_reader(const std::vector<data_file>& files, reader_op
       limits_(detail::checked(std::move(ring))),
       table_(options_.files ? options_.files : open_files::of_process()),
       plain_(files, options_),
-      states_(files.size()),
-      open_(files.size(), detail::most_direct_files(limits_, *table_)),
+      files_(files, table_, static_cast<std::size_t>(limits_.most_files), log_),
       ahead_(limits_.slot_bytes),
       ahead_plan_(limits_.slot_bytes),
-      plan_(limits_.slot_bytes) {
-  files_.reserve(files.size());
-  for (const data_file& file : files) files_.push_back(table_->attach(file));
-}
+      plan_(limits_.slot_bytes) {}
 
 // A ring that this thread may use; false where none is to be had.
 inline bool uring_reader::has_ring() {
@@ -235,7 +181,7 @@ inline bool uring_reader::has_ring() {
   if (ring_) {
     // Its results come to the thread that made it alone, which may be gone.
     ahead_.clear();
-    open_.close_all();
+    files_.close_direct();
     retired_.push_back(std::move(ring_));
   }
   const auto slots = static_cast<std::size_t>(limits_.slots);
@@ -270,66 +216,14 @@ inline void uring_reader::note_ring() {
   note("registered files", granted.files, "a file is looked up once, not with each read");
 }
 
-inline uring_reader::way uring_reader::way_of(std::int64_t file) {
-  file_state& state = states_[static_cast<std::size_t>(file)];
-  if (state.by != way::unknown) return state.by;
-  try {
-    const open_files::held_descriptor held = table_->open(file_of(file));
-    direct_file direct = open_direct(held->fd);
-    if (!direct.fd) {
-      if (!direct.may_pass) demote(file, direct.why);
-      return way::plain;
-    }
-    if (!may_put()) return way::plain;
-    log_.note("O_DIRECT", true, direct.why);
-    state = {way::direct, direct.alignment};
-    (void)put(file, std::move(direct.fd));
-    return way::direct;
-  } catch (const std::exception&) {
-    return way::plain;  // this time: pread tries again, and says what is wrong
-  }
-}
-
-inline void uring_reader::demote(std::int64_t file, const std::string& why) {
-  file_state& state = states_[static_cast<std::size_t>(file)];
-  if (state.by == way::plain) return;
-  state.by = way::plain;
-  ++plain_files_;
-  log_.note("O_DIRECT", false, file_of(file).path().string() + ": " + why + ": read by pread");
-}
-
-// Whether a file may take another one's place: no read that is noted names it any more.
-inline bool uring_reader::may_put() {
-  return !open_.is_full() || ring_->submit(0) == 0;
-}
-
-inline std::size_t uring_reader::put(std::int64_t file, io::unique_fd fd) {
-  const std::size_t place = open_.put(file, std::move(fd));
-  ring_->put_file(static_cast<unsigned>(place), open_.fd_at(place));
-  return place;
-}
-
-// Of a file that is read directly: opened again where it was closed for others.
-inline std::size_t uring_reader::place_of(std::int64_t file) {
-  if (const std::size_t place = open_.find(file); place != direct_files::none) return place;
-  try {
-    const open_files::held_descriptor held = table_->open(file_of(file));
-    direct_file direct = open_direct(held->fd);
-    if (!direct.fd || !may_put()) return direct_files::none;
-    return put(file, std::move(direct.fd));
-  } catch (const std::exception&) {
-    return direct_files::none;
-  }
-}
-
 // Notes what is left of an operation for the next submit. False: its file cannot be opened.
 inline bool uring_reader::start(std::size_t token) {
   operation& op = operations_[token];
-  const std::size_t place = place_of(op.file);
-  if (place == direct_files::none) return false;
+  const std::size_t place = files_.place_of(op.file, *ring_);
+  if (place == uring_files::none) return false;
   const std::uint64_t done = op.progress.done;
   const auto left = static_cast<std::uint32_t>(op.progress.bytes - done);
-  while (!ring_->read(open_.fd_at(place), static_cast<unsigned>(place), op.to + done, left,
+  while (!ring_->read(files_.fd_at(place), static_cast<unsigned>(place), op.to + done, left,
                       op.begin + done, token)) {
     if (ring_->submit(0) != 0) return false;
   }
@@ -352,7 +246,7 @@ inline void uring_reader::pump() {
     const std::size_t slot = free_slots_.back();
     const auto& [key, entry] = *next;
     operation& op = operations_[slot];
-    const std::uint32_t unit = states_[static_cast<std::size_t>(key.file)].alignment.offset;
+    const std::uint32_t unit = files_.alignment_of(key.file).offset;
     const std::uint64_t bytes = (entry.end - key.begin + unit - 1) / unit * unit;
     op = {key.file,
           key.begin,
@@ -404,7 +298,7 @@ inline void uring_reader::take(std::size_t token, std::int64_t result) {
   }
   if (outcome == read_outcome::demote) {
     try {
-      demote(op.file, "read: " + std::generic_category().message(static_cast<int>(-result)));
+      files_.demote(op.file, "read: " + std::generic_category().message(static_cast<int>(-result)));
     } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory for the report alone
     }
   }
@@ -446,7 +340,7 @@ inline void uring_reader::prefetch(std::span<const file_range> ranges) noexcept 
   plain_ahead_.clear();
   for (const file_range& range : ranges) {
     if (range.bytes == 0) continue;
-    if (way_of(range.file) == way::plain) {
+    if (!files_.is_direct(range.file, *ring_)) {
       plain_ahead_.push_back(range);
       continue;
     }
@@ -457,13 +351,11 @@ inline void uring_reader::prefetch(std::span<const file_range> ranges) noexcept 
         });
   }
   if (!plain_ahead_.empty()) plain_.prefetch(plain_ahead_);
-  ahead_plan_.make(wanted_, [&](std::int64_t file) {
-    return states_[static_cast<std::size_t>(file)].alignment;
-  });
+  ahead_plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
   for (const extent& e : ahead_plan_.extents()) {
     if (ahead_.queued() >= most_queued) break;
     // Whole blocks, as far as the file has them: another range may begin in the last one.
-    ahead_.add({e.file, e.begin}, std::min(e.end, file_of(e.file).bytes()),
+    ahead_.add({e.file, e.begin}, std::min(e.end, files_[e.file].bytes()),
                static_cast<std::int64_t>(e.pieces), gathers_);
   }
   pump();
@@ -473,8 +365,8 @@ inline void uring_reader::prefetch(std::span<const file_range> ranges) noexcept 
 inline void uring_reader::gather(std::span<const read_request> requests) {
   std::uint64_t bytes = 0;
   for (const read_request& r : requests) {
-    assert(r.from.bytes <= file_of(r.from.file).bytes() &&
-           r.from.offset <= file_of(r.from.file).bytes() - r.from.bytes);
+    assert(r.from.bytes <= files_[r.from.file].bytes() &&
+           r.from.offset <= files_[r.from.file].bytes() - r.from.bytes);
     bytes += r.from.bytes;
   }
   if (!has_ring()) {
@@ -516,7 +408,7 @@ inline void uring_reader::split(std::span<const read_request> requests) {
   by_plain_.clear();
   for (const read_request& r : requests) {
     if (r.from.bytes == 0) continue;
-    if (way_of(r.from.file) == way::plain) {
+    if (!files_.is_direct(r.from.file, *ring_)) {
       by_plain_.push_back(r);
       continue;
     }
@@ -536,8 +428,7 @@ inline void uring_reader::split(std::span<const read_request> requests) {
         },
         [&](std::uint64_t begin, std::uint64_t end) { wanted_.push_back(part(begin, end)); });
   }
-  plan_.make(wanted_,
-             [&](std::int64_t file) { return states_[static_cast<std::size_t>(file)].alignment; });
+  plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
   handed_over_.reserve(plan_.pieces() + claims_.size());  // so that results are taken without fail
 }
 
@@ -551,7 +442,7 @@ inline void uring_reader::start_demand() {
     const std::size_t token = free.back();
     std::byte* const to =
         e.straight != nullptr ? e.straight : ring_->memory() + token * limits_.slot_bytes;
-    const std::uint32_t unit = states_[static_cast<std::size_t>(e.file)].alignment.offset;
+    const std::uint32_t unit = files_.alignment_of(e.file).offset;
     operations_[token] = {
         e.file,        e.begin,     to, {e.end - e.begin, e.need_end - e.begin, 0, unit, 0},
         ahead_.none(), next_extent_};
@@ -627,7 +518,7 @@ inline void uring_reader::give_up_ring(int code) {
   }
   no_ring_ = true;
   ahead_.clear();
-  open_.close_all();
+  files_.close_direct();
   retired_.push_back(std::move(ring_));
   log_.note("io_uring", false,
             "io_uring_enter: " + std::generic_category().message(code) +
@@ -637,8 +528,7 @@ inline void uring_reader::give_up_ring(int code) {
 inline reader_report uring_reader::report() const {
   reader_report report;
   report.asked = options_.asked.empty() ? "io_uring" : options_.asked;
-  const std::size_t files = files_.size();
-  const bool reads = !no_ring_ && (files == 0 || plain_files_ < files);
+  const bool reads = !no_ring_ && !files_.all_plain();
   report.granted = reads ? "io_uring" : "pread";
   report.why = options_.why.empty() ? "asked for by name" : options_.why;
   log_.fill(report, *table_);

@@ -50,12 +50,13 @@ class micro_batch_sequence {
 
   /// Samples of all ranks once `n` micro-batches are consumed.
   std::int64_t consumed_after(std::int64_t n) const noexcept {
-    return consumed_ + n * share_.width();
+    return std::min(consumed_ + n * share_.width(), end_);
   }
 
   /// The next one.
   ///
-  /// @param positions  of its rows, in place of what it held
+  /// @param positions  of its rows, in place of what it held; fewer than the batch_size, or none,
+  ///                   in a last one that is short
   /// @return false behind the last one
   bool next(batch_number& number, std::vector<std::int64_t>& positions);
 
@@ -67,6 +68,7 @@ class micro_batch_sequence {
   dataset::data_share share_;
   dataset::batch_steps steps_;
   std::int64_t consumed_;
+  std::int64_t end_ = unbounded;  // of the samples of single
   std::int64_t count_ = 0;
   std::int64_t served_ = 0;
   std::shared_ptr<const dataset::edited_stream> edits_;
@@ -121,8 +123,16 @@ inline micro_batch_sequence::micro_batch_sequence(
     return;
   }
   expect_at_most(samples, "there are");
-  if (options.global_batch_size != 0 || options.rampup) check_step();
-  count_ = samples == unbounded ? unbounded : (samples - consumed_) / share_.width();
+  end_ = samples;
+  const std::int64_t left = samples - consumed_;
+  const bool is_over = left == 0 && !options.drop_last;  // be it in the middle of a step
+  if ((options.global_batch_size != 0 || options.rampup) && !is_over) check_step();
+  if (samples == unbounded) {
+    count_ = unbounded;
+    return;
+  }
+  count_ = left / share_.width();
+  if (!options.drop_last && left % share_.width() != 0) ++count_;
 }
 
 // Else micro-batches would lie across the ends of this step and of all that follow.
@@ -145,7 +155,7 @@ inline bool micro_batch_sequence::next(batch_number& number, std::vector<std::in
   number.step = steps_.step_of(first);
   number.micro_batch = (first - steps_.first_position(number.step)) / share_.width();
   number.micro_batches = steps_.samples_of(number.step) / share_.width();
-  number.first_sample = first + share_.rank * share_.micro_batch_size;
+  number.first_sample = first + std::min(share_.rank * share_.micro_batch_size, end_ - first);
   number.consumed = consumed_after(served_);
   positions.clear();
   if (type_ == sampler_type::cyclic) {
@@ -155,7 +165,8 @@ inline bool micro_batch_sequence::next(batch_number& number, std::vector<std::in
     const std::int64_t t = first / share_.ranks;
     positions.push_back(validation_->batch(t < validation_->batches() ? t : 0).first);
   } else {
-    for (std::int64_t i = 0; i < share_.micro_batch_size; ++i) {
+    const std::int64_t rows = std::min(share_.micro_batch_size, end_ - number.first_sample);
+    for (std::int64_t i = 0; i < rows; ++i) {
       const std::int64_t n = number.first_sample + i;
       positions.push_back(edits_ ? (*edits_)[n] : n);
     }

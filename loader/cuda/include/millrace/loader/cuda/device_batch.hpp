@@ -39,7 +39,7 @@ class device_batch {
   const float* loss_mask() const noexcept { return work().loss_mask; }
 
   /// Where documents begin and end if rows are laid one behind another, from 0 to rows * seq_len:
-  /// `cu_seqlens_size()` entries. None if the source has no boundaries.
+  /// `cu_seqlens_size()` entries. None if the source has no boundaries, or the batch no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
   std::int64_t cu_seqlens_size() const noexcept {
     return slot().boundaries == 0 ? 0 : slot().boundaries - rows() + 1;

@@ -341,14 +341,16 @@ inline void device_pipe::send(const ring_claim& claim, const staged_batch& stage
   record(api, store.free(claim.ticket), store.copies());
   const batch_work work = store.outputs().work(slot.memory, store.raw(), staged.layout,
                                                staged.boundaries, options_.rules);
-  check(api, api.launch_batch(work, store.copies()), "kernel launch");
+  // Of a batch without rows there is nothing to launch, which CUDA would call an error.
+  if (work.rows > 0) check(api, api.launch_batch(work, store.copies()), "kernel launch");
   record(api, slot.ready, store.copies());
   bytes_to_device_ += bytes;
 }
 
 inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
   const slot_layout& layout = staged.layout;
-  if (staged.boundaries == 0 && options_.rules.positions == position_rule::boundaries) {
+  if (staged.boundaries == 0 && layout.rows() > 0 &&
+      options_.rules.positions == position_rule::boundaries) {
     throw config_error(
         "position ids are to start anew at boundaries, and a batch came without any: have the "
         "source fill in boundaries");

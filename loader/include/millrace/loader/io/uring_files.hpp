@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/loader/io/uring_probe.hpp>
+
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/io/unique_fd.hpp>
+#include <millrace/loader/io/direct_file.hpp>
+#include <millrace/loader/io/direct_files.hpp>
+#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/reader_log.hpp>
+#include <millrace/loader/io/uring_ring.hpp>
+
+namespace millrace::loader {
+
+/// The files of one reader, as a ring reads them: past the page cache, from places in the ring's
+/// table, or not at all, where they cannot be read so. Used by one thread but for `all_plain`.
+class uring_files {
+ public:
+  static constexpr std::size_t none = direct_files::none;
+
+  /// @param most  open for direct reads at a time
+  /// @param log   is told which may be read so, and why not; outlives this
+  uring_files(const std::vector<data_file>& files, std::shared_ptr<open_files> table,
+              std::size_t most, reader_log& log)
+      : table_(std::move(table)),
+        log_(&log),
+        states_(files.size()),
+        open_(files.size(), most, table_) {
+    files_.reserve(files.size());
+    for (const data_file& file : files) files_.push_back(table_->attach(file));
+  }
+
+  open_files::file& operator[](std::int64_t file) const {
+    return *files_[static_cast<std::size_t>(file)];
+  }
+
+  /// Whether a file is read past the page cache; if nobody has asked, it is opened for that. Where
+  /// that fails for now, not this time.
+  bool is_direct(std::int64_t file, uring_ring& ring);
+
+  /// Reads it by pread from now on.
+  void demote(std::int64_t file, const std::string& why);
+
+  /// The place of a file that is read directly in the table of the ring, into which it is brought
+  /// again if it was closed for others; `none` where that fails.
+  std::size_t place_of(std::int64_t file, uring_ring& ring);
+  int fd_at(std::size_t place) const noexcept { return open_.fd_at(place); }
+
+  /// @pre is_direct(file)
+  direct_alignment alignment_of(std::int64_t file) const noexcept {
+    return states_[static_cast<std::size_t>(file)].alignment;
+  }
+
+  /// With the ring in whose table they are.
+  void close_direct() noexcept { open_.close_all(); }
+
+  /// Whether there are files, and none of them is read directly. Any thread.
+  bool all_plain() const noexcept { return !files_.empty() && plain_ == files_.size(); }
+
+ private:
+  enum class way : std::uint8_t { unknown, direct, plain };
+  struct file_state {
+    way by = way::unknown;
+    direct_alignment alignment;
+  };
+
+  std::size_t put(std::int64_t file, io::unique_fd fd, uring_ring& ring);
+
+  std::shared_ptr<open_files> table_;
+  reader_log* log_;
+  std::vector<std::shared_ptr<open_files::file>> files_;
+  std::vector<file_state> states_;  // [file]
+  direct_files open_;
+  std::atomic<std::size_t> plain_{0};
+};
+
+// ---------------------------------------------------------------------------------------------
+
+inline bool uring_files::is_direct(std::int64_t file, uring_ring& ring) {
+  file_state& state = states_[static_cast<std::size_t>(file)];
+  if (state.by != way::unknown) return state.by == way::direct;
+  try {
+    const open_files::held_descriptor held = table_->open((*this)[file]);
+    direct_file direct = open_direct(held->fd);
+    if (!direct.fd) {
+      if (!direct.may_pass) demote(file, direct.why);
+      return false;
+    }
+    if (put(file, std::move(direct.fd), ring) == none) return false;
+    log_->note("O_DIRECT", true, direct.why);
+    state = {way::direct, direct.alignment};
+    return true;
+  } catch (const std::exception&) {
+    return false;  // pread tries again, and says what is wrong
+  }
+}
+
+inline void uring_files::demote(std::int64_t file, const std::string& why) {
+  file_state& state = states_[static_cast<std::size_t>(file)];
+  if (state.by == way::plain) return;
+  state.by = way::plain;
+  ++plain_;
+  log_->note("O_DIRECT", false, (*this)[file].path().string() + ": " + why + ": read by pread");
+}
+
+// None where reads that are noted name the file whose place it would take.
+inline std::size_t uring_files::put(std::int64_t file, io::unique_fd fd, uring_ring& ring) {
+  const direct_files::next_place at = open_.next();
+  if (at.loser >= 0 && ring.submit(0) != 0) return none;
+  open_.put(file, std::move(fd), at);
+  ring.put_file(static_cast<unsigned>(at.place), open_.fd_at(at.place));
+  return at.place;
+}
+
+inline std::size_t uring_files::place_of(std::int64_t file, uring_ring& ring) {
+  if (const std::size_t place = open_.find(file); place != none) return place;
+  try {
+    const open_files::held_descriptor held = table_->open((*this)[file]);
+    direct_file direct = open_direct(held->fd);
+    if (!direct.fd) return none;
+    return put(file, std::move(direct.fd), ring);
+  } catch (const std::exception&) {
+    return none;
+  }
+}
+
+}  // namespace millrace::loader
+
+#endif
