@@ -48,7 +48,7 @@ class given_ids final : public tokenizer::tokenizer {
     }
   }
 
-  std::unique_ptr<millrace::tokenizer::encoder> make_encoder() const override {
+  std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
   /// Whatever gives the dtype of the dataset.

@@ -40,7 +40,7 @@ class no_ids_encoder final : public tokenizer::encoder {
 
 class no_ids_tokenizer final : public tokenizer::tokenizer {
  public:
-  std::unique_ptr<millrace::tokenizer::encoder> make_encoder() const override {
+  std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<no_ids_encoder>();
   }
   std::int64_t vocab_size() const noexcept override { return 512; }

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool bpe = model.type == detail::model_type::bpe;
   const auto engine = bpe ? detail::make_sentencepiece_bpe_engine(model, {4096})
                           : detail::make_sentencepiece_unigram_engine(model, {4096});
-  const auto encoder = engine->make_encoder();
+  const auto encoder = engine->make_encoder(4096);
   id_buffer ids;
   for (const std::string_view text :
        {std::string_view(

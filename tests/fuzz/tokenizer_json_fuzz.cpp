@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace millrace::tokenizer;
   detail::tokenizer_file file({reinterpret_cast<const char*>(data), size});
   const detail::composed_tokenizer tokenizer(file.make_parts({}));
-  const auto encoder = tokenizer.make_encoder();
+  const auto encoder = tokenizer.make_encoder(std::size_t{1} << 16);
   id_buffer ids;
   for (const std::string_view text : {"Hello  world<|x|>\n", "", " \xC3\xA9\xE4\xB8\xAD 0 "}) {
     (void)encoder->encode(text, ids);

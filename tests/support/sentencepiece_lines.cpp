@@ -50,7 +50,7 @@ int encode(const std::string& model, const detail::sentencepiece_options& option
       auto other = options;
       other.tuning = {memory, set};
       tokenizers.push_back(detail::make_sentencepiece_tokenizer(model, other));
-      encoders.push_back(tokenizers.back()->make_encoder());
+      encoders.push_back(tokenizers.back()->make_encoder(memory));
     }
   }
   std::string text;

@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "bpe/byte_merges.hpp"
-#include "bpe/rare_words.hpp"
-#include "bpe/remembered_words.hpp"
+#include "bpe/encoder_words.hpp"
 #include "bpe/seams.hpp"
-#include "bpe/word_batch.hpp"
+#include "bpe/shared_words.hpp"
 #include "models/token_index.hpp"
 #include "split/certain_cut.hpp"
 #include "unicode/neighbours.hpp"
@@ -29,12 +28,31 @@ struct compiled {
     if (vocabulary.whole_words_first) find_unmerged();
   }
 
+  // The tokens that merging gives: words that nobody need compute.
+  void enter_tokens(shared_tables& tables) const {
+    for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
+      if (!merges.surely_reaches(id)) continue;  // it is met, or not
+      const std::string_view word = vocabulary.tokens.bytes(id);
+      enter(tables.shorts, word, id) || enter(tables.longs, word, id);
+    }
+  }
+
   byte_bpe_vocabulary vocabulary;
   byte_merges merges;
   token_index unmerged;  // tokens that merging does not give, only if whole words come first
   seam_finder seams;
 
  private:
+  template <class Table>
+  static bool enter(shared_words<Table>& words, std::string_view word, std::int64_t id) {
+    if (word.size() > Table::key::max_bytes) return false;
+    const auto token = static_cast<std::int32_t>(id);
+    typename Table::ids found;
+    found.set({&token, 1});
+    words.add(Table::key::of(word.data(), word.size(), word.size()), found);
+    return true;
+  }
+
   void find_unmerged() {
     byte_merger merger(merges, best_instruction_set());
     std::vector<std::int32_t> found;
@@ -50,34 +68,22 @@ struct compiled {
 
 class byte_bpe_encoder final : public section_encoder {
  public:
-  // Half of the memory for short words, an eighth for longer ones, both with as much behind as in
-  // front; a quarter for the rest.
-  byte_bpe_encoder(const compiled& model, const word_splitter& splitter, byte_bpe_tuning tuning)
+  byte_bpe_encoder(const compiled& model, const word_splitter& splitter, instruction_set set,
+                   std::size_t memory_bytes, shared_tables& shared)
       : model_(&model),
         splitter_(&splitter),
-        merger_(model.merges, tuning.set),
-        shorts_(table_line_bits(tuning.memory_bytes / 4)),
-        longs_(table_line_bits(tuning.memory_bytes / 16)),
-        rare_(tuning.memory_bytes / 4),
-        batch_(shorts_.front, longs_.front, &model.seams, tuning.set) {
-    for (std::int64_t id = 0; id < model.vocabulary.tokens.end_id(); ++id) {
-      if (!model.merges.surely_reaches(id)) continue;  // it is met, or not
-      const std::string_view word = model.vocabulary.tokens.bytes(id);
-      const auto token = static_cast<std::int32_t>(id);
-      word.size() <= word_batch::short_table::key::max_bytes ? shorts_.begin_with(word, token)
-                                                             : longs_.begin_with(word, token);
-    }
-  }
+        merger_(model.merges, set),
+        words_(memory_bytes, shared, &model.seams, set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     const std::string_view text = part.text;
-    batch_.start(text.data(), text.size());
+    words_.batch.start(text.data(), text.size());
     std::array<std::size_t, word_batch::capacity> ends;
     for (std::size_t at = 0; at < text.size();) {
       auto rest = std::span<const std::size_t>(ends).first(splitter_->next_ends(text, at, ends));
       at = rest.back();
       while (!rest.empty()) {
-        rest = rest.subspan(batch_.fill(rest));
+        rest = rest.subspan(words_.batch.fill(rest));
         encode_batch(text, ids);
       }
     }
@@ -89,19 +95,22 @@ class byte_bpe_encoder final : public section_encoder {
     bool has_learned = !merger_.merges_together();
     for (std::size_t i = 0;; ++i) {
       i = look_up(i, ids);
-      if (!has_learned && i < batch_.size() && is_unknown(i)) {
+      if (!has_learned && i < words_.batch.size() && words_.is_absent(i)) {
         learn_from(i, text);
         has_learned = true;
         i = look_up(i, ids);
       }
-      if (i == batch_.size()) return;
-      const std::string_view word = text.substr(batch_.begin(i), batch_.end(i) - batch_.begin(i));
+      if (i == words_.batch.size()) return;
+      const std::string_view word =
+          text.substr(words_.batch.begin(i), words_.batch.end(i) - words_.batch.begin(i));
       if (word.size() <= word_batch::short_table::key::max_bytes) {
-        encode_missing(shorts_, batch_.short_key(i), word, batch_.is_fragment(i), ids);
+        encode_missing(words_.shorts, words_.batch.short_key(i), word, words_.batch.is_fragment(i),
+                       ids);
       } else if (word.size() <= word_batch::long_table::key::max_bytes) {
-        encode_missing(longs_, batch_.long_key(i), word, batch_.is_fragment(i), ids);
+        encode_missing(words_.longs, words_.batch.long_key(i), word, words_.batch.is_fragment(i),
+                       ids);
       } else {
-        encode_rare(word, batch_.is_fragment(i), ids);
+        encode_rare(word, words_.batch.is_fragment(i), ids);
       }
     }
   }
@@ -109,35 +118,24 @@ class byte_bpe_encoder final : public section_encoder {
   std::size_t look_up(std::size_t first, id_buffer& ids) {
     std::int32_t* const begin = ids.room(word_batch::max_ids);
     std::int32_t* out = begin;
-    const std::size_t stopped = batch_.look_up(first, out);
+    const std::size_t stopped = words_.batch.look_up(first, out);
     ids.add(static_cast<std::size_t>(out - begin));
     return stopped;
-  }
-
-  // Whether the word is in no table. One that comes again may have to be fetched from behind only.
-  bool is_unknown(std::size_t i) {
-    const std::size_t size_bytes = batch_.end(i) - batch_.begin(i);
-    if (size_bytes <= word_batch::short_table::key::max_bytes) {
-      return shorts_.find(batch_.short_key(i), batch_.short_key(i).hash()) == nullptr;
-    }
-    return size_bytes <= word_batch::long_table::key::max_bytes &&
-           longs_.find(batch_.long_key(i), batch_.long_key(i).hash()) == nullptr;
   }
 
   // Puts into the tables what is absent of the words from `first` on: all at once, so that none
   // waits for its cache misses.
   void learn_from(std::size_t first, std::string_view text) {
-    batch_.find_absent(first, absent_);
-    learn(shorts_, std::span(absent_.shorts).first(absent_.short_count), text,
-          [this](std::size_t i) { return batch_.short_key(i); });
-    learn(longs_, std::span(absent_.longs).first(absent_.long_count), text,
-          [this](std::size_t i) { return batch_.long_key(i); });
+    const word_batch::absent_words& absent = words_.prefetch_absent(first);
+    learn(words_.shorts, std::span(absent.shorts).first(absent.short_count), text,
+          [this](std::size_t i) { return words_.batch.short_key(i); });
+    learn(words_.longs, std::span(absent.longs).first(absent.long_count), text,
+          [this](std::size_t i) { return words_.batch.long_key(i); });
   }
 
   template <class Table, class KeyOf>
   void learn(remembered_words<Table>& words, std::span<const std::uint16_t> absent,
              std::string_view text, KeyOf key_of) {
-    for (const std::size_t i : absent) words.prefetch(key_of(i).hash());
     std::array<std::string_view, short_word::most_at_once> unknown;
     std::array<std::size_t, short_word::most_at_once> places;
     std::size_t count = 0;
@@ -151,7 +149,8 @@ class byte_bpe_encoder final : public section_encoder {
     for (const std::size_t i : absent) {
       const auto key = key_of(i);
       if (words.find(key, key.hash()) != nullptr) continue;
-      const std::string_view word = text.substr(batch_.begin(i), batch_.end(i) - batch_.begin(i));
+      const std::string_view word =
+          text.substr(words_.batch.begin(i), words_.batch.end(i) - words_.batch.begin(i));
       if (model_->vocabulary.whole_words_first &&
           model_->unmerged.find(word) != token_index::none) {
         continue;
@@ -173,7 +172,7 @@ class byte_bpe_encoder final : public section_encoder {
       if (is_whole_only) found.set_whole_only();
     } else {
       found.set_elsewhere();
-      rare_.put(word, ids);
+      words_.rare.put(word, ids);
     }
     words.put(key, found);
   }
@@ -207,14 +206,14 @@ class byte_bpe_encoder final : public section_encoder {
       if (whole != token_index::none) return ids.push_back(whole);
       return merger_.append(word, ids);
     }
-    const auto known = rare_.find(word);
+    const auto known = words_.rare.find(word);
     if (known.data() != nullptr) {
       ids.append(known);
       return;
     }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
-    if (result.is_kept && !result.whole_only) rare_.put(word, result.ids);
+    if (result.is_kept && !result.whole_only) words_.rare.put(word, result.ids);
   }
 
   struct merged {
@@ -237,22 +236,21 @@ class byte_bpe_encoder final : public section_encoder {
   const word_splitter* splitter_;
   byte_merger merger_;
   std::int32_t whole_ = 0;  // what merge() found
-  // Words met so far, tokens and others.
-  remembered_words<word_batch::short_table> shorts_;
-  remembered_words<word_batch::long_table> longs_;
-  rare_words rare_;
-  word_batch batch_;
-  word_batch::absent_words absent_;
+  encoder_words words_;
 };
 
 class byte_bpe_engine final : public section_engine {
  public:
   byte_bpe_engine(byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter,
-                  byte_bpe_tuning tuning)
-      : model_(std::move(vocabulary)), splitter_(std::move(splitter)), tuning_(tuning) {}
+                  engine_tuning tuning)
+      : model_(std::move(vocabulary)),
+        splitter_(std::move(splitter)),
+        set_(tuning.set),
+        shared_(tuning.shared_bytes) {}
 
-  std::unique_ptr<section_encoder> make_encoder() const override {
-    return std::make_unique<byte_bpe_encoder>(model_, *splitter_, tuning_);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
+    shared_tables& shared = shared_.get([this](shared_tables& all) { model_.enter_tokens(all); });
+    return std::make_unique<byte_bpe_encoder>(model_, *splitter_, set_, memory_bytes, shared);
   }
 
   bool may_cut(std::string_view text, std::size_t at) const override {
@@ -263,14 +261,15 @@ class byte_bpe_engine final : public section_engine {
  private:
   compiled model_;
   std::unique_ptr<const word_splitter> splitter_;
-  byte_bpe_tuning tuning_;
+  instruction_set set_;
+  shared_tables_on_demand shared_;
 };
 
 }  // namespace
 
 std::unique_ptr<const section_engine> make_byte_bpe_engine(
     byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter,
-    byte_bpe_tuning tuning) {
+    engine_tuning tuning) {
   return std::make_unique<byte_bpe_engine>(std::move(vocabulary), std::move(splitter), tuning);
 }
 

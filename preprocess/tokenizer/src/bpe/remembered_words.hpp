@@ -1,79 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <bit>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
-#include "bpe/word_table.hpp"
+#include "bpe/shared_words.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// Line bits of a word_table that takes about so many bytes, 128 at least.
-inline unsigned table_line_bits(std::size_t bytes) noexcept {
-  return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
-}
-
-/// The words of one size that an encoder remembers. Those that leave the front because others share
-/// their line wait behind it, and come back when they are met again: to look there costs a tenth of
-/// encoding them anew.
+/// The words of one size that an encoder remembers: those that it met last in front, and behind
+/// them what all encoders have met. What leaves the front because others share its line, or another
+/// encoder has met, is there: to look costs a tenth of encoding a word anew.
 template <class Table>
-struct remembered_words {
-  /// 2^line_bits lines in front, and as many behind.
-  explicit remembered_words(unsigned line_bits)
-      : front(line_bits), behind(line_bits), used_((std::size_t{1} << line_bits) / 64 + 1) {}
+class remembered_words {
+ public:
+  using key = typename Table::key;
+  using ids = typename Table::ids;
 
-  void put(const typename Table::key& word, const typename Table::ids& found) noexcept {
-    const auto left = front.put(word, found);
-    if (left.word == typename Table::key{}) return;
-    behind.put(left.word, left.found);
-    mark(left.word.hash());
+  /// @param line_bits  as word_table takes them
+  /// @param behind     outlives this
+  remembered_words(unsigned line_bits, shared_words<Table>& behind)
+      : front_(line_bits), behind_(&behind) {}
+
+  /// What is in front, for loops that look words up themselves.
+  const Table& front() const noexcept { return front_; }
+
+  void put(const key& word, const ids& found) noexcept {
+    front_.put(word, found);
+    behind_->prefetch_to_add(word.hash());
+    entry& oldest = to_add_[next_++ % to_add_.size()];
+    if (oldest.word != key{}) behind_->add(oldest.word, oldest.found);
+    oldest = {word, found};
   }
 
-  /// Enters a token behind the front, if there is room and it is short enough: where words are that
-  /// may come, out of the way of those that do.
-  void begin_with(std::string_view word, std::int32_t id) noexcept {
-    using key = typename Table::key;
-    if (word.size() > key::max_bytes) return;
-    typename Table::ids found;
-    found.set({&id, 1});
-    const key place = key::of(word.data(), word.size(), word.size());
-    if (behind.put_if_free(place, found)) mark(place.hash());
+  bool has_in_front(const key& word) const noexcept {
+    return Table::find(front_.line_of(word.hash()), word) != nullptr;
   }
 
   /// The ids of a word, which is in front then, or null.
-  const typename Table::ids* find(const typename Table::key& word, std::uint64_t hash) noexcept {
-    if (const auto* found = Table::find(front.line_of(hash), word)) return found;
-    if (!may_be_behind(hash)) return nullptr;
-    const auto* found = Table::find(behind.line_of(hash), word);
+  const ids* find(const key& word, std::uint64_t hash) noexcept {
+    if (const auto* found = Table::find(front_.line_of(hash), word)) return found;
+    const auto* found = behind_->find(word, hash);
     if (found == nullptr) return nullptr;
-    put(word, typename Table::ids(*found));
-    return Table::find(front.line_of(hash), word);
+    front_.put(word, *found);
+    return Table::find(front_.line_of(hash), word);
   }
 
   /// For words that will be asked for.
-  void prefetch(std::uint64_t hash) const noexcept {
-    if (may_be_behind(hash)) __builtin_prefetch(&behind.line_of(hash));
-  }
-
-  Table front;
-  Table behind;
+  void prefetch(std::uint64_t hash) const noexcept { behind_->prefetch(hash); }
 
  private:
-  void mark(std::uint64_t hash) noexcept {
-    const std::uint64_t line = hash >> behind.shift();
-    used_[line / 64] |= std::uint64_t{1} << line % 64;
-  }
-  bool may_be_behind(std::uint64_t hash) const noexcept {
-    const std::uint64_t line = hash >> behind.shift();
-    return (used_[line / 64] >> line % 64 & 1) != 0;
-  }
+  using entry = typename Table::entry;
 
-  // A bit for each line behind that some word is in: to see that there is none costs no cache miss.
-  std::vector<std::uint64_t> used_;
+  Table front_;
+  shared_words<Table>* behind_;
+  // New words go behind some words later, when the line that they go to has arrived.
+  std::array<entry, 8> to_add_{};
+  std::size_t next_ = 0;
 };
 
 }  // namespace millrace::tokenizer::detail

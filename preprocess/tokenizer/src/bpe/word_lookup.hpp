@@ -8,9 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "bpe/rare_words.hpp"
-#include "bpe/remembered_words.hpp"
-#include "bpe/word_batch.hpp"
+#include "bpe/encoder_words.hpp"
 #include "composed/section_engine.hpp"
 #include "split/word_splitter.hpp"
 
@@ -19,15 +17,14 @@ namespace millrace::tokenizer::detail {
 /// Ids of a text's words for one thread: by look-up (word_batch), and for a word that is new by
 /// whatever model the caller has, once.
 ///
-/// Owns all that it remembers, in as many bytes as it is given; it forgets what has no room, and
-/// nothing but speed depends on that.
+/// Owns what it remembers, in as many bytes as it is given, and shares what others have met; it
+/// forgets what has no room, and nothing but speed depends on that.
 class word_lookup {
  public:
-  word_lookup(std::size_t memory_bytes, leading_space space, instruction_set set)
-      : shorts_(table_line_bits(memory_bytes / 4)),
-        longs_(table_line_bits(memory_bytes / 16)),
-        rare_(memory_bytes / 4),
-        batch_(shorts_.front, longs_.front, nullptr, set, space) {}
+  /// @param shared  outlives this
+  word_lookup(std::size_t memory_bytes, shared_tables& shared, instruction_set set,
+              leading_space space)
+      : words_(memory_bytes, shared, nullptr, set, space) {}
 
   /// Appends the ids of `text`, whose words end where `splitter` says.
   ///
@@ -38,13 +35,13 @@ class word_lookup {
   template <class EncodeNew>
   std::optional<encode_fault> encode(std::string_view text, const word_splitter& splitter,
                                      id_buffer& ids, EncodeNew&& encode_new) {
-    batch_.start(text.data(), text.size());
+    words_.batch.start(text.data(), text.size());
     std::array<std::size_t, word_batch::capacity> ends;
     for (std::size_t at = 0; at < text.size();) {
       auto rest = std::span<const std::size_t>(ends).first(splitter.next_ends(text, at, ends));
       at = rest.back();
       while (!rest.empty()) {
-        rest = rest.subspan(batch_.fill(rest));
+        rest = rest.subspan(words_.batch.fill(rest));
         if (auto fault = encode_batch(text, ids, encode_new)) return fault;
       }
     }
@@ -58,17 +55,19 @@ class word_lookup {
     for (std::size_t i = 0;; ++i) {
       std::int32_t* const begin = ids.room(word_batch::max_ids);
       std::int32_t* out = begin;
-      i = batch_.look_up(i, out);
+      i = words_.batch.look_up(i, out);
       ids.add(static_cast<std::size_t>(out - begin));
-      if (i == batch_.size()) return std::nullopt;
-      const std::string_view word = text.substr(batch_.begin(i), batch_.end(i) - batch_.begin(i));
-      auto fault = word.size() <= word_batch::short_table::key::max_bytes
-                       ? encode_missing(shorts_, batch_.short_key(i), word, ids, encode_new)
-                   : word.size() <= word_batch::long_table::key::max_bytes
-                       ? encode_missing(longs_, batch_.long_key(i), word, ids, encode_new)
-                       : encode_rare(word, ids, encode_new);
+      if (i == words_.batch.size()) return std::nullopt;
+      const std::string_view word =
+          text.substr(words_.batch.begin(i), words_.batch.end(i) - words_.batch.begin(i));
+      auto fault =
+          word.size() <= word_batch::short_table::key::max_bytes
+              ? encode_missing(words_.shorts, words_.batch.short_key(i), word, ids, encode_new)
+          : word.size() <= word_batch::long_table::key::max_bytes
+              ? encode_missing(words_.longs, words_.batch.long_key(i), word, ids, encode_new)
+              : encode_rare(word, ids, encode_new);
       if (fault) {
-        fault->offset_bytes += batch_.begin(i);
+        fault->offset_bytes += words_.batch.begin(i);
         return fault;
       }
     }
@@ -93,7 +92,7 @@ class word_lookup {
       found.set(all);
     } else {
       found.set_elsewhere();
-      rare_.put(word, all);
+      words_.rare.put(word, all);
     }
     words.put(key, found);
     return std::nullopt;
@@ -103,20 +102,17 @@ class word_lookup {
   template <class EncodeNew>
   std::optional<encode_fault> encode_rare(std::string_view word, id_buffer& ids,
                                           EncodeNew& encode_new) {
-    if (const auto known = rare_.find(word); known.data() != nullptr) {
+    if (const auto known = words_.rare.find(word); known.data() != nullptr) {
       ids.append(known);
       return std::nullopt;
     }
     const std::size_t before = ids.size();
     if (auto fault = encode_new(word, ids)) return fault;
-    rare_.put(word, ids.ids().subspan(before));
+    words_.rare.put(word, ids.ids().subspan(before));
     return std::nullopt;
   }
 
-  remembered_words<word_batch::short_table> shorts_;
-  remembered_words<word_batch::long_table> longs_;
-  rare_words rare_;
-  word_batch batch_;
+  encoder_words words_;
 };
 
 }  // namespace millrace::tokenizer::detail

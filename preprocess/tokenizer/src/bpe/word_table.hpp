@@ -112,7 +112,7 @@ class word_ids {
 };
 
 /// Words and their ids, found in one cache line. A word that meets a full line takes the place of
-/// another (put) or is turned away (put_if_free), so that the size never changes.
+/// another, so that the size never changes.
 ///
 /// Holds only what an engine has computed, so nothing but speed depends on its contents.
 template <std::size_t Words>
@@ -153,28 +153,15 @@ class word_table {
     ids found;
   };
 
-  /// The newest word of a line stands first, the others move back.
-  /// @return the word that had to leave, if the line was full
-  entry put(const key& word, const ids& found) noexcept {
+  /// The newest word of a line stands first, the others move back; of a full line the last leaves.
+  void put(const key& word, const ids& found) noexcept {
     line& place = lines_[index(word.hash())];
     entry moved = {word, found};
     for (std::size_t i = 0; i < ways && moved.word != key{}; ++i) {
       std::swap(place.words[i], moved.word);
       std::swap(place.found[i], moved.found);
-      if (moved.word == word) return {};  // it was there
+      if (moved.word == word) return;  // it was there
     }
-    return moved;
-  }
-  /// @return whether there was room.
-  bool put_if_free(const key& word, const ids& found) noexcept {
-    line& place = lines_[index(word.hash())];
-    for (std::size_t i = 0; i < ways; ++i) {
-      if (place.words[i] != key{}) continue;
-      place.words[i] = word;
-      place.found[i] = found;
-      return true;
-    }
-    return false;
   }
 
   /// For look-ups that compute the place themselves: line_of(hash) is lines()[hash >> shift()].

@@ -21,7 +21,9 @@ class tokenizer_with_eod final : public tokenizer {
   tokenizer_with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod)
       : inner_(std::move(inner)), eod_(eod) {}
 
-  std::unique_ptr<encoder> make_encoder() const override { return inner_->make_encoder(); }
+  std::unique_ptr<encoder> make_encoder(std::size_t memory_bytes) const override {
+    return inner_->make_encoder(memory_bytes);
+  }
   std::int64_t vocab_size() const noexcept override { return inner_->vocab_size(); }
   std::optional<std::int32_t> eod() const noexcept override { return eod_; }
   std::string decode(std::span<const std::int64_t> ids) const override {

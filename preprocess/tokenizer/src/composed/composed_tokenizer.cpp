@@ -12,8 +12,8 @@ namespace {
 
 class composed_encoder final : public encoder {
  public:
-  explicit composed_encoder(const tokenizer_parts& parts)
-      : parts_(&parts), engine_(parts.engine->make_encoder()) {}
+  composed_encoder(const tokenizer_parts& parts, std::size_t memory_bytes)
+      : parts_(&parts), engine_(parts.engine->make_encoder(memory_bytes)) {}
 
   std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
     return encode_part({text}, ids);
@@ -122,8 +122,8 @@ std::size_t composed_tokenizer::last_cut(std::string_view text) const {
   return 0;
 }
 
-std::unique_ptr<encoder> composed_tokenizer::make_encoder() const {
-  return std::make_unique<composed_encoder>(parts_);
+std::unique_ptr<encoder> composed_tokenizer::make_encoder(std::size_t memory_bytes) const {
+  return std::make_unique<composed_encoder>(parts_, memory_bytes);
 }
 
 }  // namespace millrace::tokenizer::detail

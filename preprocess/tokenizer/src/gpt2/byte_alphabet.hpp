@@ -25,7 +25,7 @@ struct byte_alphabet {
   std::array<std::int16_t, size> byte{};             ///< of each code point, -1 where it is none
 };
 
-inline constexpr byte_alphabet alphabet = [] {
+inline constexpr byte_alphabet gpt2_alphabet = [] {
   byte_alphabet a;
   a.byte.fill(-1);
   std::uint32_t next = 0x100;
@@ -43,8 +43,9 @@ inline std::optional<std::string> bytes_of(std::string_view spelled) {
   bytes.reserve(spelled.size());
   for (std::size_t at = 0; at < spelled.size();) {
     const code_point point = code_point_at(spelled, at);
-    if (point.value >= byte_alphabet::size || alphabet.byte[point.value] < 0) return std::nullopt;
-    bytes += static_cast<char>(alphabet.byte[point.value]);
+    if (point.value >= byte_alphabet::size || gpt2_alphabet.byte[point.value] < 0)
+      return std::nullopt;
+    bytes += static_cast<char>(gpt2_alphabet.byte[point.value]);
     at += point.size_bytes;
   }
   return bytes;
@@ -54,7 +55,7 @@ inline std::optional<std::string> bytes_of(std::string_view spelled) {
 inline std::string spelling_of(std::string_view bytes) {
   std::string spelled;
   for (const char byte : bytes) {
-    append_small_code_point(spelled, alphabet.character[static_cast<unsigned char>(byte)]);
+    append_small_code_point(spelled, gpt2_alphabet.character[static_cast<unsigned char>(byte)]);
   }
   return spelled;
 }

@@ -41,13 +41,14 @@ std::optional<pattern> pattern_of(const byte_level_plan& plan) {
   return pattern_of_regexes(regexes);
 }
 
-byte_bpe_vocabulary vocabulary_of(const model_file& model) {
+byte_bpe_vocabulary take_vocabulary(model_file& model) {
   byte_bpe_vocabulary v;
   v.whole_words_first = model.whole_words_first;
   for (unsigned byte = 0; byte < v.byte_ids.size(); ++byte) {
     v.byte_ids[byte] = id_of_byte(model, byte);
   }
-  v.merges = model.merges;
+  model.index = {};
+  v.merges = std::move(model.merges);
   // What neither is a byte nor merges to anything comes up only as a whole word.
   std::vector<bool> comes_up;
   const auto note = [&](std::int32_t id) {
@@ -74,8 +75,8 @@ class prefix_space_engine final : public section_engine {
   explicit prefix_space_engine(std::unique_ptr<const section_engine> engine)
       : engine_(std::move(engine)) {}
 
-  std::unique_ptr<section_encoder> make_encoder() const override {
-    return std::make_unique<encoder>(engine_->make_encoder());
+  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
+    return std::make_unique<encoder>(engine_->make_encoder(memory_bytes));
   }
   bool may_cut(std::string_view text, std::size_t at) const override {
     return engine_->may_cut(text, at);
@@ -115,7 +116,7 @@ std::optional<unsigned> missing_byte(const model_file& model) {
   return std::nullopt;
 }
 
-std::unique_ptr<const section_engine> make_byte_level_engine(const model_file& model,
+std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
                                                              const byte_level_plan& plan) {
   if (model.kind != model_kind::bpe || !model.prefix.empty() || !model.suffix.empty() ||
       missing_byte(model)) {
@@ -123,7 +124,7 @@ std::unique_ptr<const section_engine> make_byte_level_engine(const model_file& m
   }
   const auto known = pattern_of(plan);
   if (!known) return nullptr;
-  auto engine = make_byte_bpe_engine(vocabulary_of(model), make_splitter(*known));
+  auto engine = make_byte_bpe_engine(take_vocabulary(model), make_splitter(*known));
   if (!plan.add_prefix_space) return engine;
   return std::make_unique<prefix_space_engine>(std::move(engine));
 }

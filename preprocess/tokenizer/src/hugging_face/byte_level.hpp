@@ -14,7 +14,9 @@ namespace millrace::tokenizer::detail {
 
 /// The fast engine, for models that work on bytes with a pattern that is known by name; null for
 /// others, which the general one takes.
-std::unique_ptr<const section_engine> make_byte_level_engine(const model_file& model,
+/// @param model  if there is an engine, its tokens are left as they were, its merges and its index
+///               gone: they would take as much memory as what is made of them
+std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
                                                              const byte_level_plan& plan);
 
 /// The bytes that UTF-8 has and `model` has no token for, as the byte alphabet spells them: the

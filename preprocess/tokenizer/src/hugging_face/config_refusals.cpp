@@ -8,6 +8,9 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "hugging_face/class_tokens.hpp"
+#include "messages/in_quotes.hpp"
+
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -63,9 +66,6 @@ constexpr std::array<std::string_view, 5> own_templates = {"Nllb", "MBart", "MBa
                                                            "SeamlessM4T", "Whisper"};
 constexpr std::array<std::string_view, 1> own_pre_tokenizers = {"RoFormer"};
 
-constexpr std::array<std::string_view, 7> standard_tokens = {
-    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
-
 bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -112,12 +112,14 @@ void check_extra_ids(const json_value& config, const std::unordered_set<std::str
   }
 }
 
-// Release 5 adds the token of any entry that is named so, release 4 does not.
-void check_named_tokens(const json_value& config, const std::unordered_set<std::string>& added) {
+// Of the entries whose key names a token.
+template <class Names>
+void check_tokens(const json_value& entries, const std::unordered_set<std::string>& added,
+                  Names names) {
   std::size_t index = 0;
-  for (const auto [key, element] : config.object("the file")) {
-    const json_value value(config, element, index++);
-    if (!key.ends_with("_token") || is_one_of(key, standard_tokens)) continue;
+  for (const auto [key, element] : entries.object("the entries")) {
+    const json_value value(entries, element, index++);
+    if (!names(key)) continue;
     std::string_view content;
     // Whatever is neither is a flag.
     if (element.get(content) != simdjson::SUCCESS &&
@@ -125,10 +127,21 @@ void check_named_tokens(const json_value& config, const std::unordered_set<std::
       continue;
     }
     if (content.empty() || added.contains(std::string(content))) continue;
-    value.fail(std::string(key) + " is " + std::string(content) +
+    value.fail(in_quotes(key) + " is " + in_quotes(content) +
                ", which tokenizer.json does not add; whether it is added then depends on the "
                "version of transformers");
   }
+}
+
+// Release 5 adds the token of any entry that is named so, release 4 only of those that
+// extra_special_tokens names.
+void check_named_tokens(const json_value& config, const std::unordered_set<std::string>& added) {
+  check_tokens(config, added, [](std::string_view key) {
+    return key.ends_with("_token") && !is_one_of(key, token_names);
+  });
+  const auto extra = config.find("extra_special_tokens");
+  if (!extra || !extra->element().is_object()) return;
+  check_tokens(*extra, added, [](std::string_view) { return true; });
 }
 
 }  // namespace

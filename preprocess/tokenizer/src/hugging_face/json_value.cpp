@@ -6,15 +6,18 @@
 #include <millrace/error.hpp>
 
 #include "json/json_place.hpp"
+#include "json/wide_integers.hpp"
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
 
 json_document::json_document(std::string_view text) : text_(text) {
   if (text.empty()) throw format_error(0, "the file is empty, expected a JSON object");
-  if (const auto error = parser_.parse(simdjson::padded_string(text)).get(root_)) {
-    throw format_error(json_end(text), std::string("not JSON: ") + simdjson::error_message(error));
-  }
+  const auto error = parser_.parse(simdjson::padded_string(text)).get(root_);
+  if (!error) return;
+  const simdjson::padded_string again(with_floats_for_wide_integers(text));
+  if (!parser_.parse(again).get(root_)) return;
+  throw format_error(json_end(text), std::string("not JSON: ") + simdjson::error_message(error));
 }
 
 std::vector<std::size_t> json_value::path() const {

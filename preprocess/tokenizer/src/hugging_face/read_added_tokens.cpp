@@ -11,12 +11,6 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-bool same(const added_token& a, const added_token& b) {
-  return a.content == b.content && a.special == b.special && a.normalized == b.normalized &&
-         a.single_word == b.single_word && a.strips_left == b.strips_left &&
-         a.strips_right == b.strips_right;
-}
-
 std::string normalized_content(const added_token& token, const normalizer* normal) {
   if (normal == nullptr) return token.content;
   std::string buffer;
@@ -29,6 +23,12 @@ bool required(const json_value& token, const char* key) {
 }
 
 }  // namespace
+
+bool same(const added_token& a, const added_token& b) {
+  return a.content == b.content && a.special == b.special && a.normalized == b.normalized &&
+         a.single_word == b.single_word && a.strips_left == b.strips_left &&
+         a.strips_right == b.strips_right;
+}
 
 added_vocabulary::added_vocabulary(const model_file& model) : model_(&model) {
   for (const listed_token& token : model.tokens) {

@@ -15,6 +15,9 @@
 
 namespace millrace::tokenizer::detail {
 
+/// Whether content and flags are the same; ids do not count.
+bool same(const added_token& a, const added_token& b);
+
 /// The added tokens of a tokenizer, as Hugging Face's `AddedVocabulary` keeps them: one for each
 /// id, and the id of each content.
 ///

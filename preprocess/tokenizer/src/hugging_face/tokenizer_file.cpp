@@ -153,8 +153,9 @@ tokenizer_file::tokenizer_file(std::string_view text)
   }
 }
 
-std::unique_ptr<const word_model> tokenizer_file::make_word_model() const {
+std::unique_ptr<const word_model> tokenizer_file::make_word_model() {
   const model_file& m = model_;
+  model_.index = {};
   if (m.kind == model_kind::unigram) return make_unigram(m.pieces, m.unknown_id, m.byte_fallback);
   auto tokens = std::make_unique<const vocabulary>(m.tokens);
   if (m.kind == model_kind::word_level) return make_word_level(std::move(tokens), m.unknown_id);
@@ -184,8 +185,7 @@ void tokenizer_file::check_start() const {
   }
 }
 
-std::unique_ptr<const section_engine> tokenizer_file::make_engine(
-    std::vector<std::string>& notes) const {
+std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<std::string>& notes) {
   const auto words = root_.find("pre_tokenizer");
   if (!words) return make_piecewise_engine(nullptr, make_word_model());
   const auto normalizer = root_.find("normalizer");

@@ -44,9 +44,10 @@ class tokenizer_file {
   template <class Read>
   auto with_place(Read read) const;
 
-  std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes) const;
+  // Each takes of model_ what the engine is made of and nothing after it asks for.
+  std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes);
   std::unique_ptr<const section_engine> make_engine_of_raw_text();
-  std::unique_ptr<const word_model> make_word_model() const;
+  std::unique_ptr<const word_model> make_word_model();
   std::unique_ptr<const detokenizer> make_detokenizer(std::vector<std::string>& notes) const;
   void check_template() const;
   /// @pre added tokens are looked for in normalized text

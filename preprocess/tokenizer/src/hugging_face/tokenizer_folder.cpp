@@ -3,50 +3,47 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <millrace/error.hpp>
 
+#include "hugging_face/class_tokens.hpp"
 #include "hugging_face/config_refusals.hpp"
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::array<const char*, 7> token_names = {
-    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
-
 constexpr std::array<std::string_view, 4> template_classes = {"Llama", "CodeLlama", "Gemma",
                                                               "Cohere"};
 
-// A token that a class puts around texts, and its content where no file has the name.
-struct class_token {
-  const char* name;
-  const char* otherwise;
-};
+// Classes that make a BertNormalizer as their settings have it.
+constexpr std::array<std::string_view, 14> normalizer_classes = {
+    "Bert",       "ConvBert", "DistilBert", "Electra", "Funnel",   "LayoutLM",    "LayoutLMv2",
+    "MobileBert", "Lxmert",   "MPNet",      "Realm",   "Splinter", "SqueezeBert", "RetriBert"};
+
+// The names of the tokens that a class puts around texts.
 struct class_template {
   std::string_view stem;
-  std::vector<class_token> before;
-  std::vector<class_token> behind;
+  std::vector<const char*> before;
+  std::vector<const char*> behind;
 };
 
 // As release 5.23 makes them.
 const std::vector<class_template> fixed_templates = [] {
   std::vector<class_template> all;
   for (const char* stem : {"Bert", "DistilBert", "Electra", "LayoutLM", "Lxmert", "MobileBert",
-                           "Splinter", "ConvBert", "Deberta", "DebertaV2"}) {
-    all.push_back({stem, {{"cls_token", "[CLS]"}}, {{"sep_token", "[SEP]"}}});
+                           "Splinter", "ConvBert", "Deberta", "DebertaV2", "Roberta", "Bart", "LED",
+                           "Longformer", "Mvp", "XLMRoberta", "Camembert", "MPNet", "Funnel"}) {
+    all.push_back({stem, {"cls_token"}, {"sep_token"}});
   }
-  for (const char* stem :
-       {"Roberta", "Bart", "LED", "Longformer", "Mvp", "XLMRoberta", "Camembert", "MPNet"}) {
-    all.push_back({stem, {{"cls_token", "<s>"}}, {{"sep_token", "</s>"}}});
-  }
-  all.push_back({"Funnel", {{"cls_token", "<cls>"}}, {{"sep_token", "<sep>"}}});
-  all.push_back({"XLNet", {}, {{"sep_token", "<sep>"}, {"cls_token", "<cls>"}}});
-  all.push_back({"T5", {}, {{"eos_token", "</s>"}}});
+  all.push_back({"XLNet", {}, {"sep_token", "cls_token"}});
+  all.push_back({"T5", {}, {"eos_token"}});
   return all;
 }();
 
@@ -70,6 +67,16 @@ added_token token_in(const json_value& value, bool of_specials = false) {
   return token;
 }
 
+// Of a token that is listed twice the flags depend on the version of transformers.
+void refuse_twice(const std::vector<added_token>& tokens, const json_value& list) {
+  std::set<std::string_view> seen;
+  for (const added_token& token : tokens) {
+    if (!seen.insert(token.content).second) {
+      list.fail("the token " + in_quotes(token.content) + " is there twice");
+    }
+  }
+}
+
 class folder_settings {
  public:
   folder_settings(tokenizer_file& file, const json_value& config) : file_(&file), config_(config) {}
@@ -77,6 +84,7 @@ class folder_settings {
   // Tokens that a file names; of two files the later counts. A null takes a name away.
   void read_names(const json_value& from, bool of_specials) {
     const simdjson::dom::object entries = from.object("the file");
+    for (const auto [key, value] : entries) given_.emplace(key);
     for (const char* name : token_names) {
       simdjson::dom::element entry;
       if (entries[name].get(entry) != simdjson::SUCCESS) continue;
@@ -88,12 +96,14 @@ class folder_settings {
     for (const char* list : {"extra_special_tokens", "additional_special_tokens"}) {
       const auto value = from.find(list);
       if (!value) continue;
+      if (value->element().is_object() && !of_specials) continue;  // those have names
       if (!value->element().is_array()) value->fail(std::string(list) + " is not an array");
       if (is_first && !extra_.empty()) continue;
       std::size_t index = 0;
       for (const simdjson::dom::element each : value->array(list)) {
         const json_value entry(*value, each, index++);
         added_token token = token_in(entry, of_specials);
+        if (!entry.is_string()) refuse_other_flags(token, entry);
         if (is_first) {
           extra_.push_back(std::move(token));
         } else if (std::ranges::find(extra_, token.content, &added_token::content) ==
@@ -106,25 +116,61 @@ class folder_settings {
     }
   }
 
+  // What the class says where no file does. A token that it would have to add is one that others
+  // of its family do not have, and its flags depend on the class.
+  void name_by_class() {
+    const std::string_view stem = class_stem(config_.text("tokenizer_class").value_or(""));
+    const std::vector<added_token> listed = listed_tokens();
+    const auto check_added = [&](const std::string& what, std::string_view content,
+                                 const std::string& advice) {
+      const std::vector<added_token> there = file_->added().tokens();
+      if (std::ranges::find(there, content, &added_token::content) != there.end() ||
+          std::ranges::find(listed, content, &added_token::content) != listed.end()) {
+        return;
+      }
+      config_.fail("tokenizer_class " + std::string(*config_.text("tokenizer_class")) + what +
+                   in_quotes(content) + ", which tokenizer.json does not add" + advice);
+    };
+    for (const class_token& token : class_tokens(stem)) {
+      if (given_.contains(token.name)) continue;
+      check_added(
+          " has, where no file names or nulls its " + std::string(token.name) + ", the token ",
+          token.content, "; name another one there, or null");
+      if (token.always) named_.emplace(token.name, plain(std::string(token.content)));
+    }
+    for (const std::string& content : class_extra_tokens(stem)) {
+      check_added(" has the token ", content, "");
+    }
+  }
+
   void add_tokens() {
     std::vector<added_token> tokens = listed_tokens();
     const std::vector<added_token> there = file_->added().tokens();
     const std::size_t listed = tokens.size();
-    // A content that is there already stays as it is; of one that is new the last flags count.
+    // A content that is there already stays as it is.
     const auto known = [&](const std::string& content) {
       const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(listed);
       return std::ranges::find(there, content, &added_token::content) != there.end() ||
              std::ranges::find(tokens.begin(), end, content, &added_token::content) != end;
     };
+    const auto add_new = [&](const added_token& token) {
+      if (known(token.content)) return;
+      const auto before = std::ranges::find(tokens, token.content, &added_token::content);
+      if (before != tokens.end() && !same(*before, token)) {
+        config_.fail("the token " + in_quotes(token.content) +
+                     " is new and has two names with different flags; which of them count depends "
+                     "on the version of transformers");
+      }
+      tokens.push_back(token);
+    };
     for (const char* name : token_names) {
       const auto named = named_.find(name);
-      if (named == named_.end() || known(named->second.content)) continue;
-      tokens.push_back(named->second);
-      tokens.back().special = true;
+      if (named == named_.end()) continue;
+      added_token token = named->second;
+      token.special = true;
+      add_new(token);
     }
-    for (const added_token& token : extra_) {
-      if (!known(token.content)) tokens.push_back(token);
-    }
+    for (const added_token& token : extra_) add_new(token);
     add(tokens);
   }
 
@@ -175,6 +221,17 @@ class folder_settings {
   }
 
  private:
+  void refuse_other_flags(added_token token, const json_value& entry) const {
+    const std::vector<added_token> there = file_->added().tokens();
+    const auto known = std::ranges::find(there, token.content, &added_token::content);
+    if (known == there.end()) return;
+    token.special = known->special;
+    if (same(token, *known)) return;
+    entry.fail("the token " + in_quotes(token.content) +
+               " has other flags than in tokenizer.json; which of them count depends on the "
+               "version of transformers");
+  }
+
   // Of classes that make a template of add_bos_token, which is `otherwise` where it is not given,
   // and add_eos_token.
   void check_flags(bool otherwise) const {
@@ -195,14 +252,10 @@ class folder_settings {
                  "agree, or leave special tokens out");
   }
 
-  std::vector<std::int32_t> ids_of(const std::vector<class_token>& tokens) const {
+  std::vector<std::int32_t> ids_of(const std::vector<const char*>& names) const {
     std::vector<std::int32_t> ids;
-    for (const class_token& token : tokens) {
-      const auto named = named_.find(token.name);
-      const std::string content =
-          named == named_.end() ? std::string(token.otherwise) : named->second.content;
-      ids.push_back(file_->added().find(content));
-    }
+    ids.reserve(names.size());
+    for (const char* name : names) ids.push_back(id_of(name).value_or(token_index::none));
     return ids;
   }
 
@@ -222,7 +275,9 @@ class folder_settings {
       by_id.insert_or_assign(id, token_in(value));
     }
     std::vector<added_token> tokens;
+    tokens.reserve(by_id.size());
     for (auto& [id, token] : by_id) tokens.push_back(std::move(token));
+    refuse_twice(tokens, *decoder);
     return tokens;
   }
 
@@ -233,6 +288,7 @@ class folder_settings {
 
   tokenizer_file* file_;
   const json_value& config_;
+  std::set<std::string, std::less<>> given_;  // what a file has, if only to null it
   std::map<std::string, added_token> named_;
   std::vector<added_token> extra_;
 };
@@ -285,8 +341,9 @@ void check_contradictions(const json_value& config, const tokenizer_file& file) 
     check(config, "add_prefix_space", false, there);
   }
   const auto normalizer = file.root().find("normalizer");
-  const std::string_view name = config.text("tokenizer_class").value_or("");
-  if (normalizer && name.starts_with("Bert") && normalizer->text("type") == "BertNormalizer") {
+  const std::string_view stem = class_stem(config.text("tokenizer_class").value_or(""));
+  if (normalizer && std::ranges::find(normalizer_classes, stem) != normalizer_classes.end() &&
+      normalizer->text("type") == "BertNormalizer") {
     check(config, "do_lower_case", true, normalizer->flag("lowercase", true));
     check(config, "tokenize_chinese_chars", true, normalizer->flag("handle_chinese_chars", true));
     const auto wanted = config.find("strip_accents");
@@ -305,6 +362,13 @@ std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_text
   const json_document document(texts.config);
   const json_value root(document);
   check_contradictions(root, file);
+  if (const auto list = file.root().find("added_tokens")) {
+    try {
+      refuse_twice(read_added_tokens(*list), *list);
+    } catch (const format_error& e) {
+      throw e.in("tokenizer.json");
+    }
+  }
   folder_settings settings(file, root);
   settings.read_names(root, false);
   if (!root.find("added_tokens_decoder")) {
@@ -313,6 +377,7 @@ std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_text
     with_older_file("added_tokens.json", texts.added,
                     [&](const json_value& added) { check_added(added, file); });
   }
+  settings.name_by_class();
   settings.add_tokens();
   refuse_what_is_not_followed(root, file.added());
   if (special_tokens_count) settings.check_template();

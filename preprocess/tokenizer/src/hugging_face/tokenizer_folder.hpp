@@ -24,11 +24,12 @@ struct folder_texts {
 ///
 /// Refused by name: code of the folder's own (`auto_map`), `split_special_tokens`, and entries that
 /// contradict the file (`add_prefix_space`, what a Bert class says of its normalizer, and what a
-/// Llama class says of BOS and EOS: which of the two counts depends on the version there).
+/// Llama class says of BOS and EOS: which of the two counts depends on the version there), tokens
+/// that only the class has, and tokens with two sets of flags.
 ///
 /// A config with "added_tokens_decoder" says everything. Without it, what special_tokens_map.json
 /// names goes before the config's names, and a token of added_tokens.json that tokenizer.json does
-/// not add with that id is refused.
+/// not add with that id is refused. What no file names or nulls has the name that the class gives.
 ///
 /// @param special_tokens_count  whether BOS and EOS will be put around texts
 /// @return the id that ends a document: of the eos token, else of the sep token

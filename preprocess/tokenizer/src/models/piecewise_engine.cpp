@@ -12,8 +12,8 @@ namespace {
 
 class piecewise_encoder final : public section_encoder {
  public:
-  piecewise_encoder(const pre_tokenizer* words, const word_model& model)
-      : words_(words), model_(model.make_encoder()) {}
+  piecewise_encoder(const pre_tokenizer* words, const word_model& model, std::size_t memory_bytes)
+      : words_(words), model_(model.make_encoder()), memory_(memory_bytes) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (words_ == nullptr) return encode_word(part.text, ids);
@@ -61,8 +61,8 @@ class piecewise_engine final : public section_engine {
                    std::unique_ptr<const word_model> model)
       : words_(std::move(words)), model_(std::move(model)) {}
 
-  std::unique_ptr<section_encoder> make_encoder() const override {
-    return std::make_unique<piecewise_encoder>(words_.get(), *model_);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
+    return std::make_unique<piecewise_encoder>(words_.get(), *model_, memory_bytes);
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "bpe/shared_words.hpp"
 #include "bpe/word_lookup.hpp"
 #include "unicode/neighbours.hpp"
 #include "unicode/unicode_classes.hpp"
@@ -50,11 +51,12 @@ class plain_characters {
 
 class unit_encoder final : public section_encoder {
  public:
-  unit_encoder(const unit_parts& parts, const plain_characters& plain, const unit_tuning& tuning)
+  unit_encoder(const unit_parts& parts, const plain_characters& plain, std::size_t memory_bytes,
+               shared_tables& shared, instruction_set set)
       : parts_(&parts),
         plain_(&plain),
         model_(parts.model->make_encoder()),
-        known_(tuning.memory_bytes, leading_space::is_none, tuning.set) {}
+        known_(memory_bytes, shared, set, leading_space::is_none) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     auto fault = known_.encode(
@@ -103,11 +105,11 @@ class unit_encoder final : public section_encoder {
 
 class unit_engine final : public section_engine {
  public:
-  unit_engine(unit_parts parts, unit_tuning tuning)
-      : parts_(std::move(parts)), plain_(parts_), tuning_(tuning) {}
+  unit_engine(unit_parts parts, engine_tuning tuning)
+      : parts_(std::move(parts)), plain_(parts_), set_(tuning.set), shared_(tuning.shared_bytes) {}
 
-  std::unique_ptr<section_encoder> make_encoder() const override {
-    return std::make_unique<unit_encoder>(parts_, plain_, tuning_);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
+    return std::make_unique<unit_encoder>(parts_, plain_, memory_bytes, shared_.get(), set_);
   }
 
   // Where units end depends on the two characters alone, but for runs of white space.
@@ -124,12 +126,13 @@ class unit_engine final : public section_engine {
  private:
   unit_parts parts_;
   plain_characters plain_;
-  unit_tuning tuning_;
+  instruction_set set_;
+  shared_tables_on_demand shared_;
 };
 
 }  // namespace
 
-std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, unit_tuning tuning) {
+std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, engine_tuning tuning) {
   return std::make_unique<unit_engine>(std::move(parts), tuning);
 }
 

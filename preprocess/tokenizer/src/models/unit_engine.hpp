@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <memory>
 
+#include "bpe/engine_tuning.hpp"
 #include "composed/normalizer.hpp"
 #include "composed/section_engine.hpp"
 #include "models/word_model.hpp"
 #include "pre_tokenize/pre_tokenizer.hpp"
-#include "split/instruction_set.hpp"
 #include "split/word_splitter.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -22,16 +21,10 @@ struct unit_parts {
   std::unique_ptr<const word_model> model;  ///< of ids up to word_ids::max_id
 };
 
-/// What changes speed and memory, never ids.
-struct unit_tuning {
-  std::size_t memory_bytes = std::size_t{64} << 20;  ///< of the units that an encoder remembers
-  instruction_set set = best_instruction_set();
-};
-
 /// Normalizer, pre-tokenizer and model in one, for raw text: a unit's ids are looked up by its
 /// bytes as they stand there, and only those that are new go the whole way.
 ///
 /// @pre a space in front of a unit changes nothing
-std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, unit_tuning tuning = {});
+std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, engine_tuning tuning = {});
 
 }  // namespace millrace::tokenizer::detail

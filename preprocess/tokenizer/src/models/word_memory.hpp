@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +15,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Remembers the ids of words already encoded: any words, in a fixed 9 MiB whatever it is fed.
+/// Remembers the ids of words already encoded: any words, in up to so many bytes, of which it has
+/// no use for more than 9 MiB, whatever it is fed.
 ///
 /// When it is full it forgets everything and begins anew, which costs less than to choose. It holds
 /// only what a model has computed, so nothing but speed depends on its contents. One thread.
@@ -23,12 +25,20 @@ class word_memory {
   static constexpr std::size_t max_word_bytes = 255;
   static constexpr std::size_t max_ids = 255;
 
-  word_memory() : slots_(slot_count) { entries_.reserve(entry_cells); }
+  /// @param memory_bytes  it takes a few KiB at least
+  explicit word_memory(std::size_t memory_bytes)
+      : entry_cells_(std::clamp(memory_bytes, least_bytes, most_bytes) / 9 * 8 /
+                     sizeof(std::int32_t)),
+        slots_(
+            std::bit_floor(std::clamp(memory_bytes, least_bytes, most_bytes) / 9 / sizeof(slot))),
+        mask_(slots_.size() - 1) {
+    entries_.reserve(entry_cells_);
+  }
 
   /// The ids of `word`, valid until the next put; or nothing.
   std::optional<std::span<const std::int32_t>> find(std::string_view word) const noexcept {
     const std::uint64_t hash = hash_of(word);
-    for (std::size_t at = hash & mask; slots_[at].tag != 0; at = (at + 1) & mask) {
+    for (std::size_t at = hash & mask_; slots_[at].tag != 0; at = (at + 1) & mask_) {
       if (slots_[at].tag != tag_of(hash)) continue;
       const std::int32_t* entry = entries_.data() + slots_[at].cell;
       const auto size = static_cast<std::size_t>(entry[0] & 0xFF);
@@ -45,7 +55,7 @@ class word_memory {
   void put(std::string_view word, std::span<const std::int32_t> ids) {
     if (word.size() > max_word_bytes || ids.size() > max_ids) return;
     const std::size_t cells = 1 + ids.size() + (word.size() + 3) / 4;
-    if (entries_.size() + cells > entry_cells || 2 * (count_ + 1) > slot_count) {
+    if (entries_.size() + cells > entry_cells_ || 2 * (count_ + 1) > slots_.size()) {
       entries_.clear();
       std::ranges::fill(slots_, slot());
       count_ = 0;
@@ -58,20 +68,19 @@ class word_memory {
     std::memcpy(entry + 1 + ids.size(), word.data(), word.size());
 
     const std::uint64_t hash = hash_of(word);
-    std::size_t at = hash & mask;
-    while (slots_[at].tag != 0) at = (at + 1) & mask;
+    std::size_t at = hash & mask_;
+    while (slots_[at].tag != 0) at = (at + 1) & mask_;
     slots_[at] = {tag_of(hash), static_cast<std::uint32_t>(cell)};
     ++count_;
   }
 
-  static constexpr std::size_t size_bytes() noexcept {
-    return slot_count * sizeof(slot) + entry_cells * sizeof(std::int32_t);
+  std::size_t size_bytes() const noexcept {
+    return slots_.size() * sizeof(slot) + entry_cells_ * sizeof(std::int32_t);
   }
 
  private:
-  static constexpr std::size_t slot_count = std::size_t{1} << 17;
-  static constexpr std::size_t mask = slot_count - 1;
-  static constexpr std::size_t entry_cells = std::size_t{1} << 21;
+  static constexpr std::size_t least_bytes = std::size_t{9} << 10;
+  static constexpr std::size_t most_bytes = std::size_t{9} << 20;
 
   struct slot {
     std::uint32_t tag = 0;   // 0: empty
@@ -81,7 +90,9 @@ class word_memory {
     return static_cast<std::uint32_t>(hash >> 32) | 1;
   }
 
+  std::size_t entry_cells_;
   std::vector<slot> slots_;
+  std::size_t mask_;
   std::vector<std::int32_t> entries_;
   std::size_t count_ = 0;
 };

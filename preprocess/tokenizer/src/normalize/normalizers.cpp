@@ -124,7 +124,7 @@ class byte_level_normalizer final : public normalizer {
   std::string_view normalize(std::string_view text, std::string& buffer) const override {
     buffer.clear();
     for (const char byte : text) {
-      append_small_code_point(buffer, alphabet.character[static_cast<unsigned char>(byte)]);
+      append_small_code_point(buffer, gpt2_alphabet.character[static_cast<unsigned char>(byte)]);
     }
     return buffer;
   }

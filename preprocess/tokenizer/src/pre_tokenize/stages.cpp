@@ -92,7 +92,8 @@ class byte_level_stage final : public piece_stage {
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = use_regex_ ? r50k_group<false>::end(text, begin) : text.size();
       for (const char byte : text.substr(begin, end - begin)) {
-        append_small_code_point(out.text, alphabet.character[static_cast<unsigned char>(byte)]);
+        append_small_code_point(out.text,
+                                gpt2_alphabet.character[static_cast<unsigned char>(byte)]);
       }
       out.close();
       begin = end;

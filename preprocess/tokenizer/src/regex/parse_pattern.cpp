@@ -9,7 +9,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-using kind = pattern_node::kind;
+using node_kind = pattern_node::kind;
 using appetite = pattern_node::appetite;
 
 constexpr std::size_t deepest = 100;        // groups in groups
@@ -35,7 +35,7 @@ class parser {
   pattern_node alternation(options how, std::size_t depth) {
     if (depth > deepest) in_.fail("groups are nested too deeply");
     const std::size_t sets_before = sets_.size();
-    pattern_node choice{.what = kind::alternation, .children = {}};
+    pattern_node choice{.what = node_kind::alternation, .children = {}};
     choice.children.push_back(sequence(how, depth));
     while (in_.take("|")) {
       folded_ = 0;
@@ -51,8 +51,8 @@ class parser {
   // Whether each alternative is one character: then all of them are a set, and no choice is left.
   static bool is_single(const pattern_node& choice) {
     return std::ranges::all_of(choice.children, [](const pattern_node& child) {
-      return child.what == kind::sequence && child.children.size() == 1 &&
-             child.children.front().what == kind::characters;
+      return child.what == node_kind::sequence && child.children.size() == 1 &&
+             child.children.front().what == node_kind::characters;
     });
   }
 
@@ -65,7 +65,7 @@ class parser {
   }
 
   pattern_node sequence(options how, std::size_t depth) {
-    pattern_node all{.what = kind::sequence, .children = {}};
+    pattern_node all{.what = node_kind::sequence, .children = {}};
     while (!in_.at_end() && !in_.sees("|") && !in_.sees(")")) {
       if (const auto changed = option_change(how)) {
         all.children.push_back(alternation(*changed, depth + 1));  // to the end of the group
@@ -106,18 +106,18 @@ class parser {
     if (in_.take("(")) return group(how, depth);
     if (in_.take("[")) return set_node(read_class(in_, how.ignores_case));
     if (in_.take(".")) return dot(how);
-    if (in_.take("^")) return {.what = kind::line_begin, .set = newline(), .children = {}};
-    if (in_.take("$")) return {.what = kind::line_end, .set = newline(), .children = {}};
+    if (in_.take("^")) return {.what = node_kind::line_begin, .set = newline(), .children = {}};
+    if (in_.take("$")) return {.what = node_kind::line_end, .set = newline(), .children = {}};
     if (in_.sees("*") || in_.sees("+") || in_.sees("?")) in_.fail("nothing stands to be repeated");
     if (in_.take("\\")) return escaped(how);
     return literal(in_.next(), how);
   }
 
   pattern_node escaped(options how) {
-    if (in_.take("A")) return {.what = kind::text_begin, .children = {}};
-    if (in_.take("z")) return {.what = kind::text_end, .children = {}};
+    if (in_.take("A")) return {.what = node_kind::text_begin, .children = {}};
+    if (in_.take("z")) return {.what = node_kind::text_end, .children = {}};
     if (in_.take("Z")) {
-      return {.what = kind::text_end_or_last_newline, .set = newline(), .children = {}};
+      return {.what = node_kind::text_end_or_last_newline, .set = newline(), .children = {}};
     }
     if (in_.take("b")) return word_edge(false);
     if (in_.take("B")) return word_edge(true);
@@ -157,7 +157,7 @@ class parser {
 
   pattern_node word_edge(bool negated) {
     const std::size_t words = number_of(code_point_set(reference_set::word));
-    return {.what = kind::word_edge, .set = words, .negated = negated, .children = {}};
+    return {.what = node_kind::word_edge, .set = words, .negated = negated, .children = {}};
   }
 
   std::size_t newline() {
@@ -168,7 +168,7 @@ class parser {
 
   pattern_node set_node(code_point_set set) {
     folded_ = 0;
-    return {.what = kind::characters, .set = number_of(std::move(set)), .children = {}};
+    return {.what = node_kind::characters, .set = number_of(std::move(set)), .children = {}};
   }
 
   // Its place in sets_.
@@ -184,17 +184,17 @@ class parser {
 
   pattern_node group(options how, std::size_t depth) {
     const std::size_t begin = in_.offset() - 1;
-    pattern_node node{.what = kind::nothing, .children = {}};
+    pattern_node node{.what = node_kind::nothing, .children = {}};
     if (in_.take("?")) node = group_kind(how, begin);
     pattern_node inner = alternation(how, depth + 1);
     if (!in_.take(")")) {
       in_.go_to(begin);
       in_.fail("a group without an end");
     }
-    if (node.what == kind::nothing) return inner;
-    if (node.what == kind::look_behind) {
+    if (node.what == node_kind::nothing) return inner;
+    if (node.what == node_kind::look_behind) {
       refuse_variable_length(inner, begin);
-      if (inner.what == kind::alternation) {
+      if (inner.what == node_kind::alternation) {
         node.children = std::move(inner.children);
         return node;
       }
@@ -204,20 +204,20 @@ class parser {
   }
 
   pattern_node group_kind(options& how, std::size_t begin) {
-    if (in_.take(":")) return {.what = kind::nothing, .children = {}};
-    if (in_.take(">")) return {.what = kind::atomic, .children = {}};
-    if (in_.take("=")) return {.what = kind::look_ahead, .children = {}};
-    if (in_.take("!")) return {.what = kind::look_ahead, .negated = true, .children = {}};
-    if (in_.take("<=")) return {.what = kind::look_behind, .children = {}};
-    if (in_.take("<!")) return {.what = kind::look_behind, .negated = true, .children = {}};
-    if (read_options(how) && in_.take(":")) return {.what = kind::nothing, .children = {}};
+    if (in_.take(":")) return {.what = node_kind::nothing, .children = {}};
+    if (in_.take(">")) return {.what = node_kind::atomic, .children = {}};
+    if (in_.take("=")) return {.what = node_kind::look_ahead, .children = {}};
+    if (in_.take("!")) return {.what = node_kind::look_ahead, .negated = true, .children = {}};
+    if (in_.take("<=")) return {.what = node_kind::look_behind, .children = {}};
+    if (in_.take("<!")) return {.what = node_kind::look_behind, .negated = true, .children = {}};
+    if (read_options(how) && in_.take(":")) return {.what = node_kind::nothing, .children = {}};
     in_.go_to(begin);
     in_.fail("this kind of group is not supported");
   }
 
   void refuse_variable_length(const pattern_node& inner, std::size_t begin) {
     const auto is_fixed = [](const pattern_node& node) { return length_of(node).is_fixed; };
-    const bool fine = inner.what == kind::alternation
+    const bool fine = inner.what == node_kind::alternation
                           ? std::ranges::all_of(inner.children, is_fixed)
                           : is_fixed(inner);
     if (fine) return;
@@ -287,7 +287,7 @@ class parser {
     refuse_odd_repeat(one, begin);
     refuse_counted_nothing(one, min, max);
     // Of one to so many, once or more: the lengths come in the same order as without the limit.
-    if (repeats_again && min == 1 && one.what == kind::characters) {
+    if (repeats_again && min == 1 && one.what == node_kind::characters) {
       return repeated(std::move(one), 1, pattern_node::unbounded, appetite::greedy);
     }
     pattern_node repeat = repeated(std::move(one), min, max, mode);
@@ -305,7 +305,8 @@ class parser {
   }
 
   static pattern_node repeated(pattern_node one, std::size_t min, std::size_t max, appetite mode) {
-    pattern_node repeat{.what = kind::repeat, .min = min, .max = max, .mode = mode, .children = {}};
+    pattern_node repeat{
+        .what = node_kind::repeat, .min = min, .max = max, .mode = mode, .children = {}};
     repeat.children.push_back(std::move(one));
     return repeat;
   }
@@ -322,9 +323,9 @@ class parser {
         in_.sees("?") || in_.sees("*") || in_.sees("+") || read_bounds(ignored, ignored);
     in_.go_to(behind);
     if (stacked) in_.fail("a quantifier behind a quantifier is not supported");
-    const bool repeatable = one.what == kind::characters || one.what == kind::sequence ||
-                            one.what == kind::alternation || one.what == kind::atomic ||
-                            one.what == kind::repeat;
+    const bool repeatable = one.what == node_kind::characters || one.what == node_kind::sequence ||
+                            one.what == node_kind::alternation || one.what == node_kind::atomic ||
+                            one.what == node_kind::repeat;
     if (repeatable) return;
     in_.go_to(begin);
     in_.fail("to repeat what matches no characters is not supported");

@@ -6,7 +6,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-using kind = pattern_node::kind;
+using node_kind = pattern_node::kind;
 
 fixed_length length_of_alternation(const pattern_node& node) {
   fixed_length common = length_of(node.children.front());
@@ -21,9 +21,9 @@ fixed_length length_of_alternation(const pattern_node& node) {
 
 fixed_length length_of(const pattern_node& node) {
   switch (node.what) {
-    case kind::characters:
+    case node_kind::characters:
       return {true, 1};
-    case kind::sequence: {
+    case node_kind::sequence: {
       fixed_length sum{true, 0};
       for (const pattern_node& child : node.children) {
         const fixed_length length = length_of(child);
@@ -31,13 +31,13 @@ fixed_length length_of(const pattern_node& node) {
       }
       return sum;
     }
-    case kind::alternation:
+    case node_kind::alternation:
       return length_of_alternation(node);
-    case kind::repeat: {
+    case node_kind::repeat: {
       const fixed_length length = length_of(node.children.front());
       return {length.is_fixed && node.min == node.max, length.count * node.min};
     }
-    case kind::atomic:
+    case node_kind::atomic:
       return length_of(node.children.front());
     default:
       return {true, 0};
@@ -46,15 +46,15 @@ fixed_length length_of(const pattern_node& node) {
 
 bool may_be_empty(const pattern_node& node) {
   switch (node.what) {
-    case kind::characters:
+    case node_kind::characters:
       return false;
-    case kind::sequence:
+    case node_kind::sequence:
       return std::ranges::all_of(node.children, may_be_empty);
-    case kind::alternation:
+    case node_kind::alternation:
       return std::ranges::any_of(node.children, may_be_empty);
-    case kind::repeat:
+    case node_kind::repeat:
       return node.min == 0 || may_be_empty(node.children.front());
-    case kind::atomic:
+    case node_kind::atomic:
       return may_be_empty(node.children.front());
     default:
       return true;

@@ -7,7 +7,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-using kind = pattern_node::kind;
+using node_kind = pattern_node::kind;
 using appetite = pattern_node::appetite;
 
 std::string byte_text(std::size_t symbol) {
@@ -43,21 +43,21 @@ class writer {
   // Stands for `node` among others.
   std::string text_of(const pattern_node& node) const {
     switch (node.what) {
-      case kind::nothing:
+      case node_kind::nothing:
         return {};
-      case kind::characters:
+      case node_kind::characters:
         return class_of(node);
-      case kind::sequence:
+      case node_kind::sequence:
         return all_of(node, "");
-      case kind::alternation:
+      case node_kind::alternation:
         return group("(?:", all_of(node, "|"));
-      case kind::repeat:
+      case node_kind::repeat:
         return unit(node.children.front()) + quantifier(node);
-      case kind::atomic:
+      case node_kind::atomic:
         return group("(?>", all_of(node, "|"));
-      case kind::look_ahead:
+      case node_kind::look_ahead:
         return group(node.negated ? "(?!" : "(?=", all_of(node, "|"));
-      case kind::look_behind:
+      case node_kind::look_behind:
         return group(node.negated ? "(?<!" : "(?<=", all_of(node, "|"));
       default:
         return place_of(node);
@@ -82,8 +82,8 @@ class writer {
 
   // What a quantifier may follow.
   std::string unit(const pattern_node& node) const {
-    const bool is_one = node.what == kind::characters || node.what == kind::alternation ||
-                        node.what == kind::atomic;
+    const bool is_one = node.what == node_kind::characters || node.what == node_kind::alternation ||
+                        node.what == node_kind::atomic;
     return is_one ? text_of(node) : group("(?:", text_of(node));
   }
 
@@ -100,15 +100,15 @@ class writer {
   // A newline at the end of the text begins no line, but one before it may end the text.
   std::string place_of(const pattern_node& node) const {
     switch (node.what) {
-      case kind::line_begin:
+      case node_kind::line_begin:
         return group("(?:", "\\A|" + group("(?<=", class_of(node)) + "(?!\\z)");
-      case kind::line_end:
+      case node_kind::line_end:
         return group("(?=", class_of(node) + "|\\z");
-      case kind::text_begin:
+      case node_kind::text_begin:
         return "\\A";
-      case kind::text_end:
+      case node_kind::text_end:
         return "\\z";
-      case kind::text_end_or_last_newline:
+      case node_kind::text_end_or_last_newline:
         return group("(?=", class_of(node) + "?\\z");
       default:
         return word_edge(class_of(node), node.negated);

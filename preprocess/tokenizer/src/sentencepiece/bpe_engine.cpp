@@ -21,11 +21,11 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 struct compiled {
-  compiled(const sentencepiece_model& model, const sentencepiece_tuning& given)
+  compiled(const sentencepiece_model& model, const engine_tuning& given)
       : compiled(model, text_pieces_of(model), given) {}
 
   compiled(const sentencepiece_model& model, const std::vector<text_piece>& pieces,
-           const sentencepiece_tuning& given)
+           const engine_tuning& given)
       : seams(seams_of(pieces)),
         front(model, seams, given.set),
         merges(pieces),
@@ -35,7 +35,8 @@ struct compiled {
         escapes_spaces(model.normalizer.escape_whitespaces),
         unk_id(model.unk_id),
         byte_ids(model.byte_ids),
-        tuning(given) {}
+        tuning(given),
+        shared(given.shared_bytes) {}
 
   static byte_trie ids_of_symbols(const std::vector<text_piece>& pieces) {
     std::vector<std::pair<std::string_view, std::int32_t>> ids;
@@ -54,13 +55,16 @@ struct compiled {
   bool escapes_spaces;
   std::int32_t unk_id;
   std::array<std::int32_t, 256> byte_ids;
-  sentencepiece_tuning tuning;
+  engine_tuning tuning;
+  shared_tables_on_demand shared;
 };
 
 class bpe_encoder final : public section_encoder {
  public:
-  explicit bpe_encoder(const compiled& model)
-      : model_(&model), merger_(model.merges, model.tuning.set), memory_(model.tuning) {}
+  bpe_encoder(const compiled& model, std::size_t memory_bytes)
+      : model_(&model),
+        merger_(model.merges, model.tuning.set),
+        memory_(memory_bytes, model.shared.get(), model.tuning.set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (part.text.size() >= piece_merger::max_symbols) return too_long(part.text);
@@ -107,12 +111,9 @@ class bpe_encoder final : public section_encoder {
   bool learn(std::string_view text, std::size_t first) {
     if (!merger_.merges_together() || !model_->symbols.empty()) return false;
     const word_batch& batch = memory_.batch();
-    batch.find_absent(first, absent_);
-    const auto shorts = std::span<const std::uint16_t>(absent_.shorts).first(absent_.short_count);
-    const auto longs = std::span<const std::uint16_t>(absent_.longs).first(absent_.long_count);
-    for (const auto& absent : {shorts, longs}) {
-      for (const std::size_t i : absent) memory_.prefetch(i);
-    }
+    const word_batch::absent_words& all = memory_.prefetch_absent(first);
+    const auto shorts = std::span<const std::uint16_t>(all.shorts).first(all.short_count);
+    const auto longs = std::span<const std::uint16_t>(all.longs).first(all.long_count);
     started_count_ = 0;
     for (const auto& absent : {shorts, longs}) {
       for (const std::size_t i : absent) {
@@ -268,7 +269,6 @@ class bpe_encoder final : public section_encoder {
   std::string buffer_;
   std::vector<piece_merger::symbol> symbols_;
   std::vector<std::int32_t> found_;
-  word_batch::absent_words absent_;
   // Fragments that are merged together.
   std::array<short_word, short_word::most_at_once> started_;
   std::array<std::string_view, short_word::most_at_once> fragments_;
@@ -278,11 +278,11 @@ class bpe_encoder final : public section_encoder {
 
 class bpe_engine final : public section_engine {
  public:
-  bpe_engine(const sentencepiece_model& model, const sentencepiece_tuning& tuning)
+  bpe_engine(const sentencepiece_model& model, const engine_tuning& tuning)
       : model_(model, tuning) {}
 
-  std::unique_ptr<section_encoder> make_encoder() const override {
-    return std::make_unique<bpe_encoder>(model_);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
+    return std::make_unique<bpe_encoder>(model_, memory_bytes);
   }
 
   // Unknown characters become one over any cut, so what is before it has to be known.
@@ -299,7 +299,7 @@ class bpe_engine final : public section_engine {
 }  // namespace
 
 std::unique_ptr<const section_engine> make_sentencepiece_bpe_engine(
-    const sentencepiece_model& model, const sentencepiece_tuning& tuning) {
+    const sentencepiece_model& model, const engine_tuning& tuning) {
   check_size(model);
   return std::make_unique<bpe_engine>(model, tuning);
 }

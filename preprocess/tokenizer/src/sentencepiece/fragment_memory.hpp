@@ -10,9 +10,7 @@
 #include <millrace/error.hpp>
 #include <millrace/tokenizer/id_buffer.hpp>
 
-#include "bpe/rare_words.hpp"
-#include "bpe/remembered_words.hpp"
-#include "bpe/word_batch.hpp"
+#include "bpe/encoder_words.hpp"
 #include "sentencepiece/engines.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -37,19 +35,12 @@ class fragment_memory {
   /// Longer fragments are not remembered.
   static constexpr std::size_t max_rare_bytes = rare_words::max_word_bytes;
 
-  // Half of the memory for short words, an eighth for longer ones, both with as much behind as in
-  // front; a quarter for the rest.
-  explicit fragment_memory(const sentencepiece_tuning& tuning)
-      : shorts_(table_line_bits(tuning.memory_bytes / 4)),
-        longs_(table_line_bits(tuning.memory_bytes / 16)),
-        rare_(tuning.memory_bytes / 4),
-        batch_(shorts_.front, longs_.front, nullptr, tuning.set) {}
-
-  fragment_memory(const fragment_memory&) = delete;
-  fragment_memory& operator=(const fragment_memory&) = delete;
+  /// @param shared  outlives this
+  fragment_memory(std::size_t memory_bytes, shared_tables& shared, instruction_set set)
+      : words_(memory_bytes, shared, nullptr, set) {}
 
   /// Looks fragments up many at a time; what it does not give may still be remembered.
-  word_batch& batch() noexcept { return batch_; }
+  word_batch& batch() noexcept { return words_.batch; }
 
   enum class answer : std::uint8_t {
     unknown,
@@ -57,47 +48,53 @@ class fragment_memory {
     special  ///< only in rare(), if anywhere
   };
   answer recall(std::string_view fragment, id_buffer& ids) {
-    if (fragment.size() <= short_key::max_bytes) return recall<short_key>(shorts_, fragment, ids);
-    if (fragment.size() <= long_key::max_bytes) return recall<long_key>(longs_, fragment, ids);
+    if (fragment.size() <= short_key::max_bytes)
+      return recall<short_key>(words_.shorts, fragment, ids);
+    if (fragment.size() <= long_key::max_bytes)
+      return recall<long_key>(words_.longs, fragment, ids);
     return answer::special;
   }
 
   /// Whether the batch's `i`th fragment is in front now, as it was behind.
   bool fetch(std::size_t i) noexcept {
-    return is_short(i) ? shorts_.find(batch_.short_key(i), batch_.short_key(i).hash()) != nullptr
-                       : longs_.find(batch_.long_key(i), batch_.long_key(i).hash()) != nullptr;
+    return is_short(i)
+               ? words_.shorts.find(words_.batch.short_key(i), words_.batch.short_key(i).hash()) !=
+                     nullptr
+               : words_.longs.find(words_.batch.long_key(i), words_.batch.long_key(i).hash()) !=
+                     nullptr;
   }
-  /// For fetch().
-  void prefetch(std::size_t i) const noexcept {
-    is_short(i) ? shorts_.prefetch(batch_.short_key(i).hash())
-                : longs_.prefetch(batch_.long_key(i).hash());
+  /// What is absent of the batch from `first` on, prepared for fetch() and recall(). Valid until
+  /// the next call.
+  const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
+    return words_.prefetch_absent(first);
   }
 
   /// @return false if they are too many: then the fragment is marked as special
   /// @pre fragment.size() <= max_bytes, ids are below 2^24
   bool remember(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
-    return fragment.size() <= short_key::max_bytes ? remember<short_key>(shorts_, fragment, ids)
-                                                   : remember<long_key>(longs_, fragment, ids);
+    return fragment.size() <= short_key::max_bytes
+               ? remember<short_key>(words_.shorts, fragment, ids)
+               : remember<long_key>(words_.longs, fragment, ids);
   }
 
   /// The batch is not to give this fragment.
   /// @pre fragment.size() <= max_bytes
   void mark_special(std::string_view fragment) noexcept {
     if (fragment.size() <= short_key::max_bytes) {
-      mark_special<short_key>(shorts_, fragment);
+      mark_special<short_key>(words_.shorts, fragment);
     } else {
-      mark_special<long_key>(longs_, fragment);
+      mark_special<long_key>(words_.longs, fragment);
     }
   }
 
-  rare_words& rare() noexcept { return rare_; }
+  rare_words& rare() noexcept { return words_.rare; }
 
  private:
   using short_key = word_batch::short_table::key;
   using long_key = word_batch::long_table::key;
 
   bool is_short(std::size_t i) const noexcept {
-    return batch_.end(i) - batch_.begin(i) <= short_key::max_bytes;
+    return words_.batch.end(i) - words_.batch.begin(i) <= short_key::max_bytes;
   }
 
   template <class Key, class Words>
@@ -132,10 +129,7 @@ class fragment_memory {
     words.put(Key::of(fragment.data(), fragment.size(), fragment.size()), found);
   }
 
-  remembered_words<word_batch::short_table> shorts_;
-  remembered_words<word_batch::long_table> longs_;
-  rare_words rare_;
-  word_batch batch_;
+  encoder_words words_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sentencepiece/model_file.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include <millrace/error.hpp>
 #include <millrace/formats/utf8.hpp>
 
 #include "messages/in_quotes.hpp"
+#include "models/token_index.hpp"
 #include "sentencepiece/wire_reader.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -142,7 +143,10 @@ class piece_checker {
   piece_checker(sentencepiece_model& model, std::uint64_t file_size)
       : model_(model), end_(file_size) {
     model.byte_ids.fill(-1);
-    ids_.reserve(model.pieces.size());
+    const auto texts = static_cast<std::size_t>(std::ranges::count_if(
+        model.pieces, [this](const auto& piece) { return has_text_id(piece.type); }));
+    ids_ = token_index(model.pieces.size() - texts);
+    text_ids_ = token_index(texts);
   }
 
   void check(std::int32_t id, sentencepiece_model::piece& piece, std::uint64_t offset) {
@@ -151,9 +155,8 @@ class piece_checker {
     if (piece.text.find('\0') != std::string_view::npos) {
       throw format_error(offset, "the piece " + in_quotes(piece.text) + " has a zero byte");
     }
-    // A BPE model has one namespace; in the others what text cannot give has one of its own.
-    auto& ids = is_reserved(piece.type) || model_.type == model_type::bpe ? ids_ : text_ids_;
-    if (!ids.emplace(piece.text, id).second) {
+    token_index& ids = has_text_id(piece.type) ? text_ids_ : ids_;
+    if (!ids.add(piece.text, id)) {
       throw format_error(offset, "the piece " + in_quotes(piece.text) + " is there twice");
     }
     if (piece.type == piece_type::unknown) {
@@ -174,15 +177,18 @@ class piece_checker {
       }
     }
     const auto eos = ids_.find(special.eos.empty() ? "</s>" : std::string_view(special.eos));
-    if (eos != ids_.end() &&
-        model_.pieces[static_cast<std::size_t>(eos->second)].type == piece_type::control) {
-      model_.eos_id = eos->second;
+    if (eos != token_index::none &&
+        model_.pieces[static_cast<std::size_t>(eos)].type == piece_type::control) {
+      model_.eos_id = eos;
     }
   }
 
  private:
-  static bool is_reserved(piece_type type) {
-    return type == piece_type::unknown || type == piece_type::control || type == piece_type::byte;
+  // A BPE model has one namespace; in the others what text can give has one of its own.
+  bool has_text_id(piece_type type) const {
+    const bool reserved =
+        type == piece_type::unknown || type == piece_type::control || type == piece_type::byte;
+    return !reserved && model_.type != model_type::bpe;
   }
 
   void add_byte(std::int32_t id, std::string_view text, std::uint64_t offset) {
@@ -200,8 +206,8 @@ class piece_checker {
 
   sentencepiece_model& model_;
   std::uint64_t end_;
-  std::unordered_map<std::string_view, std::int32_t> ids_;
-  std::unordered_map<std::string_view, std::int32_t> text_ids_;
+  token_index ids_;
+  token_index text_ids_;
 };
 
 }  // namespace

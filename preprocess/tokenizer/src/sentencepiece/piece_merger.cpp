@@ -10,6 +10,7 @@
 
 #include <millrace/error.hpp>
 
+#include "models/token_index.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -64,7 +65,7 @@ piece_merges::piece_merges(const std::vector<text_piece>& pieces)
       at += c.size_bytes;
     }
   }
-  add_rules(merging);
+  add_rules(rules_of(merging));
 }
 
 piece_merges::symbol piece_merges::add(std::int32_t id, std::size_t size_bytes) {
@@ -100,16 +101,16 @@ void piece_merges::add_character(std::uint32_t character, std::int32_t id, std::
   characters_[static_cast<std::size_t>(page) * 256 + (character & 0xFF)] = s;
 }
 
-void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
-  std::unordered_map<std::string_view, symbol> symbols;
-  symbols.reserve(merging.size());
+std::vector<std::uint64_t> piece_merges::rules_of(
+    const std::vector<const text_piece*>& merging) const {
+  token_index symbols(merging.size());
   for (std::size_t i = 0; i < merging.size(); ++i) {
-    symbols.emplace(merging[i]->text, static_cast<symbol>(i));
+    symbols.add(merging[i]->text, static_cast<std::int32_t>(i));
   }
   const auto symbol_of = [&](std::string_view part) {
     if (is_character(part)) return of_character(code_point_at(part, 0).value);
-    const auto found = symbols.find(part);
-    return found == symbols.end() ? none : found->second;
+    const std::int32_t found = symbols.find(part);
+    return found == token_index::none ? none : static_cast<symbol>(found);
   };
   std::vector<std::uint64_t> rules;
   for (std::size_t i = 0; i < merging.size(); ++i) {
@@ -123,6 +124,10 @@ void piece_merges::add_rules(const std::vector<const text_piece*>& merging) {
       rules.push_back(key(left, right) << symbol_bits | i);
     }
   }
+  return rules;
+}
+
+void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
   slots_.assign(std::bit_ceil(2 * rules.size() + 2 * bucket_slots), no_slot);
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(slots_.size() / bucket_slots));
   const std::size_t filter_bits = std::bit_ceil(8 * rules.size() + 64);
@@ -165,7 +170,9 @@ void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
 
 std::size_t piece_merger::merge(std::span<symbol> symbols) {
   // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
-  if (symbols.size() > short_word::max_bytes || merges_->has_unused()) return merge_long(symbols);
+  if (merges_->has_unused()) return merge_long(symbols);
+  if (symbols.size() > part_symbols) return merge_in_parts(symbols);
+  if (symbols.size() > short_word::max_bytes) return merge_long(symbols);
   if (!merges_together()) return merge_few(symbols);
   short_word word;
   start_symbols(symbols, word);
@@ -257,7 +264,75 @@ void piece_merger::push(std::uint32_t left, std::uint32_t right, std::span<const
   }
 }
 
+// A part at a time, as byte_merger::append does and for its reason: symbols of which each two
+// neighbours are what merging makes of theirs are what it makes of all. Ties change nothing in it,
+// as the leftmost of two places in a part is the leftmost in the whole.
+std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
+  done_.clear();
+  std::size_t wanted = part_symbols;
+  std::size_t furthest = 0;  // that a part has come
+  const auto drop_last = [&] {
+    const std::size_t begin = done_.back().begin;
+    done_.pop_back();
+    return begin;
+  };
+  for (std::size_t at = 0;;) {
+    const std::size_t end = std::min(symbols.size(), at + wanted);
+    furthest = std::max(furthest, end);
+    find_part(symbols, at, end);
+    const std::size_t first_end = part_.size() > 1 ? part_[1].begin : end;
+    if (!done_.empty() && !follows(symbols, done_.back().begin, at, first_end)) {
+      // A few back, and further with each failure, at last to the beginning.
+      const std::size_t back = std::min(done_.size(), wanted / part_symbols * 8);
+      for (std::size_t i = 0; i < back; ++i) at = drop_last();
+      wanted = 2 * std::max(wanted, furthest - at);  // past all that has failed, or it never ends
+      continue;
+    }
+    done_.insert(done_.end(), part_.begin(), part_.end());
+    at = end;
+    if (at == symbols.size()) break;
+    wanted = part_symbols;
+    // Its end is the least certain, as it does not see what follows.
+    const std::size_t dropped = std::min<std::size_t>(4, part_.size() / 4);
+    for (std::size_t i = 0; i < dropped; ++i) at = drop_last();
+  }
+  std::ranges::transform(done_, symbols.begin(), &placed_symbol::merged);
+  const std::size_t count = done_.size();
+  if (done_.capacity() > kept_text_links) done_ = {};
+  return count;
+}
+
+void piece_merger::find_part(std::span<const symbol> symbols, std::size_t begin, std::size_t end) {
+  scratch_.assign(symbols.begin() + static_cast<std::ptrdiff_t>(begin),
+                  symbols.begin() + static_cast<std::ptrdiff_t>(end));
+  merge_in_place(scratch_);
+  part_.clear();
+  for (std::size_t i = 0; i < scratch_.size(); ++i) {
+    if (scratch_[i] == merged_away) continue;
+    part_.push_back({scratch_[i], static_cast<std::uint32_t>(begin + i)});
+  }
+}
+
+// Whether what begins at `left` and at `right` stays as it is next to each other.
+bool piece_merger::follows(std::span<const symbol> symbols, std::size_t left, std::size_t right,
+                           std::size_t end) {
+  scratch_.assign(symbols.begin() + static_cast<std::ptrdiff_t>(left),
+                  symbols.begin() + static_cast<std::ptrdiff_t>(end));
+  merge_in_place(scratch_);
+  for (std::size_t i = 1; i < scratch_.size(); ++i) {
+    if ((scratch_[i] != merged_away) != (left + i == right)) return false;
+  }
+  return true;
+}
+
 std::size_t piece_merger::merge_long(std::span<symbol> symbols) {
+  merge_in_place(symbols);
+  return static_cast<std::size_t>(std::remove(symbols.begin(), symbols.end(), merged_away) -
+                                  symbols.begin());
+}
+
+// A symbol stays at the place of the first that it is made of; the others are `merged_away`.
+void piece_merger::merge_in_place(std::span<symbol> symbols) {
   const auto count = static_cast<std::uint32_t>(symbols.size());
   links_.resize(count);
   open_.clear();
@@ -294,12 +369,10 @@ std::size_t piece_merger::merge_long(std::span<symbol> symbols) {
     if (after != nobody) pushed_to_heap(left, after);
   }
 
-  const auto rest = std::remove(symbols.begin(), symbols.end(), merged_away);
   if (count > kept_text_links) {
     links_ = {};
     open_ = {};
   }
-  return static_cast<std::size_t>(rest - symbols.begin());
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -117,7 +117,9 @@ class piece_merges {
   void add_merging(std::vector<const text_piece*> pieces);
   void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
   void add_pairs(std::span<const std::uint64_t> rules);
-  void add_rules(const std::vector<const text_piece*>& merging);
+  // A rule is a pair and, below it, the symbol that the pair merges to.
+  std::vector<std::uint64_t> rules_of(const std::vector<const text_piece*>& merging) const;
+  void add_rules(std::span<const std::uint64_t> rules);
 
   std::array<symbol, 128> ascii_{};
   std::vector<std::int32_t> pages_;  // by code point / 256: place in characters_ / 256, or -1
@@ -147,7 +149,8 @@ class piece_merger {
   explicit piece_merger(const piece_merges& merges, instruction_set set = best_instruction_set())
       : merges_(&merges), set_(set) {}
 
-  /// Merges as far as it goes. Time grows as n log n with the number of symbols.
+  /// Merges as far as it goes. Time grows with the number of symbols, as n log n where a piece is
+  /// unused.
   /// @pre symbols.size() <= max_symbols
   /// @return the number of symbols left, at the front.
   std::size_t merge(std::span<symbol> symbols);
@@ -178,11 +181,26 @@ class piece_merger {
  private:
   void start_symbols(std::span<const symbol> symbols, short_word& word) const noexcept;
   std::size_t merge_few(std::span<symbol> symbols) const noexcept;
+  std::size_t merge_in_parts(std::span<symbol> symbols);
+  void find_part(std::span<const symbol> symbols, std::size_t begin, std::size_t end);
+  bool follows(std::span<const symbol> symbols, std::size_t left, std::size_t right,
+               std::size_t end);
   std::size_t merge_long(std::span<symbol> symbols);
+  void merge_in_place(std::span<symbol> symbols);
   void push(std::uint32_t left, std::uint32_t right, std::span<const symbol> symbols);
 
   const piece_merges* merges_;
   instruction_set set_;
+
+  // What merging leaves, and the place of the first symbol that it is made of.
+  struct placed_symbol {
+    symbol merged;
+    std::uint32_t begin;
+  };
+  static constexpr std::size_t part_symbols = 512;
+  std::vector<symbol> scratch_;
+  std::vector<placed_symbol> part_;  // of find_part
+  std::vector<placed_symbol> done_;  // of merge_in_parts
 
   struct links {
     std::uint32_t before;

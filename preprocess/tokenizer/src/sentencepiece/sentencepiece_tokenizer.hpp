@@ -21,7 +21,7 @@ struct sentencepiece_options {
   /// What ends documents, if it is not to be the model's end-of-sentence piece: a control piece by
   /// its name (it has no text), or the token that has this text.
   std::string eod_token = {};
-  sentencepiece_tuning tuning = {};
+  engine_tuning tuning = {};
 };
 
 /// The tokenizer of a SentencePiece `.model` file, with exactly the ids of sentencepiece 0.2.3's

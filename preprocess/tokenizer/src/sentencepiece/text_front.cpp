@@ -36,6 +36,7 @@ bool symbols_are_plain(const sentencepiece_model& model, const raw_characters& c
 
 std::vector<text_piece> text_pieces_of(const sentencepiece_model& model) {
   std::vector<text_piece> pieces;
+  pieces.reserve(model.pieces.size());
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const auto& piece = model.pieces[id];
     if (piece.type != piece_type::normal && piece.type != piece_type::user_defined &&
@@ -71,6 +72,7 @@ symbol_matcher user_symbols_of(const std::vector<text_piece>& pieces) {
 seam_table seams_of(const std::vector<text_piece>& pieces) {
   const std::vector<std::string_view> texts = [&] {
     std::vector<std::string_view> result;
+    result.reserve(pieces.size());
     for (const text_piece& piece : pieces) result.push_back(piece.text);
     return result;
   }();

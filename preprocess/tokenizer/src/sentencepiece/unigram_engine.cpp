@@ -23,11 +23,11 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 struct compiled {
-  compiled(const sentencepiece_model& model, const sentencepiece_tuning& given)
+  compiled(const sentencepiece_model& model, const engine_tuning& given)
       : compiled(model, text_pieces_of(model), given) {}
 
   compiled(const sentencepiece_model& model, const std::vector<text_piece>& text_pieces,
-           const sentencepiece_tuning& given)
+           const engine_tuning& given)
       : seams(seams_of(text_pieces)),
         front(model, seams, given.set),
         pieces(text_pieces, model.unk_id, model.normalizer.escape_whitespaces),
@@ -35,7 +35,8 @@ struct compiled {
         escapes_spaces(model.normalizer.escape_whitespaces),
         unk_id(model.unk_id),
         byte_ids(model.byte_ids),
-        tuning(given) {}
+        tuning(given),
+        shared(given.shared_bytes) {}
 
   seam_table seams;
   text_front front;
@@ -44,13 +45,16 @@ struct compiled {
   bool escapes_spaces;
   std::int32_t unk_id;
   std::array<std::int32_t, 256> byte_ids;
-  sentencepiece_tuning tuning;
+  engine_tuning tuning;
+  shared_tables_on_demand shared;
 };
 
 class unigram_encoder final : public section_encoder {
  public:
-  explicit unigram_encoder(const compiled& model)
-      : model_(&model), lattice_(model.pieces), memory_(model.tuning) {}
+  unigram_encoder(const compiled& model, std::size_t memory_bytes)
+      : model_(&model),
+        lattice_(model.pieces),
+        memory_(memory_bytes, model.shared.get(), model.tuning.set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (part.text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
@@ -237,11 +241,11 @@ class unigram_encoder final : public section_encoder {
 
 class unigram_engine final : public section_engine {
  public:
-  unigram_engine(const sentencepiece_model& model, const sentencepiece_tuning& tuning)
+  unigram_engine(const sentencepiece_model& model, const engine_tuning& tuning)
       : model_(model, tuning) {}
 
-  std::unique_ptr<section_encoder> make_encoder() const override {
-    return std::make_unique<unigram_encoder>(model_);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
+    return std::make_unique<unigram_encoder>(model_, memory_bytes);
   }
 
   bool may_cut(std::string_view text, std::size_t at) const override {
@@ -257,7 +261,7 @@ class unigram_engine final : public section_engine {
 }  // namespace
 
 std::unique_ptr<const section_engine> make_sentencepiece_unigram_engine(
-    const sentencepiece_model& model, const sentencepiece_tuning& tuning) {
+    const sentencepiece_model& model, const engine_tuning& tuning) {
   const bool any = std::ranges::any_of(model.pieces, [](const auto& piece) {
     return piece.type == piece_type::normal || piece.type == piece_type::user_defined ||
            piece.type == piece_type::unused;

@@ -27,7 +27,7 @@ class byte_level_encoder final : public encoder {
 
 }  // namespace
 
-std::unique_ptr<encoder> byte_level_tokenizer::make_encoder() const {
+std::unique_ptr<encoder> byte_level_tokenizer::make_encoder(std::size_t) const {
   return std::make_unique<byte_level_encoder>();
 }
 

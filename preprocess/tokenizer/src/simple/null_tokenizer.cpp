@@ -107,7 +107,7 @@ null_tokenizer::null_tokenizer(std::int64_t vocab_size, std::optional<std::int64
   }
 }
 
-std::unique_ptr<encoder> null_tokenizer::make_encoder() const {
+std::unique_ptr<encoder> null_tokenizer::make_encoder(std::size_t) const {
   return std::make_unique<null_encoder>(vocab_size_);
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <millrace/error.hpp>
 
@@ -70,6 +71,12 @@ class ranked_tokens {
       ids[byte] = *found;
     }
     return ids;
+  }
+
+  /// The tokens alone: those here, and their index, are gone.
+  token_table take() {
+    index_ = {};
+    return std::move(tokens);
   }
 
  private:

@@ -150,6 +150,7 @@ bool become_ids(const vocabulary& v, special_tokens_in_text policy) {
 // tiktoken takes the first that its regex alternation has, and that is in no order.
 void refuse_prefixes(const std::vector<special_token>& specials) {
   std::vector<std::string_view> contents;
+  contents.reserve(specials.size());
   for (const special_token& special : specials) contents.push_back(special.content);
   std::ranges::sort(contents);
   for (std::size_t i = 1; i < contents.size(); ++i) {
@@ -193,8 +194,8 @@ std::string identity_of(const vocabulary& v, std::string_view file, bool finds_s
   return identity + "unicode " + unicode_version + "\n";
 }
 
-tokenizer_parts parts_of(const vocabulary& v, std::string_view file,
-                         const tokenizer_options& options) {
+// The tokens are gone from `v` when an engine is made of them: loading is to take little memory.
+tokenizer_parts parts_of(vocabulary& v, std::string_view file, const tokenizer_options& options) {
   tokenizer_parts parts;
   parts.vocab_size = v.size;
   parts.eod = eod_of(v, options);
@@ -205,15 +206,15 @@ tokenizer_parts parts_of(const vocabulary& v, std::string_view file,
   byte_bpe_vocabulary bpe;
   bpe.byte_ids = v.ranked.byte_ids(file.size());
   bpe.merges = merges_of_ranked(v.ranked, bpe.byte_ids);
-  bpe.tokens = v.ranked.tokens;
+  bpe.tokens = v.ranked.take();
   bpe.whole_words_first = true;
-  parts.engine = make_byte_bpe_engine(std::move(bpe), make_tiktoken_splitter(v.pattern));
 
-  token_table all = v.ranked.tokens;
+  token_table all = bpe.tokens;
   for (const special_token& special : v.specials) {
     if (!all.has(special.id)) all.add(special.id, special.content);
   }
   parts.decoder = std::make_unique<byte_detokenizer>(std::move(all));
+  parts.engine = make_byte_bpe_engine(std::move(bpe), make_tiktoken_splitter(v.pattern));
   parts.fingerprint =
       formats::sha256_hex(identity_of(v, file, finds, parts.special_tokens_are_faults, parts.eod));
   return parts;

@@ -102,8 +102,8 @@ TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
            {std::size_t{0}, std::size_t{1} << 14, std::size_t{1} << 22}) {
         const auto engine =
             make_byte_bpe_engine(vocabulary_of(naive, false), make_splitter(pattern::r50k, set),
-                                 {.memory_bytes = memory, .set = set});
-        const auto encoder = engine->make_encoder();
+                                 {.shared_bytes = memory, .set = set});
+        const auto encoder = engine->make_encoder(memory);
         for (int pass = 0; pass < 2; ++pass) {
           for (const std::string& text : texts) {
             ASSERT_EQ(encode(*encoder, text), expected_ids(naive, *reference, text, {})) << text;
@@ -135,7 +135,7 @@ TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {
     if (!can_run(set)) continue;
     const auto engine = make_byte_bpe_engine(vocabulary_of(naive, true),
                                              make_splitter(pattern::r50k, set), {.set = set});
-    const auto encoder = engine->make_encoder();
+    const auto encoder = engine->make_encoder(0);
     for (int i = 0; i < 1200; ++i) {
       std::string text = random_text(random);
       if (i % 3 == 0) text = naive.tokens.bytes(256 + static_cast<std::int64_t>(random() % 500));
@@ -155,7 +155,7 @@ TEST(ByteBpeEngine, TakesWholeWordsFirstHoweverLong) {
     naive.tokens.add(id, word);
     const auto engine =
         make_byte_bpe_engine(vocabulary_of(naive, true), make_splitter(pattern::r50k));
-    const auto encoder = engine->make_encoder();
+    const auto encoder = engine->make_encoder(0);
     for (int pass = 0; pass < 2; ++pass) EXPECT_EQ(encode(*encoder, word), ids_list{id});
     EXPECT_EQ(encode(*encoder, word + "qqq").size(), size + 3);
   }
@@ -167,7 +167,7 @@ TEST(ByteBpeEngine, DropsBytesWithoutToken) {
   naive.byte_ids['x'] = -1;
   const auto engine =
       make_byte_bpe_engine(vocabulary_of(naive, false), make_splitter(pattern::r50k));
-  const auto encoder = engine->make_encoder();
+  const auto encoder = engine->make_encoder(0);
   EXPECT_EQ(encode(*encoder, "xxx"), ids_list());
   EXPECT_EQ(encode(*encoder, "xxx"), ids_list());
   EXPECT_EQ(encode(*encoder, "axb"), naive.encode("ab"));

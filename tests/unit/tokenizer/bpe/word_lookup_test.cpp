@@ -88,7 +88,8 @@ TEST(WordLookup, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOfAnySize
       for (const std::size_t memory :
            {std::size_t{1}, std::size_t{1} << 12, std::size_t{1} << 22}) {
         std::mt19937_64 random(test::seed(70));
-        word_lookup words(memory, space, set);
+        shared_tables shared(memory);
+        word_lookup words(memory, shared, set, space);
         counting_model model;
         for (int i = 0; i < 400; ++i) {
           const std::string text = random_text(random);
@@ -105,12 +106,13 @@ TEST(WordLookup, AsksForEachWordOnce) {
   const auto splitter = make_splitter(pattern::bert);
   for (const auto set : test::instruction_sets) {
     if (!can_run(set)) continue;
-    word_lookup words(std::size_t{1} << 20, leading_space::is_none, set);
+    shared_tables shared(std::size_t{1} << 20);
+    word_lookup words(std::size_t{1} << 20, shared, set, leading_space::is_none);
     counting_model model;
     const std::string long_key(20, 'l');
     const std::string no_key(40, 'n');
     std::string text = "word a word\nword a (word) a-word";
-    for (int i = 0; i < 2; ++i) text += " " + long_key + " " + no_key;
+    for (int i = 0; i < 2; ++i) text.append(" ").append(long_key).append(" ").append(no_key);
     encode(words, text, *splitter, model);
     EXPECT_EQ(model.asked, 8U) << "word a \\n ( ) - and two long ones";
     encode(words, text, *splitter, model);
@@ -118,9 +120,33 @@ TEST(WordLookup, AsksForEachWordOnce) {
   }
 }
 
+// But for those met last, which may not be shared yet, and those of more ids than a table holds.
+TEST(WordLookup, AsksForNoWordThatAnotherHasMet) {
+  const auto splitter = make_splitter(pattern::bert);
+  std::string text;
+  std::size_t unshared = 8;
+  for (int i = 0; i < 200; ++i) {
+    const std::string word = "w" + std::to_string(1000 + i);
+    text += word;
+    text += ' ';
+    if (ids_of(word).size() > word_batch::short_table::ids::capacity) ++unshared;
+  }
+  ASSERT_LT(unshared, 60U);
+  shared_tables shared(std::size_t{1} << 20);
+  counting_model model;
+  for (const std::size_t most : {std::size_t{201}, unshared}) {
+    word_lookup words(0, shared, best_instruction_set(), leading_space::is_none);
+    model.asked = 0;
+    EXPECT_EQ(encode(words, text, *splitter, model),
+              expected_ids(text, *splitter, leading_space::is_none));
+    EXPECT_LE(model.asked, most);
+  }
+}
+
 TEST(WordLookup, KeepsWordsApartThatDifferInTheirSpaceAlone) {
   const auto splitter = make_splitter(pattern::bert);
-  word_lookup words(std::size_t{1} << 20, leading_space::counts, best_instruction_set());
+  shared_tables shared(std::size_t{1} << 20);
+  word_lookup words(std::size_t{1} << 20, shared, best_instruction_set(), leading_space::counts);
   counting_model model;
   EXPECT_EQ(encode(words, "ab ab", *splitter, model),
             expected_ids("ab ab", *splitter, leading_space::counts));
@@ -129,7 +155,8 @@ TEST(WordLookup, KeepsWordsApartThatDifferInTheirSpaceAlone) {
 
 TEST(WordLookup, SaysWhereAFaultIs) {
   const auto splitter = make_splitter(pattern::bert);
-  word_lookup words(std::size_t{1} << 20, leading_space::is_none, best_instruction_set());
+  shared_tables shared(std::size_t{1} << 20);
+  word_lookup words(std::size_t{1} << 20, shared, best_instruction_set(), leading_space::is_none);
   counting_model model;
   id_buffer ids;
   for (int i = 0; i < 2; ++i) {

@@ -85,17 +85,6 @@ TEST(WordTable, ForgetsButNeverLies) {
   }
 }
 
-TEST(WordTable, TurnsAwayWhatMeetsAFullLine) {
-  word_table<2> table(1);
-  word_table<2>::ids one;
-  one.set(ids_list{5});
-  std::size_t taken = 0;
-  for (char c = 'a'; c <= 'z'; ++c) {
-    if (table.put_if_free(key_of<2>(std::string(1, c)), one)) ++taken;
-  }
-  EXPECT_EQ(taken, 4U);  // two lines of two words
-}
-
 TEST(WordIds, AreSpecialOnlyWhenSaid) {
   word_ids<4> ids;
   ids.set(ids_list{(1 << 24) - 1, 2, 3, 4});

@@ -17,56 +17,10 @@
 #include "hugging_face/bert_word_piece.hpp"
 #include "support/encode.hpp"
 #include "support/paths.hpp"
+#include "unit/tokenizer/hugging_face/hugging_face_fixture.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
-
-using ids_list = std::vector<std::int32_t>;
-using test::encode;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
-
-constexpr std::string_view word_level =
-    R"("model":{"type":"WordLevel","unk_token":"?","vocab":{"?":0,"a":1,"b":2}})";
-constexpr std::string_view white_space = R"("pre_tokenizer":{"type":"WhitespaceSplit"},)";
-
-std::string added(std::string_view content, std::string_view flags = "") {
-  std::string token = R"({"id":9,"content":")" + std::string(content) + R"(")";
-  for (const std::string_view flag : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
-    const bool set = flags.find(flag) != std::string_view::npos;
-    token += ",\"" + std::string(flag) + "\":" + (set ? "true" : "false");
-  }
-  return token + "}";
-}
-
-class HuggingFaceTokenizer : public testing::Test {
- protected:
-  std::unique_ptr<tokenizer> make(std::string_view json, const hugging_face_options& options = {}) {
-    test::write_text(folder_ / "tokenizer.json", json);
-    return make_hugging_face_tokenizer(folder_ / "tokenizer.json", options);
-  }
-  // Of the folder, with a config.
-  std::unique_ptr<tokenizer> make_folder(std::string_view json, std::string_view config,
-                                         const hugging_face_options& options = {}) {
-    test::write_text(folder_ / "tokenizer.json", json);
-    test::write_text(folder_ / "tokenizer_config.json", config);
-    return make_hugging_face_tokenizer(folder_.path(), options);
-  }
-  // That `json` is refused, with these words, at the place where `at` is in it.
-  void expect_refused(const std::string& json, const std::string& problem, std::string_view at) {
-    SCOPED_TRACE(json);
-    const std::string where = "(at byte " + std::to_string(json.find(at)) + ")";
-    EXPECT_THAT([&] { (void)make(json); },
-                ThrowsMessage<format_error>(testing::AllOf(HasSubstr("tokenizer.json: "),
-                                                           HasSubstr(problem), HasSubstr(where))));
-  }
-
-  test::temp_folder folder_;
-};
-
-std::string json_of(std::string_view model, std::string_view more = "") {
-  return "{" + std::string(more) + std::string(model) + "}";
-}
 
 TEST_F(HuggingFaceTokenizer, EncodesAndDecodesBothWays) {
   const auto t = make(json_of(word_level, white_space));
@@ -166,88 +120,6 @@ TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
       ThrowsMessage<format_error>(HasSubstr("no token for byte 0 alone")));
 }
 
-TEST_F(HuggingFaceTokenizer, TakesTheEodOfItsFolder) {
-  const std::string json = json_of(word_level, white_space);
-  const auto eos = make_folder(json, R"({"eos_token":"</s>","sep_token":"b"})");
-  EXPECT_EQ(eos->eod(), 3);
-  EXPECT_EQ(eos->vocab_size(), 4);
-  EXPECT_EQ(encode(*eos, "a</s>b"), (ids_list{1, 3, 2}));
-  EXPECT_EQ(make_folder(json, R"({"sep_token":"b"})")->eod(), 2);
-  EXPECT_EQ(make_folder(json, R"({})")->eod(), std::nullopt);
-}
-
-TEST_F(HuggingFaceTokenizer, AddsTheTokensOfItsFolder) {
-  const std::string json = json_of(word_level, white_space);
-  const auto t = make_folder(
-      json, R"({"added_tokens_decoder":{"10":{"content":"<x>","lstrip":true,"special":true},)"
-            R"("3":{"content":"<y>"}},"extra_special_tokens":["<z>"]})");
-  EXPECT_EQ(encode(*t, "a <x><y><z>"), (ids_list{1, 4, 3, 5}));
-}
-
-// Without "added_tokens_decoder" the map's names go before the config's, one of null takes a name
-// away; with it the file does not count.
-TEST_F(HuggingFaceTokenizer, TakesTheNamesOfTheSpecialTokensMap) {
-  const std::string json = json_of(word_level, white_space);
-  const auto map = [&](std::string_view text) {
-    test::write_text(folder_ / "special_tokens_map.json", text);
-  };
-  map(R"({"eos_token":{"content":"</s>","lstrip":true},"additional_special_tokens":["<z>"]})");
-  const auto t = make_folder(json, "{}");
-  EXPECT_EQ(t->eod(), 3);
-  EXPECT_EQ(encode(*t, "a </s><z>b"), (ids_list{1, 3, 4, 2}));
-  EXPECT_EQ(make_folder(json, R"({"eos_token":"b"})")->eod(), 3);
-  EXPECT_EQ(make_folder(json, R"({"eos_token":"b","added_tokens_decoder":{}})")->eod(), 2);
-  map(R"({"sep_token":"b"})");
-  EXPECT_EQ(make_folder(json, "{}")->eod(), 2);
-  EXPECT_EQ(make_folder(json, R"({"eos_token":"a"})")->eod(), 1);
-  map(R"({"eos_token":null,"sep_token":"b"})");
-  EXPECT_EQ(make_folder(json, R"({"eos_token":"a"})")->eod(), 2);
-}
-
-TEST_F(HuggingFaceTokenizer, NamesTheSpecialTokensMapWhereItIsWrong) {
-  const std::string json = json_of(word_level, white_space);
-  const auto expect_fault = [&](std::string_view map, std::string_view config,
-                                const std::string& problem) {
-    test::write_text(folder_ / "special_tokens_map.json", map);
-    EXPECT_THAT(
-        [&] { (void)make_folder(json, config); },
-        ThrowsMessage<format_error>(testing::AllOf(
-            HasSubstr((folder_ / "special_tokens_map.json: ").string()), HasSubstr(problem))));
-  };
-  expect_fault("{", "{}", "");
-  expect_fault("[]", "{}", "");
-  expect_fault(R"({"eos_token":7})", "{}", "");
-  expect_fault(R"({"extra_special_tokens":{"x":"<x>"}})", "{}", "is not an array");
-  expect_fault(R"({"additional_special_tokens":["<x>","<y>"]})",
-               R"({"additional_special_tokens":["<x>"]})", "the token '<y>' is in no such list");
-  EXPECT_NO_THROW((void)make_folder(json, R"({"added_tokens_decoder":{}})"));
-  test::write_text(folder_ / "special_tokens_map.json", "{}");
-  EXPECT_THAT([&] { (void)make_folder(json, R"({"eos_token":7})"); },
-              ThrowsMessage<format_error>(HasSubstr("tokenizer_config.json: ")));
-}
-
-TEST_F(HuggingFaceTokenizer, RefusesTokensThatOnlyAddedTokensJsonHas) {
-  const std::string json =
-      json_of(word_level, R"("added_tokens":[)" + added("<old>") + "]," + std::string(white_space));
-  const auto expect_fault = [&](std::string_view text, const std::string& problem) {
-    test::write_text(folder_ / "added_tokens.json", text);
-    EXPECT_THAT([&] { (void)make_folder(json, "{}"); },
-                ThrowsMessage<format_error>(testing::AllOf(
-                    HasSubstr((folder_ / "added_tokens.json: ").string()), HasSubstr(problem))));
-  };
-  const std::string plain = make_folder(json, "{}")->fingerprint();
-  expect_fault(R"({"<new>":10})", "the token '<new>' with the id 10 is not among added_tokens");
-  expect_fault(R"({"<old>":9,"a":1})", "the token 'a' with the id 1 is not among added_tokens");
-  expect_fault(R"({"<old>":8})", "where its id is 9");
-  expect_fault(R"({"<old>":"9"})", "the id of a token");
-  expect_fault("{", "");
-  EXPECT_NO_THROW((void)make_folder(json, R"({"added_tokens_decoder":{}})"));
-  test::write_text(folder_ / "added_tokens.json", R"({"<old>":9})");
-  const auto t = make_folder(json, "{}");
-  EXPECT_EQ(encode(*t, "a<old>"), (ids_list{1, 3}));
-  EXPECT_EQ(t->fingerprint(), plain);
-}
-
 // One character may become two, and the token is found in the first: then what is behind it is at
 // the beginning of the text as well, but only to the reference.
 TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
@@ -261,96 +133,6 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
                  "prepend_scheme 'first' is not honoured where", R"("pre_tokenizer")");
   (void)make(json(added("f"), "first"));
   (void)make(json(added("f", "normalized"), "always"));
-}
-
-TEST_F(HuggingFaceTokenizer, RefusesFoldersThatSayTwoThings) {
-  const std::string json = json_of(word_level, white_space);
-  EXPECT_THAT([&] { (void)make_folder(json, R"({"auto_map":{}})"); },
-              ThrowsMessage<format_error>(HasSubstr("auto_map is not honoured")));
-  const std::string llama = R"({"tokenizer_class":"LlamaTokenizerFast","bos_token":"a"})";
-  EXPECT_THAT([&] { (void)make_folder(json, llama); },
-              ThrowsMessage<format_error>(HasSubstr("add_bos_token")));
-  EXPECT_EQ(encode(*make_folder(json, llama, {.include_special_tokens = false}), "a"), ids_list{1});
-  std::filesystem::remove(folder_ / "tokenizer.json");
-  EXPECT_THAT([&] { (void)make_hugging_face_tokenizer(folder_.path(), {}); },
-              ThrowsMessage<config_error>(HasSubstr("no tokenizer.json")));
-}
-
-TEST_F(HuggingFaceTokenizer, RefusesConfigsThatAreNotFollowed) {
-  const std::string json =
-      json_of(word_level, R"("added_tokens":[)" + added("<extra_id_0>", "special") + "]," +
-                              std::string(white_space));
-  const auto expect_fault = [&](const std::string& config, const std::string& problem) {
-    SCOPED_TRACE(config);
-    EXPECT_THAT([&] { (void)make_folder(json, config); },
-                ThrowsMessage<format_error>(
-                    testing::AllOf(HasSubstr("tokenizer_config.json: "), HasSubstr(problem))));
-  };
-  for (const std::string key : {"src_lang", "tgt_lang", "language", "task"}) {
-    expect_fault("{\"" + key + R"(":"x"})", key + " is not honoured");
-    EXPECT_NO_THROW((void)make_folder(json, "{\"" + key + R"(":null})"));
-  }
-  for (const std::string key : {"from_slow", "split_special_tokens", "fix_mistral_regex",
-                                "predict_timestamps", "legacy_behaviour"}) {
-    expect_fault("{\"" + key + R"(":true})", key + " is not honoured");
-    EXPECT_NO_THROW((void)make_folder(json, "{\"" + key + R"(":false})"));
-  }
-  for (const std::string name :
-       {"M2M100Tokenizer", "XLMTokenizer", "NllbTokenizerFast", "MBart50Tokenizer",
-        "WhisperTokenizer", "RoFormerTokenizerFast", "MistralCommonBackend"}) {
-    expect_fault(R"({"tokenizer_class":")" + name + R"("})",
-                 "tokenizer_class " + name + " is not honoured");
-  }
-  expect_fault(R"({"extra_ids":2})",
-               "extra_ids is 2, but tokenizer.json does not add <extra_id_1>");
-  expect_fault(R"({"tokenizer_class":"T5TokenizerFast"})",
-               "extra_ids is 100 where it is not given");
-  EXPECT_NO_THROW((void)make_folder(json, R"({"extra_ids":1})"));
-  expect_fault(R"({"image_token":"<img>"})", "image_token is <img>, which tokenizer.json does not");
-  expect_fault(R"({"image_token":{"content":"a"}})", "image_token is a, which");
-  EXPECT_NO_THROW((void)make_folder(json, R"({"image_token":"<img>","add_bos_token":true,)"
-                                          R"("additional_special_tokens":["<img>"]})"));
-  EXPECT_NO_THROW((void)make_folder(
-      json, R"({"model_max_length":5,"padding_side":"left","clean_up_tokenization_spaces":true,)"
-            R"("chat_template":"x","name_or_path":"y","tokenizer_class":"PreTrainedTokenizerFast",)"
-            R"("legacy":true,"errors":"replace","unknown_to_us":[1]})"));
-}
-
-TEST_F(HuggingFaceTokenizer, RefusesClassesWithAnotherTemplate) {
-  const std::string plain = json_of(word_level, white_space);
-  const std::string json = json_of(
-      word_level, R"("post_processor":{"type":"BertProcessing","cls":["a",1],"sep":["b",2]},)" +
-                      std::string(white_space));
-  const std::string names = R"(,"cls_token":"a","sep_token":"b"})";
-  for (const std::string name : {"BertTokenizer", "RobertaTokenizerFast", "XLMRobertaTokenizer"}) {
-    SCOPED_TRACE(name);
-    const std::string config = R"({"tokenizer_class":")" + name + "\"";
-    EXPECT_EQ(encode(*make_folder(json, config + names), "b"), (ids_list{1, 2, 2}));
-    for (const auto& each : {std::pair(plain, names), std::pair(json, std::string("}"))}) {
-      EXPECT_THAT([&] { (void)make_folder(each.first, config + each.second); },
-                  ThrowsMessage<format_error>(HasSubstr("has a template of its own")));
-    }
-    EXPECT_EQ(encode(*make_folder(plain, config + "}", {.include_special_tokens = false}), "b"),
-              ids_list{2});
-  }
-  const std::string neox = R"({"tokenizer_class":"GPTNeoXTokenizer","eos_token":"b")";
-  EXPECT_NO_THROW((void)make_folder(plain, neox + "}"));
-  EXPECT_THAT([&] { (void)make_folder(plain, neox + R"(,"add_eos_token":true})"); },
-              ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
-}
-
-// Without the entry release 4 takes false, and release 5 the file's for some classes.
-TEST_F(HuggingFaceTokenizer, RefusesAPrefixSpaceThatTheConfigDoesNotHave) {
-  const auto json = [](const char* prefix) {
-    return R"({"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,"use_regex":true,)"
-           R"("add_prefix_space":)" +
-           std::string(prefix) + R"(},"model":{"type":"WordLevel","unk_token":"?",)" +
-           R"("vocab":{"?":0,"a":1}}})";
-  };
-  EXPECT_NO_THROW((void)make_folder(json("false"), "{}"));
-  EXPECT_NO_THROW((void)make_folder(json("true"), R"({"add_prefix_space":true})"));
-  EXPECT_THAT([&] { (void)make_folder(json("true"), "{}"); },
-              ThrowsMessage<format_error>(HasSubstr("add_prefix_space is false where it is not")));
 }
 
 TEST_F(HuggingFaceTokenizer, AddsTheSpecialTokensOfAnOption) {

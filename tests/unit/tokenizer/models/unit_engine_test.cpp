@@ -45,7 +45,7 @@ std::unique_ptr<const pre_tokenizer> words() {
   return make_staged_pre_tokenizer(std::move(stages));
 }
 
-std::unique_ptr<const section_engine> engine(const bert_steps* steps, unit_tuning tuning = {},
+std::unique_ptr<const section_engine> engine(const bert_steps* steps, engine_tuning tuning = {},
                                              bool unknown = true) {
   unit_parts parts;
   const bool chinese = steps != nullptr && steps->handle_chinese_chars;
@@ -79,7 +79,7 @@ std::string random_text(std::mt19937_64& random) {
 // The passes one after another, over the whole text.
 TEST(UnitEngine, GivesWhatItsPartsDoOneAfterAnother) {
   const auto passes = make_piecewise_engine(words(), model());
-  const auto slow = passes->make_encoder();
+  const auto slow = passes->make_encoder(std::size_t{1} << 20);
   std::mt19937_64 random(test::seed(80));
   for (unsigned bits = 0; bits < 17; ++bits) {
     const bert_steps steps{.clean_text = (bits & 1) != 0,
@@ -92,7 +92,7 @@ TEST(UnitEngine, GivesWhatItsPartsDoOneAfterAnother) {
       if (!can_run(set)) continue;
       for (const std::size_t memory : {std::size_t{1}, std::size_t{1} << 20}) {
         const auto fused = engine(some, {memory, set});
-        const auto encoder = fused->make_encoder();
+        const auto encoder = fused->make_encoder(memory);
         for (int i = 0; i < 100; ++i) {
           const std::string text = random_text(random);
           std::string buffer;
@@ -110,7 +110,7 @@ TEST(UnitEngine, GivesWhatItsPartsDoOneAfterAnother) {
 TEST(UnitEngine, CountsTheCharactersOfTheNormalizedWord) {
   const bert_steps steps;
   const auto fused = engine(&steps);
-  const auto encoder = fused->make_encoder();
+  const auto encoder = fused->make_encoder(std::size_t{1} << 20);
   std::string accented;
   for (int i = 0; i < 20; ++i) accented += "e\u0301";
   EXPECT_EQ(encode(*encoder, accented).size(), 20U);
@@ -122,7 +122,7 @@ TEST(UnitEngine, CountsTheCharactersOfTheNormalizedWord) {
 TEST(UnitEngine, TakesWordsOfAnySize) {
   const bert_steps steps;
   const auto fused = engine(&steps);
-  const auto encoder = fused->make_encoder();
+  const auto encoder = fused->make_encoder(std::size_t{1} << 20);
   EXPECT_EQ(encode(*encoder, std::string(3000000, 'x') + " a"), (ids_list{0, 1}));
   std::string kana;
   for (int i = 0; i < 100000; ++i) kana += "\u3042";
@@ -132,7 +132,7 @@ TEST(UnitEngine, TakesWordsOfAnySize) {
 TEST(UnitEngine, SaysWhichWordHasNoPieces) {
   const auto fused = engine(nullptr, {}, false);
   id_buffer ids;
-  const auto fault = fused->make_encoder()->encode({"a  xyz a"}, ids);
+  const auto fault = fused->make_encoder(std::size_t{1} << 20)->encode({"a  xyz a"}, ids);
   ASSERT_TRUE(fault.has_value());
   EXPECT_EQ(fault->offset_bytes, 3U);
   EXPECT_NE(fault->what.find("'xyz'"), std::string::npos) << fault->what;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,8 +15,9 @@ namespace {
 using ids_list = std::vector<std::int32_t>;
 
 // More words than it has room for: it forgets, and never mixes up.
-TEST(WordMemory, GivesBackWhatItWasGivenOrNothing) {
-  word_memory memory;
+void expect_back_or_nothing(std::size_t memory_bytes, std::size_t least_known) {
+  word_memory memory(memory_bytes);
+  EXPECT_LE(memory.size_bytes(), std::max(memory_bytes, std::size_t{9} << 10));
   std::size_t known = 0;
   for (std::int32_t i = 0; i < 300000; ++i) {
     const std::string word = "word" + std::to_string(i);
@@ -28,12 +32,18 @@ TEST(WordMemory, GivesBackWhatItWasGivenOrNothing) {
     }
     known += early.has_value();
   }
-  EXPECT_GT(known, 1000U);
+  EXPECT_GT(known, least_known);
   EXPECT_LT(known, 299999U);
 }
 
+TEST(WordMemory, GivesBackWhatItWasGivenOrNothing) {
+  expect_back_or_nothing(std::size_t{9} << 20, 1000);
+  expect_back_or_nothing(std::size_t{1} << 20, 1000);
+  expect_back_or_nothing(0, 10);
+}
+
 TEST(WordMemory, RefusesWhatIsTooLong) {
-  word_memory memory;
+  word_memory memory(0);
   const std::string longest(word_memory::max_word_bytes, 'x');
   memory.put(longest, ids_list(word_memory::max_ids, 7));
   ASSERT_TRUE(memory.find(longest));
@@ -45,7 +55,7 @@ TEST(WordMemory, RefusesWhatIsTooLong) {
 }
 
 TEST(WordMemory, KeepsWordsWithoutIds) {
-  word_memory memory;
+  word_memory memory(0);
   memory.put("nothing", {});
   ASSERT_TRUE(memory.find("nothing"));
   EXPECT_TRUE(memory.find("nothing")->empty());

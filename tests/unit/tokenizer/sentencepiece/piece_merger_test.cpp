@@ -80,6 +80,45 @@ TEST(PieceMerger, GivesWhatItsDefinitionGives) {
   }
 }
 
+// Parts of a text may end anywhere: pieces that only much later text decides on, pieces longer than
+// a part, characters that are in no piece, and the same score for many.
+TEST(PieceMerger, GivesItForTextsInPartsAsWell) {
+  std::mt19937 random(2);
+  const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+  for (int round = 0; round < 24; ++round) {
+    std::vector<text_piece> pieces;
+    const unsigned letters = 1 + below(3);
+    const auto word = [&](unsigned longest) {
+      std::string text;
+      for (unsigned i = 1 + below(longest); i != 0; --i) {
+        text += static_cast<char>('a' + below(letters));
+      }
+      return text;
+    };
+    const auto add = [&](const std::string& text) {
+      const bool there = std::any_of(pieces.begin(), pieces.end(),
+                                     [&](const text_piece& p) { return p.text == text; });
+      if (there) return;
+      const auto id = static_cast<std::int32_t>(pieces.size());
+      const unsigned scores = round % 3 == 0 ? 2 : 1000;
+      pieces.push_back({text, id, -static_cast<float>(below(scores)), piece_type::normal});
+    };
+    for (unsigned i = 2 + below(12); i != 0; --i) add(word(5));
+    std::string twice = word(3);
+    for (unsigned i = below(11); i != 0; --i) add(twice += twice);
+    for (int i = 0; i < 3; ++i) {
+      std::string text;
+      while (text.size() < 1200) {
+        text += below(4) == 0    ? word(8)
+                : below(20) == 0 ? "x"
+                                 : pieces[below(3) % pieces.size()].text;
+      }
+      text.resize(1200);
+      ASSERT_EQ(merged(pieces, text), naive(pieces, text)) << "round " << round << ": " << text;
+    }
+  }
+}
+
 TEST(PieceMerger, TakesUnusedPiecesApart) {
   const std::vector<text_piece> pieces = {{"a", 0, 0, piece_type::normal},
                                           {"b", 1, 0, piece_type::normal},

@@ -76,7 +76,7 @@ TEST_P(SentencePieceParts, GiveTheWhole) {
   for (int i = 0; i < 60; ++i) {
     write_text(folder / "some.model", random.model(type, byte_fallback));
     sentencepiece_options options;
-    options.tuning.memory_bytes = std::size_t{1} << 16;
+    options.tuning.shared_bytes = std::size_t{1} << 16;
     const auto tokenizer = make_sentencepiece_tokenizer(folder / "some.model", options);
     const auto encoder = tokenizer->make_encoder();
     part_encoder parts(*tokenizer);

@@ -53,32 +53,11 @@ TEST(NullTokenizer, ReadsANumberAsPythonDoes) {
 
 TEST(NullTokenizer, RefusesWhatPythonRefuses) {
   const null_tokenizer null(1000);
-  for (const std::string text : {"",
-                                 "\n",
-                                 "a",
-                                 "1.0",
-                                 "0x1",
-                                 "1e1",
-                                 "_1",
-                                 "1_",
-                                 "1__0",
-                                 "+_1",
-                                 "- 5",
-                                 "+",
-                                 "-",
-                                 "--5",
-                                 "+-5",
-                                 "-\n5",
-                                 "1\n2",
-                                 "\x1C"
-                                 "5",
-                                 "5\x1F",
-                                 "1\u200B",
-                                 "\uFEFF"
-                                 "1",
-                                 "\u00B2",
-                                 "\u2167"}) {
-    const auto encoder = null.make_encoder();
+  for (const std::string text :
+       {"",     "\n",    "a",     "1.0",     "0x1",     "1e1",    "_1",    "1_",
+        "1__0", "+_1",   "- 5",   "+",       "-",       "--5",    "+-5",   "-\n5",
+        "1\n2", "\0345", "5\x1F", "1\u200B", "\uFEFF1", "\u00B2", "\u2167"}) {
+    const auto encoder = null.make_encoder(0);
     id_buffer ids;
     const auto fault = encoder->encode(text, ids);
     ASSERT_TRUE(fault.has_value()) << testing::PrintToString(text);
@@ -89,7 +68,7 @@ TEST(NullTokenizer, RefusesWhatPythonRefuses) {
 }
 
 TEST(NullTokenizer, SaysWhichPieceIsAtFault) {
-  const auto encoder = null_tokenizer(1000).make_encoder();
+  const auto encoder = null_tokenizer(1000).make_encoder(0);
   const auto fault_of = [&](std::string_view text) {
     id_buffer ids;
     return encoder->encode(text, ids).value_or(encode_fault{});

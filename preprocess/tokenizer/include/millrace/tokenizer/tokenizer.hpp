@@ -53,12 +53,20 @@ class encoder {
   virtual std::int64_t special_tokens_found() const noexcept { return 0; }
 };
 
-/// A vocabulary with its rules: immutable, shared by all threads.
+/// A vocabulary with its rules: immutable to who looks, shared by all threads.
 class tokenizer {
  public:
   virtual ~tokenizer() = default;
 
-  virtual std::unique_ptr<encoder> make_encoder() const = 0;
+  /// Bytes that an encoder remembers words in, unless it is told otherwise.
+  static constexpr std::size_t default_encoder_bytes = std::size_t{64} << 20;
+
+  std::unique_ptr<encoder> make_encoder() const { return make_encoder(default_encoder_bytes); }
+  /// @param memory_bytes  that the encoder may remember words in, which makes it fast and changes
+  ///                      no id; it never takes more for that, but a few KiB. What a text needs
+  ///                      while it is encoded, and up to 48 MiB that all encoders share, are not
+  ///                      counted.
+  virtual std::unique_ptr<encoder> make_encoder(std::size_t memory_bytes) const = 0;
 
   /// Number of ids, added tokens included: every id is in 0 .. vocab_size() - 1. It decides the
   /// dtype of a dataset.

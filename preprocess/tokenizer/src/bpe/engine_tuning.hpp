@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "split/instruction_set.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// What changes the speed and the memory of an engine, never ids.
+struct engine_tuning {
+  /// Of the words that all encoders of the engine share; taken with the first encoder.
+  std::size_t shared_bytes = std::size_t{48} << 20;
+  instruction_set set = best_instruction_set();
+};
+
+}  // namespace millrace::tokenizer::detail

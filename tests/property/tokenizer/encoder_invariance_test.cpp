@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+#include "support/encode.hpp"
+#include "support/encode_parts.hpp"
+#include "support/paths.hpp"
+#include "support/sanitized.hpp"
+#include "support/seed.hpp"
+
+// Encoders of one tokenizer share words and remember words, in as many bytes as they are given:
+// nobody may see that in the ids.
+namespace millrace::test {
+namespace {
+
+using tokenizer::tokenizer_options;
+using ids_list = std::vector<std::int32_t>;
+
+constexpr std::string_view bert_vocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\nthe\nthe##\ncamel\n##case\ndon\n'\n##"
+    "s\ns\n"
+    "t\n1\n##1\n##2\n22\n12345\n.\n,\n!\n\xE4\xB8\xAD\n\xE6\x96\x87\n";
+constexpr std::string_view word_level_json = R"({"version": "1.0", "truncation": null,
+  "padding": null, "added_tokens": [], "normalizer": null,
+  "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+  "model": {"type": "WordLevel", "unk_token": "?",
+            "vocab": {"?": 0, "a": 1, "the": 2, "don": 3, "'": 4, "t": 5, "1": 6, "22": 7, "!": 8}}})";
+
+tokenizer_options of(std::string type) {
+  tokenizer_options options;
+  options.type = std::move(type);
+  return options;
+}
+
+/// A tokenizer for each engine, made of files that are always there.
+class families {
+ public:
+  std::vector<std::pair<std::string, tokenizer_options>> all() const {
+    write_text(folder_ / "vocab.txt", std::string(bert_vocabulary));
+    write_text(folder_ / "tokenizer.json", std::string(word_level_json));
+    std::vector<std::pair<std::string, tokenizer_options>> made;
+    tokenizer_options gpt2 = of("GPT2BPETokenizer");
+    gpt2.vocab_file = golden("tiny_bpe/vocab.json");
+    gpt2.merge_file = golden("tiny_bpe/merges.txt");
+    made.emplace_back("GPT-2", gpt2);
+    tokenizer_options ranks = of("TikTokenizer");
+    ranks.model = golden("tiny_ranks/tiny.tiktoken");
+    ranks.tiktoken_pattern = "llama3";
+    ranks.special_tokens = {"<|endoftext|>"};
+    made.emplace_back("ranks", ranks);
+    for (const std::string name : {"bpe", "unigram", "suffix"}) {
+      tokenizer_options model = of("SentencePieceTokenizer");
+      model.model = golden("tiny_sentencepiece/" + name + ".model");
+      made.emplace_back("SentencePiece " + name, model);
+    }
+    tokenizer_options bert = of("BertWordPieceCase");
+    bert.vocab_file = folder_ / "vocab.txt";
+    made.emplace_back("BERT", bert);
+    tokenizer_options json = of("HuggingFaceTokenizer");
+    json.model = folder_ / "tokenizer.json";
+    made.emplace_back("WordLevel", json);
+    return made;
+  }
+
+ private:
+  temp_folder folder_;
+};
+
+std::vector<std::string> some_texts(std::size_t count, std::uint64_t seed) {
+  odd_texts random(seed);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < count; ++i) texts.push_back(random.next());
+  return texts;
+}
+
+TEST(EncodersOfOneTokenizer, GiveTheSameIdsWhateverTheOthersMeet) {
+  const families families;
+  const std::uint64_t first = seed(4711);
+  const std::vector<std::string> texts = some_texts(400, first);
+  for (const auto& [name, options] : families.all()) {
+    SCOPED_TRACE(name);
+    std::vector<ids_list> expected;
+    std::unique_ptr<tokenizer::tokenizer> fresh;  // has met little
+    for (const std::string& text : texts) {
+      if (expected.size() % 100 == 0) fresh = tokenizer::make_tokenizer(options);
+      expected.push_back(encode(*fresh->make_encoder(0), text));
+    }
+    for (const std::size_t memory : {std::size_t{0}, std::size_t{1} << 15, std::size_t{1} << 20}) {
+      for (const unsigned count : {1U, 2U, 7U}) {
+        const auto tokenizer = tokenizer::make_tokenizer(options);
+        std::vector<std::size_t> wrong(count, 0);
+        std::vector<std::jthread> threads;
+        for (unsigned t = 0; t < count; ++t) {
+          threads.emplace_back([&, t] {
+            const auto encoder = tokenizer->make_encoder(memory);
+            std::mt19937_64 random(first + t);
+            for (std::size_t i = 0; i < 2 * texts.size(); ++i) {
+              const std::size_t which = random() % texts.size();
+              if (encode(*encoder, texts[which]) != expected[which]) ++wrong[t];
+            }
+          });
+        }
+        threads.clear();
+        EXPECT_EQ(wrong, std::vector<std::size_t>(count, 0)) << memory << " bytes each";
+      }
+    }
+  }
+}
+
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Words that never come again, of all sizes that tables have places for.
+void meet_new_words(tokenizer::encoder& encoder, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string word = std::to_string(i * 2654435761U);
+    if (i % 3 == 0) word += "the" + word;
+    if (i % 7 == 0) word += word + word;
+    for (char& c : word) c = c == '1' ? 'a' : c == '2' ? 't' : c;
+    text += word + ' ';
+    if (text.size() < 4000) continue;
+    (void)encode(encoder, text);
+    text.clear();
+  }
+}
+
+TEST(EncodersOfOneTokenizer, NeverTakeMoreThanTheyAreGiven) {
+  if (under_address_sanitizer || under_thread_sanitizer) {
+    GTEST_SKIP() << "a sanitizer's memory cannot be told from the encoder's";
+  }
+  constexpr std::size_t slack = std::size_t{3} << 20;
+  const families families;
+  for (const auto& [name, options] : families.all()) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = tokenizer::make_tokenizer(options);
+    meet_new_words(*tokenizer->make_encoder(), 1000);  // what all share, and what a text needs
+    std::array<std::size_t, 2> taken{};
+    for (const std::size_t budget : {std::size_t{6} << 20, std::size_t{64} << 20}) {
+      const std::size_t before = resident_bytes();
+      const auto encoder = tokenizer->make_encoder(budget);
+      meet_new_words(*encoder, 100000);
+      const std::size_t after = resident_bytes();
+      EXPECT_LE(after, before + budget + slack);
+      taken[budget > std::size_t{6} << 20 ? 1 : 0] = after - std::min(before, after);
+    }
+    EXPECT_GT(taken[1], taken[0]) << "more is given and nothing is made of it";
+  }
+}
+
+}  // namespace
+}  // namespace millrace::test
