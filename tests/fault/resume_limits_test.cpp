@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/resume_fault.hpp"
 
-#include <sched.h>
-#include <sys/mount.h>
-
 #include <iostream>
 
 #include "support/child_process.hpp"
+#include "support/small_disk.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -20,16 +18,6 @@ using test::small_blocks;
 using test::strings;
 
 class ResumeLimits : public test::resume_fault {};
-
-// In a namespace of its own, what this process mounts is gone when it ends.
-bool enter_namespace() {
-  const int flags = ::geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
-  return ::unshare(flags) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-}
-
-bool mount_memory(const fs::path& folder, const std::string& limits, unsigned long flags = 0) {
-  return ::mount("none", folder.c_str(), "tmpfs", flags, limits.c_str()) == 0;
-}
 
 // What a run that cannot go on finds must still be there for one that can.
 TEST_F(ResumeLimits, AFewDescriptorsLoseNothing) {
@@ -127,13 +115,14 @@ class ResumeFullDisk : public ResumeLimits {
   int try_disk(const std::string& limits, const full_disk& disk, const file_set& wanted,
                bool& fits) {
     SCOPED_TRACE(limits);
-    if (!mount_memory(out(), limits)) return test::cannot_try;
+    if (!test::mount_memory(out(), limits)) return test::cannot_try;
     const auto result = run({}, disk.environment);
     fits = result.status == 0;
     if (!fits) {
       expect_sentence(result, std::generic_category().message(ENOSPC));
       expect_nothing_half({});
-      if (!mount_memory(out(), "size=64m,nr_inodes=1000", MS_REMOUNT)) return test::cannot_try;
+      if (!test::mount_memory(out(), "size=64m,nr_inodes=1000", MS_REMOUNT))
+        return test::cannot_try;
       expect_resumed(wanted);
     }
     if (::umount(out().c_str()) != 0) return test::cannot_try;
@@ -148,7 +137,7 @@ TEST_F(ResumeFullDisk, LosesNothing) {
   const std::vector<full_disk> disks = {
       {"size", 4096, small_blocks(800)}, {"size", 4096, {}}, {"nr_inodes", 1, small_blocks(800)}};
   const int status = test::in_child([&] {
-    if (!enter_namespace()) return test::cannot_try;
+    if (!test::enter_mount_namespace()) return test::cannot_try;
     for (const full_disk& disk : disks) {
       int count = 1;
       for (bool fits = false; !fits; count += count < 40 ? 1 : 5) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -20,7 +21,9 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "input/line_abandoned.hpp"
 #include "record/block_encoder.hpp"
+#include "record/sentence_splitter.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
@@ -28,7 +31,6 @@
 namespace millrace::preprocess {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// What a record gives under one key.
@@ -88,21 +90,25 @@ class both_ways {
  public:
   /// With `eod` behind each document, or without; sequences hold `most_tokens`.
   both_ways(const tokenizer::tokenizer& tokenizer, std::vector<std::string> keys,
-            std::optional<std::int32_t> eod, std::int64_t most_tokens = most_sequence_tokens)
+            std::optional<std::int32_t> eod, std::int64_t most_tokens = most_sequence_tokens,
+            std::optional<sentence_options> sentences = std::nullopt)
       : tokenizer_(tokenizer),
         keys_(std::move(keys)),
         eod_(eod),
         most_tokens_(most_tokens),
+        sentences_(std::move(sentences)),
         in_block_(tokenizer, {.keys = plain_keys(keys_),
                               .append_eod = eod,
                               .dtype = formats::dtype::int32,
                               .on_bad_record = bad_record_policy::skip,
+                              .sentences = sentences_,
                               .most_tokens = most_tokens}),
         encoders_([&tokenizer] { return tokenizer.make_encoder(); }) {}
 
   giant_options options(int workers) const {
     return {.keys = plain_keys(keys_),
             .append_eod = eod_,
+            .sentences = sentences_,
             .workers = workers,
             .most_tokens = most_tokens_};
   }
@@ -147,6 +153,7 @@ class both_ways {
   std::vector<std::string> keys_;
   std::optional<std::int32_t> eod_;
   std::int64_t most_tokens_;
+  std::optional<sentence_options> sentences_;
   block_encoder in_block_;
   tbb::enumerable_thread_specific<std::unique_ptr<tokenizer::encoder>> encoders_;
 };
@@ -335,6 +342,79 @@ TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
     FAIL() << "no error";
   } catch (const io_error& e) {
     EXPECT_THAT(e.what(), HasSubstr("the file has become shorter"));
+  }
+}
+
+// Sentences of a text that is never at hand as a whole are those of one that is: chunks from a few
+// bytes on, stops and abbreviations of all kinds, white space and line ends around them.
+TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
+  if (icu_version().empty()) GTEST_SKIP() << "this build has no ICU";
+  const auto tokenizer = test::byte_tokenizer();
+  std::mt19937_64 random(test::seed(19));
+  for (const char* language : {"english", "greek"}) {
+    for (const bool keep_newlines : {false, true}) {
+      both_ways both(*tokenizer, {"text", "title"}, 7, most_sequence_tokens,
+                     sentence_options{language, keep_newlines});
+      random_lines lines(random(),
+                         {"Mr. ",   "e.g. ", "word ",  "Word ",     ". ",      "? ",       "! ",
+                          "...",    ".",     "\\n",    "\\r\\n",    "\\n\\n",  " ",        "   ",
+                          "12 ",    "3.4 ",  "\u3002", "\u3002\\n", "\\u2029", ".\u201D ", ".) ",
+                          "\u0301", "; ",    "U.S. ",  "lower. ",   "\\u00e9", "\\ud800",  "A. "});
+      for (int i = 0; i < 300; ++i) {
+        std::string line = lines.next();
+        if (line.ends_with('\r')) line.pop_back();  // to a block that ends the line
+        giant_options options = both.options(1 + i % 3);
+        options.window_bytes = 16 + random() % 60;
+        options.chunk_bytes = 1 + random() % 200;
+        expect_same(both.giant(line, options), both.usual(line), line);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+/// Sets what tells to stop when the first ids come.
+class stopping_sink final : public id_sink {
+ public:
+  explicit stopping_sink(std::atomic<int>& stop) : stop_(stop) {}
+  void append(std::size_t, std::span<const std::int32_t> more) override {
+    ids += more.size();
+    stop_ = 15;
+  }
+  void end_sequence(std::size_t, std::int32_t) override {}
+  std::size_t ids = 0;
+
+ private:
+  std::atomic<int>& stop_;
+};
+
+// A line of gigabytes takes longer than whoever stops a run waits.
+TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
+  const file_of_line file(R"({"text":")" + std::string(std::size_t{8} << 20, 'a') + "\"}");
+  const auto tokenizer = test::byte_tokenizer();
+  const giant_options options{.keys = plain_keys({"text"}),
+                              .append_eod = {},
+                              .workers = 2,
+                              .window_bytes = 4096,
+                              .chunk_bytes = 4096};
+  tbb::enumerable_thread_specific<std::unique_ptr<tokenizer::encoder>> encoders(
+      [&] { return tokenizer->make_encoder(); });
+  for (const bool at_once : {true, false}) {
+    std::atomic<int> stop = at_once ? 15 : 0;
+    stopping_sink sink(stop);
+    record_counts counts;
+    line_range range = file.range();
+    range.stop = &stop;
+    const auto encode = [&] {
+      tbb::task_arena(options.workers).execute([&] {
+        (void)encode_giant_record(
+            range, options, *tokenizer, [&]() -> tokenizer::encoder& { return *encoders.local(); },
+            sink, counts);
+      });
+    };
+    EXPECT_THROW(encode(), line_abandoned);
+    // What was in flight: a chunk may have a window more than it was to have.
+    EXPECT_LE(sink.ids, at_once ? 0 : (2 + 2 + 1) * std::size_t{8192});
   }
 }
 

@@ -142,9 +142,12 @@ class resume_fault : public testing::Test {
       while (words.size() < 30'000) {
         words.append("word ").append(std::to_string(random_() % 1000)).append("\\n");
       }
-      const std::string key = i % 2 == 0 ? "text" : "other";
-      giants +=
-          dirty_lines(random_, 5) + "\n{\"" + key + "\": \"" + words + "\", \"title\": \"t\"}\n";
+      giants += dirty_lines(random_, 5);
+      giants += "\n{\"";
+      giants += i % 2 == 0 ? "text" : "other";
+      giants += "\": \"";
+      giants += words;
+      giants += "\", \"title\": \"t\"}\n";
     }
     add("u.jsonl", giants);
   }

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What a build's sanitizer cannot do, for tests that are skipped for it.
+/// What a build's sanitizers cannot do, for tests that are skipped for them. GCC has macros for
+/// that, Clang a question.
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+
 namespace millrace::test {
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool under_thread_sanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 inline constexpr bool under_thread_sanitizer = true;
 #else
 inline constexpr bool under_thread_sanitizer = false;
 #endif
+
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+inline constexpr bool under_address_sanitizer = true;
 #else
-inline constexpr bool under_thread_sanitizer = false;
+inline constexpr bool under_address_sanitizer = false;
 #endif
 
 }  // namespace millrace::test

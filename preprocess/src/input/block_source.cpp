@@ -9,6 +9,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/crc32c.hpp>
 
+#include "input/changed_file.hpp"
 #include "input/line_ends.hpp"
 
 namespace millrace::preprocess {
@@ -37,6 +38,9 @@ bool block_source::next(byte_block& block) {
         seekable_ ? seekable_->packed_bytes(offset_) : sequential_->position_bytes();
     block.read_bytes = finished_bytes_ + done - skipped_bytes_;
     if (more) return true;
+    if (sequential_ && inputs_[input_].regular) {
+      expect_whole(inputs_[input_].path, done, inputs_[input_].size_bytes);
+    }
     finished_bytes_ += done;
     seekable_.reset();
     set_reading(nullptr);

@@ -44,9 +44,12 @@ class block_source {
                const read_limits& limits);
 
   /// @return false at the end.
-  /// @throws io_error, format_error  as byte_source::read, after the whole lines before that.
+  /// @throws io_error, format_error  as byte_source::read, after the whole lines before that; the
+  /// file
+  ///                                 became shorter or longer since the inputs were planned.
   /// @throws config_error            a pipe or an archive that has to be read from its front again
   ///                                 holds other text than it did before `begin`.
+  /// @throws line_abandoned
   bool next(byte_block& block);
 
   /// From any thread: a next() that waits for a pipe ends soon. What it gives, errors included,

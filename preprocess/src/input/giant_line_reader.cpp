@@ -15,6 +15,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "input/byte_order_mark.hpp"
+#include "input/line_abandoned.hpp"
 #include "input/line_ends.hpp"
 
 namespace millrace::preprocess {
@@ -84,6 +85,7 @@ followed_line follow_giant_line(byte_source& source, std::span<const std::byte> 
   followed_line followed;
   std::vector<std::byte> chunk(chunk_bytes);
   for (bool found = false; !found;) {
+    expect_going_on(limits.stop);
     const std::size_t n = source.read(chunk);
     followed.ended = n == 0;
     if (followed.ended) break;

@@ -36,6 +36,7 @@ struct followed_line {
 ///
 /// @param head  its bytes so far: without a line end, but perhaps a `\r` at the end
 /// @throws io_error, format_error  as byte_source::read; the copy cannot be written.
+/// @throws line_abandoned
 followed_line follow_giant_line(byte_source& source, std::span<const std::byte> head,
                                 const line_place& place, const read_limits& limits);
 

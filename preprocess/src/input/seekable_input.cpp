@@ -8,6 +8,8 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "input/changed_file.hpp"
+
 namespace millrace::preprocess {
 namespace {
 
@@ -74,6 +76,9 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
     return made;
   }
   made->points_ = find_restart_points(file);
+  if (!made->points_.empty()) {
+    expect_whole(file.path, made->points_.back().packed_offset, file.size_bytes);
+  }
   if (!parts_fit(made->points_, largest_part_bytes)) return nullptr;
   made->text_bytes_ = made->points_.back().text_offset;
   return made;

@@ -21,7 +21,8 @@ class seekable_input {
  public:
   /// @return null for an input that can only be read from its front: a pipe, a JSON array, an
   ///         archive that is one part or has parts of more than `largest_part_bytes`.
-  /// @throws io_error  the file cannot be opened.
+  /// @throws io_error      the file cannot be opened.
+  /// @throws format_error  an archive is not as long as when the inputs were planned.
   static std::shared_ptr<const seekable_input> open(const input_file& file,
                                                     std::uint64_t largest_part_bytes);
 

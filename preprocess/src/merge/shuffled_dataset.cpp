@@ -11,6 +11,7 @@
 
 #include "merge/merge_space.hpp"
 #include "output/dataset_writer.hpp"
+#include "run/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -116,13 +117,17 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
     const std::string json = to_json(*meta);
     meta_file.emplace(paths_.of(sidecar::meta));
     meta_file->append(std::as_bytes(std::span(json)));
-    meta_file->sync();
   }
-  bin_.sync();
+  const auto sync = [](io::atomic_file& file) {
+    fault_point("sync");
+    file.sync();
+  };
+  if (meta_file) sync(*meta_file);
+  sync(bin_);
   io::drop_synced(bin_.fd());
-  idx_.sync();
-  if (checksums_) checksums_->file().sync();
-  if (provenance_) provenance_->file().sync();
+  sync(idx_);
+  if (checksums_) sync(checksums_->file());
+  if (provenance_) sync(provenance_->file());
   publish_dataset(paths_,
                   {meta_file.has_value(), checksums_.has_value(), provenance_.has_value(), false});
 }

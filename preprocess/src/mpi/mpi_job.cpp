@@ -23,6 +23,7 @@
 #include "mpi/task_progress.hpp"
 #include "output/committer.hpp"
 #include "output/output_check.hpp"
+#include "output/space_guard.hpp"
 #include "run/abandoned_run.hpp"
 #include "run/journal.hpp"
 #include "run/output_names.hpp"
@@ -52,7 +53,8 @@ class mpi_job {
         options_(options),
         tasks_(tasks),
         shown_(shown),
-        metrics_(metrics) {}
+        metrics_(metrics),
+        forecast_(options.inputs, options.share().disk_bytes) {}
 
   run_summary finish();
 
@@ -75,6 +77,7 @@ class mpi_job {
   run_summary do_task(std::int64_t task, task_progress& progress, const std::atomic<int>& stop);
   void watch(const progress_state& state);
   void expect_bad_records_allowed(std::int64_t met) const;
+  void expect_room(const progress_state& state);
   void put_together();
   void publish(const std::vector<sidecar_set>& sidecars);
   run_summary summary(double seconds);
@@ -89,6 +92,7 @@ class mpi_job {
   std::int64_t tasks_;
   progress& shown_;
   run_metrics* metrics_;
+  growth_forecast forecast_;
   std::vector<std::filesystem::path> prefixes_;
   encoder_options encoding_;
   run_identity identity_;
@@ -96,7 +100,8 @@ class mpi_job {
   start start_ = start::afresh;
   bool inputs_are_dated_ = true;    // as they were when the job was begun
   std::optional<journal> journal_;  // on rank 0
-  stage_times busy_;                // of all ranks, on rank 0
+  stage_times busy_;                // of the tasks of all ranks, on rank 0
+  double joining_seconds_ = 0;      // on this rank
 };
 
 run_summary mpi_job::finish() {
@@ -119,7 +124,9 @@ run_summary mpi_job::finish() {
   ranks_.share(inputs_are_dated_);
   if (start_ == start::afresh || start_ == start::go_on) {
     do_all_tasks();
+    const auto parts_done = clock::now();
     put_together();
+    joining_seconds_ = std::chrono::duration<double>(clock::now() - parts_done).count();
   } else {
     ranks_.together([&] {
       if (!ranks_.is_first()) return;
@@ -292,6 +299,18 @@ void mpi_job::watch(const progress_state& state) {
     if (const auto note = metrics_->take_note()) shown_.note(*note);
   }
   expect_bad_records_allowed(state.bad_records);
+  expect_room(state);
+}
+
+// A task is too small to foretell what a disk is going to take, and the whole is no task's.
+void mpi_job::expect_room(const progress_state& state) {
+  const auto growth = forecast_.next(state.read_bytes, state.input_bytes, true);
+  if (!growth) return;
+  for (const auto& prefix : prefixes_) {
+    // Then a job before this one has set the room aside, and begun to fill it.
+    if (any_is_there({dataset_paths(prefix).with(".bin.partial")})) return;
+  }
+  expect_room_for_whole(options_.output_prefix, state.output_bytes, *growth);
 }
 
 // Each task knows only its own.
@@ -339,6 +358,7 @@ run_summary mpi_job::summary(double seconds) {
   run_summary summary;
   measure_process(summary);
   const double cpu_seconds = ranks_.total(summary.cpu_seconds);
+  const double joining_seconds = ranks_.total(joining_seconds_);
   const std::uint64_t peak_rss_bytes = ranks_.most(summary.peak_rss_bytes);
   const auto workers = static_cast<int>(ranks_.total(static_cast<double>(options_.workers)));
   ranks_.together([&] {
@@ -348,7 +368,9 @@ run_summary mpi_job::summary(double seconds) {
     summary.cpu_seconds = cpu_seconds;
     summary.peak_rss_bytes = peak_rss_bytes;
     summary.workers = workers;
+    summary.processes = ranks_.size();
     summary.busy = busy_;
+    summary.busy.write += joining_seconds;
     if (metrics_ != nullptr) metrics_->finish(progress_of(summary));
     shown_.close();
   });

@@ -8,6 +8,7 @@
 
 #include <millrace/formats/crc32c.hpp>
 
+#include "input/line_abandoned.hpp"
 #include "input/line_count.hpp"
 #include "output/bad_record_line.hpp"
 
@@ -89,7 +90,14 @@ std::vector<std::string> committer::commit(std::size_t input, const giant_line& 
   } else {
     const std::int64_t number = state_.counts.lines;
     id_writer ids(outputs_.writers_of_line(number), options_.dataset.type);
-    if (auto fault = encode(ids, counts)) {
+    std::optional<record_fault> fault;
+    try {
+      fault = encode(ids, counts);
+    } catch (const line_abandoned&) {
+      outputs_.go_back_line(number, state_.outputs);  // else gigabytes would be synced for nothing
+      throw;
+    }
+    if (fault) {
       outputs_.go_back_line(number, state_.outputs);
       block.faults.push_back({*std::move(fault), {}});
     } else {

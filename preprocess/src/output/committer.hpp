@@ -71,6 +71,7 @@ class committer {
   /// Appends a line that was too long for a block.
   ///
   /// @param encode  gives the line's ids to the sink, and what the line adds to the counts
+  /// @throws line_abandoned  as `encode` does: then all is as it was before the call
   std::vector<std::string> commit(std::size_t input, const giant_line& line,
                                   const giant_encoder& encode);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <type_traits>
 #include <vector>
 
 #include <millrace/formats/mmidx.hpp>
@@ -33,6 +34,31 @@ bool publish(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+dataset_state dataset_state::grown(double growth) const noexcept {
+  dataset_state more = *this;
+  const auto grow = [growth](auto& count) {
+    count +=
+        static_cast<std::remove_reference_t<decltype(count)>>(growth * static_cast<double>(count));
+  };
+  grow(more.bin_bytes);
+  grow(more.bad_bytes);
+  grow(more.sequences);
+  grow(more.documents);
+  grow(more.provenance.documents);
+  grow(more.provenance.payload_bytes);
+  return more;
+}
+
+dataset_state& dataset_state::operator+=(const dataset_state& more) noexcept {
+  bin_bytes += more.bin_bytes;
+  bad_bytes += more.bad_bytes;
+  sequences += more.sequences;
+  documents += more.documents;
+  provenance.documents += more.provenance.documents;
+  provenance.payload_bytes += more.provenance.payload_bytes;
+  return *this;
+}
 
 dataset_writer::dataset_writer(const std::filesystem::path& prefix, const dataset_options& options)
     : dataset_writer(prefix, options, {}, io::atomic_file::start::afresh) {
@@ -131,9 +157,20 @@ void dataset_writer::go_back(const dataset_state& to) {
   sequences_ = to.sequences;
 }
 
-void dataset_writer::reserve(std::uint64_t bin_bytes, std::uint64_t idx_bytes) {
-  bin_.reserve(bin_bytes);
-  idx_.reserve(idx_bytes);
+void dataset_writer::reserve(const dataset_state& grown) {
+  const auto set_aside = [](io::atomic_file& file, std::uint64_t size) {
+    if (size > file.size_bytes()) file.reserve(size - file.size_bytes());
+  };
+  set_aside(bin_, grown.bin_bytes);
+  set_aside(idx_, grown.output_bytes() - grown.bin_bytes);
+  set_aside(documents_spill_, 8 * static_cast<std::uint64_t>(grown.documents));
+  if (bad_) set_aside(*bad_, grown.bad_bytes);
+  if (provenance_) {
+    const std::uint64_t directory = grown.provenance.directory_bytes();
+    set_aside(provenance_->directory(), directory);
+    set_aside(provenance_->file(),
+              formats::src_header_bytes + grown.provenance.payload_bytes + directory);
+  }
 }
 
 void dataset_writer::sync() {
@@ -162,9 +199,13 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
                  formats::encode_mmidx_header(options_.type, static_cast<std::uint64_t>(sequences_),
                                               static_cast<std::uint64_t>(documents_)),
                  0, idx_.partial_path());
-  bin_.truncate(bin_.size_bytes());  // gives back what was reserved behind
-  idx_.truncate(idx_.size_bytes());
   if (provenance_) provenance_->finish(inputs);
+  // Gives back what was reserved behind.
+  const auto trim = [](io::atomic_file& file) { file.truncate(file.size_bytes()); };
+  trim(bin_);
+  trim(idx_);
+  if (bad_) trim(*bad_);
+  if (provenance_) trim(provenance_->file());
   return checksums_ ? checksums_->finish(idx_) : std::string();
 }
 
@@ -221,7 +262,7 @@ void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
   if (publish(paths.bin)) io::sync_folder(folder, path);
   fault_point("publish");
   publish(paths.idx);
-  for (const char* spill : {".documents", ".src-groups", ".bad"}) {
+  for (const char* spill : {".documents", ".src-groups", ".bad", ".shuffle"}) {
     io::remove_if_exists(partial_of(paths.with(spill)));
   }
   io::sync_folder(folder, path);

@@ -45,6 +45,11 @@ struct dataset_state {
     return bin_bytes + formats::mmidx_header_bytes + 12 * static_cast<std::uint64_t>(sequences) +
            8 * (static_cast<std::uint64_t>(documents) + 1);
   }
+
+  /// Its counts of bytes, sequences and documents, each and so many times as much more.
+  dataset_state grown(double growth) const noexcept;
+  /// Adds these counts; checksums and codes stay.
+  dataset_state& operator+=(const dataset_state& more) noexcept;
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
 
@@ -95,9 +100,10 @@ class dataset_writer {
   /// @pre no document, place or bad line was
   void go_back(const dataset_state& to);
 
-  /// Sets so much more aside on the disk for either file.
+  /// Sets aside on the disk what the files will take when as much is written as `grown` counts:
+  /// those of P.sum and P.meta, which are small, apart.
   /// @throws io_error  ENOSPC
-  void reserve(std::uint64_t bin_bytes, std::uint64_t idx_bytes);
+  void reserve(const dataset_state& grown);
 
   /// Makes durable what was appended before the call. From another thread too, while appends go on.
   /// @throws io_error  the kernel could not, in this call or in an earlier one: what it lost then

@@ -2,27 +2,42 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <span>
 
 #include "output/committer.hpp"
+#include "output/growth_forecast.hpp"
 
 namespace millrace::preprocess {
 
-/// Finds out early that a disk will be full: once enough of the input is done to foretell the
-/// outputs, most of what they will take is set aside. For the committer's thread.
+/// Finds out early that a disk will be full: sets aside what the outputs of a run are going to
+/// take, and what is put aside until they are whole, as far as can be told. For the committer's
+/// thread.
 class space_guard {
  public:
-  /// @param total_bytes  on disk, of all inputs; 0 where it is not known: then it does nothing
-  explicit space_guard(std::uint64_t total_bytes) : total_bytes_(total_bytes) {}
+  /// @param inputs, total_bytes  as growth_forecast
+  space_guard(std::span<const input_file> inputs, std::uint64_t total_bytes)
+      : forecast_(inputs, total_bytes) {}
 
   /// Call it after each commit.
   ///
-  /// @param read_bytes  on disk, of what was committed
+  /// @param read_bytes  on disk, of what was committed, or less if that was a giant line
   /// @throws error  the disk has less than the outputs are going to take.
-  void update(committer& committer, std::uint64_t read_bytes);
+  void update(committer& committer, std::uint64_t read_bytes, bool giant);
 
  private:
-  std::uint64_t total_bytes_;
-  bool done_ = false;
+  growth_forecast forecast_;
+  bool lags_ = false;  // there was a giant line
 };
+
+/// The same of a job that writes parts, and then the whole beside them: looks at what the disk has
+/// free, for nobody holds the files of all parts.
+///
+/// @param prefix        of the job, for the sentence
+/// @param output_bytes  of all parts so far
+/// @param growth        as growth_forecast tells it, of these
+/// @throws error  the folder's disk has less.
+void expect_room_for_whole(const std::filesystem::path& prefix, std::uint64_t output_bytes,
+                           double growth);
 
 }  // namespace millrace::preprocess

@@ -26,7 +26,9 @@ Id* ids_end(encoded_column& column) {
 }  // namespace
 
 block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encoder_options& options)
-    : options_(options), parser_(options.keys), encoder_(tokenizer.make_encoder()) {
+    : options_(options),
+      parser_(options.keys),
+      encoder_(tokenizer.make_encoder(options.tokenizer_bytes)) {
   assert(options.dtype == formats::dtype::uint16 || options.dtype == formats::dtype::int32);
   if (options.sentences) {
     splitter_.emplace(options.sentences->language, options.sentences->keep_newlines);

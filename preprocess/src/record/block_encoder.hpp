@@ -41,6 +41,8 @@ struct encoder_options {
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
+  /// That the tokenizer's encoder may remember words in.
+  std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
 };
 

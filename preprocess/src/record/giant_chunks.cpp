@@ -24,8 +24,12 @@ void giant_chunk::encode(tokenizer::encoder& encoder) {
 }
 
 giant_chunk_reader::giant_chunk_reader(const tokenizer::tokenizer& tokenizer, giant_texts texts,
-                                       std::size_t chunk_bytes)
-    : tokenizer_(tokenizer), texts_(std::move(texts)), chunk_bytes_(chunk_bytes) {}
+                                       std::size_t chunk_bytes,
+                                       std::optional<sentence_splitter> splitter)
+    : tokenizer_(tokenizer),
+      texts_(std::move(texts)),
+      chunk_bytes_(chunk_bytes),
+      splitter_(std::move(splitter)) {}
 
 bool giant_chunk_reader::next(giant_chunk& chunk) {
   chunk.parts.clear();
@@ -36,14 +40,14 @@ bool giant_chunk_reader::next(giant_chunk& chunk) {
   std::size_t limit = std::max(chunk_bytes_, chunk.text.size + chunk.text.size / 2);
   for (;;) {
     if (!open_) {
-      if (chunk.text.size >= chunk_bytes_ || chunk.parts.size() == most_parts) return true;
-      if (!texts_.next()) return !chunk.parts.empty();
+      if (chunk.text.size >= chunk_bytes_ || chunk.parts.size() >= most_parts) return true;
+      if (!texts_.next()) return !chunk.parts.empty() || chunk.text.size != 0;
       open_ = true;
       begin = chunk.text.size;
     }
     const bool more = texts_.read(chunk.text);
     if (!more) {
-      chunk.parts.push_back({begin, chunk.text.size, given_ == 0, true, given_});
+      end_text(chunk, begin);
       open_ = false;
       given_ = 0;
     } else if (chunk.text.size >= limit) {
@@ -53,12 +57,35 @@ bool giant_chunk_reader::next(giant_chunk& chunk) {
   }
 }
 
+// All of the text is there, or at least all that is not in chunks before this one.
+void giant_chunk_reader::end_text(giant_chunk& chunk, std::size_t begin) {
+  if (!splitter_) {
+    chunk.parts.push_back({begin, chunk.text.size, given_ == 0, true, given_});
+    return;
+  }
+  splitter_->split({chunk.text.data() + begin, chunk.text.size - begin}, sentences_);
+  add_sentences(chunk, begin);
+}
+
+// Those found last, of the text that begins there.
+void giant_chunk_reader::add_sentences(giant_chunk& chunk, std::size_t begin) const {
+  for (const std::string_view sentence : sentences_) {
+    const auto at = static_cast<std::size_t>(sentence.data() - chunk.text.data());
+    chunk.parts.push_back({at, at + sentence.size(), true, true, given_ + (at - begin)});
+  }
+}
+
 // Ends the chunk before the end of its last text, if that can be.
 bool giant_chunk_reader::cut(giant_chunk& chunk, std::size_t begin) {
   const std::string_view text(chunk.text.data() + begin, chunk.text.size - begin);
-  const std::size_t size = tokenizer_.last_cut(text);
+  sentences_.clear();
+  const std::size_t size =
+      splitter_ ? splitter_->split_front(text, sentences_) : tokenizer_.last_cut(text);
   if (size == 0 && chunk.parts.empty()) return false;
-  if (size != 0) {
+  if (splitter_) {
+    add_sentences(chunk, begin);
+    given_ += size;
+  } else if (size != 0) {
     chunk.parts.push_back({begin, begin + size, given_ == 0, false, given_});
     given_ += size;
   }

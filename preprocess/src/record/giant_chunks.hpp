@@ -11,6 +11,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "record/giant_texts.hpp"
+#include "record/sentence_splitter.hpp"
 
 namespace millrace::preprocess {
 
@@ -24,7 +25,7 @@ struct giant_chunk {
     std::uint64_t offset_bytes = 0;  ///< of the part, in its text
   };
 
-  text_bytes text;
+  text_bytes text;  ///< also what is between sentences
   std::vector<part> parts;
 
   // Filled by encode().
@@ -42,12 +43,13 @@ struct giant_chunk {
 };
 
 /// Cuts the texts of a value into chunks of about `chunk_bytes`, at places that change no ids. A
-/// text of a tokenizer that knows no such place there makes a longer chunk. For one thread.
+/// text of a tokenizer that knows no such place there makes a longer chunk. With a splitter each
+/// sentence is a part, first and last, and chunks are cut between sentences. For one thread.
 class giant_chunk_reader {
  public:
   /// @param tokenizer  outlives this
   giant_chunk_reader(const tokenizer::tokenizer& tokenizer, giant_texts texts,
-                     std::size_t chunk_bytes);
+                     std::size_t chunk_bytes, std::optional<sentence_splitter> splitter = {});
 
   /// Fills text and parts of `chunk`, whose buffers are reused; false if there is nothing left.
   /// @throws io_error  as line_window
@@ -59,14 +61,18 @@ class giant_chunk_reader {
   static constexpr std::size_t most_parts = std::size_t{1} << 16;
 
   bool cut(giant_chunk& chunk, std::size_t begin);
+  void end_text(giant_chunk& chunk, std::size_t begin);
+  void add_sentences(giant_chunk& chunk, std::size_t begin) const;
   void keep_rest(giant_chunk& chunk, std::size_t begin);
 
   const tokenizer::tokenizer& tokenizer_;
   giant_texts texts_;
   std::size_t chunk_bytes_;
-  text_bytes rest_;          // of the text at hand, not yet in a chunk
-  bool open_ = false;        // there is a text at hand
-  std::uint64_t given_ = 0;  // bytes of it in chunks
+  std::optional<sentence_splitter> splitter_;
+  std::vector<std::string_view> sentences_;  // reused
+  text_bytes rest_;                          // of the text at hand, not yet in a chunk
+  bool open_ = false;                        // there is a text at hand
+  std::uint64_t given_ = 0;                  // bytes of it in chunks
 };
 
 }  // namespace millrace::preprocess

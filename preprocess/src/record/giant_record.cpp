@@ -24,10 +24,10 @@ class key_writer {
   /// @return false: there is a fault
   bool write(const giant_chunk& chunk) {
     counts_.special_tokens += chunk.special_tokens;
+    counts_.text_bytes += static_cast<std::int64_t>(chunk.text.size);
     std::size_t begin = 0;
     for (std::size_t i = 0; i < chunk.id_ends.size(); ++i) {
       const giant_chunk::part& part = chunk.parts[i];
-      counts_.text_bytes += static_cast<std::int64_t>(part.end - part.begin);
       append(chunk.ids.ids().subspan(begin, chunk.id_ends[i] - begin));
       begin = chunk.id_ends[i];
       if (part.is_last && !end_text()) return false;
@@ -114,8 +114,10 @@ class chunk_pool {
 // Where parts have to be encoded one after another, that is by one encoder which nobody else uses:
 // threads that wait here may be given other work meanwhile.
 struct encoding {
-  encoding(const tokenizer::tokenizer& tokenizer, const encoder_of_thread& of_thread)
-      : own(tokenizer.parts_in_order() ? tokenizer.make_encoder() : nullptr), shared(of_thread) {}
+  encoding(const tokenizer::tokenizer& tokenizer, std::size_t memory_bytes,
+           const encoder_of_thread& of_thread)
+      : own(tokenizer.parts_in_order() ? tokenizer.make_encoder(memory_bytes) : nullptr),
+        shared(of_thread) {}
 
   tokenizer::encoder& here() const { return own ? *own : shared(); }
 
@@ -173,10 +175,14 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
     auto fault = scan_giant_line(line, options.keys, options.window_bytes, values);
     if (fault) return fault;
   }
-  const encoding encoders(tokenizer, encoder);
+  const encoding encoders(tokenizer, options.tokenizer_bytes, encoder);
   for (std::size_t key = 0; key < values.size(); ++key) {
+    std::optional<sentence_splitter> splitter;
+    if (options.sentences) {
+      splitter.emplace(options.sentences->language, options.sentences->keep_newlines);
+    }
     giant_chunk_reader chunks(tokenizer, giant_texts(line, values[key], options.window_bytes),
-                              options.chunk_bytes);
+                              options.chunk_bytes, std::move(splitter));
     key_writer writer(key, options, sink, counts);
     run_chunks(chunks, options, encoders, writer);
     if (auto fault = writer.take_fault()) return fault;

@@ -10,6 +10,7 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "record/line_window.hpp"
 #include "record/record_parser.hpp"
@@ -33,8 +34,11 @@ class id_sink {
 };
 
 struct giant_options {
-  std::vector<text_key> keys;                       ///< at least one; distinct
-  std::optional<std::int32_t> append_eod;           ///< as encoder_options
+  std::vector<text_key> keys;                                ///< at least one; distinct
+  std::optional<std::int32_t> append_eod;                    ///< as encoder_options
+  std::optional<sentence_options> sentences = std::nullopt;  ///< likewise
+  /// Likewise.
+  std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   int workers = 1;                                  ///< chunks that are encoded at a time
   std::size_t window_bytes = std::size_t{1} << 18;  ///< of the line, at hand
   std::size_t chunk_bytes = std::size_t{1} << 20;   ///< of text, encoded at a time
@@ -52,7 +56,7 @@ using encoder_of_thread = std::function<tokenizer::encoder&()>;
 /// then value by value, decoded and cut where the tokenizer says that it changes nothing. Chunks
 /// are encoded by the threads of the task_arena that it is called in. At most `workers` + 2 are in
 /// flight, so that memory depends on neither the line nor its texts, with this exception: a text
-/// in which the tokenizer knows no place to cut is encoded as a whole.
+/// in which the tokenizer knows no place to cut, or a sentence, is encoded as a whole.
 ///
 /// @param line      is not blank (the caller knows)
 /// @param encoder   called by any thread of the arena, between and during calls of `sink`
@@ -61,6 +65,7 @@ using encoder_of_thread = std::function<tokenizer::encoder&()>;
 ///                  bad_records alone
 /// @return nothing, or what is wrong; its offset is in the line
 /// @throws io_error  the line cannot be read; and what `sink` throws
+/// @throws line_abandoned  `line.stop` was set: within a window, or a chunk for each worker
 std::optional<record_fault> encode_giant_record(const line_range& line,
                                                 const giant_options& options,
                                                 const tokenizer::tokenizer& tokenizer,

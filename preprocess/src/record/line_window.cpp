@@ -13,6 +13,7 @@
 
 #include <millrace/io/file_ops.hpp>
 
+#include "input/line_abandoned.hpp"
 #include "record/json_text.hpp"
 
 namespace millrace::preprocess {
@@ -42,6 +43,7 @@ line_window::line_window(line_range line, std::size_t window_bytes, std::uint64_
 
 bool line_window::refill() {
   if (invalid_) return false;
+  expect_going_on(line_.stop);
   char* const buffer = buffer_.get();
   const auto passed = static_cast<std::size_t>(at - buffer);
   const auto checked = static_cast<std::size_t>(end - at);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,6 +18,8 @@ struct line_range {
   std::filesystem::path path;  ///< for messages
   std::uint64_t begin_bytes = 0;
   std::uint64_t end_bytes = 0;
+  /// Not zero: it is read no further, as line_abandoned says. Null if nothing sets it.
+  const std::atomic<int>* stop = nullptr;
 
   std::uint64_t size_bytes() const noexcept { return end_bytes - begin_bytes; }
 };
@@ -38,6 +41,7 @@ class line_window {
   /// @return false if nothing came, for the line has ended or is not UTF-8.
   /// @pre end - at < 8
   /// @throws io_error  it cannot be read, or the file has become shorter.
+  /// @throws line_abandoned
   bool refill();
 
   std::size_t offset(const char* place) const noexcept {

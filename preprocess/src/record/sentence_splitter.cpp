@@ -121,6 +121,7 @@ struct sentence_splitter::state {
 
   void find_boundaries(std::string_view window);
   void find_ends(std::string_view window, bool is_last);
+  std::size_t append_sentences(std::string_view text, std::vector<std::string_view>& to) const;
 };
 
 sentence_splitter::sentence_splitter(std::string_view language, bool keep_newlines,
@@ -146,14 +147,29 @@ void sentence_splitter::split(std::string_view text, std::vector<std::string_vie
   while (!text.empty()) {
     const std::string_view window = first_window(text, state_->window_bytes);
     state_->find_ends(window, window.size() == text.size());
-    std::size_t start = 0;
-    for (const std::size_t end : state_->ends) {
-      const std::string_view sentence = text.substr(start, end - start);
-      sentences.push_back(state_->keep_newlines ? sentence : without_spaces_behind(sentence));
-      start = end;
-    }
-    text.remove_prefix(start);
+    text.remove_prefix(state_->append_sentences(window, sentences));
   }
+}
+
+// What decides on the end of a sentence may lie behind it, up to the next full stop. So the last
+// end that is seen is not sure, but the one before it is.
+std::size_t sentence_splitter::split_front(std::string_view text,
+                                           std::vector<std::string_view>& sentences) {
+  state_->find_boundaries(first_window(text, state_->window_bytes));
+  if (state_->ends.size() < 2) return 0;
+  state_->ends.pop_back();
+  return state_->append_sentences(text, sentences);
+}
+
+std::size_t sentence_splitter::state::append_sentences(std::string_view text,
+                                                       std::vector<std::string_view>& to) const {
+  std::size_t start = 0;
+  for (const std::size_t end : ends) {
+    const std::string_view sentence = text.substr(start, end - start);
+    to.push_back(keep_newlines ? sentence : without_spaces_behind(sentence));
+    start = end;
+  }
+  return start;
 }
 
 // The rest of a text is a sentence. The rest of a window starts the next one, and so does the

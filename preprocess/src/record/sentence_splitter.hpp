@@ -36,6 +36,12 @@ class sentence_splitter {
   /// @param text  valid UTF-8
   void split(std::string_view text, std::vector<std::string_view>& sentences);
 
+  /// The same of a text that goes on behind what is at hand: appends the sentences at its front
+  /// that split() would find there whatever follows. What is left is the front of the rest.
+  ///
+  /// @return bytes up to the start of what is left; 0 if no sentence is sure to have ended
+  std::size_t split_front(std::string_view text, std::vector<std::string_view>& sentences);
+
  private:
   struct state;
   std::unique_ptr<state> state_;

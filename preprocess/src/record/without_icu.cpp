@@ -23,6 +23,10 @@ void sentence_splitter::split(std::string_view, std::vector<std::string_view>& s
   sentences.clear();
 }
 
+std::size_t sentence_splitter::split_front(std::string_view, std::vector<std::string_view>&) {
+  return 0;
+}
+
 std::string icu_version() {
   return {};
 }

@@ -98,6 +98,9 @@ po::options_description work_group(program which) {
             "leave); output does not depend on it"
           : "threads of each process (default: the processors that affinity and control groups "
             "leave, shared by the processes that have the same); output does not depend on it");
+  add("tokenizer-memory", value<std::int64_t>("MB"),
+      "what the tokenizer of each worker may remember words in (default: 64); speed, not output, "
+      "depends on it");
   add("log-interval", value<std::int64_t>("N"),
       "documents between two progress lines, at most one a second (default: 1000)");
   add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
@@ -241,6 +244,14 @@ void take_run(const po::variables_map& given, run_options& run) {
   take<int>(given, "workers", run.workers);
   if (run.workers < 1 || run.workers > most_workers) {
     throw usage_error(fmt::format("--workers {}: expected 1 to {}", run.workers, most_workers));
+  }
+  std::int64_t megabytes = 0;
+  if (take<std::int64_t>(given, "tokenizer-memory", megabytes)) {
+    constexpr std::int64_t most = 1 << 20;
+    if (megabytes < 0 || megabytes > most) {
+      throw usage_error(fmt::format("--tokenizer-memory {}: expected 0 to {} MB", megabytes, most));
+    }
+    run.tokenizer_bytes = static_cast<std::size_t>(megabytes) << 20;
   }
   std::string policy = "fail";
   take<std::string>(given, "on-bad-record", policy);

@@ -250,13 +250,13 @@ run_summary run_in_progress::write(journal& journal) {
 
 void run_in_progress::read_all(committer& committer, journal& journal, checkpointer& checkpoints,
                                const read_range& range) {
-  space_guard space(options_.share().disk_bytes);
+  space_guard space(options_.inputs, options_.share().disk_bytes);
   const auto after_commit = [&](const stage_report& report) {
     for (const std::string& note : report.notes) progress_.note(note);
     tell(state_of(committer.state(), report.read_bytes, report.blocks_in_flight));
     // A task that has met no line yet does not know where it begins.
     if (!committer.is_untouched()) checkpoints.update();
-    space.update(committer, report.read_bytes);
+    space.update(committer, report.read_bytes, report.giant);
   };
   bool ended = false;
   try {
@@ -380,7 +380,8 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
                       .append_eod = std::nullopt,
                       .dtype = formats::dtype_for_vocabulary(tokenizer.vocab_size()),
                       .on_bad_record = options.on_bad_record,
-                      .sentences = options.sentences};
+                      .sentences = options.sentences,
+                      .tokenizer_bytes = options.tokenizer_bytes};
   if (options.append_eod) {
     out.append_eod = tokenizer.eod();
     if (!out.append_eod) {

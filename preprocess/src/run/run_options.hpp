@@ -27,8 +27,10 @@ struct run_options {
   std::string tokenizer_type = {};  ///< `--tokenizer-type`, for P.meta
   bool append_eod = false;          ///< `--append-eod`
   int workers = 1;                  ///< `--workers`: threads, all stages together
-  bool overwrite = false;           ///< `--overwrite`
-  bool resume = false;              ///< `--resume`
+  /// `--tokenizer-memory`: that each worker's encoder may remember words in
+  std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
+  bool overwrite = false;  ///< `--overwrite`
+  bool resume = false;     ///< `--resume`
   /// Or under `--resume` the inputs of a finished run are read, however old they are.
   bool trust_dates = true;
   bad_record_policy on_bad_record = bad_record_policy::fail;

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
+#include "input/line_abandoned.hpp"
 #include "input/span_reader.hpp"
 #include "record/giant_record.hpp"
 
@@ -81,13 +81,13 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
                 const run_options& options, const read_range& range, committer& committer,
                 stage_clock& clock, const std::function<void(const stage_report&)>& after_commit) {
   read_limits limits = options.limits;
-  // Sentences are found in whole texts only.
-  if (encoding.sentences) limits.giant_bytes = std::numeric_limits<std::size_t>::max() / 2;
+  limits.stop = options.stop;
   block_source source(options.inputs, range, limits);
   std::optional<stop_watch> watch;
   if (options.stop != nullptr) watch.emplace(options, source);
   bool ended = false;
-  bool stopped = false;
+  bool stopped = false;    // of the reader
+  bool abandoned = false;  // of the committer: a line was, so nothing behind it has its turn
   tbb::enumerable_thread_specific<block_encoder> encoders(
       [&] { return block_encoder(tokenizer, encoding); });
   item_pool pool(options.limits.block_bytes);
@@ -134,30 +134,41 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
   };
   const giant_options giant{.keys = encoding.keys,
                             .append_eod = encoding.append_eod,
+                            .sentences = encoding.sentences,
+                            .tokenizer_bytes = encoding.tokenizer_bytes,
                             .workers = options.workers,
                             .clock = &clock};
   const auto commit_giant = [&](const work_item& item) {
     const giant_line& line = *item.block.giant;
     return committer.commit(item.block.input, line, [&](id_sink& ids, record_counts& counts) {
       return encode_giant_record(
-          {*line.file, line.path, line.begin, line.end}, giant, tokenizer,
+          {*line.file, line.path, line.begin, line.end, options.stop}, giant, tokenizer,
           [&]() -> tokenizer::encoder& { return encoders.local().encoder(); }, ids, counts);
     });
   };
-  const auto commit = [&](work_item* item) {
+  const auto commit_item = [&](work_item* item) {
     if (item->failure) std::rethrow_exception(item->failure);
     stage_report report;
     {
       const auto timed = clock.time(stage::write);
       report.notes = committer.commit(item->encoded);
     }
-    if (item->block.giant) {
+    report.giant = item->block.giant.has_value();
+    if (report.giant) {
       for (auto& note : commit_giant(*item)) report.notes.push_back(std::move(note));
     }
     report.read_bytes = item->encoded.read_bytes;
     report.blocks_in_flight = --in_flight;
     after_commit(report);
     pool.give_back(item);
+  };
+  const auto commit = [&](work_item* item) {
+    if (abandoned) return;
+    try {
+      commit_item(item);
+    } catch (const line_abandoned&) {
+      abandoned = true;
+    }
   };
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                     static_cast<std::size_t>(options.workers));
@@ -169,7 +180,7 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
             tbb::make_filter<work_item*, work_item*>(tbb::filter_mode::parallel, encode) &
             tbb::make_filter<work_item*, void>(in_order, commit));
   });
-  return !stopped;
+  return !stopped && !abandoned;
 }
 
 }  // namespace millrace::preprocess

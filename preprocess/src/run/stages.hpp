@@ -21,10 +21,11 @@ struct stage_report {
   std::vector<std::string> notes;     ///< for a person, a line each
   std::uint64_t read_bytes = 0;       ///< on disk, so far
   std::int64_t blocks_in_flight = 0;  ///< read, and not yet committed
+  bool giant = false;                 ///< a line too long for memory was among it
 };
 
 /// Runs the inputs through reading, encoding and committing until they end, or `options.stop` is
-/// set: then what is in flight is still committed.
+/// set: then what is in flight is still committed, up to a giant line, which is given up.
 ///
 /// @param clock         told how long each stage is busy
 /// @param after_commit  called on the committing thread

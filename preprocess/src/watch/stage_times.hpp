@@ -10,12 +10,13 @@
 
 namespace millrace::preprocess {
 
-/// Seconds that each stage of a run was busy, not waiting for another.
+/// Seconds that each stage of a run was busy, not waiting for another. Of a job of many processes,
+/// summed over these: each has one reader, one committer, and workers of its own.
 struct stage_times {
   double read = 0;        ///< by the one reader: reading, decompressing, cutting into blocks
   double read_spans = 0;  ///< the same by the workers, summed over them
   double encode = 0;      ///< parsing and tokenizing, summed over the workers
-  double write = 0;       ///< giving encoded blocks their place in the outputs
+  double write = 0;       ///< giving encoded blocks, and in a job its parts, their place in outputs
   double sync = 0;        ///< completing the outputs and making them durable
 
   stage_times& operator+=(const stage_times& more) noexcept {
@@ -32,21 +33,24 @@ struct stage_times {
 /// name where no stage was timed.
 struct slow_stage {
   std::string_view name;
-  double busy_part = 0;  ///< of the run's time; of what workers do, of all workers' time
+  double busy_part = 0;  ///< of the run's time; of what many do side by side, of all their time
 };
 
-inline slow_stage slowest_stage(const stage_times& busy, double seconds, int workers) {
+/// @param workers    of all processes together
+/// @param processes  that the run had: what is serial in one of them is not in all
+inline slow_stage slowest_stage(const stage_times& busy, double seconds, int workers,
+                                int processes = 1) {
   slow_stage slowest;
-  if (!(seconds > 0) || workers < 1) return slowest;
-  const auto consider = [&](std::string_view name, double stage_seconds) {
-    const double part = stage_seconds / seconds;
+  if (!(seconds > 0) || workers < 1 || processes < 1) return slowest;
+  const auto consider = [&](std::string_view name, double stage_seconds, int side_by_side) {
+    const double part = stage_seconds / side_by_side / seconds;
     if (part > slowest.busy_part) slowest = {name, part};
   };
-  consider("read", busy.read);
-  consider("read_spans", busy.read_spans / workers);
-  consider("encode", busy.encode / workers);
-  consider("write", busy.write);
-  consider("sync", busy.sync);
+  consider("read", busy.read, processes);
+  consider("read_spans", busy.read_spans, workers);
+  consider("encode", busy.encode, workers);
+  consider("write", busy.write, processes);
+  consider("sync", busy.sync, processes);
   return slowest;
 }
 

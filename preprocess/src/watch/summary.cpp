@@ -126,7 +126,8 @@ std::string describe(const run_summary& s) {
       counted(s.workers, "worker"), rate(megabytes), rate(static_cast<double>(s.counts.documents)),
       rate(static_cast<double>(s.tokens())), s.cpu_seconds,
       static_cast<double>(s.peak_rss_bytes) * 1e-6);
-  if (const auto slowest = slowest_stage(s.busy, s.seconds, s.workers); !slowest.name.empty()) {
+  if (const auto slowest = slowest_stage(s.busy, s.seconds, s.workers, s.processes);
+      !slowest.name.empty()) {
     text += fmt::format("slowest stage: {}, busy {:.0f} % of the time\n", slowest.name,
                         slowest.busy_part * 100);
   }
@@ -177,7 +178,7 @@ std::string to_json(const run_summary& s) {
   json.key("encode").value(s.busy.encode);
   json.key("write").value(s.busy.write).key("sync").value(s.busy.sync).close('}');
   json.key("slowest_stage");
-  const auto slowest = slowest_stage(s.busy, s.seconds, s.workers);
+  const auto slowest = slowest_stage(s.busy, s.seconds, s.workers, s.processes);
   if (slowest.name.empty()) {
     json.null();
   } else {

@@ -32,6 +32,7 @@ struct run_summary {
   double seconds = 0;             ///< wall clock, opening to the last fsync
   double cpu_seconds = 0;         ///< user and system, all threads, the whole process
   std::uint64_t peak_rss_bytes = 0;
+  int processes = 1;  ///< that shared the work
   int workers = 0;
   stage_times busy = {};
 

@@ -19,14 +19,14 @@
 namespace millrace::preprocess {
 namespace {
 
-std::string some_text(std::size_t size) {
+std::string long_text(std::size_t size) {
   std::string text;
   while (text.size() < size) text += std::to_string(text.size() * 7919) + "\n";
   return text;
 }
 
 TEST(ReadAhead, GivesWhatTheInnerSourceGives) {
-  const std::string text = some_text(7'000'000);
+  const std::string text = long_text(7'000'000);
   for (const std::size_t inner : {std::size_t{1000}, std::size_t{600'000}, std::size_t{1} << 24}) {
     for (const std::size_t step : {std::size_t{999}, std::size_t{1} << 20, std::size_t{1} << 23}) {
       read_ahead source(std::make_unique<test::text_source>(text, inner));

@@ -102,9 +102,9 @@ class RestartPoints : public testing::Test {
 };
 
 // Letters in lines: packs well, but each unit to another size.
-std::string some_text(std::size_t size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::string text(size, 'a' + static_cast<char>(seed % 26));
+std::string seeded_text(std::size_t size, std::size_t seed) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::string text(size, static_cast<char>('a' + seed % 26));
   for (std::size_t at = 0; at < size; at += 64 + random() % 512) text[at] = '\n';
   return text;
 }
@@ -121,8 +121,8 @@ std::string bgzf(std::string_view text) {
 TEST_F(RestartPoints, LeadToTheTextOfZstdFrames) {
   std::string packed = test::zstd_skippable("a seek table");
   std::string text;
-  for (unsigned i = 0; i < 12; ++i) {
-    const std::string part = some_text(i % 4 == 0 ? 0 : mebibyte + i * 100'003, i);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::string part = seeded_text(i % 4 == 0 ? 0 : mebibyte + i * 100'003, i);
     packed += test::zstd(part);
     if (i % 3 == 0) packed += test::zstd_skippable(std::string(i * 1000, 's'));
     text += part;
@@ -134,8 +134,8 @@ TEST_F(RestartPoints, LeadToTheTextOfZstdFrames) {
 TEST_F(RestartPoints, LeadToTheTextOfGzipMembers) {
   std::string packed;
   std::string text;
-  for (unsigned i = 0; i < 12; ++i) {
-    const std::string part = some_text(i % 4 == 0 ? 0 : mebibyte + i * 100'003, i);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::string part = seeded_text(i % 4 == 0 ? 0 : mebibyte + i * 100'003, i);
     packed += test::gzip(part, {.name = i % 2 == 0 ? "name" : ""});
     text += part;
   }
@@ -146,7 +146,7 @@ TEST_F(RestartPoints, LeadToTheTextOfBgzf) {
   std::string packed;
   std::string text;
   for (unsigned i = 0; i < 100; ++i) {
-    const std::string part = some_text(65'280, i);
+    const std::string part = seeded_text(65'280, i);
     packed += bgzf(part);
     text += part;
   }
@@ -164,7 +164,7 @@ TEST_F(RestartPoints, LeadToTheTextThatOtherProgramsPacked) {
     std::string packed;
     std::string text;
     std::mt19937 random(5);
-    for (unsigned i = 0; i < 5; ++i) {
+    for (std::size_t i = 0; i < 5; ++i) {
       std::string part;
       while (part.size() < mebibyte + i * 1000) part += std::to_string(random()) + "\n";
       packed += test::pack_with(program, part);
@@ -179,7 +179,7 @@ TEST_F(RestartPoints, AreNotMadeForSmallPieces) {
   std::string packed_zst;
   std::string text;
   for (unsigned i = 0; i < 300; ++i) {
-    const std::string part = some_text(10'000, i);
+    const std::string part = seeded_text(10'000, i);
     packed_gz += test::gzip(part);
     packed_zst += test::zstd(part);
     text += part;
@@ -189,7 +189,7 @@ TEST_F(RestartPoints, AreNotMadeForSmallPieces) {
 }
 
 TEST_F(RestartPoints, AreNoneForOnePiece) {
-  const std::string text = some_text(3 * mebibyte, 1);
+  const std::string text = seeded_text(3 * mebibyte, 1);
   expect_sound(test::zstd(text), text, 0);
   expect_sound(test::gzip(text), text, 0);
   expect_sound(test::zstd(text) + test::zstd(""), text, 0);
@@ -200,14 +200,14 @@ TEST_F(RestartPoints, AreNoneForOnePiece) {
 
 // `zstd < file` does not know the size when it writes the header.
 TEST_F(RestartPoints, AreNoneWhereAFrameDoesNotSayItsSize) {
-  const std::string text = some_text(2 * mebibyte, 1);
+  const std::string text = seeded_text(2 * mebibyte, 1);
   const std::string packed = test::pack_with({"zstd", "-q", "--no-content-size"}, text);
   expect_sound(test::zstd(text) + packed, text + text, 0);
 }
 
 // A header that promises 2^64 - 1 bytes, or just more than is walked through.
 TEST_F(RestartPoints, AreNoneForAFrameThatSaysToBeHuge) {
-  const std::string first = test::zstd(some_text(2 * mebibyte, 1));
+  const std::string first = test::zstd(seeded_text(2 * mebibyte, 1));
   for (const std::string_view size : {std::string_view("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 8),
                                       std::string_view("\x01\0\0\x40\0\0\0\0", 8)}) {
     const std::string frame =
@@ -219,20 +219,26 @@ TEST_F(RestartPoints, AreNoneForAFrameThatSaysToBeHuge) {
 
 // gzip itself takes zeros behind the last member. Some of them may be the member's own.
 TEST_F(RestartPoints, PassTheZerosBehindTheLastGzipMember) {
-  const std::string a = some_text(2 * mebibyte, 1);
+  const std::string a = seeded_text(2 * mebibyte, 1);
   for (const std::size_t last : {std::size_t{0}, std::size_t{255}, std::size_t{65'536}, mebibyte}) {
     for (const std::size_t zeros : {0U, 1U, 2U, 3U, 4U, 5U, 512U, 1'200'000U}) {
       SCOPED_TRACE(testing::Message() << zeros << " zeros behind a member of " << last);
-      const std::string b = some_text(last, 2);
-      expect_sound(test::gzip(a) + test::gzip(a) + test::gzip(b) + std::string(zeros, '\0'),
-                   a + a + b, last == 0 ? 2 : 3);
+      const std::string b = seeded_text(last, 2);
+      std::string packed = test::gzip(a);
+      packed += test::gzip(a);
+      packed += test::gzip(b);
+      packed.append(zeros, '\0');
+      std::string text = a;
+      text += a;
+      text += b;
+      expect_sound(packed, text, last == 0 ? 2 : 3);
     }
   }
 }
 
 // The search looks through the file in windows.
 TEST_F(RestartPoints, AreFoundWhereverAWindowEnds) {
-  const std::string text = some_text(mebibyte, 1);
+  const std::string text = seeded_text(mebibyte, 1);
   const std::string second = test::gzip(text);
   const std::string bare = test::gzip(text);
   for (std::size_t before_edge = 0; before_edge < 24; ++before_edge) {
@@ -255,13 +261,13 @@ TEST_F(RestartPoints, AreNotFoundInTheMiddleOfAMember) {
     // behind a size that fits
     noise.replace(at, 14, std::string("\0\0\x02\0\x1F\x8B\x08\0\0\0\0\0\0\xFF", 14));
   }
-  const std::string text = some_text(mebibyte, 1);
+  const std::string text = seeded_text(mebibyte, 1);
   expect_sound(test::gzip(noise + text) + test::gzip(noise + text), noise + text + noise + text, 2);
 }
 
 // A copy that was cut off anywhere.
 TEST_F(RestartPoints, HideNoTruncation) {
-  const std::string a = some_text(mebibyte, 1);
+  const std::string a = seeded_text(mebibyte, 1);
   const std::string gz = test::gzip(a) + test::gzip(a);
   const std::string zst = test::zstd(a) + test::zstd_skippable("s") + test::zstd(a);
   for (const std::string& whole : {gz, zst}) {
@@ -273,12 +279,12 @@ TEST_F(RestartPoints, HideNoTruncation) {
 }
 
 TEST_F(RestartPoints, HideNoDamage) {
-  const std::string a = some_text(mebibyte, 1);
+  const std::string a = seeded_text(mebibyte, 1);
   const std::string gz = test::gzip(a) + test::gzip(a);
   const std::string zst = test::zstd(a) + test::zstd_skippable("s") + test::zstd(a);
   const std::string bgz = [] {
     std::string packed;
-    for (unsigned i = 0; i < 40; ++i) packed += bgzf(some_text(60'000, i));
+    for (unsigned i = 0; i < 40; ++i) packed += bgzf(seeded_text(60'000, i));
     return packed;
   }();
   std::mt19937 random(4);
@@ -299,11 +305,14 @@ TEST_F(RestartPoints, HideNoDamage) {
 
 // Each piece is sound by itself: only the piece before can tell that there is one too many.
 TEST_F(RestartPoints, ArePlacesWhereOneUnitEndsAndTheNextBegins) {
-  const std::string a = some_text(mebibyte, 1);
+  const std::string a = seeded_text(mebibyte, 1);
   for (const auto& pack : {+[](std::string_view text) { return test::gzip(text); },
                            +[](std::string_view text) { return test::zstd(text); }}) {
     const std::string one = pack(a);
-    const input_file file = write(one + one + one);
+    std::string three = one;
+    three += one;
+    three += one;
+    const input_file file = write(three);
     const auto read = [&](const std::vector<restart_point>& later) {
       const auto source = open_input_at(file, {}, later);
       return test::read_source(*source, later.front().text_offset);

@@ -37,6 +37,16 @@ TEST(SlowestStage, SharesTheReadingOfSpansAmongTheWorkers) {
   EXPECT_EQ(slowest_stage({.read = 1, .read_spans = 8}, 10, 16).name, "read");
 }
 
+// Four processes with a reader each: together these were busy for longer than the run took, and
+// still it waited for the workers, two in each.
+TEST(SlowestStage, SharesWhatIsSerialAmongTheProcesses) {
+  const stage_times busy{.read = 20, .encode = 64, .write = 12, .sync = 4};
+  EXPECT_EQ(slowest_stage(busy, 10, 8, 4).name, "encode");
+  EXPECT_DOUBLE_EQ(slowest_stage(busy, 10, 8, 4).busy_part, 0.8);
+  EXPECT_EQ(slowest_stage({.read = 36, .encode = 64}, 10, 8, 4).name, "read");
+  EXPECT_DOUBLE_EQ(slowest_stage({.read = 36, .encode = 64}, 10, 8, 4).busy_part, 0.9);
+}
+
 TEST(StageTimes, AddUpStageByStage) {
   stage_times sum{.read = 1, .read_spans = 2, .encode = 3, .write = 4, .sync = 5};
   sum += {.read = 10, .read_spans = 20, .encode = 30, .write = 40, .sync = 50};
@@ -61,6 +71,7 @@ TEST(StageClock, AddsUpEachStageOverThreads) {
     EXPECT_EQ(clock.busy().read, 0) << "it counts when it ends";
   }
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       const auto timed = clock.time(stage::encode);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/merge_fault.hpp"
+
+#include <iostream>
+
+#include "support/small_disk.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using test::file_set;
+using test::files_of;
+using test::strings;
+
+class MergeLimits : public test::merge_fault {
+ protected:
+  void expect_refusal(const test::program_result& result, const std::string& part) {
+    expect_sentence(result, part);
+    EXPECT_TRUE(files_of(out()).empty());
+  }
+};
+
+TEST_F(MergeLimits, AFileSizeLimitLeavesNothing) {
+  for (const strings& more : {strings{}, shuffled}) {
+    const file_set wanted = undisturbed(more);
+    test::program_options options;
+    int failed = 0;
+    for (::rlim_t limit = 0;; limit = limit * 3 / 2 + 300) {
+      SCOPED_TRACE(limit);
+      empty_out();
+      options.file_size = limit;
+      const auto result = test::run_program(command(more), options);
+      if (result.status == 0) break;
+      ++failed;
+      EXPECT_EQ(result.status, 1);
+      EXPECT_TRUE(files_of(out()).empty());
+      // stderr is a file, too: it can say something only below the limit.
+      if (limit > 600) expect_refusal(result, std::generic_category().message(EFBIG));
+      if (HasFailure()) return;
+    }
+    expect_files(wanted);
+    EXPECT_GT(failed, 10);
+  }
+}
+
+// As many parts as a real run has would not fit into a limit if each of them took a descriptor.
+TEST_F(MergeLimits, ThirtyTwoDescriptorsDoForAnyNumberOfParts) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their lack for a fault";
+#endif
+  make_parts(40);
+  test::program_options options;
+  for (const strings& more : {strings{}, shuffled}) {
+    const file_set wanted = undisturbed(more);
+    options.descriptors = 32;
+    empty_out();
+    const auto result = test::run_program(command(more), options);
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+    for (::rlim_t limit = 4; limit < 32; ++limit) {
+      SCOPED_TRACE(limit);
+      empty_out();
+      options.descriptors = limit;
+      const auto fewer = test::run_program(command(more), options);
+      if (fewer.status == 0) {
+        expect_files(wanted);
+      } else if (limit < 8) {  // the dynamic linker may be who says it
+        EXPECT_TRUE(files_of(out()).empty());
+      } else {
+        expect_refusal(fewer, std::generic_category().message(EMFILE));
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(MergeLimits, AFolderThatMayNotBeWrittenIsTold) {
+  const file_set wanted = undisturbed({});
+  test::program_options options;
+  options.ordinary_user = true;
+  fs::permissions(out(), fs::perms::owner_read | fs::perms::owner_exec);
+  const auto result = test::run_program(command({}), options);
+  fs::permissions(out(), fs::perms::owner_all);
+  if (result.status == test::cannot_become) GTEST_SKIP() << "cannot become an ordinary user";
+  expect_refusal(result, (out() / "whole").string());
+  ASSERT_EQ(run({}).status, 0);
+  expect_files(wanted);
+}
+
+TEST_F(MergeLimits, PartsThatMayNotBeReadAreTold) {
+  test::program_options options;
+  options.ordinary_user = true;
+  for (const char* end : {".bin", ".idx", ".sum", ".src", ".meta"}) {
+    const fs::path path = parts() / (part_name(1) + end);
+    fs::permissions(path, fs::perms::none);
+    const auto result = test::run_program(command({}), options);
+    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+    if (result.status == test::cannot_become) GTEST_SKIP() << "cannot become an ordinary user";
+    expect_refusal(result, path.string());
+  }
+}
+
+// Any amount of room, by bytes and by inodes: what is not set aside first is met as late as at the
+// last sidecar.
+TEST_F(MergeLimits, AFullDiskLeavesNothing) {
+  const int status = test::in_child([&] {
+    if (!test::enter_mount_namespace()) return test::cannot_try;
+    for (const strings& more : {strings{}, shuffled}) {
+      const file_set wanted = undisturbed(more);
+      std::uintmax_t total = 0;
+      for (const auto& [name, bytes] : wanted) total += bytes.size();
+      if (!more.empty()) total *= 2;  // it takes as much space again while it shuffles
+      int failed = 0;
+      const auto try_disk = [&](const std::string& limits, bool& fits) {
+        SCOPED_TRACE(limits);
+        if (!test::mount_memory(out(), limits)) return test::cannot_try;
+        const auto result = run(more);
+        fits = result.status == 0;
+        if (fits) {
+          expect_files(wanted);
+        } else {
+          ++failed;
+          expect_sentence(result, result.err.find("the disk has no room") != result.err.npos
+                                      ? "the disk has no room"
+                                      : std::generic_category().message(ENOSPC));
+          EXPECT_TRUE(files_of(out()).empty());
+        }
+        if (::umount(out().c_str()) != 0) return test::cannot_try;
+        return HasFailure() ? 1 : 0;
+      };
+      bool fits = false;
+      // Near the end, where what was set aside is there, every page.
+      for (std::uintmax_t size = 4096; !fits;
+           size += size < total * 98 / 100 && size > 40'960 ? 409'600 : 4096) {
+        if (const int problem = try_disk("size=" + std::to_string(size), fits)) return problem;
+      }
+      fits = false;
+      for (int inodes = 1; !fits; ++inodes) {
+        if (const int problem = try_disk("nr_inodes=" + std::to_string(inodes), fits)) {
+          return problem;
+        }
+      }
+      std::cout << failed << " full disks" << std::endl;
+      if (failed < 20) return 2;
+    }
+    return 0;
+  });
+  if (status == test::cannot_try) GTEST_SKIP() << "NOT tested: may not mount a small tmpfs here";
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/resume_fault.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using test::file_set;
+using test::strings;
+
+/// Inputs that are cut off or get more while a run reads them. They are longer than what is read
+/// ahead, in several parts, so that a cut between two of these leaves a file that is sound.
+class ResumeChanges : public test::resume_fault {
+ protected:
+  static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB, packed to about half of it
+  static constexpr std::size_t parts_of_file = 12;
+
+  // The same numbers give the same lines, and no packing makes little of them.
+  std::string lines(unsigned part) const {
+    std::mt19937_64 random(part);
+    std::string text;
+    for (std::size_t i = 0; i < lines_of_part; ++i) {
+      text += "{\"text\": \"" + std::to_string(random()) + std::to_string(random()) + "\"}\n";
+    }
+    return text;
+  }
+
+  // Stops a run that has begun to read, changes the file, and lets it go on.
+  test::program_result changed_while_read(const std::function<void()>& change) {
+    test::program_options options;
+    options.environment = test::small_blocks(8192);
+    empty_out();
+    test::running_program program(command({"--workers", "1"}), options);
+    std::error_code none;
+    while (!program.ended() && (fs::file_size(partial("bin"), none) < 1'000'000 || none)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    EXPECT_FALSE(program.ended());
+    program.send(SIGSTOP);
+    change();
+    program.send(SIGCONT);
+    return program.wait();
+  }
+
+  void expect_goes_on(const file_set& wanted) {
+    expect_nothing_half({});
+    const auto result = run({"--resume"}, {});
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+  }
+
+  /// @param pack  one part of the file
+  void expect_changes_told(const std::string& name,
+                           const std::function<std::string(const std::string&)>& pack) {
+    SCOPED_TRACE(name);
+    std::vector<std::string> parts;
+    for (unsigned part = 0; part <= parts_of_file; ++part) parts.push_back(pack(lines(part)));
+    const std::string more = parts.back();
+    parts.pop_back();
+    std::string whole;
+    for (const std::string& part : parts) whole += part;
+    const std::string input = add(name, whole);
+    const file_set wanted = undisturbed();
+    const std::size_t sound = whole.size() - parts.back().size();
+    for (const std::size_t size : {sound, whole.size() - parts.back().size() / 2}) {
+      SCOPED_TRACE(size == sound ? "between two parts" : "within a part");
+      expect_sentence(changed_while_read([&] { fs::resize_file(input, size); }), name + ": ");
+      test::write_text(input, whole);
+      expect_goes_on(wanted);
+    }
+    // It is read to the old end, where that was known before, or the new one is told.
+    const auto grown = changed_while_read([&] { test::write_text(input, whole + more); });
+    if (grown.status == 0) {
+      expect_files(wanted);
+    } else {
+      expect_sentence(grown, name + ": the file became longer while it was read");
+      expect_goes_on(undisturbed());
+    }
+  }
+};
+
+TEST_F(ResumeChanges, OfAPlainFileAreTold) {
+  expect_changes_told("a.jsonl", [](const std::string& text) { return text; });
+}
+
+TEST_F(ResumeChanges, OfGzipAreTold) {
+  expect_changes_told("a.jsonl.gz", [](const std::string& text) { return test::gzip(text); });
+}
+
+TEST_F(ResumeChanges, OfZstdInFramesAreTold) {
+  expect_changes_told("a.jsonl.zst", [](const std::string& text) { return test::zstd(text); });
+}
+
+// Frames that do not tell their size, as `zstd` makes of a pipe, are read from the front.
+TEST_F(ResumeChanges, OfZstdFromItsFrontAreTold) {
+  expect_changes_told("a.jsonl.zst", [](const std::string& text) {
+    return test::pack_with({"zstd", "-q", "-1", "--no-content-size"}, text);
+  });
+}
+
+TEST_F(ResumeChanges, OfBzip2AreTold) {
+  if (optional_input_parts().find("without bzip2") != std::string::npos) {
+    GTEST_SKIP() << "NOT tested: this build has no bzip2";
+  }
+  expect_changes_told("a.jsonl.bz2", [](const std::string& text) {
+    return test::pack_with({"bzip2", "-1"}, text);
+  });
+}
+
+TEST_F(ResumeChanges, OfXzAreTold) {
+  if (optional_input_parts().find("without liblzma") != std::string::npos) {
+    GTEST_SKIP() << "NOT tested: this build has no liblzma";
+  }
+  expect_changes_told("a.jsonl.xz", [](const std::string& text) {
+    return test::pack_with({"xz", "-0"}, text);
+  });
+}
+
+}  // namespace
+}  // namespace millrace::preprocess

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/space_guard.hpp"
+
+#include <iostream>
+
+#include "support/child_process.hpp"
+#include "support/resume_fault.hpp"
+#include "support/small_disk.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+namespace fs = std::filesystem;
+using test::file_set;
+using test::files_of;
+using testing::HasSubstr;
+
+/// 6 MB of text, and so 12 MB of ids, of which 200 kB are bad records.
+class SpaceGuard : public test::resume_fault {
+ protected:
+  SpaceGuard() {
+    std::string text;
+    for (int i = 0; text.size() < 6'000'000; ++i) {
+      text += i % 16 == 3 ? "{broken " + std::string(200, 'b')
+                          : "{\"text\": \"" + std::string(random_() % 700, 't') + "\"}";
+      text += '\n';
+    }
+    add("a.jsonl", text);
+    flags_ = {"--on-bad-record", "quarantine"};
+  }
+
+  std::string free_kib(std::uintmax_t kib) const { return "size=" + std::to_string(kib) + "k"; }
+
+  void expect_in_child(const std::function<void()>& work) {
+    const int status = test::in_child([&] {
+      if (!test::enter_mount_namespace()) return test::cannot_try;
+      work();
+      return HasFailure() ? 1 : 0;
+    });
+    if (status == test::cannot_try) GTEST_SKIP() << "NOT tested: may not mount a small tmpfs here";
+    EXPECT_EQ(status, 0);
+  }
+};
+
+// After one of the six mebibytes, and not when the disk is full.
+TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
+  const file_set wanted = undisturbed();
+  expect_in_child([&] {
+    ASSERT_TRUE(test::mount_memory(out(), free_kib(4000)));
+    const auto result = run({}, {});
+    expect_sentence(result, "the disk has no room for what is still to come, about ");
+    EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // some blocks are more than the sample
+    EXPECT_GT(fs::space(out()).available, 500'000U) << "it was full";
+    ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
+    const auto again = run({"--resume"}, {});
+    ASSERT_EQ(again.status, 0) << again.err;
+    expect_files(wanted);
+    ASSERT_EQ(::umount(out().c_str()), 0);
+  });
+}
+
+// What is set aside must not be what makes a disk too small; and it is given back.
+TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
+  for (const char* partitions : {"1", "3"}) {
+    flags_ = {"--on-bad-record", "quarantine", "--partitions", partitions};
+    const file_set wanted = undisturbed();
+    std::uintmax_t bytes = 0;
+    for (const auto& [name, contents] : wanted) bytes += contents.size() + 4096;
+    const std::uintmax_t copies = *partitions == '1' ? 1 : 2;
+    expect_in_child([&] {
+      const std::uintmax_t enough =
+          copies * bytes / 1024 + 500;  // the journal and what is put aside
+      for (std::uintmax_t kib = enough; kib < enough + 4000; kib += 1300) {
+        SCOPED_TRACE(kib);
+        ASSERT_TRUE(test::mount_memory(out(), free_kib(kib)));
+        const auto result = run({}, {});
+        ASSERT_EQ(result.status, 0) << result.err;
+        expect_files(wanted);
+        EXPECT_LT(fs::space(out()).capacity - fs::space(out()).available, bytes + 8192);
+        ASSERT_EQ(::umount(out().c_str()), 0);
+      }
+    });
+  }
+}
+
+TEST_F(SpaceGuard, RefusesNoDiskForALineThatIsNearlyAll) {
+  std::string words;
+  while (words.size() < 20'000'000) words += "some words ";
+  inputs_ = {};
+  add("a.jsonl",
+      test::good_lines(0, 9) + "{\"text\": \"" + words + "\"}\n" + test::good_lines(9, 99));
+  const file_set wanted = undisturbed();
+  expect_in_child([&] {
+    ASSERT_TRUE(test::mount_memory(out(), "size=60m"));
+    const auto result = run({}, {});
+    ASSERT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+    ASSERT_EQ(::umount(out().c_str()), 0);
+  });
+}
+
+TEST_F(SpaceGuard, ComparesAJobOfManyTasksWithWhatIsFree) {
+  expect_in_child([&] {
+    ASSERT_TRUE(test::mount_memory(out(), "size=10m"));
+    const auto refusal = [&](std::uint64_t output_bytes, double growth) -> std::string {
+      try {
+        expect_room_for_whole(out() / "x", output_bytes, growth);
+        return "";
+      } catch (const error& e) {
+        return e.what();
+      }
+    };
+    // Of 1 MB now and 3 MB more: 3 MB of parts, and 4 MB of the whole.
+    EXPECT_EQ(refusal(1'000'000, 3), "");
+    EXPECT_THAT(refusal(1'000'000, 5), HasSubstr("about 11000000 bytes with the whole"));
+    test::write_text(out() / "parts", std::string(4'000'000, 'p'));
+    EXPECT_THAT(refusal(1'000'000, 3), HasSubstr("about 7000000 bytes with the whole"));
+    ASSERT_EQ(::umount(out().c_str()), 0);
+  });
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
