@@ -3,12 +3,14 @@
 """Compares ids of one tokenizer with those of its reference on millions of short random texts.
 
 usage: long_run.py --driver D (--tiktoken FILE --pattern NAME | --tokenizers FILE | --sentencepiece FILE) [--texts N] [--seed S]
-                   [FLAG ...]
+                   [--code-points] [FLAG ...]
 
 The other scripts here make tokenizers as odd as their texts; this one takes a real file, or one of tests/golden, and makes
 texts fast: pieces of a pool that is drawn anew for every 50,000 texts, among them tokens, words of letters that rarely
-meet, and odd characters. D is the program made of tests/support/encode_lines.cpp, FLAGs are more flags for it. A million
-texts take a minute and a half of one core with tiktoken. Exits 1 on a difference and 77 where the reference is missing.
+meet, and odd characters; every eighth stands behind 0 to 127 bytes more and before as many, so that it lies anywhere against
+the edges of blocks. With --code-points the texts are every code point, alone and next to each of a few, instead. D is the
+program made of tests/support/encode_lines.cpp, FLAGs are more flags for it. A million texts take a minute and a half of one
+core with tiktoken. Exits 1 on a difference and 77 where the reference is missing.
 """
 import argparse
 import random
@@ -35,13 +37,32 @@ def texts_of(rng, tokens, count):
     pool = pool_of(rng, tokens)
     sizes = rng.choices((1, 2, 3, 4, 6, 9, 14), k=count)
     pieces = iter(rng.choices(pool, k=sum(sizes)))
-    return ["".join(next(pieces) for _ in range(size)) for size in sizes]
+    texts = ["".join(next(pieces) for _ in range(size)) for size in sizes]
+    for i in range(0, count, 8):
+        texts[i] = rng.choice("a 1!") * rng.randrange(128) + texts[i] + rng.choice("a 1!") * rng.randrange(128)
+    return texts
+
+
+def code_point_texts(at, count):
+    """Those of `count` code points from `at` on: a code point alone, then behind and before each neighbour."""
+    texts = []
+    for value in range(at, min(at + count, 0x110000)):
+        if 0xD800 <= value < 0xE000:
+            continue
+        point = chr(value)
+        texts.append(point)
+        for neighbour in "aA1 \n!'":
+            texts += (neighbour + point, point + neighbour)
+    return texts
 
 
 def tiktoken_reference(file, pattern):
     import base64
     import tiktoken
-    from tiktoken_against_reference import PATTERNS
+    from tiktoken_against_reference import MEGATRON_PATTERNS, PATTERNS
+    if pattern in MEGATRON_PATTERNS:
+        from megatron.core.tokenizers.text.libraries import tiktoken_tokenizer
+        PATTERNS[pattern] = getattr(tiktoken_tokenizer, f"_PATTERN_TIKTOKEN_{pattern.upper()}")
     ranks = {}
     with open(file, "rb") as lines:
         for line in lines:
@@ -90,6 +111,7 @@ def main():
     parser.add_argument("--sentencepiece")
     parser.add_argument("--texts", type=int, default=1000000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--code-points", action="store_true")
     options, more = parser.parse_known_args()
     try:
         tokens, reference, flags = (tiktoken_reference(options.tiktoken, options.pattern) if options.tiktoken else
@@ -101,9 +123,12 @@ def main():
     print(f"seed {options.seed}")
     rng = random.Random(options.seed)
     tokens = [token for token in tokens if token] or ["a"]
+    batches = ((code_point_texts(at, 3000) for at in range(0, 0x110000, 3000)) if options.code_points else
+               (texts_of(rng, tokens, min(50000, options.texts - at)) for at in range(0, options.texts, 50000)))
     done = different = ids = 0
-    while done < options.texts:
-        texts = texts_of(rng, tokens, min(50000, options.texts - done))
+    for texts in batches:
+        if not texts:
+            continue
         expected = [packed(each) for each in reference(texts)]
         found = ours([options.driver, *flags, *more], texts)
         ids += (len(found) - 4 * len(texts)) // 4

@@ -46,10 +46,10 @@ def text_of(rng, alphabet, spelled):
     """`spelled`: texts of pieces, which come whole now and then."""
     kind = rng.randrange(24)
     if kind == 0:
-        return rng.choice(alphabet + spelled) * rng.randrange(1, 120)
+        return rng.choice(alphabet + spelled) * rng.randrange(1, rng.choice((120, 120, 2000)))
     if kind == 1:  # no spaces: long fragments
         few = [c for c in alphabet if c != " "] or ["a"]
-        return "".join(rng.choice(few) for _ in range(rng.randrange(1, 300)))
+        return "".join(rng.choice(few) for _ in range(rng.randrange(1, rng.choice((300, 300, 3000)))))
     if kind == 2:
         return " " * rng.randrange(0, 40) + rng.choice(spelled) + rng.choice(("", " ", "  ", "\n", SPACE))
     if kind == 3:  # a long line: sums of many scores
