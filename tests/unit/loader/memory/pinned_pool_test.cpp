@@ -2,6 +2,7 @@
 #include <millrace/loader/memory/pinned_pool.hpp>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,6 +19,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <millrace/io/unique_fd.hpp>
 
 #include "support/child_process.hpp"
 #include "support/paths.hpp"
@@ -250,12 +253,26 @@ TEST(PinnedPool, GoesOnWhereNothingMayBeLocked) {
   EXPECT_EQ(result, 0);
 }
 
+const std::filesystem::path huge_pool_folder = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+
 std::string huge_pool(const char* file) {
-  return read_system_file(std::filesystem::path("/sys/kernel/mm/hugepages/hugepages-2048kB") / file)
-      .value_or("");
+  return read_system_file(huge_pool_folder / file).value_or("");
 }
 
+// The machine has one pool of huge pages: tests that go by what is in it take turns.
+class huge_pool_turn {
+ public:
+  huge_pool_turn()
+      : pool_(::open((huge_pool_folder / "nr_hugepages").c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (pool_) ::flock(pool_.get(), LOCK_EX);
+  }
+
+ private:
+  io::unique_fd pool_;
+};
+
 TEST(PinnedPool, GoesOnWithAnEmptyPoolOfHugePages) {
+  const huge_pool_turn turn;
   if (const std::string free = huge_pool("free_hugepages"); free != "0") {
     GTEST_SKIP() << "this machine's pool of 2 MiB pages is not empty, or it has none: " << free;
   }
@@ -288,6 +305,7 @@ TEST(PinnedPool, TakesHugePagesOfThePool) {
   if (huge_pool("nr_hugepages").empty() || ::access("/proc/sys/vm/nr_hugepages", W_OK) != 0) {
     GTEST_SKIP() << "only root may make a pool of huge pages, where the kernel has them";
   }
+  const huge_pool_turn turn;
   const std::string before = huge_pool("nr_hugepages");
   {
     const huge_page_pool made(4);
