@@ -168,8 +168,9 @@ constexpr std::pair<const char*, std::string_view> regexes[] = {
 
 const bool registered = [] {
   static const auto all = texts();
-  for (const char* name : {"r50k", "cl100k", "llama3", "qwen2", "qwen3.5", "o200k", "tekken",
-                           "megatron_v1", "kimi", "deepseek_v3", "starcoder"}) {
+  for (const char* name :
+       {"r50k", "cl100k", "llama3", "qwen2", "qwen3.5", "o200k", "tekken", "megatron_v1", "kimi",
+        "deepseek_v3", "starcoder", "seed_coder", "deepseek_coder", "bloom"}) {
     for (const auto& [set, set_name] :
          {std::pair{instruction_set::portable, "portable"},
           std::pair{instruction_set::avx2, "avx2"}, std::pair{instruction_set::avx512, "avx512"}}) {

@@ -22,6 +22,7 @@ import sys
 import tempfile
 
 import charsmaps
+from pretokens_against_regex import DIGITS, PATTERNS
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 TEXTS = 40
@@ -31,8 +32,6 @@ LETTERS = list("abcab") + ["A", "B", "\u00e9", "e\u0301", "\u0301", "\u00df", "\
 OTHERS = list("0127.,!?'-_<>[]|#@") + ["\u0661", "\u00bd", "\u2581", "\u200b", "\u200d", "\ufffd",
                                        "\x00", "\x1c", "\x85", "\u00ad", "<a>", "<b>", "'s", "n't"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-          r"|\s*[\r\n]+|\s+(?!\S)|\s+")
 
 
 def text_of(rng, marks):
@@ -226,12 +225,14 @@ def byte_level_pre_tokenizer(rng):
     draw = rng.random()
     if draw < 0.5:
         return last
-    first = {"type": "Split", "pattern": {"Regex": LLAMA3}, "behavior": "Isolated", "invert": False}
-    if draw < 0.65:
-        first = {"type": "Digits", "individual_digits": True}
+    # Those that a walker is chosen for by the text of their regexes, and Digits alone.
+    steps = [DIGITS] if draw < 0.6 else rng.choice([splits for splits, readers in PATTERNS.values() if "hf" in readers])
     if draw < 0.9:
         last["use_regex"] = False
-    return {"type": "Sequence", "pretokenizers": [first, last]}
+    digits = {"type": "Digits", "individual_digits": True}
+    return {"type": "Sequence", "pretokenizers": [
+        *(digits if step is DIGITS else {"type": "Split", "pattern": {"Regex": step}, "behavior": "Isolated", "invert": False}
+          for step in steps), last]}
 
 
 def added_tokens(rng, model):

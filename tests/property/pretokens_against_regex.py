@@ -30,6 +30,7 @@ def without_han(words):
 
 
 R50K = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+DIGITS = None  # the pre-tokenizer Digits, numbers one by one
 # Each pattern: the splits, one within the other; then who reads them.
 PATTERNS = {
     "r50k": ([R50K], "hf,tiktoken,regex"),
@@ -52,8 +53,12 @@ PATTERNS = {
                      r"""[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
                      r"|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*" + NLW], "hf,regex"),
     "starcoder": ([r"\p{N}", R50K], "hf,regex"),
+    "seed_coder": ([C + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+" + NLW], "hf,tiktoken,regex"),
+    "deepseek_coder": (["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", DIGITS], "hf"),
+    "bloom": ([" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"], "hf"),
 }
 SPELLINGS = {  # the same pattern in other words: also read, to know that they are the same
+    "qwen2": [r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"],
     "r50k": [r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
              r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
              r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"],
@@ -67,7 +72,8 @@ ALPHABET = ["a", "s", "S", "t", "d", "m", "r", "e", "v", "l", "L", "E", "\u017f"
             "\u0301", "\u0903", "\u20dd", "1", "2", "\u00b2", "\u2167", "\u3007", " ", " ", " ", "\t", "\n",
             "\n", "\r", "\u00a0", "\u3000", "\u2028", "\x1c", "\u200b", "!", "/", "/", "-", "$", "\u20ac",
             "\u3002", "\ue000", "\U0001F600", "\U00020000", "\u0130", "\u212a", "\u00df", "\x85", "\x0b",
-            "\x00", "\u0378", "\u2f00", "\U00016ff0", "\u9fa6", "\uff0c", "\u0430", "\u0410"]
+            "\x00", "\u0378", "\u2f00", "\U00016ff0", "\u9fa6", "\uff0c", "\u0430", "\u0410", "(", ".", "|", "+",
+            "\u2026", "\u0964", "\u0966", "\u2e80"]
 FEW = ["a1!\n\r  \t'", "1234567\u00b2a", "aAbB's", " \n", "/\n!a", "\u4e2d\u6587Aa\u3002 ", "'sStTlLeE",
        "\u0410\u0430\u0301 !", "a\u0301! ", "\u3042\u30fb\u4e2d1a", " \u00a0a1\n", "{}()_.;= \n\tabcXY"]
 NEIGHBOURS = ["", "a", "A", "1", " ", "\n", "!", "'", "\u4e2d", "'s", "a'", " \n"]
@@ -139,7 +145,8 @@ def by_regex(splits):
 
 def by_hf(splits):
     from tokenizers import Regex, pre_tokenizers
-    steps = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(split), "isolated") for split in splits])
+    steps = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(split), "isolated") if split is not DIGITS
+                                     else pre_tokenizers.Digits(individual_digits=True) for split in splits])
     return lambda texts, ours: [ends_of(piece for piece, _ in steps.pre_tokenize_str(text)) for text in texts]
 
 

@@ -241,10 +241,10 @@ class byte_bpe_encoder final : public section_encoder {
 
 class byte_bpe_engine final : public section_engine {
  public:
-  byte_bpe_engine(byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter,
-                  engine_tuning tuning)
+  byte_bpe_engine(byte_bpe_vocabulary vocabulary, pattern pretokens, engine_tuning tuning)
       : model_(std::move(vocabulary)),
-        splitter_(std::move(splitter)),
+        pretokens_(pretokens),
+        splitter_(make_splitter(pretokens, tuning.set)),
         set_(tuning.set),
         shared_(tuning.shared_bytes) {}
 
@@ -255,11 +255,12 @@ class byte_bpe_engine final : public section_engine {
 
   bool may_cut(std::string_view text, std::size_t at) const override {
     const neighbours around = neighbours_at(text, at);
-    return is_certain_cut(around.left, around.right);
+    return is_certain_cut(pretokens_, around.left, around.right);
   }
 
  private:
   compiled model_;
+  pattern pretokens_;
   std::unique_ptr<const word_splitter> splitter_;
   instruction_set set_;
   shared_tables_on_demand shared_;
@@ -267,10 +268,10 @@ class byte_bpe_engine final : public section_engine {
 
 }  // namespace
 
-std::unique_ptr<const section_engine> make_byte_bpe_engine(
-    byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter,
-    engine_tuning tuning) {
-  return std::make_unique<byte_bpe_engine>(std::move(vocabulary), std::move(splitter), tuning);
+std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary vocabulary,
+                                                           pattern pretokens,
+                                                           engine_tuning tuning) {
+  return std::make_unique<byte_bpe_engine>(std::move(vocabulary), pretokens, tuning);
 }
 
 }  // namespace millrace::tokenizer::detail

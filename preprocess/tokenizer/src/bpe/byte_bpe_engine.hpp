@@ -11,7 +11,7 @@
 #include "bpe/merge_table.hpp"
 #include "bpe/token_table.hpp"
 #include "composed/section_engine.hpp"
-#include "split/word_splitter.hpp"
+#include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -29,8 +29,9 @@ struct byte_bpe_vocabulary {
 };
 
 /// Byte-level BPE: pretokens, then merges inside each.
-std::unique_ptr<const section_engine> make_byte_bpe_engine(
-    byte_bpe_vocabulary vocabulary, std::unique_ptr<const word_splitter> splitter,
-    engine_tuning tuning = {});
+/// @pre the pattern is none of those for BERT
+std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary vocabulary,
+                                                           pattern pretokens,
+                                                           engine_tuning tuning = {});
 
 }  // namespace millrace::tokenizer::detail

@@ -159,7 +159,7 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
     parts.raw_tokens = added_token_finder(v.added);
   }
   parts.special_tokens_are_faults = options.in_text == special_tokens_in_text::error;
-  parts.engine = make_byte_bpe_engine(std::move(bpe), make_splitter(pattern::r50k));
+  parts.engine = make_byte_bpe_engine(std::move(bpe), pattern::r50k);
   parts.decoder = std::make_unique<byte_detokenizer>(std::move(all));
   parts.fingerprint = formats::sha256_hex(identity);
   return std::make_unique<composed_tokenizer>(std::move(parts));

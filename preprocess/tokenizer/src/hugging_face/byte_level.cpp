@@ -2,6 +2,7 @@
 #include "hugging_face/byte_level.hpp"
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,12 +34,15 @@ std::optional<pattern> pattern_of(const byte_level_plan& plan) {
                         plan.steps[0].what == byte_level_plan::step::kind::individual_digits;
     return digits ? std::optional(pattern::digits_r50k) : std::nullopt;
   }
+  std::span<const byte_level_plan::step> steps(plan.steps);
+  const bool digits = steps.back().what == byte_level_plan::step::kind::individual_digits;
+  if (digits) steps = steps.first(steps.size() - 1);
   std::vector<std::string_view> regexes;
-  for (const byte_level_plan::step& step : plan.steps) {
+  for (const byte_level_plan::step& step : steps) {
     if (step.what != byte_level_plan::step::kind::regex) return std::nullopt;
     regexes.push_back(step.regex);
   }
-  return pattern_of_regexes(regexes);
+  return digits ? pattern_of_regexes_and_digits(regexes) : pattern_of_regexes(regexes);
 }
 
 byte_bpe_vocabulary take_vocabulary(model_file& model) {
@@ -124,7 +128,7 @@ std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
   }
   const auto known = pattern_of(plan);
   if (!known) return nullptr;
-  auto engine = make_byte_bpe_engine(take_vocabulary(model), make_splitter(*known));
+  auto engine = make_byte_bpe_engine(take_vocabulary(model), *known);
   if (!plan.add_prefix_space) return engine;
   return std::make_unique<prefix_space_engine>(std::move(engine));
 }

@@ -3,20 +3,21 @@
 
 #include <cstdint>
 
+#include "split/bloom_group.hpp"
+#include "split/deepseek_coder_group.hpp"
+#include "split/splitters.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// Whether a pretoken ends between `left` and `right` in every text that has them next to each
-/// other, by each pattern of splitters.hpp but those for BERT, and what is before is cut there as
-/// if the text ended.
+/// is_certain_cut by each pattern whose cuts are not local, but those for BERT.
 ///
 /// No pattern has anything but letters, marks and a contraction behind a letter, or anything but
 /// numbers behind a number, so that any pretoken with one of these ends at the next character of
 /// another class. Punctuation may be followed by newlines and letters, but not by a space. White
 /// space itself, whose cuts depend on how far it goes, is only ever on the right. Not every such
 /// place is told: what is at stake is not to be wrong, and that ordinary text has many.
-inline bool is_certain_cut(std::uint32_t left, std::uint32_t right) noexcept {
+inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   const auto is_ascii = [](std::uint32_t c) { return c < 0x80; };
   const unsigned before = flags_of(left);
   const unsigned behind = flags_of(right);
@@ -38,6 +39,20 @@ inline bool is_certain_cut(std::uint32_t left, std::uint32_t right) noexcept {
   const bool among_kana = right >= 0x3040 && right < 0x3100;
   // Kimi's has all that is Han in one.
   return !among_kana && (behind & char_flags::han) == 0 && (behind & char_flags::punctuation) != 0;
+}
+
+/// Whether a pretoken ends between `left` and `right` in every text that has them next to each
+/// other, and what is before is cut there as if the text ended.
+/// @pre the pattern is none of those for BERT
+inline bool is_certain_cut(pattern wanted, std::uint32_t left, std::uint32_t right) noexcept {
+  switch (wanted) {
+    case pattern::deepseek_coder:
+      return is_certain_local_cut<deepseek_coder_group>(left, right);
+    case pattern::bloom:
+      return is_certain_local_cut<bloom_group>(left, right);
+    default:
+      return is_cut_by_most(left, right);
+  }
 }
 
 }  // namespace millrace::tokenizer::detail

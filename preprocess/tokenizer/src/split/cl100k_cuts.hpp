@@ -16,7 +16,7 @@ template <class Isa, cl100k_rules Rules>
   starts |= w.letter & ~((w.letter | plain | other_starts) << 1);  // unless a prefix has begun
   starts |= number_starts(w.number, Rules.numbers_at_most);
 
-  const mask tail = flooded(w.newline, (other << 1) & w.newline);
+  const mask tail = Rules.newline_tail ? flooded(w.newline, (other << 1) & w.newline) : 0;
   starts |= space_starts<Isa>(w, tail, w.valid & ~w.space);
   const mask final_run = last_run(w.space & ~tail, w.valid);
 

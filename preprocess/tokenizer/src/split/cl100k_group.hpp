@@ -15,6 +15,7 @@ struct cl100k_rules {
   bool contractions = true;
   bool one_space_at_end = false;   ///< `\s++$` comes before `\s*[\r\n]`
   bool marks_are_letters = false;  ///< `[\p{L}\p{M}]+` for `\p{L}+`
+  bool newline_tail = true;        ///< `[\r\n]*` behind punctuation
   bool operator==(const cl100k_rules&) const = default;
 };
 
@@ -58,7 +59,8 @@ struct cl100k_group {
     }
     const bool others = (first.kinds & kind::space) == 0;
     if (others || (text[begin] == ' ' && (next & word_kinds) == 0)) {
-      return skip_any(text, other_end<cl100k_group>(text, second), "\r\n");
+      const std::size_t end = other_end<cl100k_group>(text, second);
+      return Rules.newline_tail ? skip_any(text, end, "\r\n") : end;
     }
     const space_run run = spaces_at<cl100k_group>(text, begin);
     return Rules.one_space_at_end && run.at_end ? run.end : newline_space_end(run);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "split/bert_group.hpp"
+#include "split/bloom_group.hpp"
 #include "split/cl100k_group.hpp"
+#include "split/deepseek_coder_group.hpp"
 #include "split/deepseek_group.hpp"
 #include "split/o200k_group.hpp"
 #include "split/r50k_group.hpp"
@@ -19,12 +21,15 @@ using llama3 = cl100k_group<cl100k_rules{}>;
 using qwen2 = cl100k_group<cl100k_rules{.numbers_at_most = 1}>;
 using qwen35 = cl100k_group<cl100k_rules{.numbers_at_most = 1, .marks_are_letters = true}>;
 using megatron_v1 = cl100k_group<cl100k_rules{.numbers_at_most = 1, .contractions = false}>;
+using seed_coder = cl100k_group<cl100k_rules{.numbers_at_most = 1, .newline_tail = false}>;
 
 using o200k = o200k_group<o200k_rules{}>;
 using tekken = o200k_group<o200k_rules{.numbers_at_most = 1, .contractions = false}>;
 using kimi = o200k_group<o200k_rules{.slash_in_tail = false, .han_apart = true}>;
 
 using deepseek_v3 = deepseek_group;
+using deepseek_coder = deepseek_coder_group;
+using bloom = bloom_group;
 
 using bert = bert_group<apart::punctuation>;
 using bert_chinese = bert_group<apart::punctuation_and_chinese>;

@@ -19,6 +19,7 @@ constexpr named names[] = {
     {"qwen2", pattern::qwen2},
     {"qwen3", pattern::qwen2},
     {"qwen3.5", pattern::qwen35},
+    {"seed_coder", pattern::seed_coder},
     {"o200k", pattern::o200k},
     {"llama4", pattern::o200k},
     {"tekken", pattern::tekken},
@@ -26,6 +27,8 @@ constexpr named names[] = {
     {"megatron_v1", pattern::megatron_v1},
     {"kimi", pattern::kimi},
     {"deepseek_v3", pattern::deepseek_v3},
+    {"deepseek_coder", pattern::deepseek_coder},
+    {"bloom", pattern::bloom},
     {"starcoder", pattern::starcoder},
 };
 
@@ -49,6 +52,13 @@ constexpr named spellings[] = {
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
      R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
      pattern::qwen2},
+    // Ling's
+    {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*)"
+     R"(|\s*[\r\n]|\s+(?!\S)|\s+)",
+     pattern::qwen2},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+)"
+     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     pattern::seed_coder},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N})"
      R"(| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      pattern::qwen35},
@@ -71,6 +81,7 @@ constexpr named spellings[] = {
      R"([\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
      R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      pattern::kimi},
+    {" ?[^(\\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+", pattern::bloom},
 };
 
 // Spellings that say this to Rust's engines alone: to Oniguruma a `+` behind `{1,3}` repeats it.
@@ -84,6 +95,10 @@ constexpr std::array<std::string_view, 3> deepseek_v3 = {
     R"(\p{N}{1,3})", "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+",
     R"([!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
     R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+
+// Its first split has the characters themselves.
+constexpr std::array<std::string_view, 4> deepseek_coder = {
+    "[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+"};
 
 std::optional<pattern> find(std::span<const named> in, std::string_view wanted) noexcept {
   const auto found =
@@ -111,6 +126,13 @@ std::optional<pattern> pattern_of_regexes(std::span<const std::string_view> rege
     return pattern::deepseek_v3;
   }
   return std::nullopt;
+}
+
+std::optional<pattern> pattern_of_regexes_and_digits(
+    std::span<const std::string_view> regexes) noexcept {
+  const bool known =
+      std::equal(regexes.begin(), regexes.end(), deepseek_coder.begin(), deepseek_coder.end());
+  return known ? std::optional(pattern::deepseek_coder) : std::nullopt;
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -107,6 +107,13 @@ template <class Isa>
   return Isa::scatter(Isa::gather(ends & wanted, ends), from);
 }
 
+/// The cuts of a group of local_cuts.hpp, in a window that more text follows: all are decided but
+/// whether one is before a last character that `joins`. A window may begin at any character.
+[[gnu::always_inline]] inline cuts local_cuts(mask starts, const window& w, mask joins) noexcept {
+  const mask decided = w.valid & ~(joins & last_of(w.valid, 1));
+  return {starts & w.valid, decided, false, highest(decided)};
+}
+
 /// `\s*[\r\n]+|\s+(?!\S)|\s+`, where `space` is the white space that no tail has taken.
 /// @param next  what the look-ahead takes for \S
 template <class Isa>

@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include "split/bert_cuts.hpp"
+#include "split/bloom_cuts.hpp"
 #include "split/cl100k_cuts.hpp"
+#include "split/deepseek_coder_cuts.hpp"
 #include "split/deepseek_cuts.hpp"
 #include "split/kind_tables.hpp"
 #include "split/o200k_cuts.hpp"

@@ -22,6 +22,8 @@ std::unique_ptr<const word_splitter> make_for(pattern wanted) {
       return std::make_unique<Splitter<families::qwen2>>();
     case pattern::qwen35:
       return std::make_unique<Splitter<families::qwen35>>();
+    case pattern::seed_coder:
+      return std::make_unique<Splitter<families::seed_coder>>();
     case pattern::o200k:
       return std::make_unique<Splitter<families::o200k>>();
     case pattern::tekken:
@@ -32,6 +34,10 @@ std::unique_ptr<const word_splitter> make_for(pattern wanted) {
       return std::make_unique<Splitter<families::kimi>>();
     case pattern::deepseek_v3:
       return std::make_unique<Splitter<families::deepseek_v3>>();
+    case pattern::deepseek_coder:
+      return std::make_unique<Splitter<families::deepseek_coder>>();
+    case pattern::bloom:
+      return std::make_unique<Splitter<families::bloom>>();
     case pattern::starcoder:
       return std::make_unique<Splitter<families::starcoder>>();
     case pattern::digits_r50k:

@@ -5,8 +5,6 @@
 
 #include <millrace/error.hpp>
 
-#include "split/splitters.hpp"
-
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -27,9 +25,9 @@ constexpr std::array patterns = {
 
 }  // namespace
 
-std::unique_ptr<const word_splitter> make_tiktoken_splitter(std::string_view name) {
+pattern tiktoken_pattern(std::string_view name) {
   for (const named_pattern& known : patterns) {
-    if (known.name == name) return make_splitter(known.cut);
+    if (known.name == name) return known.cut;
   }
   throw config_error("--tiktoken-pattern '" + std::string(name) + "': unknown, expected one of " +
                      tiktoken_pattern_names());

@@ -214,7 +214,7 @@ tokenizer_parts parts_of(vocabulary& v, std::string_view file, const tokenizer_o
     if (!all.has(special.id)) all.add(special.id, special.content);
   }
   parts.decoder = std::make_unique<byte_detokenizer>(std::move(all));
-  parts.engine = make_byte_bpe_engine(std::move(bpe), make_tiktoken_splitter(v.pattern));
+  parts.engine = make_byte_bpe_engine(std::move(bpe), tiktoken_pattern(v.pattern));
   parts.fingerprint =
       formats::sha256_hex(identity_of(v, file, finds, parts.special_tokens_are_faults, parts.eod));
   return parts;

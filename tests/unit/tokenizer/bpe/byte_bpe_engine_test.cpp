@@ -100,9 +100,8 @@ TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
       if (!can_run(set)) continue;
       for (const std::size_t memory :
            {std::size_t{0}, std::size_t{1} << 14, std::size_t{1} << 22}) {
-        const auto engine =
-            make_byte_bpe_engine(vocabulary_of(naive, false), make_splitter(pattern::r50k, set),
-                                 {.shared_bytes = memory, .set = set});
+        const auto engine = make_byte_bpe_engine(vocabulary_of(naive, false), pattern::r50k,
+                                                 {.shared_bytes = memory, .set = set});
         const auto encoder = engine->make_encoder(memory);
         for (int pass = 0; pass < 2; ++pass) {
           for (const std::string& text : texts) {
@@ -133,8 +132,8 @@ TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {
   const auto reference = make_splitter(pattern::r50k, instruction_set::portable);
   for (const instruction_set set : test::instruction_sets) {
     if (!can_run(set)) continue;
-    const auto engine = make_byte_bpe_engine(vocabulary_of(naive, true),
-                                             make_splitter(pattern::r50k, set), {.set = set});
+    const auto engine =
+        make_byte_bpe_engine(vocabulary_of(naive, true), pattern::r50k, {.set = set});
     const auto encoder = engine->make_encoder(0);
     for (int i = 0; i < 1200; ++i) {
       std::string text = random_text(random);
@@ -153,8 +152,7 @@ TEST(ByteBpeEngine, TakesWholeWordsFirstHoweverLong) {
     const auto id = static_cast<std::int32_t>(naive.tokens.end_id());
     const std::string word(size, 'q');
     naive.tokens.add(id, word);
-    const auto engine =
-        make_byte_bpe_engine(vocabulary_of(naive, true), make_splitter(pattern::r50k));
+    const auto engine = make_byte_bpe_engine(vocabulary_of(naive, true), pattern::r50k);
     const auto encoder = engine->make_encoder(0);
     for (int pass = 0; pass < 2; ++pass) EXPECT_EQ(encode(*encoder, word), ids_list{id});
     EXPECT_EQ(encode(*encoder, word + "qqq").size(), size + 3);
@@ -165,8 +163,7 @@ TEST(ByteBpeEngine, DropsBytesWithoutToken) {
   std::mt19937 random(23);
   test::naive_bpe naive(random, "ab", 10);
   naive.byte_ids['x'] = -1;
-  const auto engine =
-      make_byte_bpe_engine(vocabulary_of(naive, false), make_splitter(pattern::r50k));
+  const auto engine = make_byte_bpe_engine(vocabulary_of(naive, false), pattern::r50k);
   const auto encoder = engine->make_encoder(0);
   EXPECT_EQ(encode(*encoder, "xxx"), ids_list());
   EXPECT_EQ(encode(*encoder, "xxx"), ids_list());

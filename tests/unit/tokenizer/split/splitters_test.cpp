@@ -43,6 +43,27 @@ TEST(PatternOfRegex, KnowsThatTheEnginesDisagree) {
   EXPECT_EQ(pattern_of_regex(tiktoken_cl100k_regex, regex_dialect::oniguruma), std::nullopt);
 }
 
+TEST(PatternOfRegex, KnowsWhatOthersMadeOfThese) {
+  EXPECT_EQ(
+      pattern_of_regex(
+          R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*)"
+          R"(|\s*[\r\n]|\s+(?!\S)|\s+)"),
+      pattern::qwen2);
+  EXPECT_EQ(pattern_of_regex(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1})"
+                             R"(| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)"),
+            pattern::seed_coder);
+  EXPECT_EQ(pattern_of_regex(" ?[^(\\s|[.,!?…。，、।۔،])]+"), pattern::bloom);
+}
+
+TEST(PatternOfRegexesAndDigits, KnowsDeepSeekCoder) {
+  const std::array<std::string_view, 4> splits = {"[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)",
+                                                  "[一-龥ࠀ-一가-\uD7FF]+"};
+  EXPECT_EQ(pattern_of_regexes_and_digits(splits), pattern::deepseek_coder);
+  EXPECT_EQ(pattern_of_regexes_and_digits(std::span(splits).first(3)), std::nullopt);
+  EXPECT_EQ(pattern_of_regexes_and_digits({}), std::nullopt);
+  EXPECT_EQ(pattern_of_regexes(splits), std::nullopt);
+}
+
 TEST(PatternOfRegexes, KnowsDeepSeekByItsThreeSplits) {
   const std::array<std::string_view, 3> splits = {
       R"(\p{N}{1,3})", "[\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+",

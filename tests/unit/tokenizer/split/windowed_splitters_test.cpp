@@ -18,11 +18,12 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::array patterns = {pattern::r50k,        pattern::cl100k,       pattern::llama3,
-                                 pattern::qwen2,       pattern::qwen35,       pattern::o200k,
-                                 pattern::tekken,      pattern::megatron_v1,  pattern::kimi,
-                                 pattern::deepseek_v3, pattern::starcoder,    pattern::digits_r50k,
-                                 pattern::bert,        pattern::bert_chinese, pattern::white_space};
+constexpr std::array patterns = {
+    pattern::r50k,           pattern::cl100k,       pattern::llama3,      pattern::qwen2,
+    pattern::qwen35,         pattern::o200k,        pattern::tekken,      pattern::megatron_v1,
+    pattern::kimi,           pattern::deepseek_v3,  pattern::starcoder,   pattern::digits_r50k,
+    pattern::bert,           pattern::bert_chinese, pattern::white_space, pattern::seed_coder,
+    pattern::deepseek_coder, pattern::bloom};
 
 // Some characters of each kind that a pattern tells apart.
 const test::strings characters = {
@@ -37,7 +38,9 @@ const test::strings characters = {
     "\u3040", "\u2F00", "\uAC00",     "\u0301",     "\u0903",     "\u20DD",
     "\u00B2", "\u2167", "\u0663",     "\u00A0",     "\u3000",     "\u2028",
     "\u0085", "\u200B", "\u20AC",     "\u3002",     "\uFF0C",     "\uE000",
-    "\u0378", "\u4DC0", "\U0001F600", "\U00020000", "\U00016FF0", "\U00010D40"};
+    "\u0378", "\u4DC0", "\U0001F600", "\U00020000", "\U00016FF0", "\U00010D40",
+    "(",      "|",      ".",          "\u2026",     "\u0964",     "\u060C",
+    "\u0966", "\u2E80"};
 
 // The machine's sets beside the portable one.
 std::vector<instruction_set> wider_sets() {
