@@ -8,9 +8,11 @@
 #include <millrace/error.hpp>
 
 #include "bpe/word_table.hpp"
+#include "hugging_face/any_component.hpp"
 #include "hugging_face/byte_level.hpp"
 #include "hugging_face/decoders.hpp"
 #include "hugging_face/raw_units.hpp"
+#include "hugging_face/text_start.hpp"
 #include "messages/in_quotes.hpp"
 #include "models/character_bpe.hpp"
 #include "models/piecewise_engine.hpp"
@@ -62,53 +64,6 @@ const json_value& checked(const json_value& root) {
     if (name != "1.0") version->fail("version " + in_quotes(name) + ", expected '1.0'");
   }
   return root;
-}
-
-// Whether `value`, a component or a list of them, has one for which `is` holds.
-template <class Is>
-bool any_component(simdjson::dom::element value, const Is& is) {
-  simdjson::dom::array list;
-  if (value.get(list) == simdjson::SUCCESS) {
-    for (const simdjson::dom::element each : list) {
-      if (any_component(each, is)) return true;
-    }
-    return false;
-  }
-  simdjson::dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return false;
-  if (is(object)) return true;
-  for (const auto [key, each] : object) {
-    if (each.is_array() && any_component(each, is)) return true;
-  }
-  return false;
-}
-
-std::string_view text_in(const simdjson::dom::object& component, const char* key) {
-  std::string_view text;
-  return component[key].get(text) == simdjson::SUCCESS ? text : std::string_view();
-}
-
-bool prepends_at_first(const simdjson::dom::object& component) {
-  return text_in(component, "type") == "Metaspace" &&
-         text_in(component, "prepend_scheme") == "first";
-}
-
-// Those that take characters away in a way that the reference notices: what follows them no longer
-// is at the beginning of the text to it.
-bool may_move_the_start(const simdjson::dom::object& component) {
-  const std::string_view type = text_in(component, "type");
-  bool left = true;
-  if (type == "Strip") return component["strip_left"].get(left) != simdjson::SUCCESS || left;
-  if (type == "Replace") return text_in(component, "content").empty();
-  return type == "StripAccents" || type == "BertNormalizer" || type == "Nmt";
-}
-
-// Those that may make several characters of one: if a token is found in the first of them, what
-// follows is at the beginning of the text to the reference as well.
-bool may_split_the_start(const simdjson::dom::object& component) {
-  constexpr std::string_view types[] = {"Precompiled", "NFC",     "NFD",       "NFKC",
-                                        "NFKD",        "Replace", "Lowercase", "ByteLevel"};
-  return std::ranges::count(types, text_in(component, "type")) != 0;
 }
 
 // Of each regular expression in `component` that PCRE2 matches.
@@ -177,8 +132,7 @@ std::unique_ptr<const word_model> tokenizer_file::make_word_model() {
 void tokenizer_file::check_start() const {
   const auto words = root_.find("pre_tokenizer");
   const auto normalizer = root_.find("normalizer");
-  if (words && normalizer && any_component(words->element(), prepends_at_first) &&
-      any_component(normalizer->element(), may_split_the_start)) {
+  if (words && normalizer && may_split_the_start(normalizer->element(), words->element())) {
     words->fail(
         "prepend_scheme 'first' is not honoured where added tokens are looked for in what a "
         "normalizer may have made of one character");
@@ -189,11 +143,10 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
   const auto words = root_.find("pre_tokenizer");
   if (!words) return make_piecewise_engine(nullptr, make_word_model());
   const auto normalizer = root_.find("normalizer");
-  if (normalizer && any_component(words->element(), prepends_at_first) &&
-      any_component(normalizer->element(), may_move_the_start)) {
+  if (normalizer && may_move_the_start(normalizer->element(), words->element())) {
     words->fail(
         "prepend_scheme 'first' is not honoured with a normalizer that takes characters "
-        "away, as then it depends on where those were");
+        "away, or replaces several, as then it depends on where those were");
   }
   return with_place([&]() -> std::unique_ptr<const section_engine> {
     if (model_.kind == model_kind::bpe) {

@@ -135,6 +135,31 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   (void)make(json(added("f", "normalized"), "always"));
 }
 
+// To the reference, what several characters became at the beginning is not from there.
+TEST_F(HuggingFaceTokenizer, RefusesToReplaceSeveralCharactersAtAStartThatCounts) {
+  const auto json = [](const std::string& normalizers, const std::string& scheme) {
+    return R"({"normalizer":{"type":"Sequence","normalizers":[)" + normalizers +
+           R"(]},"pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":")" +
+           scheme + R"(","split":true},)" + std::string(word_level) + "}";
+  };
+  const auto replace = [](const std::string& kind, const std::string& from, const std::string& to) {
+    return R"({"type":"Replace","pattern":{")" + kind + R"(":")" + from + R"("},"content":")" + to +
+           R"("})";
+  };
+  for (const std::string& several :
+       {replace("String", "  ", "aa"), replace("String", "ab", "c"),
+        replace("String", "  ", "_") + "," + replace("String", "_", "a")}) {
+    expect_refused(json(several, "first"), "or replaces several", R"("pre_tokenizer")");
+    (void)make(json(several, "always"));
+  }
+  for (const std::string& harmless :
+       {replace("String", " ", "aa"), replace("String", "\u00e9", "e"),
+        replace("String", "  ", " "),
+        replace("String", "a", "b") + "," + replace("String", "  ", "_x")}) {
+    (void)make(json(harmless, "first"));
+  }
+}
+
 TEST_F(HuggingFaceTokenizer, AddsTheSpecialTokensOfAnOption) {
   const std::string json =
       json_of(word_level, R"("added_tokens":[)" + added("<old>") + "]," + std::string(white_space));

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include <simdjson.h>
+
+namespace millrace::tokenizer::detail {
+
+/// Whether `value`, a component or a list of them, has one for which `is` holds. Looks at them in
+/// the order in which they are applied, at a Sequence before what is in it.
+/// @param is  takes a simdjson::dom::object
+template <class Is>
+bool any_component(simdjson::dom::element value, const Is& is) {
+  simdjson::dom::array list;
+  if (value.get(list) == simdjson::SUCCESS) {
+    for (const simdjson::dom::element each : list) {
+      if (any_component(each, is)) return true;
+    }
+    return false;
+  }
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return false;
+  if (is(object)) return true;
+  for (const auto [key, each] : object) {
+    if (each.is_array() && any_component(each, is)) return true;
+  }
+  return false;
+}
+
+/// The text of an entry, or nothing.
+inline std::string_view text_in(const simdjson::dom::object& component, const char* key) {
+  std::string_view text;
+  return component[key].get(text) == simdjson::SUCCESS ? text : std::string_view();
+}
+
+}  // namespace millrace::tokenizer::detail

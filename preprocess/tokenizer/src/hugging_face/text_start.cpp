@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hugging_face/text_start.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "hugging_face/any_component.hpp"
+#include "unicode/utf8.hpp"
+
+namespace millrace::tokenizer::detail {
+namespace {
+
+// What the Metaspace that asks prepends.
+std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_tokenizer) {
+  std::optional<std::string_view> mark;
+  any_component(pre_tokenizer, [&](const simdjson::dom::object& each) {
+    if (text_in(each, "type") == "Metaspace" && text_in(each, "prepend_scheme") == "first") {
+      mark = text_in(each, "replacement");
+    }
+    return mark.has_value();
+  });
+  return mark;
+}
+
+// A Replace that takes one character at a time leaves the next one where it was.
+bool replaces_one_character(const simdjson::dom::object& replace) {
+  std::string_view pattern;
+  return replace["pattern"]["String"].get(pattern) == simdjson::SUCCESS && !pattern.empty() &&
+         code_point_at(pattern, 0).size_bytes == pattern.size();
+}
+
+}  // namespace
+
+bool may_move_the_start(simdjson::dom::element normalizer, simdjson::dom::element pre_tokenizer) {
+  const auto mark = prepended_at_first(pre_tokenizer);
+  if (!mark) return false;
+  bool is_marked = false;
+  return any_component(normalizer, [&](const simdjson::dom::object& each) {
+    const std::string_view type = text_in(each, "type");
+    if (type == "Sequence") return false;
+    if (is_marked) return true;  // who knows what it makes of the mark
+    bool left = true;
+    if (type == "Strip") return each["strip_left"].get(left) != simdjson::SUCCESS || left;
+    if (type != "Replace") {
+      return type == "StripAccents" || type == "BertNormalizer" || type == "Nmt";
+    }
+    const std::string_view content = text_in(each, "content");
+    if (!content.empty() && replaces_one_character(each)) return false;
+    is_marked = content.starts_with(' ') || (!mark->empty() && content.starts_with(*mark));
+    return !is_marked;
+  });
+}
+
+bool may_split_the_start(simdjson::dom::element normalizer, simdjson::dom::element pre_tokenizer) {
+  constexpr std::string_view types[] = {"Precompiled", "NFC",     "NFD",       "NFKC",
+                                        "NFKD",        "Replace", "Lowercase", "ByteLevel"};
+  return prepended_at_first(pre_tokenizer) &&
+         any_component(normalizer, [&](const simdjson::dom::object& each) {
+           return std::ranges::count(types, text_in(each, "type")) != 0;
+         });
+}
+
+}  // namespace millrace::tokenizer::detail
