@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@
 /// A lost page of a watched map becomes one of zeros, and the map remembers it, for good: so
 /// whoever has read an entry asks `lost_at()` before he uses it. That is one load, where jumping
 /// out of an access would cost each of them some ten nanoseconds.
+///
+/// Threads that read must not block SIGBUS (`unblock_sigbus`, which making a watch calls).
 ///
 /// MILLRACE_NO_SIGBUS_GUARD leaves signals alone: nothing is watched then, and SIGBUS ends the
 /// process. A map that ends inside a page shows zeros behind a new end in that page, without a
@@ -66,6 +69,7 @@ inline bool mend_lost_page(std::uintptr_t at) noexcept {
   for (watched_map* w = watched_maps().load(); w != nullptr; w = w->next.load()) {
     const std::uintptr_t begin = w->begin.load();
     if (begin == 0 || at < begin || at >= w->end.load()) continue;
+    if (w->begin.load() != begin) continue;  // another map has the slot, and that was its end
     // First: who finds zeros there must find this, too.
     std::uintptr_t none = 0;
     (void)w->lost.compare_exchange_strong(none, at);
@@ -120,6 +124,18 @@ struct end_of_watch {
 
 }  // namespace detail
 
+/// For the calling thread and for good, on a thread that reads watched maps: SIGBUS, blocked, ends
+/// the process whatever the handler.
+inline void unblock_sigbus() noexcept {
+  static thread_local const bool done = [] {
+    ::sigset_t bus;
+    (void)::sigemptyset(&bus);
+    (void)::sigaddset(&bus, SIGBUS);
+    return ::pthread_sigmask(SIG_UNBLOCK, &bus, nullptr) == 0;
+  }();
+  (void)done;
+}
+
 /// Watches a map as long as it lives, which must be no longer than the map. Moving it changes
 /// nothing. Any thread.
 class lost_page_watch {
@@ -129,6 +145,7 @@ class lost_page_watch {
   explicit lost_page_watch(std::span<const std::byte> map) {
     if (map.empty()) return;
     detail::install_lost_page_handler();
+    unblock_sigbus();
     const auto begin = reinterpret_cast<std::uintptr_t>(map.data());
     const std::lock_guard lock(detail::watched_maps_mutex());
     detail::watched_map* slot = detail::watched_maps().load();

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <thread>
@@ -179,6 +180,38 @@ TEST_F(GptCache, OutlivesAFileThatShrinks) {
         EXPECT_EQ(e.code(), ENODATA);
         EXPECT_EQ(e.path(), paths()[file]);
         EXPECT_TRUE(e.offset().has_value());
+      }
+    }
+  }
+}
+
+// Each by itself, as what is lost is remembered.
+TEST_F(GptCache, AnswersNothingOutOfAFileThatShrank) {
+  using reading = std::function<void(const gpt_order&)>;
+  const reading by_token = [](const gpt_order& order) { (void)order.samples_with(0, 0); };
+  const reading by_range = [](const gpt_order& order) { (void)order.samples_with({0, 2}); };
+  const reading behind = [](const gpt_order& order) { (void)order.behind_last_sample(); };
+  const reading unshuffled = [](const gpt_order& order) {
+    std::vector<piece> pieces;
+    (void)order.unshuffled_sample(20, pieces);
+  };
+  struct reader {
+    reading read;
+    std::vector<std::size_t> files;  // that it reads
+  };
+  for (const auto& [read, files] : {reader{by_token, {1, 2, 3}}, reader{by_range, {1, 2, 3}},
+                                    reader{behind, {1, 2}}, reader{unshuffled, {1, 2}}}) {
+    for (const std::size_t file : files) {
+      for (const fs::path& path : paths()) fs::remove(path);
+      (void)cache().load_or_build(plan(), lengths(), "data", 1);
+      const auto order = cache().load(plan(), lengths());
+      ASSERT_TRUE(order);
+      fs::resize_file(paths()[file], 0);
+      try {
+        read(*order);
+        FAIL() << "accepted, without file " << file;
+      } catch (const io_error& e) {
+        EXPECT_EQ(e.path(), paths()[file]);
       }
     }
   }

@@ -108,6 +108,7 @@ inline mapped_npy map_npy(const std::filesystem::path& path) {
   try {
     mapped.npy = formats::parse_npy(mapped.file.bytes());
   } catch (const format_error& e) {
+    io::check_there(mapped.watch, path);
     throw e.in(path);
   }
   return mapped;
@@ -214,6 +215,7 @@ inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan, length_col
   try {
     if (check == check_level::full) {
       verify_gpt_index(plan, lengths, order.index());
+      order.index().check_there();
       return order;
     }
     // All over the index, its ends included: other lengths of sequences show somewhere.
@@ -229,6 +231,7 @@ inline std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan, length_col
       (void)order.sample(k, pieces);
     }
   } catch (const format_error& e) {
+    order.index().check_there();
     throw_unfit(e.path(), e.problem());
   }
   return order;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -46,15 +47,7 @@ class gpt_order {
   /// @throws format_error  the index contradicts the dataset.
   /// @throws io_error      a file of the indices was cut off, or cannot be read any more.
   std::int64_t sample(std::int64_t k, std::vector<piece>& pieces) const {
-    std::int64_t padding = 0;
-    try {
-      padding = unshuffled_sample(shuffled(k), pieces);
-    } catch (const format_error&) {
-      index_.check_there();  // what is not there contradicts everything
-      throw;
-    }
-    index_.check_there();
-    return padding;
+    return checked([&] { return read_sample(shuffled(k), pieces); });
   }
   std::vector<piece> sample(std::int64_t k) const {
     std::vector<piece> pieces;
@@ -63,26 +56,28 @@ class gpt_order {
   }
 
   /// The same of the j-th sample before the shuffle of samples.
-  std::int64_t unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const;
+  std::int64_t unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const {
+    return checked([&] { return read_sample(j, pieces); });
+  }
 
   /// The samples, ascending, that hold token `token` of sequence `sequence`: as many as it has
   /// epochs, fewer where a remainder is dropped, more where neighbours share it. Reads the whole
   /// document index and shuffle index.
   ///
   /// @pre 0 <= token < the length of the sequence
-  /// @throws format_error  the index contradicts the dataset.
+  /// @throws format_error, io_error  as sample()
   std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
 
   /// The samples, ascending, that hold any token of some sequences; those that the part has not are
   /// in none. Reads the whole document index and shuffle index.
   ///
-  /// @throws format_error  the index contradicts the dataset.
+  /// @throws format_error, io_error  as sample()
   std::vector<std::int64_t> samples_with(sequence_range sequences) const;
 
   /// What no sample has as an input, in the order of the document index: behind the last sample.
   /// Its first token is the last label of that, where samples have an extra token.
   ///
-  /// @throws format_error  the index contradicts the dataset.
+  /// @throws format_error, io_error  as sample()
   std::vector<piece> behind_last_sample() const;
 
  private:
@@ -90,6 +85,24 @@ class gpt_order {
     std::int64_t entry;
     std::int64_t offset;
   };
+
+  /// What `read` makes of the index, if all that it read was there.
+  template <class Read>
+  std::invoke_result_t<const Read&> checked(const Read& read) const {
+    try {
+      auto result = read();
+      index_.check_there();
+      return result;
+    } catch (const format_error&) {
+      index_.check_there();  // what is not there contradicts everything
+      throw;
+    }
+  }
+  // These only read.
+  std::int64_t read_sample(std::int64_t j, std::vector<piece>& pieces) const;
+  std::vector<std::int64_t> read_samples_with(std::int64_t sequence, std::int64_t token) const;
+  std::vector<std::int64_t> read_samples_with(sequence_range sequences) const;
+  std::vector<piece> read_behind_last_sample() const;
 
   row row_at(std::int64_t j) const noexcept {
     return {index_.sample[2 * j], index_.sample[2 * j + 1]};
@@ -139,7 +152,7 @@ inline std::int64_t gpt_order::sequence_at(std::int64_t entry) const {
   return sequence;
 }
 
-inline std::int64_t gpt_order::unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const {
+inline std::int64_t gpt_order::read_sample(std::int64_t j, std::vector<piece>& pieces) const {
   assert(0 <= j && j < size());
   pieces.clear();
   const row begin = row_at(j);
@@ -185,10 +198,24 @@ inline std::int64_t gpt_order::first_token_of(std::int64_t entry) const {
 
 inline std::vector<std::int64_t> gpt_order::samples_with(std::int64_t sequence,
                                                          std::int64_t token) const {
+  return checked([&] { return read_samples_with(sequence, token); });
+}
+
+inline std::vector<std::int64_t> gpt_order::samples_with(sequence_range sequences) const {
+  return checked([&] { return read_samples_with(sequences); });
+}
+
+inline std::vector<piece> gpt_order::behind_last_sample() const {
+  return checked([&] { return read_behind_last_sample(); });
+}
+
+inline std::vector<std::int64_t> gpt_order::read_samples_with(std::int64_t sequence,
+                                                              std::int64_t token) const {
   std::vector<std::int64_t> unshuffled;
   for (std::int64_t entry = 0; entry < plan_.document_entries(); ++entry) {
     if (index_.document[entry] != sequence) continue;
     const std::int64_t at = first_token_of(entry) + token;
+    index_.check_there();  // in what is lost it is a long way to each
     const std::int64_t j = at / plan_.sequence_length;
     if (j < plan_.samples) unshuffled.push_back(j);
     // The first token of a sample is also the last, a label only, of the one before.
@@ -198,7 +225,7 @@ inline std::vector<std::int64_t> gpt_order::samples_with(std::int64_t sequence,
   return in_shuffled_order(std::move(unshuffled));
 }
 
-inline std::vector<std::int64_t> gpt_order::samples_with(sequence_range sequences) const {
+inline std::vector<std::int64_t> gpt_order::read_samples_with(sequence_range sequences) const {
   std::vector<std::int64_t> unshuffled;
   for (std::int64_t entry = 0; entry < plan_.document_entries(); ++entry) {
     const std::int64_t sequence = index_.document[entry];
@@ -206,6 +233,7 @@ inline std::vector<std::int64_t> gpt_order::samples_with(sequence_range sequence
     const std::int64_t length = length_at(entry);
     if (length == 0) continue;
     const std::int64_t first = first_token_of(entry);
+    index_.check_there();
     const std::int64_t last = first + length - 1;
     std::int64_t j = first / plan_.sequence_length;
     // The first token of a sample is also the last, a label only, of the one before.
@@ -225,7 +253,7 @@ inline std::vector<std::int64_t> gpt_order::in_shuffled_order(
   return samples;
 }
 
-inline std::vector<piece> gpt_order::behind_last_sample() const {
+inline std::vector<piece> gpt_order::read_behind_last_sample() const {
   std::vector<piece> pieces;
   if (plan_.last_sample_is_partial || plan_.tokens() == 0) return pieces;
   const row begin = row_at(plan_.samples);

@@ -85,6 +85,7 @@ inline void document_lengths(const index_columns& columns, std::int64_t first, s
       out.push_back(tokens);
     }
   });
+  columns.check_there();  // starts were read once more
 }
 
 }  // namespace millrace::dataset

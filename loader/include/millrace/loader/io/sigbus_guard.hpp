@@ -141,18 +141,6 @@ inline bool sigbus_guard_displaced() noexcept {
          ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != on_sigbus);
 }
 
-/// A blocked SIGBUS of the kernel ends the process, whatever the handler; so it is not blocked, on
-/// threads that copy.
-inline void unblock_sigbus() noexcept {
-  static thread_local const bool done = [] {
-    ::sigset_t bus;
-    (void)::sigemptyset(&bus);
-    (void)::sigaddset(&bus, SIGBUS);
-    return ::pthread_sigmask(SIG_UNBLOCK, &bus, nullptr) == 0;
-  }();
-  (void)done;
-}
-
 // Never inlined: no variable but these is between setting the mark and the jump back to it.
 [[gnu::noinline]] inline std::size_t copy_armed(const copy_piece* pieces, std::size_t count,
                                                 const std::byte* begin, const std::byte* end) {
@@ -174,7 +162,7 @@ inline void unblock_sigbus() noexcept {
 inline std::size_t copy_guarded(std::span<const copy_piece> pieces, const std::byte* begin,
                                 const std::byte* end) noexcept {
   (void)install_sigbus_guard();
-  unblock_sigbus();
+  io::unblock_sigbus();
   return copy_armed(pieces.data(), pieces.size(), begin, end);
 }
 

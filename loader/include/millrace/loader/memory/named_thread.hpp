@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/io/lost_pages.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 #include <millrace/loader/memory/cpu_list.hpp>
 #include <millrace/loader/memory/memory_policy.hpp>
@@ -39,7 +40,8 @@ struct thread_setup {
 std::vector<grant> set_up_this_thread(const thread_setup& setup);
 
 /// A thread with a name and a place, which it has before it does anything else. As std::jthread, it
-/// is asked to stop and joined at the end; what its function throws ends the process.
+/// is asked to stop and joined at the end; what its function throws ends the process. It does not
+/// block SIGBUS, so that it may read maps (millrace/io/lost_pages.hpp).
 class named_thread {
  public:
   named_thread() = default;
@@ -121,6 +123,7 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
   const auto started = std::make_shared<start>();
   thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
                           started]([[maybe_unused]] std::stop_token stop) mutable {
+    io::unblock_sigbus();  // whatever it inherits
     started->grants = set_up_this_thread(setup);
     started->id = static_cast<::pid_t>(::syscall(SYS_gettid));
     started->done.store(true, std::memory_order_release);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/io/lost_pages.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millrace/io/file_mapping.hpp>
+
+#include "support/paths.hpp"
+
+#if !defined(MILLRACE_NO_SIGBUS_GUARD)
+
+namespace millrace::io {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+/// Eight pages of which the last four are lost.
+class LostPages : public testing::Test {
+ protected:
+  LostPages() {
+    test::write_bytes(path_, std::vector<std::byte>(8 * page, std::byte{7}));
+    map_ = file_mapping(path_);
+    std::filesystem::resize_file(path_, 4 * page);
+  }
+  std::byte at(std::size_t place) const {
+    return *static_cast<const volatile std::byte*>(map_.bytes().data() + place);
+  }
+
+  test::temp_folder folder_;
+  std::filesystem::path path_ = folder_ / "a";
+  file_mapping map_;
+};
+
+TEST_F(LostPages, BecomeZerosAndAreRemembered) {
+  const lost_page_watch watch(map_.bytes());
+  EXPECT_EQ(at(4 * page - 1), std::byte{7});
+  EXPECT_FALSE(watch.has_lost());
+  EXPECT_NO_THROW(check_there(watch, path_));
+  EXPECT_EQ(at(5 * page + 10), std::byte{0});
+  EXPECT_EQ(at(6 * page), std::byte{0});
+  EXPECT_EQ(watch.lost_at(), 5 * page + 10);  // the first of them
+  EXPECT_EQ(at(0), std::byte{7});
+  try {
+    check_there(watch, path_);
+    FAIL() << "nothing was said";
+  } catch (const io_error& e) {
+    EXPECT_EQ(e.code(), ENODATA);
+    EXPECT_EQ(e.path(), path_);
+    EXPECT_EQ(e.offset(), 5 * page + 10);
+  }
+}
+
+// It was lost for another reason than the file's size.
+TEST_F(LostPages, OfAFileThatIsLongEnoughCannotBeRead) {
+  const lost_page_watch watch(map_.bytes());
+  (void)at(5 * page);
+  std::filesystem::resize_file(path_, 8 * page);
+  try {
+    check_there(watch, path_);
+    FAIL() << "nothing was said";
+  } catch (const io_error& e) {
+    EXPECT_EQ(e.code(), EIO);
+  }
+}
+
+TEST_F(LostPages, AreOfTheMapThatTheyWereIn) {
+  const lost_page_watch watch(map_.bytes());
+  {
+    const file_mapping other(path_);
+    const lost_page_watch gone(other.bytes());
+  }
+  const file_mapping whole(path_);
+  const lost_page_watch beside(whole.bytes());
+  (void)at(7 * page);
+  EXPECT_TRUE(watch.has_lost());
+  EXPECT_FALSE(beside.has_lost());
+}
+
+// A thread that blocks all signals, as many do that leave them to another one.
+TEST_F(LostPages, DoNotMindBlockedSignals) {
+  std::thread([&] {
+    ::sigset_t all;
+    ::sigfillset(&all);
+    ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &all, nullptr), 0);
+    const lost_page_watch watch(map_.bytes());
+    EXPECT_EQ(at(5 * page), std::byte{0});
+    EXPECT_TRUE(watch.has_lost());
+  }).join();
+}
+
+}  // namespace
+}  // namespace millrace::io
+
+#endif
