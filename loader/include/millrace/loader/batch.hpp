@@ -41,7 +41,8 @@ class batch {
     return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
   /// Where documents begin and end if all rows are laid end to end: from 0 to rows * seq_len,
-  /// each once. For attention kernels; the longest document is `max_seqlen()`.
+  /// each once, or 0 alone without rows. For attention kernels; the longest document is
+  /// `max_seqlen()`.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }

@@ -65,7 +65,8 @@ struct fake_cuda_memory {
                 return nullptr;
               }
               ++self.taken;
-              return static_cast<std::byte*>(std::malloc(bytes + 16)) + 16;
+              auto* const block = static_cast<std::byte*>(std::malloc(bytes + 16));
+              return block + 16;
             },
             [](void* context, void* memory) {
               ++static_cast<fake_cuda_memory*>(context)->given_back;
@@ -351,7 +352,7 @@ TEST(PinnedPool, NothingIsTouchedBesideTheSlab) {
 
 TEST(PinnedPool, ServesDirectReads) {
   const test::temp_folder folder(".");
-  std::string text(3 * 4096, 'x');
+  std::string text(12'288, 'x');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 23);
   test::write_text(folder / "file", text);
   const int fd = ::open((folder / "file").c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);

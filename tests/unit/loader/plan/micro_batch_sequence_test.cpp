@@ -127,6 +127,24 @@ TEST(MicroBatchSequence, EndsInTheMiddleOfAStep) {
   EXPECT_THROW((void)positions_of(14, options), config_error);
 }
 
+TEST(MicroBatchSequence, CountsTheMicroBatchesThatAShortLastStepHas) {
+  loader_options options = {.batch_size = 2, .world_size = 2, .global_batch_size = 8};
+  const auto counts = [&](std::int64_t end) {
+    micro_batch_sequence sequence(end, options, nullptr);
+    std::vector<std::int64_t> all;
+    batch_number n;
+    std::vector<std::int64_t> positions;
+    while (sequence.next(n, positions)) all.push_back(n.micro_batches);
+    return all;
+  };
+  options.drop_last = false;
+  EXPECT_THAT(counts(10), ElementsAre(2, 2, 1));
+  EXPECT_THAT(counts(12), ElementsAre(2, 2, 1));
+  EXPECT_THAT(counts(14), ElementsAre(2, 2, 2, 2));
+  options.drop_last = true;  // training: a step that has not all of its batches is never done
+  EXPECT_THAT(counts(12), ElementsAre(2, 2, 2));
+}
+
 TEST(MicroBatchSequence, OfOtherSamplersHasNoShortOnes) {
   for (const sampler_type type : {sampler_type::cyclic, sampler_type::full_validation}) {
     const loader_options options = {.sampler = type, .drop_last = false};

@@ -23,7 +23,7 @@ namespace millrace::loader {
 struct batch_number {
   std::int64_t step = 0;           ///< of the run, from 0
   std::int64_t micro_batch = 0;    ///< of the step, from 0
-  std::int64_t micro_batches = 1;  ///< of the step
+  std::int64_t micro_batches = 1;  ///< of the step; where none is dropped, that the last one has
   std::int64_t first_sample = 0;   ///< served sample of row 0, over all ranks and from the start
   std::int64_t consumed = 0;       ///< samples of all ranks when this one is done
 
@@ -63,10 +63,12 @@ class micro_batch_sequence {
  private:
   void fill_cyclic(std::vector<std::int64_t>& positions);
   void check_step() const;
+  std::int64_t micro_batches_of(std::int64_t step) const noexcept;
 
   sampler_type type_;
   dataset::data_share share_;
   dataset::batch_steps steps_;
+  bool drop_last_;
   std::int64_t consumed_;
   std::int64_t end_ = unbounded;  // of the samples of single
   std::int64_t count_ = 0;
@@ -85,6 +87,7 @@ inline micro_batch_sequence::micro_batch_sequence(
     : type_(options.sampler),
       share_{options.batch_size, options.world_size, options.rank},
       steps_(steps_of(options)),
+      drop_last_(options.drop_last),
       consumed_(options.consumed_samples),
       edits_(std::move(edits)) {
   if (type_ == sampler_type::cyclic) {
@@ -145,7 +148,15 @@ inline void micro_batch_sequence::check_step() const {
                      ", expected a multiple of " + std::to_string(share_.width()) +
                      " of them, the batch_size " + std::to_string(share_.micro_batch_size) +
                      " times the world_size " + std::to_string(share_.ranks) +
-                     ": go on with the ranks and batch_size of before, or from the end of a step");
+                     ": go on with the ranks and batch_size of before, or from the end of a step. "
+                     "What a short last micro-batch has ended is at its end, and nothing follows");
+}
+
+inline std::int64_t micro_batch_sequence::micro_batches_of(std::int64_t step) const noexcept {
+  const std::int64_t samples = steps_.samples_of(step);
+  const std::int64_t left = end_ - steps_.first_position(step);
+  if (drop_last_ || left >= samples) return samples / share_.width();
+  return (left + share_.width() - 1) / share_.width();
 }
 
 inline bool micro_batch_sequence::next(batch_number& number, std::vector<std::int64_t>& positions) {
@@ -154,7 +165,7 @@ inline bool micro_batch_sequence::next(batch_number& number, std::vector<std::in
   ++served_;
   number.step = steps_.step_of(first);
   number.micro_batch = (first - steps_.first_position(number.step)) / share_.width();
-  number.micro_batches = steps_.samples_of(number.step) / share_.width();
+  number.micro_batches = micro_batches_of(number.step);
   number.first_sample = first + std::min(share_.rank * share_.micro_batch_size, end_ - first);
   number.consumed = consumed_after(served_);
   positions.clear();

@@ -67,7 +67,9 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
       describe(tensor, batch.cu_seqlens());
       break;
   }
-  if (tensor.data == nullptr && batch.rows() > 0) {
+  // Without rows there are no boundaries, asked for or not.
+  const bool may_be_none = field == batch_field::cu_seqlens && batch.rows() == 0;
+  if (tensor.data == nullptr && !may_be_none) {
     constexpr std::array names = {"tokens", "labels", "position_ids", "loss_mask", "cu_seqlens"};
     throw config_error(std::string("a tensor of ") + names[static_cast<std::size_t>(field)] +
                        " is asked for, which wanted_fields leaves out");
