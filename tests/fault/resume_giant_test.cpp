@@ -72,6 +72,15 @@ TEST_F(ResumeGiant, ASignalDoesNotWaitForTheEndOfALine) {
   expect_left_to_the_next_run();
 }
 
+// They are committed, so that the next run does not tell them.
+TEST_F(ResumeGiant, BadRecordsBeforeItAreToldAllTheSame) {
+  add("a.jsonl", good_lines(0, 20) + "{broken\n" + giant_ + "\n");
+  flags_ = {"--json-keys", "text", "title", "--on-bad-record", "skip"};
+  const auto result = stopped_when([this] { return written() > some_of_it; });
+  ASSERT_EQ(result.status, test::stopped) << "the line was never given up";
+  EXPECT_NE(result.err.find("a.jsonl:21 "), std::string::npos) << result.err;
+}
+
 TEST_F(ResumeGiant, NorForOneOfAnArchive) {
   add("a.jsonl.zst", test::zstd(as_lines()));
   expect_left_to_the_next_run();

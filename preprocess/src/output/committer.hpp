@@ -71,7 +71,8 @@ class committer {
   /// Appends a line that was too long for a block.
   ///
   /// @param encode  gives the line's ids to the sink, and what the line adds to the counts
-  /// @throws line_abandoned  as `encode` does: then all is as it was before the call
+  /// @throws line_abandoned  as `encode` does: then outputs and counts are as before the call, and
+  ///                         the next run goes on with this line
   std::vector<std::string> commit(std::size_t input, const giant_line& line,
                                   const giant_encoder& encode);
 

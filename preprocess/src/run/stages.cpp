@@ -155,7 +155,11 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
     }
     report.giant = item->block.giant.has_value();
     if (report.giant) {
-      for (auto& note : commit_giant(*item)) report.notes.push_back(std::move(note));
+      try {
+        for (auto& note : commit_giant(*item)) report.notes.push_back(std::move(note));
+      } catch (const line_abandoned&) {
+        abandoned = true;  // and what came before it is told: nobody will tell it again
+      }
     }
     report.read_bytes = item->encoded.read_bytes;
     report.blocks_in_flight = --in_flight;
@@ -167,7 +171,7 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
     try {
       commit_item(item);
     } catch (const line_abandoned&) {
-      abandoned = true;
+      abandoned = true;  // before it was read to its end
     }
   };
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
