@@ -33,9 +33,8 @@ const std::vector<class_names> all_names = {
      {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
     {{"MPNet"}, {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"}},
     {{"Herbert"}, {none, none, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
-    {{"XGLM"}, {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", none}},
     {{"Funnel", "XLNet"}, {"<s>", "</s>", "<unk>", "<sep>", "<pad>", "<cls>", "<mask>"}},
-    {{"T5", "MT5"}, {none, "</s>", "<unk>", none, "<pad>", none, none}},
+    {{"T5"}, {none, "</s>", "<unk>", none, "<pad>", none, none}},
     {{"Udop"}, {none, "</s>", "<unk>", "</s>", "<pad>", none, none}},
     {{"Pegasus"}, {none, "</s>", "<unk>", none, "<pad>", none, "<mask_2>"}},
     {{"Reformer"}, {none, "</s>", "<unk>", none, none, none, none}},
@@ -71,6 +70,14 @@ std::vector<class_token> class_tokens(std::string_view stem) {
     tokens.push_back({"eot_token", "\xE2\x96\x81<EOT>", true});
   }
   return tokens;
+}
+
+bool is_known_class(std::string_view stem) {
+  // Those without a class of their own.
+  if (stem.empty() || stem == "PreTrained" || stem == "Tokenizers") return true;
+  return std::ranges::any_of(all_names, [&](const class_names& each) {
+    return std::ranges::find(each.stems, stem) != each.stems.end();
+  });
 }
 
 std::vector<std::string> class_extra_tokens(std::string_view stem) {

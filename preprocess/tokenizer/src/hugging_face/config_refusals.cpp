@@ -70,13 +70,13 @@ bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-void check_class(const json_value& config) {
+void check_class(const json_value& config, const folder_class& opened_as) {
   const auto value = config.find("tokenizer_class");
-  if (!value) return;
-  const std::string name(value->string("tokenizer_class"));
-  const std::string_view stem = class_stem(name);
+  const std::string_view stem = opened_as.stem();
   const auto refuse = [&](const std::string& reason) {
-    value->fail("tokenizer_class " + name + " is not honoured: " + reason);
+    (value ? *value : config)
+        .fail("tokenizer_class " + opened_as.name + (opened_as.of_model ? " of config.json" : "") +
+              " is not honoured: " + reason);
   };
   if (is_one_of(stem, own_readers)) {
     refuse("it reads other files than tokenizer.json, or not as they are there");
@@ -89,6 +89,11 @@ void check_class(const json_value& config) {
   if (is_one_of(stem, own_pre_tokenizers)) {
     refuse("its pre-tokenizer is code of its own, not that of tokenizer.json");
   }
+  if (!is_known_class(stem)) {
+    refuse(
+        "what it does to tokenizer.json is not known here. If it does nothing, give tokenizer.json "
+        "itself");
+  }
 }
 
 std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
@@ -98,9 +103,10 @@ std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
 }
 
 // A class of T5 adds <extra_id_0> and so on, unless they are there.
-void check_extra_ids(const json_value& config, const std::unordered_set<std::string>& added) {
+void check_extra_ids(const json_value& config, const folder_class& opened_as,
+                     const std::unordered_set<std::string>& added) {
   const auto value = config.find("extra_ids");
-  const bool is_t5 = class_stem(config.text("tokenizer_class").value_or("")) == "T5";
+  const bool is_t5 = opened_as.stem() == "T5";
   if (!value && !is_t5) return;
   const std::int64_t count = value ? value->integer("extra_ids", 1 << 20) : 100;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -146,22 +152,16 @@ void check_named_tokens(const json_value& config, const std::unordered_set<std::
 
 }  // namespace
 
-std::string_view class_stem(std::string_view name) {
-  for (const std::string_view ending : {"Fast", "Backend", "Tokenizer"}) {
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  }
-  return name;
-}
-
-void refuse_what_is_not_followed(const json_value& config, const added_vocabulary& added) {
+void refuse_what_is_not_followed(const json_value& config, const folder_class& opened_as,
+                                 const added_vocabulary& added) {
   for (const char* key : refused_keys) {
     const auto value = config.find(key);
     if (!value || (value->element().is_bool() && !value->boolean(key))) continue;
     value->fail(std::string(key) + " is not honoured");
   }
-  check_class(config);
+  check_class(config, opened_as);
   const std::unordered_set<std::string> contents = contents_of(added);
-  check_extra_ids(config, contents);
+  check_extra_ids(config, opened_as, contents);
   check_named_tokens(config, contents);
 }
 

@@ -3,20 +3,19 @@
 
 #include <string_view>
 
+#include "hugging_face/folder_class.hpp"
 #include "hugging_face/json_value.hpp"
 #include "hugging_face/read_added_tokens.hpp"
 
 namespace millrace::tokenizer::detail {
-
-/// The name of a class of `transformers` without "Tokenizer" and what is behind that.
-std::string_view class_stem(std::string_view name);
 
 /// Refuses a tokenizer_config.json by which `transformers`, in its release 4.57 or 5.23, would
 /// give other ids than tokenizer.json does, where that is not followed here:
 ///
 /// - classes that do not read tokenizer.json (`M2M100Tokenizer`, `XLMTokenizer`, ...), that make a
 ///   template of their own (`NllbTokenizer`, `MBartTokenizer`, `WhisperTokenizer`, ...) or another
-///   pre-tokenizer (`RoFormerTokenizer`); with or without `Fast` behind the name
+///   pre-tokenizer (`RoFormerTokenizer`); with or without `Fast` behind the name; and those of
+///   which nothing is known here (class_tokens.hpp)
 /// - what such classes are told: src_lang, tgt_lang, language, task, predict_timestamps,
 ///   legacy_behaviour
 /// - auto_map, from_slow, split_special_tokens, fix_mistral_regex
@@ -25,8 +24,10 @@ std::string_view class_stem(std::string_view name);
 ///
 /// Flags that are false and entries that are null say nothing. All other entries are left alone.
 ///
-/// @param added  what tokenizer.json and the config's lists add
+/// @param opened_as  the class of the folder
+/// @param added      what tokenizer.json and the config's lists add
 /// @throws format_error  with the place in the config
-void refuse_what_is_not_followed(const json_value& config, const added_vocabulary& added);
+void refuse_what_is_not_followed(const json_value& config, const folder_class& opened_as,
+                                 const added_vocabulary& added);
 
 }  // namespace millrace::tokenizer::detail

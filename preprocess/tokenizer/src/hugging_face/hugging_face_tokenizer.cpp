@@ -37,22 +37,25 @@ std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
   const std::string config = text_if_there(folder / "tokenizer_config.json");
   const std::string map = text_if_there(folder / "special_tokens_map.json");
   const std::string added = text_if_there(folder / "added_tokens.json");
+  const std::string model = text_if_there(folder / "config.json");
   // A folder without a config is one with an empty config.
-  const folder_texts texts = {config.empty() ? "{}" : std::string_view(config), map, added};
+  const folder_texts texts = {config.empty() ? "{}" : std::string_view(config), map, added, model};
   return with_text_of(folder / "tokenizer.json", [&](std::string_view text) {
     tokenizer_file file(text);
-    std::optional<std::int32_t> eod;
+    folder_answer answer;
     std::string identity = type_line + identity_of(options) + name_of("file", text);
     try {
-      eod = apply_config(file, texts, options.include_special_tokens);
+      answer = apply_config(file, texts, options.include_special_tokens);
     } catch (const format_error& e) {
       throw e.in(folder / (e.path().empty() ? "tokenizer_config.json" : e.path()));
     }
     // Of added_tokens.json nothing counts that tokenizer.json does not say.
     identity += name_of("config", config) + name_of("map", map);
+    // And of config.json nothing but the class.
+    if (answer.opened_as.of_model) identity += "class " + answer.opened_as.name + "\n";
     file.add_special_tokens(options.special_tokens);
     tokenizer_parts parts = file.make_parts(options);
-    parts.eod = eod;
+    parts.eod = answer.eod;
     parts.fingerprint = formats::sha256_hex(identity);
     return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
   });

@@ -79,7 +79,8 @@ void refuse_twice(const std::vector<added_token>& tokens, const json_value& list
 
 class folder_settings {
  public:
-  folder_settings(tokenizer_file& file, const json_value& config) : file_(&file), config_(config) {}
+  folder_settings(tokenizer_file& file, const json_value& config, const folder_class& opened_as)
+      : file_(&file), config_(config), opened_as_(&opened_as) {}
 
   // Tokens that a file names; of two files the later counts. A null takes a name away.
   void read_names(const json_value& from, bool of_specials) {
@@ -119,7 +120,7 @@ class folder_settings {
   // What the class says where no file does. A token that it would have to add is one that others
   // of its family do not have, and its flags depend on the class.
   void name_by_class() {
-    const std::string_view stem = class_stem(config_.text("tokenizer_class").value_or(""));
+    const std::string_view stem = opened_as_->stem();
     const std::vector<added_token> listed = listed_tokens();
     const auto check_added = [&](const std::string& what, std::string_view content,
                                  const std::string& advice) {
@@ -128,8 +129,8 @@ class folder_settings {
           std::ranges::find(listed, content, &added_token::content) != listed.end()) {
         return;
       }
-      config_.fail("tokenizer_class " + std::string(*config_.text("tokenizer_class")) + what +
-                   in_quotes(content) + ", which tokenizer.json does not add" + advice);
+      config_.fail("tokenizer_class " + opened_as_->name + what + in_quotes(content) +
+                   ", which tokenizer.json does not add" + advice);
     };
     for (const class_token& token : class_tokens(stem)) {
       if (given_.contains(token.name)) continue;
@@ -193,14 +194,14 @@ class folder_settings {
   // Classes that go by the file's template in some versions of the reference and not in others:
   // where it is not what the class would make, what is around a text depends on the version.
   void check_template() const {
-    const std::string_view name = config_.text("tokenizer_class").value_or("");
+    const std::string_view name = opened_as_->name;
     if (std::ranges::any_of(template_classes, [&](auto c) { return name.starts_with(c); })) {
       check_flags(true);
-    } else if (class_stem(name) == "GPTNeoX") {
+    } else if (opened_as_->stem() == "GPTNeoX") {
       check_flags(false);
     }
     for (const class_template& known : fixed_templates) {
-      if (class_stem(name) != known.stem) continue;
+      if (opened_as_->stem() != known.stem) continue;
       if (ids_of(known.before) == file_->around().before &&
           ids_of(known.behind) == file_->around().behind) {
         return;
@@ -288,6 +289,7 @@ class folder_settings {
 
   tokenizer_file* file_;
   const json_value& config_;
+  const folder_class* opened_as_;
   std::set<std::string, std::less<>> given_;  // what a file has, if only to null it
   std::map<std::string, added_token> named_;
   std::vector<added_token> extra_;
@@ -334,15 +336,16 @@ void check(const json_value& config, const char* key, bool otherwise, bool there
             " in tokenizer.json");
 }
 
-void check_contradictions(const json_value& config, const tokenizer_file& file) {
+void check_contradictions(const json_value& config, const folder_class& opened_as,
+                          const tokenizer_file& file) {
   const auto pre_tokenizer = file.root().find("pre_tokenizer");
   if (pre_tokenizer && pre_tokenizer->text("type") == "ByteLevel") {
     const bool there = pre_tokenizer->flag("add_prefix_space", true);
     check(config, "add_prefix_space", false, there);
   }
   const auto normalizer = file.root().find("normalizer");
-  const std::string_view stem = class_stem(config.text("tokenizer_class").value_or(""));
-  if (normalizer && std::ranges::find(normalizer_classes, stem) != normalizer_classes.end() &&
+  if (normalizer &&
+      std::ranges::find(normalizer_classes, opened_as.stem()) != normalizer_classes.end() &&
       normalizer->text("type") == "BertNormalizer") {
     check(config, "do_lower_case", true, normalizer->flag("lowercase", true));
     check(config, "tokenize_chinese_chars", true, normalizer->flag("handle_chinese_chars", true));
@@ -357,11 +360,12 @@ void check_contradictions(const json_value& config, const tokenizer_file& file) 
 
 }  // namespace
 
-std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_texts& texts,
-                                         bool special_tokens_count) {
+folder_answer apply_config(tokenizer_file& file, const folder_texts& texts,
+                           bool special_tokens_count) {
   const json_document document(texts.config);
   const json_value root(document);
-  check_contradictions(root, file);
+  folder_answer answer{class_of_folder(root, texts.model), {}};
+  check_contradictions(root, answer.opened_as, file);
   if (const auto list = file.root().find("added_tokens")) {
     try {
       refuse_twice(read_added_tokens(*list), *list);
@@ -369,7 +373,7 @@ std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_text
       throw e.in("tokenizer.json");
     }
   }
-  folder_settings settings(file, root);
+  folder_settings settings(file, root, answer.opened_as);
   settings.read_names(root, false);
   if (!root.find("added_tokens_decoder")) {
     with_older_file("special_tokens_map.json", texts.map,
@@ -379,10 +383,11 @@ std::optional<std::int32_t> apply_config(tokenizer_file& file, const folder_text
   }
   settings.name_by_class();
   settings.add_tokens();
-  refuse_what_is_not_followed(root, file.added());
+  refuse_what_is_not_followed(root, answer.opened_as, file.added());
   if (special_tokens_count) settings.check_template();
   settings.share_names();
-  return settings.id_of("eos_token");
+  answer.eod = settings.id_of("eos_token");
+  return answer;
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -186,7 +186,43 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
               ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
 }
 
-// GPT-2's own folder has a config that names nothing.
+// GPT-2's own folder has a config that names nothing, and the class is in config.json.
+TEST_F(TokenizerFolder, TakesTheClassOfTheModel) {
+  const std::string json =
+      json_of(word_level, R"("added_tokens":[)" + added("<|endoftext|>", "special") + "]," +
+                              std::string(white_space));
+  const std::string config = R"({"model_max_length":1024})";
+  const auto none = make_folder(json, config);
+  EXPECT_EQ(none->eod(), std::nullopt);
+  const auto eod_of = [&](const std::string& model) {
+    test::write_text(folder_ / "config.json", model);
+    return make_folder(json, config)->eod();
+  };
+  EXPECT_EQ(eod_of(R"({"model_type":"gpt2"})"), 3);
+  EXPECT_NE(make_folder(json, config)->fingerprint(), none->fingerprint());
+  EXPECT_EQ(eod_of(R"({"model_type":"bert","tokenizer_class":"GPT2Tokenizer"})"), 3);
+  EXPECT_EQ(eod_of(R"({"vocab_size":3})"), std::nullopt);
+  // Its own config goes first.
+  EXPECT_EQ(make_folder(json, R"({"tokenizer_class":"PreTrainedTokenizerFast"})")->eod(),
+            std::nullopt);
+  for (const char* type : {"llama", "my_model"}) {
+    EXPECT_THAT(
+        [&] { (void)eod_of(R"({"model_type":")" + std::string(type) + R"("})"); },
+        ThrowsMessage<format_error>(testing::AllOf(HasSubstr("config.json"), HasSubstr(type),
+                                                   HasSubstr("name it by tokenizer_class"))));
+  }
+  EXPECT_THAT([&] { (void)eod_of("{"); }, ThrowsMessage<format_error>(HasSubstr("config.json")));
+}
+
+TEST_F(TokenizerFolder, RefusesAClassThatItDoesNotKnow) {
+  const std::string json = json_of(word_level, white_space);
+  for (const char* name : {"NougatTokenizerFast", "XGLMTokenizer", "MT5Tokenizer", "MyTokenizer"}) {
+    EXPECT_THAT(
+        [&] { (void)make_folder(json, R"({"tokenizer_class":")" + std::string(name) + R"("})"); },
+        ThrowsMessage<format_error>(HasSubstr("is not known here")));
+  }
+}
+
 TEST_F(TokenizerFolder, TakesNamesOfItsClass) {
   const std::string json =
       json_of(word_level, R"("added_tokens":[)" + added("<|endoftext|>", "special") + "]," +
