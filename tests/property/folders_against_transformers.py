@@ -31,9 +31,9 @@ NAMES = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_t
 # Those of class_tokens.cpp, some that are refused, and some that nobody knows.
 STEMS = """Bert ConvBert DPRContextEncoder DPRQuestionEncoder DPRReader DistilBert Electra LayoutLM LayoutLMv2 Lxmert MobileBert Realm
     RetriBert Splinter SqueezeBert Deberta DebertaV2 Albert RemBert FNet BigBird Bart Barthez Blenderbot Camembert LED LayoutLMv3
-    LayoutXLM Longformer MarkupLM Mvp Roberta XLMRoberta MPNet Herbert Funnel XLNet T5 Udop Pegasus Reformer OpenAIGPT Llama
+    LayoutXLM Longformer MarkupLM Mvp Roberta XLMRoberta MPNet Funnel XLNet T5 Udop Pegasus Reformer OpenAIGPT Llama
     CodeLlama Bloom Gemma Cohere CLIP GPT2 CodeGen GPTNeoX Qwen2
-    MBart Nllb Whisper RoFormer Nougat XGLM MT5 Qwen3_5 Esmc""".split()
+    MBart Nllb Whisper RoFormer Herbert Nougat XGLM MT5 Qwen3_5 Esmc""".split()
 CLASSES = ["PreTrainedTokenizerFast"] * 12 + [stem + "Tokenizer" + ending for stem in STEMS for ending in ("", "Fast")]
 MODEL_TYPES = """albert yoso bart bert ernie megatron-bert nezha qdqbert big_bird clip camembert codegen phi code_llama cohere cohere2 convbert
     deberta deberta-v2 distilbert electra funnel dbrx gpt2 gpt_neo gptj opt starcoder2 falcon_mamba gpt_neox mamba mamba2 mpt olmo olmoe

@@ -32,7 +32,6 @@ const std::vector<class_names> all_names = {
       "MarkupLM", "Mvp", "Roberta", "XLMRoberta"},
      {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
     {{"MPNet"}, {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"}},
-    {{"Herbert"}, {none, none, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
     {{"Funnel", "XLNet"}, {"<s>", "</s>", "<unk>", "<sep>", "<pad>", "<cls>", "<mask>"}},
     {{"T5"}, {none, "</s>", "<unk>", none, "<pad>", none, none}},
     {{"Udop"}, {none, "</s>", "<unk>", "</s>", "<pad>", none, none}},

@@ -23,9 +23,10 @@ constexpr std::array<std::string_view, 4> template_classes = {"Llama", "CodeLlam
                                                               "Cohere"};
 
 // Classes that make a BertNormalizer as their settings have it.
-constexpr std::array<std::string_view, 14> normalizer_classes = {
-    "Bert",       "ConvBert", "DistilBert", "Electra", "Funnel",   "LayoutLM",    "LayoutLMv2",
-    "MobileBert", "Lxmert",   "MPNet",      "Realm",   "Splinter", "SqueezeBert", "RetriBert"};
+constexpr std::array<std::string_view, 17> normalizer_classes = {
+    "Bert",    "ConvBert", "DPRContextEncoder", "DPRQuestionEncoder", "DPRReader",  "DistilBert",
+    "Electra", "Funnel",   "LayoutLM",          "LayoutLMv2",         "MobileBert", "Lxmert",
+    "MPNet",   "Realm",    "Splinter",          "SqueezeBert",        "RetriBert"};
 
 // The names of the tokens that a class puts around texts.
 struct class_template {
@@ -37,13 +38,45 @@ struct class_template {
 // As release 5.23 makes them.
 const std::vector<class_template> fixed_templates = [] {
   std::vector<class_template> all;
-  for (const char* stem : {"Bert", "DistilBert", "Electra", "LayoutLM", "Lxmert", "MobileBert",
-                           "Splinter", "ConvBert", "Deberta", "DebertaV2", "Roberta", "Bart", "LED",
-                           "Longformer", "Mvp", "XLMRoberta", "Camembert", "MPNet", "Funnel"}) {
+  for (const char* stem : {"Bert",
+                           "ConvBert",
+                           "DPRContextEncoder",
+                           "DPRQuestionEncoder",
+                           "DPRReader",
+                           "DistilBert",
+                           "Electra",
+                           "LayoutLM",
+                           "LayoutLMv2",
+                           "LayoutLMv3",
+                           "LayoutXLM",
+                           "Lxmert",
+                           "MarkupLM",
+                           "MobileBert",
+                           "Realm",
+                           "RetriBert",
+                           "Splinter",
+                           "SqueezeBert",
+                           "Albert",
+                           "BigBird",
+                           "FNet",
+                           "RemBert",
+                           "Deberta",
+                           "DebertaV2",
+                           "Roberta",
+                           "Bart",
+                           "LED",
+                           "Longformer",
+                           "Mvp",
+                           "MPNet",
+                           "Funnel"}) {
     all.push_back({stem, {"cls_token"}, {"sep_token"}});
   }
+  for (const char* stem : {"CLIP", "Camembert", "XLMRoberta"}) {
+    all.push_back({stem, {"bos_token"}, {"eos_token"}});
+  }
+  for (const char* stem : {"Pegasus", "T5", "Udop"}) all.push_back({stem, {}, {"eos_token"}});
   all.push_back({"XLNet", {}, {"sep_token", "cls_token"}});
-  all.push_back({"T5", {}, {"eos_token"}});
+  all.push_back({"CodeGen", {}, {}});
   return all;
 }();
 

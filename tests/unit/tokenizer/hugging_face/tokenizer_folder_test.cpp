@@ -166,7 +166,7 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
                       std::string(white_space));
   const std::string names = R"(,"cls_token":"a","sep_token":"b"})";
   const std::string swapped = R"(,"cls_token":"b","sep_token":"a"})";
-  for (const std::string name : {"BertTokenizer", "RobertaTokenizerFast", "XLMRobertaTokenizer"}) {
+  for (const std::string name : {"BertTokenizer", "RobertaTokenizerFast", "AlbertTokenizer"}) {
     SCOPED_TRACE(name);
     const std::string config = R"({"tokenizer_class":")" + name +
                                R"(","bos_token":null,"eos_token":null,"unk_token":null,)" +
@@ -179,6 +179,13 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
     EXPECT_EQ(encode(*make_folder(plain, config + names, {.include_special_tokens = false}), "b"),
               ids_list{2});
   }
+  // Those that go by other names for the same.
+  const std::string xlm = R"({"tokenizer_class":"XLMRobertaTokenizer","unk_token":null,)"
+                          R"("pad_token":null,"mask_token":null,"cls_token":"b","sep_token":"a")";
+  EXPECT_EQ(encode(*make_folder(json, xlm + R"(,"bos_token":"a","eos_token":"b"})"), "b"),
+            (ids_list{1, 2, 2}));
+  EXPECT_THAT([&] { (void)make_folder(json, xlm + R"(,"bos_token":"b","eos_token":"a"})"); },
+              ThrowsMessage<format_error>(HasSubstr("has a template of its own")));
   const std::string neox = R"({"tokenizer_class":"GPTNeoXTokenizer","bos_token":null,)"
                            R"("unk_token":null,"pad_token":null,"eos_token":"b")";
   EXPECT_NO_THROW((void)make_folder(plain, neox + "}"));
