@@ -62,7 +62,8 @@ struct loader_options {
   bool data_sharding = true;  ///< of cyclic: --no-data-sharding clears it
   /// Of single: samples at the end that are fewer than batch_size * world_size are left out, as
   /// Megatron's trainer does. Else they are one more micro-batch, of fewer rows on the last ranks
-  /// that have any, and of none on those behind them: for validation that leaves nothing out.
+  /// that have any, and of none on those behind them: for validation that leaves nothing out. Such
+  /// an end may lie in a step, so that nothing can follow it: no edits, no larger run.
   bool drop_last = true;
   std::vector<dataset::edit> edits = {};  ///< of single only; part of the state
   /// Datasets may be of different tokenizers, as their `.meta` say: an id of one is another text in
