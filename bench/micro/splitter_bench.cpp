@@ -33,8 +33,8 @@ constexpr std::size_t text_bytes = std::size_t{4} << 20;
 /// How a made-up language writes: its letters, how long its words are, and what stands between.
 struct language {
   std::vector<std::string> letters;
-  int shortest_word;
-  int longest_word;
+  std::uint64_t shortest_word;
+  std::uint64_t longest_word;
   std::vector<std::string> between;  ///< drawn evenly, so a common one is there several times
   bool capitals;                     ///< now and then a word begins with the last of its letters
 };
@@ -65,10 +65,9 @@ std::string made_up(const language& language) {
   };
   std::string text;
   while (text.size() < text_bytes) {
-    const auto spread =
-        static_cast<std::uint64_t>(language.longest_word - language.shortest_word + 1);
-    const auto word = static_cast<std::uint64_t>(language.shortest_word) +
-                      std::min(random() % spread, random() % spread);
+    const std::uint64_t spread = language.longest_word - language.shortest_word + 1;
+    const std::uint64_t word =
+        language.shortest_word + std::min(random() % spread, random() % spread);
     if (language.capitals && random() % 8 == 0) text += language.letters.back();
     for (std::uint64_t i = 0; i < word; ++i) text += draw(language.letters);
     text += draw(language.between);

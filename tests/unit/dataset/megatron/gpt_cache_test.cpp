@@ -147,6 +147,7 @@ TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
 
 TEST_F(GptCache, IsBuiltOnceByManyAtATime) {
   std::vector<std::thread> threads;
+  threads.reserve(8);
   std::atomic<int> sound = 0;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
