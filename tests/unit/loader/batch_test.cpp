@@ -99,6 +99,7 @@ TEST_F(Batch, OutlivesLoaderAndDataset) {
 
 TEST_F(Batch, MayBeDestroyedInAnyOrderOnAnyThread) {
   std::vector<std::optional<batch>> held;
+  held.reserve(3);
   for (int i = 0; i < 3; ++i) held.push_back(loader_->next());
   std::int64_t next = 3;
   for (const std::size_t i : {1u, 0u, 2u, 2u, 1u, 0u, 0u, 2u, 1u}) {

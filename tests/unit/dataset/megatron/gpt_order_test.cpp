@@ -41,6 +41,7 @@ std::int64_t below(std::mt19937& random, std::int64_t limit) {
 
 std::vector<std::int32_t> random_lengths(std::mt19937& random, int count) {
   std::vector<std::int32_t> lengths;
+  lengths.reserve(static_cast<std::size_t>(count) + 1);
   for (int i = 0; i < count; ++i) {
     lengths.push_back(random() % 5 == 0 ? 0 : static_cast<std::int32_t>(random() % 30));
   }

@@ -62,6 +62,7 @@ TEST_F(SigbusGuard, CopiesNothingOfNothing) {
 TEST_F(SigbusGuard, ThreadsDoNotDisturbOneAnother) {
   std::atomic<int> wrong{0};
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, lost = t % 2 == 0] {
       std::vector<std::byte> to(page);

@@ -22,7 +22,7 @@ std::string name_of_thread(::pid_t id) {
 }
 
 TEST(NamedThread, ShowsItsNameToTheSystem) {
-  named_thread thread({.name = "mr-test"}, [](std::stop_token stop) {
+  named_thread thread({.name = "mr-test"}, [](const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::yield();
   });
   EXPECT_EQ(name_of_thread(thread.id()), "mr-test");
@@ -75,7 +75,7 @@ TEST(NamedThread, SaysWhatItGotOfWhatItAskedFor) {
 TEST(NamedThread, StopsAtItsEnd) {
   std::atomic<bool> ended = false;
   {
-    const named_thread thread({.name = "mr-stop"}, [&](std::stop_token stop) {
+    const named_thread thread({.name = "mr-stop"}, [&](const std::stop_token& stop) {
       while (!stop.stop_requested()) std::this_thread::yield();
       ended = true;
     });
