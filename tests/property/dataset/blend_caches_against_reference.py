@@ -74,7 +74,7 @@ BUGS = (
      "detail::npy_file::of<std::int64_t>(sample_path(), {size})",
      "detail::npy_file::of<std::int32_t>(sample_path(), {size})"),
     ("a blend serves its datasets in their own order", "run/megatron_run.hpp",
-     "return {blend_->dataset[i], blend_->sample[i]};", "return {blend_->dataset[i], position};"),
+     "return {blend().dataset[i], blend().sample[i]};", "return {blend().dataset[i], position};"),
     ("data of its own is described by an empty split", "megatron/gpt_description.hpp",
      'all.set("split", split ? python_json::string(*split) : python_json());',
      'all.set("split", python_json::string(split.value_or("")));'),

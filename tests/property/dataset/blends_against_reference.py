@@ -93,7 +93,7 @@ BUGS = (
     ("underscores are no part of a number", "blend_list.hpp",
      "!is_digit(text[i - 1]) || !is_digit(text[i + 1])", "true"),
     ("permutations are shuffled from the end", "torch_random.hpp",
-     "i + twister() % static_cast<std::uint32_t>(n - i)",
+     "i + twister() % left",
      "twister() % static_cast<std::uint32_t>(i + 1)"),
     ("no length is drawn behind the last sample of a document", "sentence_mapping.hpp",
      "target = targets.next();  // drawn behind the last sample, too",

@@ -312,7 +312,7 @@ def plant(bug, includes, folder, source="megatron_index.cpp", below="millrace/da
         sys.exit(f"{name}: the line to alter is not once in {file}: {old!r}")
     header.write_text(text.replace(old, new))
     driver = f"{folder}/driver"
-    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-DNDEBUG", f"-I{copy}",
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-DNDEBUG", f"-I{copy}", f"-I{SUPPORT.parent}",
                     str(SUPPORT / source), "-o", driver, "-pthread"], check=True)
     return driver
 

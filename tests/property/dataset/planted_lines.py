@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the lines in which the other scripts here plant bugs are there, each once: needs none of what those compare with, so that
+a header that changed shows at once.
+
+usage: planted_lines.py INCLUDE      the folder of dataset's headers
+"""
+import ast
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def bugs_of(script):
+    """(name, file, line, altered line) of each, without running the script."""
+    for statement in ast.parse(script.read_text()).body:
+        if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == ["BUGS"]:
+            yield from ast.literal_eval(statement.value)
+
+
+def main():
+    below = pathlib.Path(sys.argv[1]) / "millrace/dataset"
+    seen = wrong = 0
+    for script in sorted(HERE.glob("*.py")):
+        for name, file, line, _ in bugs_of(script):
+            seen += 1
+            header = below / file if (below / file).exists() else below / "megatron" / file
+            count = header.read_text().count(line) if header.exists() else 0
+            if count != 1:
+                wrong += 1
+                print(f"{script.name}: {name}: {count} times in {file}, expected once: {line!r}")
+    print(f"{seen} bugs to plant, {wrong} without their line")
+    sys.exit(1 if wrong or seen < 30 else 0)
+
+
+if __name__ == "__main__":
+    main()
