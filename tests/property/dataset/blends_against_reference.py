@@ -20,16 +20,15 @@ import hashlib
 import json
 import logging
 import math
-import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 import warnings
 
 import met_branches
+from megatron_against_reference import plant  # exits 77 where megatron-core is missing
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.CRITICAL)
@@ -44,8 +43,6 @@ try:
 except ImportError as missing:
     print(f"skipped: needs the Python packages megatron-core and torch ({missing})")
     sys.exit(77)
-
-TESTS = pathlib.Path(__file__).resolve().parents[2]
 
 BRANCHES = (
     "exhaustive", "randperm", "float: a number", "float: none", "fused: compared",
@@ -341,22 +338,6 @@ def run(driver, cases, seed):
     return seen
 
 
-def plant(bug, includes, folder):
-    """The driver with a bug in it."""
-    name, file, old, new = bug
-    copy = pathlib.Path(folder) / "include"
-    for include in includes:
-        shutil.copytree(include, copy, dirs_exist_ok=True)
-    header = copy / "millrace/dataset/megatron" / file
-    text = header.read_text()
-    if text.count(old) != 1:
-        sys.exit(f"{name}: the line to alter is not once in {file}: {old!r}")
-    header.write_text(text.replace(old, new))
-    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-DNDEBUG", f"-I{copy}", f"-I{TESTS}",
-                    str(TESTS / "support/megatron_blend.cpp"), "-o", f"{folder}/driver"], check=True)
-    return f"{folder}/driver"
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--driver")
@@ -378,7 +359,7 @@ def main():
             print(f"left out, as this processor has no AVX-512: {bug[0]}")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            driver = plant(bug, options.include, folder)
+            driver = plant(bug, options.include, folder, "megatron_blend.cpp")
             try:
                 run(driver, options.cases, options.seed)
                 print(f"NOT FOUND: {bug[0]}", flush=True)
