@@ -121,7 +121,8 @@ struct sentence_splitter::state {
 
   void find_boundaries(std::string_view window);
   void find_ends(std::string_view window, bool is_last);
-  std::size_t append_sentences(std::string_view text, std::vector<std::string_view>& to) const;
+  std::size_t append_sentences(std::string_view passage,
+                               std::vector<std::string_view>& to) const;
 };
 
 sentence_splitter::sentence_splitter(std::string_view language, bool keep_newlines,
@@ -161,11 +162,11 @@ std::size_t sentence_splitter::split_front(std::string_view text,
   return state_->append_sentences(text, sentences);
 }
 
-std::size_t sentence_splitter::state::append_sentences(std::string_view text,
+std::size_t sentence_splitter::state::append_sentences(std::string_view passage,
                                                        std::vector<std::string_view>& to) const {
   std::size_t start = 0;
   for (const std::size_t end : ends) {
-    const std::string_view sentence = text.substr(start, end - start);
+    const std::string_view sentence = passage.substr(start, end - start);
     to.push_back(keep_newlines ? sentence : without_spaces_behind(sentence));
     start = end;
   }
