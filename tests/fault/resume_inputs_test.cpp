@@ -71,6 +71,104 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
   expect_sentence(resume_with(last + "\r", last + "\r\n"), refusal);
 }
 
+// `cp -p` of another text of the same size leaves the size and modification time as they were. A
+// run that resumed would mix both texts.
+TEST_F(ResumeInputs, RefusesAnotherTextOfTheSameSizeAndModificationTime) {
+  const std::string text = good_lines(0, 30);
+  const fs::path input = add("1.jsonl", text);
+  add("2.jsonl", good_lines(30, 60));
+  const file_set wanted = undisturbed();
+  leave_unfinished("journal:27");
+  const auto modified = fs::last_write_time(input);
+  std::string other = text;
+  other[other.find("line 3\"")] = 'L';
+  add("1.jsonl", other);
+  fs::last_write_time(input, modified);
+  const auto refused = run({"--resume"});
+  expect_sentence(refused, "1.jsonl is not what it was when the run read it");
+  EXPECT_THAT(refused.err, testing::HasSubstr("reading 1 input again"));
+  EXPECT_THAT(refused.err, testing::HasSubstr("the inode change time is not; --trust-inputs"));
+  expect_nothing_half({});
+
+  add("1.jsonl", text);
+  fs::last_write_time(input, modified);
+  expect_resumed(wanted);
+}
+
+TEST_F(ResumeInputs, ComparesAnInputWithAnotherChangeTimeOnce) {
+  const fs::path input = add("1.jsonl", good_lines(0, 30));
+  add("2.jsonl", good_lines(30, 60));
+  const file_set wanted = undisturbed();
+  const auto comparison = testing::HasSubstr("to compare its checksum");
+  const auto renew_change_time = [&] {
+    // By another mode, and back: the clock of change times is coarse.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    fs::permissions(input, fs::perms::owner_read);
+    fs::permissions(input, fs::perms::owner_read | fs::perms::owner_write);
+  };
+  leave_unfinished("journal:27");
+  renew_change_time();
+  const auto first = run_killed_at("journal:9", {"--resume"});
+  EXPECT_EQ(first.status, killed);
+  EXPECT_THAT(first.err, comparison);
+  EXPECT_THAT(first.err, testing::ContainsRegex("compared 1 input in [0-9.]+ s"));
+  const auto second = run({"--resume"});
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(second.err, testing::Not(comparison));
+  expect_files(wanted);
+
+  leave_unfinished("journal:27");
+  renew_change_time();
+  const auto trusting = run({"--resume", "--trust-inputs"});
+  EXPECT_EQ(trusting.status, 0) << trusting.err;
+  EXPECT_THAT(trusting.err, testing::Not(comparison));
+  expect_files(wanted);
+}
+
+// Journals of version 3 have stamps of two numbers.
+TEST_F(ResumeInputs, ComparesAllInputsOfAnOlderJournal) {
+  const std::string text = good_lines(0, 30);
+  const fs::path input = add("1.jsonl", text);
+  add("2.jsonl", good_lines(30, 60));
+  const file_set wanted = undisturbed();
+  leave_unfinished("journal:27");
+  test::turn_into_version_3(journal());
+  const auto result = run({"--resume"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, testing::HasSubstr("which kept no inode change times"));
+  expect_files(wanted);
+
+  leave_unfinished("journal:27");
+  test::turn_into_version_3(journal());
+  const auto modified = fs::last_write_time(input);
+  std::string other = text;
+  other[other.find("line 3\"")] = 'L';
+  add("1.jsonl", other);
+  fs::last_write_time(input, modified);
+  expect_sentence(run({"--resume"}), "1.jsonl is not what it was when the run read it");
+}
+
+TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
+  const std::string text = good_lines(0, 30);
+  const fs::path input = add("1.jsonl", text);
+  ASSERT_EQ(run().status, 0);
+  const auto modified = fs::last_write_time(input);
+  std::string other = text;
+  other[other.find("line 3\"")] = 'L';
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the clock of files is coarse
+  add("1.jsonl", other);
+  fs::last_write_time(input, modified);
+  expect_sentence(run({"--resume"}), "1.jsonl is not what it was when");
+  EXPECT_EQ(run({"--resume", "--trust-inputs"}).status, 0);
+}
+
+TEST_F(ResumeInputs, TrustsInputsOnlyToResume) {
+  add("1.jsonl", good_lines(0, 3));
+  const auto result = run({"--trust-inputs"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, testing::HasSubstr("--trust-inputs goes with --resume"));
+}
+
 TEST_F(ResumeInputs, AFileThatChangesUnderTheRunEndsIt) {
   const std::string text = good_lines(0, 3000);
   const std::string input = add("1.jsonl", text);

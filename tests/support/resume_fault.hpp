@@ -7,12 +7,17 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <millrace/formats/crc32c.hpp>
 
 #include "input/packing.hpp"
 #include "support/pack_with.hpp"
@@ -84,6 +89,46 @@ inline std::string good_lines(int from, int to) {
 /// How a run of the test is cut up: blocks of a few lines, and a checkpoint after each.
 inline strings small_blocks(int bytes = 150) {
   return {"MILLRACE_TEST_BLOCK_BYTES=" + std::to_string(bytes), "MILLRACE_TEST_CHECKPOINT_MS=0"};
+}
+
+/// Rewrites a journal as version 3 of the program would have written it: stamps without change
+/// times.
+inline void turn_into_version_3(const std::filesystem::path& path) {
+  const std::string journal = read_text(path);
+  const auto u32_at = [&](std::size_t at) {
+    std::uint32_t value;
+    std::memcpy(&value, journal.data() + at, sizeof value);
+    return value;
+  };
+  const auto as_bytes = [](const auto& value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  // The first record: its head, its kind, its version, names and values, and the stamps.
+  constexpr std::size_t head_bytes = 8;
+  constexpr std::size_t stamp_bytes = 24;
+  const std::size_t payload_bytes = u32_at(0);
+  const std::string payload = journal.substr(head_bytes, payload_bytes);
+  ASSERT_EQ(payload.front(), 'i');
+  ASSERT_EQ(u32_at(head_bytes + 1), 4U);
+  const auto size_at = [&](std::size_t at) {
+    std::uint64_t value;
+    std::memcpy(&value, payload.data() + at, sizeof value);
+    return value;
+  };
+  std::size_t at = 5;
+  std::uint64_t texts = 2 * size_at(at);
+  at += 8;
+  for (; texts > 0; --texts) at += 8 + size_at(at);
+  const std::uint64_t stamps = size_at(at);
+  at += 8;
+  ASSERT_EQ(at + stamps * stamp_bytes, payload.size());
+  std::string old = payload.substr(0, at);
+  old.replace(1, 4, as_bytes(std::uint32_t{3}));
+  for (; at < payload.size(); at += stamp_bytes) old += payload.substr(at, 16);
+  const auto old_size = static_cast<std::uint32_t>(old.size());
+  const std::uint32_t crc = formats::crc32c(std::as_bytes(std::span(old)));
+  write_text(path,
+             as_bytes(old_size) + as_bytes(crc) + old + journal.substr(head_bytes + payload_bytes));
 }
 
 /// Inputs in in/, outputs in out/x_*, and what is to become of them.

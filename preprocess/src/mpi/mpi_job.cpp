@@ -170,7 +170,11 @@ void mpi_job::look_around() {
   try {
     start_ = what_is_there();
     if (start_ == start::go_on || start_ == start::publish) {
-      inputs_are_dated_ = journal_->stamps() == stamps_of(options_.inputs);
+      inputs_are_dated_ =
+          std::ranges::equal(journal_->stamps(), stamps_of(options_.inputs),
+                             [&](const input_stamp& then, const input_stamp& now) {
+                               return is_unchanged(then, now, options_.trust_inputs);
+                             });
     }
     if (start_ == start::afresh) {
       refuse_datasets_of_others(options_, prefixes_);
@@ -206,8 +210,8 @@ mpi_job::start mpi_job::what_is_there() {
                       "--overwrite starts again",
                       journal_->path().string()));
     }
-    expect_same_run(*journal_, identity_, options_.inputs, options_.share(),
-                    options_.limits.largest_part_bytes());
+    expect_same_run(*journal_, identity_, options_,
+                    [this](const std::string& note) { shown_.note(note); });
     if (journal_->finished()) return start::publish;
     return start::go_on;
   }

@@ -121,8 +121,7 @@ struct sentence_splitter::state {
 
   void find_boundaries(std::string_view window);
   void find_ends(std::string_view window, bool is_last);
-  std::size_t append_sentences(std::string_view passage,
-                               std::vector<std::string_view>& to) const;
+  std::size_t append_sentences(std::string_view passage, std::vector<std::string_view>& to) const;
 };
 
 sentence_splitter::sentence_splitter(std::string_view language, bool keep_newlines,

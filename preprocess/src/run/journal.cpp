@@ -15,8 +15,19 @@
 namespace millrace::preprocess {
 namespace {
 
-// Whoever changes what a record holds counts this up.
-constexpr std::uint32_t journal_version = 3;
+// Count this up when what a record holds changes. Version 3 had no change times in its stamps and
+// no records of kind t; its journals are still read.
+constexpr std::uint32_t journal_version = 4;
+constexpr std::uint32_t version_without_change_times = 3;
+
+struct stamp_of_version_3 {
+  std::uint64_t size_bytes;
+  std::int64_t modified_nanoseconds;
+};
+
+bool is_readable(std::uint32_t version) {
+  return version == journal_version || version == version_without_change_times;
+}
 
 static_assert(std::is_trivially_copyable_v<record_counts>);
 static_assert(std::is_trivially_copyable_v<input_total>);
@@ -94,6 +105,15 @@ run_identity take_identity(payload_reader& reader) {
   return identity;
 }
 
+std::vector<input_stamp> take_stamps(payload_reader& reader, std::uint32_t version) {
+  if (version == journal_version) return reader.take_all<input_stamp>();
+  std::vector<input_stamp> stamps;
+  for (const auto& old : reader.take_all<stamp_of_version_3>()) {
+    stamps.push_back({old.size_bytes, old.modified_nanoseconds, input_stamp::unknown});
+  }
+  return stamps;
+}
+
 std::filesystem::path journal_path(std::filesystem::path prefix) {
   prefix += ".journal";
   return prefix;
@@ -149,7 +169,7 @@ std::optional<run_identity> journal::identity_in(const std::filesystem::path& pa
     const auto records = whole_records(fd, path, size);
     if (records.empty()) return std::nullopt;
     payload_reader reader(records.front());
-    if (reader.take<char>() != 'i' || reader.take<std::uint32_t>() != journal_version) {
+    if (reader.take<char>() != 'i' || !is_readable(reader.take<std::uint32_t>())) {
       return std::nullopt;
     }
     return take_identity(reader);
@@ -162,9 +182,12 @@ void journal::take(std::span<const std::byte> payload) {
   payload_reader reader(payload);
   const char kind = reader.take<char>();
   if (kind == 'i') {
-    if (reader.take<std::uint32_t>() != journal_version) throw format_error(0, "another version");
+    const auto version = reader.take<std::uint32_t>();
+    if (!is_readable(version)) throw format_error(0, "another version");
     identity_ = take_identity(reader);
-    stamps_ = reader.take_all<input_stamp>();
+    stamps_ = take_stamps(reader, version);
+  } else if (kind == 't') {
+    stamps_ = take_stamps(reader, journal_version);
   } else if (kind == 's') {
     if (!state_) state_.emplace();
     state_->next = reader.take<text_place>();
@@ -205,6 +228,13 @@ void journal::begin(const run_identity& identity, const std::vector<input_stamp>
   // Else a power loss could leave a state in here, and not the files that it is the state of.
   file_.sync_names();
   identity_ = identity;
+  stamps_ = stamps;
+}
+
+void journal::renew_stamps(const std::vector<input_stamp>& stamps) {
+  payload_writer writer('t');
+  writer.put_all(std::span(stamps));
+  file_.append(writer.bytes());
   stamps_ = stamps;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,10 +45,17 @@ struct run_state {
 /// go on with one that was told the same.
 using run_identity = std::vector<std::pair<std::string, std::string>>;
 
-/// By which an input is known to be unchanged, without reading it.
+/// What the file system says of an input. An input whose stamp is unchanged need not be read to
+/// know that its text is unchanged. All zero for a pipe.
 struct input_stamp {
+  /// The change time in journals of version 3, which do not have it.
+  static constexpr std::int64_t unknown = std::numeric_limits<std::int64_t>::min();
+
   std::uint64_t size_bytes = 0;  ///< on disk
   std::int64_t modified_nanoseconds = 0;
+  /// When the inode changed last. `cp -p` and `touch -r` restore the modification time; no program
+  /// can set this one.
+  std::int64_t changed_nanoseconds = 0;
   bool operator==(const input_stamp&) const = default;
 };
 
@@ -58,7 +66,7 @@ std::optional<std::string> difference(const run_identity& was, const run_identit
 /// ends with the process.
 ///
 ///   record   u32 bytes of the payload, u32 CRC-32C of the payload, payload
-///   payload  one letter: i identity, s state, f finished; then its fields
+///   payload  one letter: i identity, t stamps of the inputs, s state, f finished; then its fields
 ///
 /// A record counts when all of it is there: what a kill cut off is passed over. Numbers are those
 /// of the machine that wrote it, for no other will go on with it. For one thread at a time.
@@ -80,7 +88,7 @@ class journal {
 
   /// What an earlier run left; nothing if that was nothing.
   const std::optional<run_identity>& identity() const noexcept { return identity_; }
-  /// Of its inputs, when it began.
+  /// The stamps of its inputs when it began, or when a later run last compared them.
   const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
   /// Its last safe state; nothing if it had none.
   const std::optional<run_state>& state() const noexcept { return state_; }
@@ -92,7 +100,9 @@ class journal {
   /// Begins a run in a journal that says nothing. The names of its files, if they are there, are
   /// safe on return.
   void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
-  /// The same of files that come later, before the first write().
+  /// Replaces the stamps, after the inputs that changed were compared. Safe on return.
+  void renew_stamps(const std::vector<input_stamp>& stamps);
+  /// Makes the names of files safe that came after begin(), before the first write().
   void sync_names() { file_.sync_names(); }
   /// Call it when the outputs are safe up to `state`. Safe itself on return.
   void write(const run_state& state);

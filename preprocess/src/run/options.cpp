@@ -74,6 +74,9 @@ po::options_description files_group() {
   add("output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx");
   add("overwrite", "replace these files if they exist, and start an unfinished run again");
   add("resume", "go on with an unfinished run; the result is that of one that was never stopped");
+  add("trust-inputs",
+      "with --resume: take an input with the same size and modification time for unchanged, even "
+      "if its inode changed since (default: read it again and compare its checksum)");
   add("no-provenance", "write no PREFIX_KEY_document.src (where each document comes from)");
   add("no-checksums", "write no PREFIX_KEY_document.sum (to verify the files by)");
   return group;
@@ -238,6 +241,8 @@ void take_run(const po::variables_map& given, run_options& run) {
   if (run.overwrite && run.resume) {
     throw usage_error("--resume and --overwrite: one goes on, the other starts again; give one");
   }
+  run.trust_inputs = given.count("trust-inputs") != 0;
+  if (run.trust_inputs && !run.resume) throw usage_error("--trust-inputs goes with --resume");
   run.provenance = given.count("no-provenance") == 0;
   run.checksums = given.count("no-checksums") == 0;
   run.workers = std::min(usable_cores(), most_workers);

@@ -159,13 +159,18 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
                       "--overwrite starts again",
                       journal.path().string()));
     }
-    const task_share share = options_.share();
-    if (expect_same_run(journal, identity_, options_.inputs, share,
-                        options_.limits.largest_part_bytes())) {
+    const resumed_inputs inputs = expect_same_run(
+        journal, identity_, options_, [&](const std::string& note) { progress_.note(note); });
+    if (inputs.restart) {
       progress_.note(
           fmt::format("--resume: {} was damaged; it is read again from its start",
                       display_path(options_.inputs[journal.state()->next.input]).string()));
-      journal.go_back(share.begin.input);
+      journal.go_back(options_.share().begin.input);
+    }
+    // So that the next run need not compare them again. Last: after a kill, the stamp of a damaged
+    // input must still tell that it is another file now.
+    if (!journal.finished() && inputs.stamps != journal.stamps()) {
+      journal.renew_stamps(inputs.stamps);
     }
     if (!journal.finished()) return std::nullopt;
     publish(journal, *journal.finished());

@@ -15,15 +15,6 @@
 
 namespace millrace::preprocess {
 
-/// How a program ends that was stopped.
-inline constexpr int exit_stopped = 3;
-
-/// The run was told to stop, and what it had done is safe.
-class stopped : public error {
- public:
-  using error::error;
-};
-
 /// What the encoders of a run are told.
 ///
 /// @throws config_error  as run().

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -31,10 +32,13 @@ std::string policy_of(const run_options& options) {
   return options.on_bad_record == bad_record_policy::quarantine ? "quarantine" : "fail or skip";
 }
 
+using tell_function = std::function<void(const std::string&)>;
+
 // Whether the file still begins with the lines that were read of it, and, if it was read to its
 // end, still ends there.
 bool has_text(const input_file& file, const input_total& total, bool to_its_end,
-              std::uint64_t largest_part_bytes) {
+              const run_options& options) {
+  const std::uint64_t largest_part_bytes = options.limits.largest_part_bytes();
   std::shared_ptr<const seekable_input> seekable;
   if (total.begin_bytes != 0) {
     seekable = seekable_input::open(file, largest_part_bytes);
@@ -46,6 +50,9 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
   char last = '\n';
   std::uint64_t left = total.text_bytes;
   while (left > 0) {
+    if (options.stop != nullptr && *options.stop != 0) {
+      throw stopped("stopped while it compared the inputs; --resume does so again");
+    }
     const auto part = std::span(chunk).first(std::min<std::uint64_t>(left, chunk.size()));
     const std::size_t n = source->read(part);
     if (n == 0) return false;
@@ -56,6 +63,33 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
   if (crc != total.crc32c) return false;
   const bool ended = source->read(std::span(chunk).first(1)) == 0;
   return ended || (!to_its_end && ends_line(last, static_cast<char>(chunk.front())));
+}
+
+/// An input that is read again, to compare it.
+struct comparison {
+  std::size_t input;
+  input_total total;  ///< what was read of it
+  bool to_its_end;    ///< it was read to its end
+};
+
+// Calls `differs` with each input that does not have the text that was read of it.
+template <class Differs>
+void compare_inputs(std::span<const comparison> comparisons, const std::string& why,
+                    const run_options& options, const tell_function& tell, Differs&& differs) {
+  if (comparisons.empty()) return;
+  std::uint64_t bytes = 0;
+  for (const comparison& each : comparisons) bytes += each.total.text_bytes;
+  const auto count = static_cast<std::int64_t>(comparisons.size());
+  tell(fmt::format("--resume: reading {} again ({:.1f} MB) to compare {}: {}",
+                   command::counted(count, "input"), static_cast<double>(bytes) / 1e6,
+                   count == 1 ? "its checksum" : "their checksums", why));
+  const auto start = std::chrono::steady_clock::now();
+  for (const comparison& each : comparisons) {
+    if (!has_text(options.inputs[each.input], each.total, each.to_its_end, options)) differs(each);
+  }
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  tell(fmt::format("--resume: compared {} in {:.1f} s", command::counted(count, "input"),
+                   taken.count()));
 }
 
 [[noreturn]] void refuse_changed(const input_file& file) {
@@ -87,32 +121,33 @@ void expect_sidecars(const dataset_paths& paths, const dataset_meta& meta) {
   }
 }
 
+std::int64_t nanoseconds(const struct ::timespec& time) {
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
 std::int64_t now_nanoseconds() {
   struct ::timespec now {};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  return nanoseconds(now);
 }
 
 std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
   struct ::stat status {};
   if (::stat(path.c_str(), &status) != 0) throw io_error(path, "stat", errno);
-  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return nanoseconds(status.st_mtim);
 }
 
-// When what a path names became what it is. Not its date alone: a file that takes the place of
-// another may bring an older one along, as cp -p, mv, tar and links do, but no older change of its
-// status.
+// When what a path names became what it is. Not its modification time alone: a file that takes the
+// place of another may bring an older one along, as cp -p, mv, tar and links do, but no older
+// change time.
 std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
   struct ::stat file {};
   struct ::stat link {};
   if (::stat(path.c_str(), &file) != 0 || ::lstat(path.c_str(), &link) != 0) {
     throw io_error(path, "stat", errno);
   }
-  std::int64_t last = 0;
-  for (const auto& time : {file.st_mtim, file.st_ctim, link.st_ctim}) {
-    last = std::max<std::int64_t>(last, time.tv_sec * 1'000'000'000 + time.tv_nsec);
-  }
-  return last;
+  return std::max(
+      {nanoseconds(file.st_mtim), nanoseconds(file.st_ctim), nanoseconds(link.st_ctim)});
 }
 
 bool has_size(const input_file& file, const input_extent& extent) {
@@ -158,43 +193,65 @@ std::vector<input_stamp> stamps_of(std::span<const input_file> inputs) {
     struct ::stat status {};
     input_stamp stamp;
     if (file.regular && ::stat(file.path.c_str(), &status) == 0) {
-      stamp = {static_cast<std::uint64_t>(status.st_size),
-               status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+      stamp = {static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+               nanoseconds(status.st_ctim)};
     }
     stamps.push_back(stamp);
   }
   return stamps;
 }
 
-bool expect_same_run(const journal& journal, const run_identity& identity,
-                     std::span<const input_file> inputs, const task_share& share,
-                     std::uint64_t largest_part_bytes) {
+bool is_unchanged(const input_stamp& then, const input_stamp& now, bool trust_inputs) {
+  return then.size_bytes == now.size_bytes &&
+         then.modified_nanoseconds == now.modified_nanoseconds &&
+         (trust_inputs || then.changed_nanoseconds == now.changed_nanoseconds);
+}
+
+resumed_inputs expect_same_run(const journal& journal, const run_identity& identity,
+                               const run_options& options, const tell_function& tell) {
   if (const auto what = difference(*journal.identity(), identity)) {
     throw config_error(
         fmt::format("--resume: the run that was begun was told otherwise ({}); repeat "
                     "its flags, or --overwrite to start again",
                     *what));
   }
-  if (!journal.state()) return false;
+  resumed_inputs found{.stamps = stamps_of(options.inputs)};
+  if (!journal.state()) return found;
   const run_state& state = *journal.state();
-  const auto stamps = stamps_of(inputs);
+  const task_share share = options.share();
+  const bool damaged = state.damaged && !journal.finished();
+  std::vector<comparison> comparisons;
+  bool only_change_times = true;
+  bool old_journal = false;
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
-    const bool damaged = state.damaged && i == state.next.input && !journal.finished();
-    // What can be read only once is compared when it is read again, up to where the run was.
-    if (!inputs[i].regular && damaged) return true;
-    if (!inputs[i].regular || stamps[i] == journal.stamps().at(i)) continue;
-    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // another task's
-    if (!has_text(inputs[i], state.inputs[i], i < state.next.input, largest_part_bytes)) {
-      if (damaged) return true;
-      refuse_changed(inputs[i]);
+    if (!options.inputs[i].regular) {
+      // What can be read only once is compared when it is read again, up to where the run was.
+      found.restart = found.restart || (damaged && i == state.next.input);
+      continue;
     }
+    const input_stamp& then = journal.stamps().at(i);
+    if (is_unchanged(then, found.stamps[i], options.trust_inputs)) continue;
+    if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // another task's
+    only_change_times = only_change_times && is_unchanged(then, found.stamps[i], true);
+    old_journal = old_journal || then.changed_nanoseconds == input_stamp::unknown;
+    comparisons.push_back({i, state.inputs[i], i < state.next.input});
   }
-  return false;
+  const char* const why =
+      !only_change_times ? "the size or modification time is not that of the journal"
+      : old_journal      ? "the journal is of an older version, which kept no inode change times; "
+                           "--trust-inputs skips this"
+                         : "the size and modification time are those of the journal, the inode "
+                           "change time is not; --trust-inputs skips this";
+  compare_inputs(comparisons, why, options, tell, [&](const comparison& each) {
+    if (!damaged || each.input != state.next.input) refuse_changed(options.inputs[each.input]);
+    found.restart = true;
+  });
+  return found;
 }
 
 void expect_as_finished(std::span<const std::filesystem::path> prefixes,
                         std::span<const dataset_meta> metas, const run_options& options,
-                        const std::function<void(const std::string&)>& tell) {
+                        const tell_function& tell) {
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     expect_sidecars(dataset_paths(prefixes[key]), metas[key]);
   }
@@ -205,34 +262,29 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
   // Where the clock was set back since, no date tells which came first.
   const bool dated = options.trust_dates && written <= now_nanoseconds();
   const task_share share = options.share();
-  std::vector<input_part> newer;
-  const auto refuse = [&](const input_part& part) {
+  std::vector<comparison> newer;
+  const auto refuse = [&](std::size_t input) {
     throw config_error(
         fmt::format("--resume: {} is not what it was when {} was made of it; give the same file, "
                     "or --overwrite to start again",
-                    display_path(options.inputs[part.input]).string(), paths.prefix.string()));
+                    display_path(options.inputs[input]).string(), paths.prefix.string()));
   };
   const auto parts = extents_of(metas.front(), options).value();
   for (const input_part& part : parts) {
     const input_file& file = options.inputs[part.input];
     if (!file.regular) continue;
-    if (share.has_all_of(part.input) && !has_size(file, part.extent)) refuse(part);
-    if (!dated || changed_nanoseconds(file.path) >= written) newer.push_back(part);
-  }
-  if (!newer.empty()) {
-    tell(fmt::format("--resume: comparing what is newer than {}, {}", meta_path.string(),
-                     command::counted(static_cast<std::int64_t>(newer.size()), "input")));
-  }
-  for (const input_part& part : newer) {
+    if (share.has_all_of(part.input) && !has_size(file, part.extent)) refuse(part.input);
+    const auto dated_at =
+        options.trust_inputs ? modified_nanoseconds(file.path) : changed_nanoseconds(file.path);
+    if (dated && dated_at < written) continue;
     const input_total total{.begin_bytes = part.extent.begin,
                             .text_bytes = part.extent.text_bytes,
                             .lines = part.extent.lines,
                             .crc32c = part.extent.crc32c};
-    if (!has_text(options.inputs[part.input], total, part.input < share.end.input,
-                  options.limits.largest_part_bytes())) {
-      refuse(part);
-    }
+    newer.push_back({part.input, total, part.input < share.end.input});
   }
+  const std::string why = fmt::format("newer than {}", meta_path.string());
+  compare_inputs(newer, why, options, tell, [&](const comparison& each) { refuse(each.input); });
 }
 
 }  // namespace millrace::preprocess

@@ -20,26 +20,41 @@ namespace millrace::preprocess {
 run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                          const run_options& options);
 
+/// Of the files as they are now. One that is gone, and a pipe, has an empty stamp.
 std::vector<input_stamp> stamps_of(std::span<const input_file> inputs);
 
-/// @param share        what of the inputs is this run's
-/// @param largest_part_bytes  as read_limits says
-/// @return whether the input that the journal's state is in was damaged then, and is another now:
-///         whoever goes on has to begin with it anew
-/// @throws config_error  this run was told something else than the one that `journal` is of, or an
-///                       input is not the one that was read then, as far as it was read.
-bool expect_same_run(const journal& journal, const run_identity& identity,
-                     std::span<const input_file> inputs, const task_share& share,
-                     std::uint64_t largest_part_bytes);
+/// Whether an input with stamp `now` needs no reading to know that it is the one that had `then`.
+bool is_unchanged(const input_stamp& then, const input_stamp& now, bool trust_inputs);
 
-/// Holds a finished run against what it was made of and what it made. Inputs that were last
-/// modified, or renamed, linked or copied to where they are, before P.meta was written are compared
-/// by their size alone, if `trust_dates` and that date is not yet to come; others are read, up to
-/// where they were then.
+/// What a run that resumes finds out about its inputs.
+struct resumed_inputs {
+  /// The input that the journal's state is in was damaged when the run ended, and is another file
+  /// now: read it again from its start.
+  bool restart = false;
+  std::vector<input_stamp> stamps;  ///< taken before any input was compared
+};
+
+/// Checks that this run is the one of `journal`: equal flags, and inputs that still have the text
+/// that was committed. Inputs whose stamps changed are read as far as they were read then.
 ///
-/// @param metas  one a prefix, as finished_outputs() gave them
-/// @param tell   gets a note before much is read
-/// @throws config_error  an input is not what it was; a sidecar that P.meta tells of is not there.
+/// @param tell  gets a note before inputs are read, and one with the time that it took
+/// @throws config_error  this run has other flags than the one of `journal`, or an input is not the
+///                       one that was read then, as far as it was read.
+/// @throws stopped       `options.stop` was set.
+/// @throws io_error, format_error  an input cannot be read.
+resumed_inputs expect_same_run(const journal& journal, const run_identity& identity,
+                               const run_options& options,
+                               const std::function<void(const std::string&)>& tell);
+
+/// Checks a finished run: its sidecars are there, and its inputs are what they were. With
+/// `options.trust_dates`, an input that was last modified, and put in its place (its change time),
+/// before P.meta was written is compared by its size alone; with `options.trust_inputs` the
+/// modification time is enough. Other inputs are read, up to where they were read then.
+///
+/// @param metas  one per prefix, as finished_outputs() gave them
+/// @param tell   gets a note before inputs are read, and one with the time that it took
+/// @throws config_error  an input is not what it was; a sidecar that P.meta names is missing.
+/// @throws stopped       `options.stop` was set.
 /// @throws io_error, format_error  an input cannot be read.
 void expect_as_finished(std::span<const std::filesystem::path> prefixes,
                         std::span<const dataset_meta> metas, const run_options& options,

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <millrace/error.hpp>
+
 #include "input/input_plan.hpp"
 #include "input/read_limits.hpp"
 #include "input/task_split.hpp"
@@ -17,6 +19,15 @@
 #include "record/text_key.hpp"
 
 namespace millrace::preprocess {
+
+/// The exit code of a program that was stopped.
+inline constexpr int exit_stopped = 3;
+
+/// `run_options::stop` was set, and what the run had done is safe.
+class stopped : public error {
+ public:
+  using error::error;
+};
 
 /// One run of preprocess_data.
 struct run_options {
@@ -31,7 +42,10 @@ struct run_options {
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   bool overwrite = false;  ///< `--overwrite`
   bool resume = false;     ///< `--resume`
-  /// Or under `--resume` the inputs of a finished run are read, however old they are.
+  /// `--trust-inputs`: on resume, an input with the same size and modification time is taken for
+  /// unchanged, whatever its inode change time is.
+  bool trust_inputs = false;
+  /// If false, `--resume` of a finished run reads all its inputs, however old they are.
   bool trust_dates = true;
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< `--max-bad-records`
