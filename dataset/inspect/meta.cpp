@@ -157,12 +157,11 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   dataset::verify_sources(
       *sources, extents, reordered ? dataset::source_order::any : dataset::source_order::of_inputs);
   for (std::size_t i = 0; i < extents.size(); ++i) {
-    // The names in the .src are exact; in JSON, U+FFFD stands for what is no UTF-8.
-    const std::string name = json_string(sources->input_name(static_cast<std::uint32_t>(i)));
-    const std::string told = json_string(meta->inputs[i].path);
-    if (name == told) continue;
+    const std::string_view name = sources->input_name(static_cast<std::uint32_t>(i));
+    if (preprocess::is_path_of(meta->inputs[i].path, name)) continue;
     throw format_error(meta_path, 0,
-                       fmt::format("input {} is {} in it, but {} in the .src", i, told, name));
+                       fmt::format("input {} is {} in it, but {} in the .src", i,
+                                   json_string(meta->inputs[i].path), json_string(name)));
   }
   return static_cast<std::int64_t>(extents.size());
 }

@@ -39,6 +39,38 @@ TEST_F(ResumeFinished, ReadsOnlyInputsThatAreNewer) {
   expect_files(wanted);
 }
 
+// On Linux a name is any bytes. JSON has those that are not UTF-8 as lone surrogates.
+TEST_F(ResumeFinished, KnowsInputsWhoseNamesAreNotUtf8) {
+  add("caf\xE9 \xC3\xA9.jsonl", good_lines(0, 5) + "bad\n");
+  flags_ = {"--on-bad-record", "quarantine"};
+  const file_set wanted = undisturbed();
+  const std::string name = "caf\\udce9 \xC3\xA9.jsonl\"";
+  EXPECT_THAT(wanted.at("x_text_document.meta"), testing::HasSubstr(name));
+  EXPECT_THAT(wanted.at("x_text_document.bad"), testing::HasSubstr(name));
+  EXPECT_THAT(wanted.at("x_text_document.src"), testing::HasSubstr("caf\xE9 \xC3\xA9.jsonl"));
+  ASSERT_EQ(run().status, 0);
+  const auto again = run({"--resume"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, testing::HasSubstr("already complete"));
+  expect_files(wanted);
+
+  // A .meta of an earlier version, which had U+FFFD there.
+  const fs::path meta = out() / "x_text_document.meta";
+  std::string older = wanted.at("x_text_document.meta");
+  older.replace(older.find("\\udce9"), 6, "\xEF\xBF\xBD");
+  test::write_text(meta, older);
+  const auto of_older = run({"--resume"});
+  EXPECT_EQ(of_older.status, 0) << of_older.err;
+  EXPECT_THAT(of_older.err, testing::HasSubstr("already complete"));
+  const std::string prefix = (out() / "x_text_document").string();
+  const auto verified =
+      test::run_program({test::program("inspect_dataset").string(), "verify", prefix});
+  EXPECT_EQ(verified.status, 0) << verified.err << verified.out;
+
+  leave_unfinished("journal:3");
+  expect_resumed(wanted);
+}
+
 TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
   const file_set wanted = finish();
   const std::string plain = test::read_text(folder_ / "in" / "a.jsonl");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
+#include <millrace/formats/utf8.hpp>
 
 #include "meta/meta_fields.hpp"
 
@@ -78,6 +79,18 @@ std::string to_json(const dataset_meta& meta) {
   json.key("bin_bytes").value(meta.bin_bytes);
   put(json, "sum_root", meta.sum_root);
   return json.close('}').text() + '\n';
+}
+
+bool is_path_of(std::string_view path, std::string_view name) {
+  if (path == name) return true;
+  while (!name.empty()) {
+    const std::size_t length = formats::utf8_sequence_bytes(name);
+    const std::string_view expected = length == 0 ? "\xEF\xBF\xBD" : name.substr(0, length);
+    if (!path.starts_with(expected)) return false;
+    path.remove_prefix(expected.size());
+    name.remove_prefix(length == 0 ? 1 : length);
+  }
+  return path.empty();
 }
 
 }  // namespace millrace::preprocess

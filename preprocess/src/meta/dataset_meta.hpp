@@ -111,9 +111,12 @@ struct dataset_meta {
   bool operator==(const dataset_meta&) const = default;
 };
 
-/// The file's contents: one line of JSON and a line end. Equal metas give equal bytes. Names that
-/// are no UTF-8 have U+FFFD in place of what is not.
+/// The file's contents: one line of JSON and a line end. Equal metas give equal bytes.
 std::string to_json(const dataset_meta& meta);
+
+/// Whether `path`, as a meta has it, is the name of a file. Metas of earlier versions have U+FFFD
+/// in place of each byte that is not UTF-8.
+bool is_path_of(std::string_view path, std::string_view name);
 
 /// @throws format_error  it is not JSON, not of this version, an entry is missing, unknown, there
 ///                       twice or of another type, or entries contradict each other.

@@ -3,83 +3,89 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "hugging_face/json_value.hpp"
+#include <millrace/error.hpp>
+#include <millrace/formats/json.hpp>
+
 #include "messages/in_quotes.hpp"
 
+/// What a JSON file of ours must have, or a sentence with the place of what it has instead.
 namespace millrace::preprocess {
 
-/// The entries of a JSON object that must have just those that are asked for: one that is there
-/// twice is refused at once, one that nobody asked for by finish().
+[[noreturn]] inline void fail_at(const formats::json_value& value, const std::string& problem) {
+  throw format_error(value.offset(), problem);
+}
+
+// Each throws format_error where the value is of another kind; `name` is for the message.
+
+template <class T>
+const T& value_of(const formats::json_value& value, const char* name, const char* expected) {
+  if (const T* found = value.as<T>()) return *found;
+  fail_at(value, std::string(name) + " is not " + expected);
+}
+inline const std::string& string_of(const formats::json_value& value, const char* name) {
+  return value_of<std::string>(value, name, "a string");
+}
+inline const formats::json_array& array_of(const formats::json_value& value, const char* name) {
+  return value_of<formats::json_array>(value, name, "an array");
+}
+inline bool bool_of(const formats::json_value& value, const char* name) {
+  if (const bool* found = value.as<bool>()) return *found;
+  fail_at(value, std::string(name) + " is neither true nor false");
+}
+/// 0 to 2^63 - 1.
+inline std::int64_t count_of(const formats::json_value& value, const char* name) {
+  const auto* found = value.as<std::int64_t>();
+  if (found != nullptr && *found >= 0) return *found;
+  fail_at(value, std::string(name) + " is not an integer of 0.." +
+                     std::to_string(std::numeric_limits<std::int64_t>::max()));
+}
+
+/// The entries of a JSON object that must have just those that are asked for: finish() refuses an
+/// entry that nobody asked for.
 class json_entries {
  public:
-  using json_value = tokenizer::detail::json_value;
-
-  /// @param object  outlives this, and the values that come of it
+  /// @param object  outlives this
   /// @param name    of it, for messages
-  /// @throws format_error  it is no object, or has a key twice.
-  json_entries(const json_value& object, const char* name) : object_(object), name_(name) {
-    std::vector<std::string_view> keys;
-    for (const auto [key, value] : object.object(name)) {
-      entries_.emplace_back(key, json_value(object, value, entries_.size()));
-      keys.push_back(key);
-    }
-    std::ranges::sort(keys);
-    const auto twice = std::ranges::adjacent_find(keys);
-    if (twice != keys.end()) fail_of(last(*twice), "has an entry twice, ");
-    asked_.resize(entries_.size());
-  }
+  /// @throws format_error  it is no object.
+  json_entries(const formats::json_value& object, const char* name)
+      : object_(object),
+        name_(name),
+        members_(value_of<formats::json_object>(object, name, "an object")),
+        asked_(members_.size()) {}
 
   /// The entry, which may be null.
   /// @throws format_error  it is not there.
-  json_value at(std::string_view key) {
-    if (const auto value = find(key)) return *value;
-    object_.fail(std::string(name_) + " has no entry " + tokenizer::detail::in_quotes(key));
+  const formats::json_value& at(std::string_view key) {
+    if (const auto* value = find(key)) return *value;
+    fail_at(object_, std::string(name_) + " has no entry " + tokenizer::detail::in_quotes(key));
   }
-  std::optional<json_value> find(std::string_view key) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].first != key) continue;
-      asked_[i] = true;
-      return entries_[i].second;
-    }
-    return std::nullopt;
-  }
-
-  /// All of them, in order.
-  const std::vector<std::pair<std::string_view, json_value>>& all() const& noexcept {
-    return entries_;
-  }
-  std::vector<std::pair<std::string_view, json_value>> all() && noexcept {
-    return std::move(entries_);
+  /// Null if it is not there.
+  const formats::json_value* find(std::string_view key) {
+    const auto found = std::ranges::find(members_, key, &formats::json_member::name);
+    if (found == members_.end()) return nullptr;
+    asked_[static_cast<std::size_t>(found - members_.begin())] = true;
+    return &found->value;
   }
 
   /// @throws format_error  an entry was not asked for.
   void finish() const {
     const auto unasked = std::ranges::find(asked_, false);
-    if (unasked != asked_.end()) {
-      fail_of(static_cast<std::size_t>(unasked - asked_.begin()), "has an unknown entry, ");
-    }
+    if (unasked == asked_.end()) return;
+    const auto& member = members_[static_cast<std::size_t>(unasked - asked_.begin())];
+    fail_at(member.value, std::string(name_) + " has an unknown entry, " +
+                              tokenizer::detail::in_quotes(member.name));
   }
 
  private:
-  std::size_t last(std::string_view key) const {
-    std::size_t i = entries_.size() - 1;
-    while (entries_[i].first != key) --i;
-    return i;
-  }
-  [[noreturn]] void fail_of(std::size_t i, const char* problem) const {
-    const auto& [key, value] = entries_[i];
-    value.fail(std::string(name_) + ' ' + problem + tokenizer::detail::in_quotes(key));
-  }
-
-  const json_value& object_;
+  const formats::json_value& object_;
   const char* name_;
-  std::vector<std::pair<std::string_view, json_value>> entries_;
+  const formats::json_object& members_;
   std::vector<bool> asked_;
 };
 

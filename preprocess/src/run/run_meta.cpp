@@ -121,7 +121,8 @@ std::optional<std::vector<input_part>> extents_of(const dataset_meta& meta,
   std::size_t next = 0;
   for (std::size_t i = share.begin.input; i < options.inputs.size(); ++i) {
     const input_file& file = options.inputs[i];
-    const bool named = next < found.size() && found[next].path == display_path(file).string();
+    const bool named =
+        next < found.size() && is_path_of(found[next].path, display_path(file).string());
     if (!share.has_start_of(i)) {
       // A task that begins within a file may have had no line of it.
       if (i != share.begin.input || !named || found[next].begin <= share.begin.offset_bytes) {

@@ -67,6 +67,29 @@ TEST(Json, KnowsWhatAValueIs) {
   EXPECT_FALSE(value == json_value());
 }
 
+// As Python's surrogateescape does, for names of files.
+TEST(Json, KeepsBytesThatAreNotUtf8) {
+  EXPECT_EQ(write_json("caf\xE9 \xC3\xA9\x80\xFF\xED\xB2\x80"),
+            "\"caf\\udce9 \xC3\xA9\\udc80\\udcff\\udced\\udcb2\\udc80\"");
+  EXPECT_EQ(*parse_json("\"caf\\udce9 \\uDC80\\udcFF\"").as<std::string>(), "caf\xE9 \x80\xFF");
+  for (int byte = 0x80; byte < 0x100; ++byte) {
+    const json_value value(std::string("a") + static_cast<char>(byte) + "b");
+    EXPECT_EQ(parse_json(write_json(value)), value) << byte;
+  }
+}
+
+TEST(Json, KnowsWhereAValueWas) {
+  const json_value value = parse_json("  {\"a\": 1, \"b\": [ 2, {\"c\": null}]}");
+  EXPECT_EQ(value.offset(), 2U);
+  EXPECT_EQ(value.find("a")->offset(), 3U);
+  EXPECT_EQ(value.find("b")->offset(), 11U);
+  const json_array& array = *value.find("b")->as<json_array>();
+  EXPECT_EQ(array[0].offset(), 18U);
+  EXPECT_EQ(array[1].offset(), 21U);
+  EXPECT_EQ(array[1].find("c")->offset(), 22U);
+  EXPECT_EQ(json_value(1).offset(), 0U);
+}
+
 // Whoever reads a number finds it under one type, however it was made.
 TEST(Json, HoldsWholeNumbersOfSixtyFourBits) {
   EXPECT_EQ(json_value(std::uint64_t{5}), json_value(5));
@@ -117,6 +140,8 @@ TEST(Json, RefusesWhatIsNone) {
   expect_refused("\"\\ud800\"", 7, "the second half of a surrogate pair");
   expect_refused("\"\\ud800\\u0041\"", 13, "the second half of a surrogate pair");
   expect_refused("\"\\udc00\"", 7, "a surrogate only as one of a pair");
+  expect_refused("\"\\udc7f\"", 7, "a surrogate only as one of a pair");
+  expect_refused("\"\\udd00\"", 7, "a surrogate only as one of a pair");
   expect_refused(std::string_view("\0", 1), 0, "a value");
   expect_refused(std::string_view("1\0", 2), 1, "the end of the text");
   expect_refused(std::string(100, '['), 65, "values in no more than 64 others");

@@ -105,12 +105,26 @@ TEST(ToJson, PutsTheShareOfATask) {
   }
 }
 
-TEST(ToJson, PutsAReplacementForWhatIsNoUtf8) {
+// As os.fsdecode() and json.dumps() of Python write it: the name comes back.
+TEST(ToJson, EscapesBytesOfNamesThatAreNotUtf8) {
   dataset_meta meta = parse_meta(golden_meta("preprocess_lines"));
-  meta.inputs[0].path = "caf\xE9.jsonl";
+  meta.inputs[0].path = "caf\xE9 \xC3\xA9 \x80\xFF\xED\xB2\x80.jsonl";
   const std::string json = to_json(meta);
-  EXPECT_NE(json.find("caf\xEF\xBF\xBD.jsonl"), std::string::npos);
-  EXPECT_EQ(to_json(parse_meta(json)), json);
+  EXPECT_NE(json.find("\"caf\\udce9 \xC3\xA9 \\udc80\\udcff\\udced\\udcb2\\udc80.jsonl\""),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(parse_meta(json), meta);
+}
+
+TEST(IsPathOf, TakesNamesOfEarlierVersions) {
+  EXPECT_TRUE(is_path_of("caf\xE9.jsonl", "caf\xE9.jsonl"));
+  EXPECT_TRUE(is_path_of("caf\xEF\xBF\xBD.jsonl", "caf\xE9.jsonl"));
+  EXPECT_TRUE(is_path_of("\xEF\xBF\xBD\xEF\xBF\xBD", "\xFF\xFE"));
+  EXPECT_TRUE(is_path_of("", ""));
+  EXPECT_FALSE(is_path_of("\xEF\xBF\xBD", "e"));
+  EXPECT_FALSE(is_path_of("\xEF\xBF\xBD", "\xFF\xFE"));
+  EXPECT_FALSE(is_path_of("\xEF\xBF\xBDx", "\xFF"));
+  EXPECT_FALSE(is_path_of("a", ""));
 }
 
 TEST(ParseMeta, RefusesEveryTruncation) {
@@ -164,9 +178,9 @@ TEST(ParseMeta, RefusesWhatIsMissingUnknownOrThereTwice) {
   refused("\"text_bytes\"", "\"other\": 1, \"text_bytes\"", "\"other\"", "an input has an unknown");
   refused("\"blank_lines\"", "\"other\": 1, \"blank_lines\"", "\"other\"",
           "\"counts\" has an unkn");
-  refused("\"level\"", "\"sum\": 1, \"level\"", "\"sum\": 1, \"src\"", "has an entry twice, 'sum'");
+  refused("\"level\"", "\"sum\": 1, \"level\"", "\"sum\": 1, \"src\"", "each name once");
   refused("\"not_an_object\"", "\"invalid_json\"", "\"invalid_json\": 0, \"missing_key\"",
-          "\"bad_records\" has an entry twice");
+          "each name once");
 }
 
 TEST(ParseMeta, RefusesValuesOfAnotherKind) {

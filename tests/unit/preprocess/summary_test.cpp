@@ -30,7 +30,7 @@ run_summary example() {
                 .documents = 5,
                 .tokens = 100,
                 .bin_bytes = 200},
-               {.prefix = "out/b\xFF", .sequences = 8, .documents = 5, .tokens = 11}};
+               {.prefix = "out/b", .sequences = 8, .documents = 5, .tokens = 11}};
   s.dtype = "uint16";
   s.input_files = 3;
   s.input_bytes = 2'000'000;
@@ -136,11 +136,14 @@ TEST_F(SummaryJson, HoldsWhatToTrainWith) {
   EXPECT_EQ(string("/data_path/0"), "100");
   EXPECT_EQ(string("/data_path/1"), "out/we\"b\n_a_document");
   EXPECT_EQ(string("/data_path/2"), "11");
+  EXPECT_EQ(string("/data_path/3"), "out/b");
 }
 
-// A path is bytes; the answer must be JSON all the same.
-TEST_F(SummaryJson, ReplacesBytesOfAPathThatAreNotUtf8) {
-  EXPECT_EQ(string("/outputs/1/prefix"), "out/b\xEF\xBF\xBD");
+// A path may be any bytes. The answer is JSON all the same, and loses none of them.
+TEST(SummaryJsonOf, EscapesBytesOfAPathThatAreNotUtf8) {
+  run_summary s = example();
+  s.outputs[1].prefix = "out/b\xFF";
+  EXPECT_THAT(to_json(s), HasSubstr("{\"prefix\": \"out/b\\udcff\""));
 }
 
 TEST(SummaryJsonOf, NothingIsJsonToo) {

@@ -22,6 +22,9 @@ namespace millrace::formats {
 
 class json_value;
 struct json_member;
+namespace detail {
+class json_parser;
+}
 using json_array = std::vector<json_value>;
 /// In the order of the text; names do not come twice.
 using json_object = std::vector<json_member>;
@@ -64,13 +67,19 @@ class json_value {
   const json_value* find(std::string_view name) const noexcept;
   /// What it is, for messages: "a number", "an object".
   const char* kind() const noexcept;
+  /// Where parse_json() found it: its first byte, or for a member of an object that of its name.
+  /// 0 for a value that was not parsed.
+  std::size_t offset() const noexcept { return offset_; }
 
   friend bool operator==(const json_value& a, const json_value& b);
 
  private:
+  friend class detail::json_parser;
+
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, json_array,
                json_object>
       value_;
+  std::size_t offset_ = 0;  // not part of its value
 };
 
 struct json_member {
@@ -79,7 +88,9 @@ struct json_member {
   friend bool operator==(const json_member&, const json_member&) = default;
 };
 
-/// The value that a text is, as RFC 8259 has it: one value, UTF-8, white space around it.
+/// The value that a text is, as RFC 8259 has it: one value, UTF-8, white space around it. Names of
+/// files need not be UTF-8, so a string may hold other bytes: each of them is a lone surrogate
+/// `\udc80` to `\udcff` in the text, as in Python with its error handler surrogateescape.
 ///
 /// @throws format_error  it is no JSON; a name comes twice in an object; a number does not fit
 ///                       64 bits or a double; values lie in more than 64 others.
@@ -172,6 +183,13 @@ class json_parser {
   json_value value(int depth) {
     if (depth > 64) refuse("values in no more than 64 others");
     skip_space();
+    const std::size_t at = at_;
+    json_value found = value_here(depth);
+    found.offset_ = at;
+    return found;
+  }
+
+  json_value value_here(int depth) {
     switch (peek()) {
       case '{':
         return object(depth);
@@ -210,6 +228,7 @@ class json_parser {
       }
       if (!take(':')) refuse("a colon");
       members.push_back({std::move(name), value(depth + 1)});
+      members.back().value.offset_ = name_at;
     } while (take(','));
     if (!take('}')) refuse("a comma or a closing brace");
     return members;
@@ -300,6 +319,9 @@ class json_parser {
       const std::uint32_t low = hex4();
       if (low < 0xDC00 || low > 0xDFFF) refuse("the second half of a surrogate pair");
       code = 0x10000 + ((code & 0x3FF) << 10 | (low & 0x3FF));
+    } else if (code >= 0xDC80 && code < 0xDD00) {
+      out += static_cast<char>(code & 0xFF);  // a byte that is not UTF-8
+      return;
     } else if (code >= 0xDC00 && code < 0xE000) {
       refuse("a surrogate only as one of a pair");
     }
@@ -352,17 +374,22 @@ class json_parser {
 inline void write_json_string(std::string_view text, std::string& out) {
   constexpr std::string_view digits = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
+  while (!text.empty()) {
+    const char c = text.front();
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+    const std::size_t length = utf8_sequence_bytes(text);
+    if (length == 0) {
+      ((out += "\\udc") += digits[byte >> 4]) += digits[byte & 15];
+    } else if (c == '"' || c == '\\') {
       (out += '\\') += c;
     } else if (c == '\n') {
       out += "\\n";
     } else if (byte < 0x20) {
       ((out += "\\u00") += digits[byte >> 4]) += digits[byte & 15];
     } else {
-      out += c;
+      out += text.substr(0, length);
     }
+    text.remove_prefix(length == 0 ? 1 : length);
   }
   out += '"';
 }

@@ -14,8 +14,9 @@
 
 namespace millrace::command {
 
-/// `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD, so that the
-/// answer is JSON whatever a path holds.
+/// `text` as a JSON string, quotes included. Each byte that is not UTF-8 becomes a lone surrogate,
+/// `\udc80` to `\udcff`, as in Python with its error handler surrogateescape: so no byte of a file
+/// name is lost, and json.loads and os.fsencode give the name back.
 inline std::string json_string(std::string_view text);
 
 /// Writes one JSON value, left to right, commas by itself.
@@ -92,7 +93,7 @@ inline std::string json_string(std::string_view text) {
     const std::size_t length = formats::utf8_sequence_bytes(text);
     const char c = text.front();
     if (length == 0) {
-      out += "\xEF\xBF\xBD";
+      fmt::format_to(std::back_inserter(out), "\\udc{:02x}", static_cast<unsigned char>(c));
     } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
