@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the attacks on the programs share: a corpus, runs with a limit, and what a refusal looks like.
+
+Used by fail_kth.py, racing_writers.py and mutated_files.py.
+"""
+
+import argparse
+import bz2
+import collections
+import concurrent.futures
+import gzip
+import lzma
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT_S = 20  # of a run that takes 20 ms where nothing hangs
+MOST_BYTES = 6 << 30  # of address space: what mutated sizes may make a program ask for
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
+# Blocks of a few lines and a checkpoint after each, as a large corpus would have.
+HOOKS = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
+CRASH = re.compile(r"terminate called|what\(\):|Assertion|Sanitizer|runtime error:|core dumped"
+                   r"|Segmentation fault|Aborted|std::")
+
+Result = collections.namedtuple("Result", "status out err hung")
+
+
+def is_sanitized(program):
+    """Sanitizers reserve more address space than any limit would leave them."""
+    return b"__asan_init" in pathlib.Path(program).read_bytes()
+
+
+def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
+    """Runs a program in a process group of its own, which is killed when the limit is over."""
+    environment = {**os.environ, "LC_ALL": "C", **(more or {})}
+    command = [str(part) for part in command]
+    if limit_memory:
+        command = ["prlimit", f"--as={MOST_BYTES}", *command]
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True)
+    hung = False
+    try:
+        out, err = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        hung = True
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+    return Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"),
+                  hung)
+
+
+def crash_of(result):
+    """How a program died of a fault instead of telling it, or nothing."""
+    if result.hung:
+        return "hangs"
+    if result.status < 0 or result.status >= 128:
+        return f"died of a signal (status {result.status})"
+    if found := CRASH.search(result.err):
+        return f"'{found.group()}' on stderr"
+    return None
+
+
+def refusal_problem(result, program):
+    """What is wrong with a refusal, or nothing: it has to be a sentence of the program."""
+    if problem := crash_of(result):
+        return problem
+    if not re.search(rf"^{program}: .*[a-z]{{2,}}.* .*[a-z]{{2,}}", result.err, re.MULTILINE):
+        return f"status {result.status} without a sentence on stderr"
+    return None
+
+
+def contents(folder):
+    """The files below a folder, by name."""
+    folder = pathlib.Path(folder)
+    return {str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def fill(folder, files):
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def is_unfinished(name):
+    return name.endswith((".partial", ".journal"))
+
+
+def difference(found, wanted):
+    """The names of files that differ, or nothing."""
+    wrong = []
+    for name in sorted(found.keys() | wanted.keys()):
+        if name not in wanted:
+            wrong.append(f"{name} is left over")
+        elif name not in found:
+            wrong.append(f"{name} is missing")
+        elif found[name] != wanted[name]:
+            wrong.append(f"{name} has other bytes")
+    return ", ".join(wrong)
+
+
+class Corpus:
+    """Inputs in a folder: plain and compressed, with bad records if `dirty`."""
+
+    def __init__(self, folder, chance, lines, dirty):
+        folder.mkdir(parents=True)
+        self.dirty = dirty
+        quarter = lines // 4
+        parts = [b"".join(self._line(chance, quarter * part + i) for i in range(quarter))
+                 for part in range(4)]
+        (folder / "a.jsonl").write_bytes(parts[0])
+        (folder / "b.jsonl.gz").write_bytes(gzip.compress(parts[1], mtime=0))
+        (folder / "c.jsonl").write_bytes(b"")
+        (folder / "d.jsonl").write_bytes(parts[2] + (b"bad" if dirty else b""))
+        half = parts[3].find(b"\n", len(parts[3]) // 2) + 1
+        if shutil.which("zstd"):
+            frames = [subprocess.run(["zstd", "-q", "-c"], input=text, capture_output=True,
+                                     check=True).stdout for text in (parts[3][:half],
+                                                                     parts[3][half:])]
+            (folder / "e.jsonl.zst").write_bytes(b"".join(frames))
+        self.inputs = [str(path) for path in sorted(folder.iterdir())]
+
+    def add_archives(self, chance, folder):
+        """bzip2 and xz, which a build need not have."""
+        text = b"".join(self._line(chance, i) for i in range(6))
+        for name, data in (("f.jsonl.bz2", bz2.compress(text)), ("g.jsonl.xz", lzma.compress(text))):
+            (folder / name).write_bytes(data)
+            self.inputs.append(str(folder / name))
+
+    def _line(self, chance, number):
+        end = chance.choice([b"\n", b"\r\n"])
+        if self.dirty and number % 5 == 3:
+            return chance.choice([b"{broken", b'"a string"', b'{"text": 3, "title": "x"}', b""]) + end
+        words = " ".join(chance.choice(["river", "stone", "\u00e9t\u00e9"])
+                         for _ in range(chance.randrange(12)))
+        return f'{{"text": "{words} {number}", "title": "t{number}"}}'.encode() + end
+
+
+class Table:
+    """Counts by two names and an outcome."""
+
+    def __init__(self, titles, outcomes):
+        self.titles, self.outcomes = titles, outcomes
+        self.counts = collections.defaultdict(collections.Counter)
+
+    def add(self, row, outcome):
+        self.counts[row][outcome] += 1
+
+    def total(self, *outcomes):
+        return sum(count[outcome] for count in self.counts.values() for outcome in outcomes)
+
+    def print(self):
+        rows = [(*row, str(sum(count.values())), *(str(count[each]) for each in self.outcomes))
+                for row, count in sorted(self.counts.items())]
+        every = [str(self.total(each)) for each in self.outcomes]
+        rows.append(("all", *[""] * (len(self.titles) - 1), str(sum(map(int, every))), *every))
+        head = (*self.titles, "runs", *self.outcomes)
+        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        for row in [head, *rows]:
+            cells = [cell.ljust(width) if i < len(self.titles) else cell.rjust(width)
+                     for i, (cell, width) in enumerate(zip(row, widths))]
+            print("  ".join(cells).rstrip())
+
+
+def work_through(cases, attempt, seconds):
+    """Tries cases on all processors until none is left or the time is over. How many were tried."""
+    end = time.monotonic() + seconds if seconds else None
+    tried = 0
+
+    def one(case):
+        if end is not None and time.monotonic() > end:
+            return False
+        attempt(case)
+        return True
+
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for was in pool.map(one, cases):
+            tried += was
+    return tried
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--bin", required=True, type=pathlib.Path, help="folder of the programs")
+    parser.add_argument("--seed", type=int, help="default: $MILLRACE_SEED, or by chance")
+    parser.add_argument("--usual-seed", type=int, help="where neither of these is given")
+    parser.add_argument("--cases", type=int, help="most cases (default: all there are)")
+    parser.add_argument("--seconds", type=int, help="stop after this time (default: never)")
+    parser.add_argument("--folder", help="for the runs (default: in memory, where syncing is quick)")
+    return parser
+
+
+def seed_of(given):
+    seed = given.seed
+    if seed is None:
+        text = os.environ.get("MILLRACE_SEED")
+        usual = random.randrange(1 << 32) if given.usual_seed is None else given.usual_seed
+        seed = int(text, 0) if text else usual
+    print(f"MILLRACE_SEED={seed}", flush=True)
+    return seed
+
+
+def scratch_folder(given, name):
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix=f"millrace-{name}-", dir=given.folder or memory)
+
+
+def report(problems, most=40):
+    for problem in problems[:most]:
+        print(problem, file=sys.stderr)
+    if len(problems) > most:
+        print(f"and {len(problems) - most} more", file=sys.stderr)

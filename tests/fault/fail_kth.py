@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the k-th system call of a program that writes fail, for every k, as SQLite tests itself.
+
+Each scenario is a small run of preprocess_data, merge_datasets, inspect_dataset prepare-cache or
+preprocess_data_mpi. The library `fail_kth` (fail_kth.cpp), preloaded, first counts the calls of
+each kind: open, read, write, sync, rename and so on. Then, for each kind, each k and each fault, the
+run is made again with that one fault, `once` or from there `on`. A fault is an errno, a short
+transfer, or SIGKILL before or after the call. Such a run must do one of these:
+
+  complete  exit 0 with the bytes of an undisturbed run, and no other file beside them;
+  refused   exit with a status that is not 0 and a sentence on stderr. Then no index may lie under a
+            final name without the tokens that belong to it, and the retry without a fault
+            (--resume; --overwrite where its message says so) must give the undisturbed bytes;
+  killed    as refused, without the sentence.
+
+It is `wrong` otherwise, and it `hangs` if it takes longer than the limit. `missed` are complete runs
+that made fewer calls than k this time, because their threads shared the work differently.
+
+Each problem is printed with the arguments that replay it, e.g.
+
+  fail_kth.py --bin build/test/bin --library build/test/lib... --only merge --plan rename:3:EIO:once
+
+Exits 1 if any run was wrong or hung, and 77 where libraries cannot be preloaded.
+"""
+
+import itertools
+import mmap
+import pathlib
+import random
+import shutil
+import struct
+import sys
+import threading
+
+import attack
+
+KINDS = ["open", "read", "write", "sync", "rename", "unlink", "truncate", "allocate", "stat", "space",
+         "map", "mkdir", "link", "lock", "advise", "list", "close", "copy"]  # as in kth_call.hpp
+BOARD_BYTES = 32 * 8 + 8 + 768
+
+# These come once: a call that is interrupted, or would block, for ever may be repeated for ever.
+FAULTS = {
+    "open": ["EIO", "EMFILE", "ENOMEM", "ENOSPC", "EINTR"],
+    "read": ["EIO", "EINTR", "EAGAIN", "ENOMEM", "short"],
+    "write": ["EIO", "ENOSPC", "EDQUOT", "EINTR", "EAGAIN", "short"],
+    "copy": ["EIO", "ENOSPC", "EINTR", "short"],
+    "sync": ["EIO", "ENOSPC", "EDQUOT", "EINTR", "kill-before", "kill-after"],
+    "rename": ["EIO", "ENOSPC", "EDQUOT", "kill-before", "kill-after"],
+    "unlink": ["EIO", "EACCES", "kill-before", "kill-after"],
+    "truncate": ["EIO", "EINTR", "kill-before", "kill-after"],
+    "allocate": ["EIO", "ENOSPC", "EDQUOT", "EINTR"],
+    "stat": ["EIO", "ENOMEM", "ESTALE"],
+    "space": ["EIO"],
+    "map": ["ENOMEM", "EAGAIN"],
+    "mkdir": ["EIO", "ENOSPC"],
+    "link": ["EIO"],
+    "lock": ["EIO", "ENOLCK"],
+    "advise": ["EIO", "EINTR"],
+    "list": ["EIO", "ENOMEM"],
+    "close": ["EIO", "EINTR"],
+}
+ONCE_ONLY = {"EINTR", "EAGAIN", "kill-before", "kill-after"}
+
+
+class Scenario:
+    """A run, what it begins with, and what it must end with."""
+
+    def __init__(self, name, program, command, *, begin=None, wanted=None, old=None, parts=None,
+                 retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), limit_s=attack.LIMIT_S):
+        self.name, self.program = name, program
+        self.command = command  # of the folder; `more` flags; what goes before each process
+        self.begin = begin or {}
+        self.wanted = wanted
+        self.old = old or {}  # of an earlier run, which may stay if this one fails
+        self.parts = parts or {}  # finished datasets that are made on the way
+        self.retries = retries  # flags of the retries, the next only if the one before refuses
+        self.refuses = refuses  # what is there stays as it is, whatever happens
+        self.cost = cost  # of a sample, it gets one case where others get this many
+        self.hooks = attack.HOOKS if hooks is None else hooks
+        self.ranks = ranks  # of an MPI job, those which are attacked
+        self.limit_s = limit_s
+
+
+def torn_index(found, scenario):
+    """An index, or part of a cache, under a final name that belongs to no whole dataset."""
+    sets = [scenario.wanted, scenario.old, scenario.begin, scenario.parts]
+    for name, data in found.items():
+        if name.endswith(".idx"):
+            stem = name[:-len("idx")]
+            mine = {each: of for each, of in found.items()
+                    if each.startswith(stem) and not attack.is_unfinished(each)}
+            if not any(stem + "bin" in mine and all(files.get(each) == of
+                                                    for each, of in mine.items())
+                       for files in sets):
+                return f"{name} lies there without the files that belong to it"
+        elif name.endswith((".npy", "-description.txt")) and all(files.get(name) != data
+                                                                 for files in sets):
+            return f"{name} has other bytes"
+    return None
+
+
+class Attack:
+    def __init__(self, library, root, ending):
+        self.library, self.root, self.ending = library, root, ending
+        self.numbers = itertools.count()
+        self.table = attack.Table(("scenario", "fault"),
+                                  ("refused", "complete", "killed", "missed", "wrong", "hangs"))
+        self.problems = []
+        self.lock = threading.Lock()
+        (root / "boards").mkdir()
+
+    def disturbed(self, scenario, folder, plan, rank):
+        """The result of a run, the calls of each kind, and where the fault struck."""
+        board = self.root / "boards" / str(next(self.numbers))
+        board.write_bytes(bytes(BOARD_BYTES))
+        env = [f"MILLRACE_FAIL_FOLDER={self.root}", f"MILLRACE_FAIL_BOARD={board}",
+               f"LD_PRELOAD={self.library}", "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"]
+        if self.ending:
+            env.append(f"MILLRACE_FAIL_NAME={self.ending}")
+        if plan:
+            env.append(f"MILLRACE_FAIL_KTH={plan}")
+        if rank is not None:
+            env.append(f"MILLRACE_FAIL_RANK={rank}")
+        result = attack.run(scenario.command(folder, (), ["env", *env]), scenario.hooks,
+                            scenario.limit_s)
+        with board.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
+            numbers = struct.unpack_from("<33Q", data)
+            first = data[33 * 8:].split(b"\0")[0].decode(errors="replace")
+        board.unlink()
+        return result, dict(zip(KINDS, numbers)), numbers[32], first
+
+    def new_folder(self, scenario):
+        folder = self.root / "cases" / str(next(self.numbers)) / "out"
+        attack.fill(folder, scenario.begin)
+        return folder
+
+    def count(self, scenario, rank):
+        """Calls by kind; and the run that is only counted has to end as the others."""
+        folder = self.new_folder(scenario)
+        result, calls, _, _ = self.disturbed(scenario, folder, None, rank)
+        if scenario.refuses:
+            right = result.status != 0 and not attack.refusal_problem(result, scenario.program)
+        else:
+            right = result.status == 0
+        if scenario.wanted is None:
+            scenario.wanted = attack.contents(folder)
+        wrong = attack.difference(attack.contents(folder), scenario.wanted)
+        if not right or wrong:
+            sys.exit(f"{scenario.name}, undisturbed: status {result.status}: {wrong}\n{result.err}")
+        shutil.rmtree(folder.parent)
+        return calls
+
+    def retry(self, scenario, folder):
+        """Without a fault."""
+        if scenario.refuses:
+            result = attack.run(scenario.command(folder, (), []), scenario.hooks, scenario.limit_s)
+            if result.status == 0:
+                return "the retry was to be refused"
+            if wrong := attack.difference(attack.contents(folder), scenario.wanted):
+                return f"after the retry, {wrong}"
+            return attack.refusal_problem(result, scenario.program)
+        for more in scenario.retries:
+            result = attack.run(scenario.command(folder, more, []), scenario.hooks,
+                                scenario.limit_s)
+            if problem := attack.crash_of(result):
+                return f"the retry {' '.join(more)} {problem}"
+            if result.status == 0:
+                wrong = attack.difference(attack.contents(folder), scenario.wanted)
+                return f"after the retry {' '.join(more)}, {wrong}" if wrong else None
+            if "--overwrite" not in result.err:
+                return f"the retry {' '.join(more)} fails: {result.err.strip()}"
+        return f"no retry helps: {result.err.strip()}"
+
+    def judge(self, scenario, folder, plan, result, fired):
+        """The outcome, and what is wrong."""
+        killed = "kill" in plan and fired and result.status != 0
+        if result.hung:
+            return "hangs", "hangs"
+        if not killed and (problem := attack.crash_of(result)):
+            return "wrong", problem
+        found = attack.contents(folder)
+        if scenario.refuses:
+            finished = {name: data for name, data in found.items()
+                        if not attack.is_unfinished(name)}
+            if wrong := attack.difference(finished, scenario.wanted):
+                return "wrong", f"was to be refused, but {wrong}"
+            if result.status == 0:
+                return "wrong", "was to be refused"
+        if result.status == 0:
+            if wrong := attack.difference(found, scenario.wanted):
+                return "wrong", f"exit 0, but {wrong}"
+            return ("complete" if fired else "missed"), None
+        if not killed and (problem := attack.refusal_problem(result, scenario.program)):
+            return "wrong", problem
+        if problem := torn_index(found, scenario):
+            return "wrong", problem
+        if problem := self.retry(scenario, folder):
+            return "wrong", problem
+        return ("killed" if killed else "refused"), None
+
+    @staticmethod
+    def told(scenario, result):
+        """What stderr says; of an MPI job, not what mpirun says of it."""
+        lines = result.err.strip().splitlines()
+        own = [line for line in lines if line.startswith(scenario.program)]
+        return "\n      ".join((own or lines)[-6:])
+
+    def attempt(self, case):
+        scenario, rank, plan = case
+        folder = self.new_folder(scenario)
+        result, _, fired, first = self.disturbed(scenario, folder, plan, rank)
+        outcome, problem = self.judge(scenario, folder, plan, result, fired)
+        fault = plan.split(":")[2]
+        with self.lock:
+            self.table.add((scenario.name, fault), outcome)
+            if problem:
+                which = f" --rank {rank}" if rank is not None else ""
+                self.problems.append(
+                    f"--only '{scenario.name}' --plan {plan}{which}: {outcome}: {problem}\n"
+                    f"    struck {fired} times, first in {first}\n"
+                    f"    status {result.status}: {self.told(scenario, result)}")
+        if not problem or problem == "hangs":
+            shutil.rmtree(folder.parent)
+
+    def cases(self, scenarios, kinds, chance):
+        """All there are, such that a first part of them has something of everything."""
+        groups = []
+        for scenario in scenarios:
+            for rank in scenario.ranks:
+                for kind, calls in self.count(scenario, rank).items():
+                    if kinds and kind not in kinds:
+                        continue
+                    plans = [(scenario, rank, f"{kind}:{k}:{fault}:{when}")
+                             for k in range(1, calls + 1) for fault in FAULTS[kind]
+                             for when in (("once",) if fault in ONCE_ONLY else ("once", "on"))]
+                    chance.shuffle(plans)
+                    if plans:
+                        groups.append((scenario.cost, plans))
+        chance.shuffle(groups)
+        for turn in itertools.count():
+            if not any(plans for _, plans in groups):
+                return
+            for cost, plans in groups:
+                if plans and (turn % cost == cost // 2 or all(c == cost for c, p in groups if p)):
+                    yield plans.pop()
+
+
+def scenarios_in(root, programs, chance, mpiexec):
+    """Builds what the scenarios begin with: each is run once undisturbed, later, for its result."""
+    preprocess, merge = programs / "preprocess_data", programs / "merge_datasets"
+    inspect = programs / "inspect_dataset"
+    good = attack.Corpus(root / "in" / "good", chance, 24, dirty=False)
+    dirty = attack.Corpus(root / "in" / "dirty", chance, 32, dirty=True)
+    short = attack.Corpus(root / "in" / "short", chance, 8, dirty=False)
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(attack.GOLDEN / "tiny_bpe" / name, root / "in")
+    gpt2 = ["--tokenizer-type", "GPT2BPETokenizer", "--vocab-file", root / "in/vocab.json",
+            "--merge-file", root / "in/merges.txt"]
+    keys = ["--json-keys", "text", "title", "--on-bad-record", "quarantine"]
+
+    def preprocessing(inputs, *flags, prefix="out", program=(preprocess,)):
+        def command(folder, more, before):
+            return [*program[:-1], *before, program[-1], "--input", *inputs, "--output-prefix",
+                    folder / prefix, "--workers", "2", *flags, *more]
+        return command
+
+    def made(command, *, begin=None, hooks=attack.HOOKS, statuses=(0,), more=()):
+        """What a run leaves."""
+        folder = root / "made"
+        attack.fill(folder, begin or {})
+        result = attack.run(command(folder, more, []), hooks)
+        if result.status not in statuses:
+            sys.exit(f"a scenario cannot be prepared: status {result.status}: {result.err}")
+        files = attack.contents(folder)
+        shutil.rmtree(folder)
+        return files
+
+    resumes = [("--resume",), ("--overwrite",)]
+    plain = preprocessing(good.inputs, "--append-eod", "--eod-token", "<|endoftext|>", *gpt2)
+    quarantine = preprocessing(dirty.inputs, *keys)
+    whole = made(quarantine)
+    old = made(preprocessing(short.inputs, *keys))
+    half = made(quarantine, hooks={**attack.HOOKS, "MILLRACE_TEST_KILL_AT": "journal:9"},
+                statuses=(-9,))
+    all_but_done = made(quarantine, hooks={**attack.HOOKS, "MILLRACE_TEST_KILL_AT": "publish:1"},
+                        statuses=(-9,))
+    partitions = preprocessing(dirty.inputs, *keys, "--partitions", "3")
+    giant = {**attack.HOOKS, "MILLRACE_TEST_GIANT_BYTES": "70"}
+
+    def with_flag(command, flag):
+        # A retry of it with another such flag takes that instead.
+        return lambda folder, more, before: command(folder, more or (flag,), before)
+
+    yield Scenario("preprocess", "preprocess_data", plain, retries=resumes)
+    yield Scenario("preprocess, quarantine", "preprocess_data", quarantine, wanted=whole,
+                   retries=resumes)
+    yield Scenario("preprocess --resume", "preprocess_data", with_flag(quarantine, "--resume"),
+                   begin=half, wanted=whole, retries=resumes)
+    yield Scenario("preprocess --resume, published by half", "preprocess_data",
+                   with_flag(quarantine, "--resume"), begin=all_but_done, wanted=whole,
+                   retries=resumes)
+    yield Scenario("preprocess --resume of a finished run", "preprocess_data",
+                   with_flag(quarantine, "--resume"), begin=whole, wanted=whole, retries=resumes)
+    yield Scenario("preprocess --overwrite", "preprocess_data",
+                   with_flag(quarantine, "--overwrite"), begin=old, old=old, wanted=whole,
+                   retries=resumes)
+    yield Scenario("preprocess where files exist", "preprocess_data", quarantine, begin=old,
+                   wanted=old, refuses=True)
+    yield Scenario("preprocess --partitions", "preprocess_data", partitions, retries=resumes)
+    yield Scenario("preprocess, giant lines", "preprocess_data", quarantine, hooks=giant,
+                   wanted=whole, retries=resumes)
+    task = lambda number: preprocessing(dirty.inputs, *keys, "--task", f"{number}/3")
+    yield Scenario("preprocess --task", "preprocess_data", task(1), retries=resumes)
+
+    # Parts of one run, whose concatenation is the whole run.
+    parts = {}
+    for number in range(3):
+        parts.update(made(task(number)))
+    tasks = {name: data for name, data in parts.items() if "_text_document" in name}
+    attack.fill(root / "in" / "tasks", tasks)
+    one = {f"merged.{name.rsplit('.', 1)[1]}": data for name, data in whole.items()
+           if name.startswith("out_text_document.")}
+    attack.fill(root / "in" / "parts",
+                {f"{of}_document.{name.rsplit('.', 1)[1]}": data for of, files in
+                 (("a", whole), ("b", old)) for name, data in files.items()
+                 if name.startswith("out_text_document.")})
+
+    def merging(inputs, *flags):
+        def command(folder, more, before):
+            return [*before, merge, "--input", inputs, "--output-prefix", folder / "merged", *flags,
+                    *more]
+        return command
+
+    merges = [(), ("--overwrite",)]
+    shuffled = merging(root / "in" / "parts", "--shuffle-documents", "7")
+    two = merging(root / "in" / "parts")
+    yield Scenario("merge of tasks", "merge_datasets", merging(root / "in" / "tasks"), wanted=one,
+                   retries=merges)
+    yield Scenario("merge", "merge_datasets", two, retries=merges)
+    yield Scenario("merge --overwrite", "merge_datasets", with_flag(two, "--overwrite"), begin=one,
+                   old=one, retries=[("--overwrite",)])
+    yield Scenario("merge where files exist", "merge_datasets", two, begin=one, wanted=one,
+                   refuses=True)
+    yield Scenario("merge --shuffle-documents", "merge_datasets", shuffled, retries=merges)
+    yield Scenario("merge --shuffle-documents --overwrite", "merge_datasets",
+                   with_flag(shuffled, "--overwrite"), begin=one, old=one,
+                   retries=[("--overwrite",)])
+
+    shutil.copy(attack.GOLDEN / "megatron_cache" / "tokenizer.json", root / "in")
+    for name in ("a", "b"):
+        for end in ("bin", "idx"):
+            shutil.copy(root / "in" / "parts" / f"{name}_document.{end}", root / "in")
+
+    def caching(folder, more, before):
+        return [*before, inspect, "prepare-cache", "--data-path", "0.7", root / "in/a_document",
+                "0.3", root / "in/b_document", "--seq-length", "8", "--split", "8,1,1",
+                "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2",
+                "--data-cache-path", folder / "cache", "--tokenizer-description",
+                root / "in/tokenizer.json", *more]
+
+    yield Scenario("prepare-cache", "inspect_dataset", caching, retries=[()])
+    yield Scenario("prepare-cache of half a cache", "inspect_dataset", caching, retries=[()],
+                   begin={name: data for i, (name, data) in enumerate(made(caching).items())
+                          if i % 3 != 0}, wanted=made(caching))
+
+    mpi = programs / "preprocess_data_mpi"
+    if not mpi.exists() or not mpiexec:
+        print("preprocess_data_mpi is NOT attacked: this build has no MPI")
+        return
+    job = preprocessing(dirty.inputs, *keys, program=(mpiexec, "-n", "2", mpi))
+    yield Scenario("mpi", "preprocess_data_mpi", job, wanted=whole, parts=parts, retries=resumes,
+                   cost=2, ranks=(0, 1), limit_s=3 * attack.LIMIT_S, hooks={
+                       **attack.HOOKS, "MILLRACE_TEST_TASKS": "3",
+                       "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
+                       "OMPI_MCA_odls_base_sigkill_timeout": "0"})
+
+
+def main():
+    parser = attack.arguments(__doc__.splitlines()[0])
+    parser.add_argument("--library", required=True, type=pathlib.Path, help="fail_kth.so")
+    parser.add_argument("--mpiexec", default=shutil.which("mpirun"))
+    parser.add_argument("--only", help="this scenario alone")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="calls of these kinds alone")
+    parser.add_argument("--name", help="calls on files whose name ends so alone, e.g. .journal")
+    parser.add_argument("--plan", help="this fault alone: KIND:K:FAULT:once|on")
+    parser.add_argument("--rank", type=int, help="with --plan: in this MPI process")
+    given = parser.parse_args()
+    chance = random.Random(attack.seed_of(given))
+    programs = given.bin.resolve()
+    with attack.scratch_folder(given, "kth") as name:
+        root = pathlib.Path(name)
+        attacked = Attack(given.library.resolve(), root, given.name)
+        if given.only:  # of the seed, the corpus is all that matters then
+            scenarios = [each for each in scenarios_in(root, programs, random.Random(1),
+                                                       given.mpiexec) if each.name == given.only]
+        else:
+            scenarios = list(scenarios_in(root, programs, random.Random(1), given.mpiexec))
+        if given.plan:
+            for scenario in scenarios:
+                attacked.count(scenario, given.rank)
+                attacked.attempt((scenario, given.rank, given.plan))
+            tried = there = len(scenarios)
+        else:
+            cases = list(attacked.cases(scenarios, given.kinds, chance))
+            there = len(cases)
+            tried = attack.work_through(cases[:given.cases], attacked.attempt,
+                                        given.seconds)
+        attacked.table.print()
+        print(f"failing calls: {tried} of {there} cases tried, "
+              f"{attacked.table.total('wrong', 'hangs')} wrong")
+        attack.report(attacked.problems)
+        return 1 if attacked.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
