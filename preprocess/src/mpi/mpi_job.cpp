@@ -187,7 +187,7 @@ void mpi_job::look_around() {
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
   } catch (...) {
-    if (!journal_->identity()) journal_->remove();  // it was only made to have the lock
+    if (!journal_->identity()) journal_->discard();  // it was only made to have the lock
     throw;
   }
 }
@@ -275,7 +275,7 @@ void mpi_job::do_all_tasks() {
 
 void mpi_job::tell_what_is_kept(int status) {
   if (!has_parts()) {
-    journal_->remove();
+    journal_->discard();
   } else if (status == command::exit_failed) {
     shown_.note("kept what was done: --resume goes on, --overwrite starts again");
   }
@@ -355,7 +355,7 @@ void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
   }
   remove_task_parts(options_.output_prefix, identity_);
-  journal_->remove();
+  journal_->remove_finished();
 }
 
 run_summary mpi_job::summary(double seconds) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -278,6 +279,21 @@ void journal::write_finished(const std::vector<sidecar_set>& sidecars) {
 void journal::remove() {
   fault_point("journal");
   file_.remove();
+}
+
+void journal::discard() noexcept {
+  try {
+    remove();
+  } catch (const std::exception&) {
+  }
+}
+
+void journal::remove_finished() {
+  try {
+    remove();
+  } catch (const error& e) {
+    throw error(fmt::format("{}; the output is complete, --resume removes the journal", e.what()));
+  }
 }
 
 }  // namespace millrace::preprocess

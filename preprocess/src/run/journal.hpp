@@ -112,8 +112,14 @@ class journal {
   void go_back(std::size_t first);
   /// Call it when all files are whole and safe under their partial names.
   void write_finished(const std::vector<sidecar_set>& sidecars);
-  /// The run is over, or nothing of it is worth keeping.
+  /// Nothing of the run is worth keeping.
   void remove();
+  /// The same where another error ends the run. That error is the one to report, so this one is
+  /// dropped: the next run takes over what stays.
+  void discard() noexcept;
+  /// Removes the journal of a run whose outputs are published.
+  /// @throws error  it cannot be removed; says that the output is complete nevertheless.
+  void remove_finished();
 
   const std::filesystem::path& path() const noexcept { return file_.path(); }
 

@@ -31,11 +31,17 @@ struct record_head {
 };
 static_assert(sizeof(record_head) == head_bytes);
 
+// Whether the path still names this file. A kernel that does not say is an error: taken for "no",
+// it would leave the journal of a finished run behind, or have the constructor try for ever.
 bool is_named(const io::unique_fd& fd, const std::filesystem::path& path) {
   struct ::stat mine {};
   struct ::stat named {};
-  return ::fstat(fd.get(), &mine) == 0 && ::lstat(path.c_str(), &named) == 0 &&
-         mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+  if (::fstat(fd.get(), &mine) != 0) throw io_error(path, "fstat", errno);
+  if (::lstat(path.c_str(), &named) != 0) {
+    if (errno == ENOENT) return false;
+    throw io_error(path, "lstat", errno);
+  }
+  return mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class run_in_progress {
       summary = done ? *done : write(journal);
       if (done) tell_done(summary);
     } catch (...) {
-      if (!kept_) journal.remove();  // it was only made to have the lock
+      if (!kept_) journal.discard();  // it was only made to have the lock
       throw;
     }
     for (output_summary& output : summary.outputs) output.files = files_there(output.prefix);
@@ -374,7 +374,7 @@ void run_in_progress::publish(journal& journal, const std::vector<sidecar_set>& 
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));
     remove_part_files(prefixes_[key]);
   }
-  journal.remove();
+  journal.remove_finished();
 }
 
 }  // namespace
