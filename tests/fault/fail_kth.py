@@ -307,6 +307,9 @@ def scenarios_in(root, programs, chance, mpiexec):
                    retries=resumes)
     yield Scenario("preprocess where files exist", "preprocess_data", quarantine, begin=old,
                    wanted=old, refuses=True)
+    only = {"out_text_document.bin": b"of somebody else"}
+    yield Scenario("preprocess where one file exists", "preprocess_data", quarantine, begin=only,
+                   wanted=only, refuses=True)
     yield Scenario("preprocess --partitions", "preprocess_data", partitions, retries=resumes)
     yield Scenario("preprocess, giant lines", "preprocess_data", quarantine, hooks=giant,
                    wanted=whole, retries=resumes)
@@ -342,6 +345,9 @@ def scenarios_in(root, programs, chance, mpiexec):
                    old=one, retries=[("--overwrite",)])
     yield Scenario("merge where files exist", "merge_datasets", two, begin=one, wanted=one,
                    refuses=True)
+    only_merged = {"merged.bin": b"of somebody else"}
+    yield Scenario("merge where one file exists", "merge_datasets", two, begin=only_merged,
+                   wanted=only_merged, refuses=True)
     yield Scenario("merge --shuffle-documents", "merge_datasets", shuffled, retries=merges)
     yield Scenario("merge --shuffle-documents --overwrite", "merge_datasets",
                    with_flag(shuffled, "--overwrite"), begin=one, old=one,
@@ -381,7 +387,7 @@ def main():
     parser = attack.arguments(__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, type=pathlib.Path, help="fail_kth.so")
     parser.add_argument("--mpiexec", default=shutil.which("mpirun"))
-    parser.add_argument("--only", help="this scenario alone")
+    parser.add_argument("--only", nargs="+", help="these scenarios alone")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, help="calls of these kinds alone")
     parser.add_argument("--name", help="calls on files whose name ends so alone, e.g. .journal")
     parser.add_argument("--plan", help="this fault alone: KIND:K:FAULT:once|on")
@@ -394,7 +400,7 @@ def main():
         attacked = Attack(given.library.resolve(), root, given.name)
         if given.only:  # of the seed, the corpus is all that matters then
             scenarios = [each for each in scenarios_in(root, programs, random.Random(1),
-                                                       given.mpiexec) if each.name == given.only]
+                                                       given.mpiexec) if each.name in given.only]
         else:
             scenarios = list(scenarios_in(root, programs, random.Random(1), given.mpiexec))
         if given.plan:

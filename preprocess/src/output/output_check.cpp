@@ -32,8 +32,11 @@ void refuse_existing(const std::filesystem::path& prefix) {
   std::vector<std::filesystem::path> names = {paths.bin, paths.idx};
   for (const sidecar which : all_sidecars) names.push_back(paths.of(which));
   for (const auto& path : names) {
-    std::error_code ignored;
-    if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) {
+    // A path that cannot be looked at may well be a file: taken for none, it would be replaced.
+    std::error_code problem;
+    const auto status = std::filesystem::symlink_status(path, problem);
+    if (!std::filesystem::status_known(status)) throw io_error(path, "lstat", problem.value());
+    if (std::filesystem::exists(status)) {
       throw config_error(fmt::format(
           "{} exists; give --overwrite to replace it, or another --output-prefix", path.string()));
     }
