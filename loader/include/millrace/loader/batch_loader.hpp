@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -125,7 +126,8 @@ class batch_loader {
   /// @throws as load_state
   resumption resumption_from(const dataset::run_state& saved,
                              dataset::resume_terms terms = {}) const;
-  /// And this one throws only what `std::thread` does. Nobody is in next().
+  /// And this one throws only what `std::thread` does; the loader is finished then, until another
+  /// state is loaded. Nobody is in next().
   /// @param from  of this loader
   void go_on(resumption from);
 
@@ -170,9 +172,9 @@ class batch_loader {
   std::shared_ptr<const dataset::edited_stream> stream_;
   micro_batch_sequence numbers_;
   run_description description_;
+  bool has_mixture_;
   std::int64_t served_ = 0;
   std::optional<stall_cause> last_stall_;
-  bool has_mixture_ = false;
   std::int64_t next_weights_ = 0;  // step at which the weights of the mixture change; -1: never
   std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the plan
 };
@@ -223,16 +225,16 @@ inline batch_loader::batch_loader(std::unique_ptr<sample_plan> plan, const loade
       plan_(std::move(plan)),
       stream_(stream_of(options_, options_.edits)),
       numbers_(plan_->end(), options_, stream_),
-      description_(*plan_, options_) {
+      description_(*plan_, options_),
+      has_mixture_(!weights_at(plan_->description(), 0).empty()) {
   start(std::make_unique<detail::pipeline>(*plan_, options_, numbers_));
 }
 
 inline void batch_loader::start(std::unique_ptr<detail::pipeline> pipeline) {
   pipeline_ = std::move(pipeline);
   served_ = 0;
-  has_mixture_ = !weights_at(plan_->description(), 0).empty();
   next_weights_ = 0;
-  pipeline_->start();
+  pipeline_->start();  // nothing before it throws: a pipeline that is not started is waited for
 }
 
 inline const loader_options& batch_loader::checked(const loader_options& options,
@@ -279,10 +281,14 @@ inline std::optional<batch> batch_loader::next() {
 // The weights that hold for a step hold for all of its samples.
 inline void batch_loader::count_sources(const detail::batch_slot& slot) {
   telemetry& meter = *pipeline_->meter();
-  if (next_weights_ != -1 && slot.number.step >= next_weights_) {
-    const dataset::run_state run = plan_->description();
-    meter.aim(weights_at(run, slot.number.step));
-    next_weights_ = next_change(run, slot.number.step);
+  try {
+    if (next_weights_ != -1 && slot.number.step >= next_weights_) {
+      const dataset::run_state run = plan_->description();
+      meter.aim(weights_at(run, slot.number.step));
+      next_weights_ = next_change(run, slot.number.step);
+    }
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+    // The batch was taken, and must not be lost for a count. The next one asks again.
   }
   for (const std::int64_t source : slot.sources) meter.served(static_cast<std::size_t>(source), 1);
 }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,12 @@ class fill_turns {
 
   void plan_one(const ring::claim& claim);
 
+  // Without memory to keep it, another is made when one is needed.
+  void keep_spare(fill_turn&& turn) noexcept try {
+    spare_.push_back(std::move(turn));
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as above
+  }
+
   ring* slots_;
   std::mutex mutex_;  // guards all below, but for a wait for a slot
   std::condition_variable planned_;
@@ -73,7 +80,7 @@ inline bool fill_turns::take(std::size_t worker, fill_turn& out) {
   for (;;) {
     if (!mine.due.empty()) {
       std::swap(out, mine.due.front());
-      spare_.push_back(std::move(mine.due.front()));
+      keep_spare(std::move(mine.due.front()));
       mine.due.pop_front();
       out.ahead.clear();
       std::swap(out.ahead, mine.told);

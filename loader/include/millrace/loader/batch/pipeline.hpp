@@ -49,8 +49,8 @@ class pipeline {
   ~pipeline() { ring_->close(); }
 
   /// Starts the threads. Once.
-  /// @throws std::system_error  one cannot be started; where it is the first, the ring ends with
-  ///                            that too, so that nobody waits for batches.
+  /// @throws std::system_error, std::bad_alloc  one cannot be started. The ring ends with that
+  ///                                            too, so that nobody waits for batches.
   void start();
 
   /// Batches keep it, so that they may outlive this.
@@ -160,17 +160,15 @@ inline telemetry_options pipeline::meter_options(const sample_plan& plan,
   return meter;
 }
 
-inline void pipeline::start() {
+inline void pipeline::start() try {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
     if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
-    try {
-      threads_.emplace_back(std::move(setup), [this, i] { fill_slots(i); });
-    } catch (...) {
-      if (i == 0) ring_->finish(0, std::current_exception());
-      throw;
-    }
+    threads_.emplace_back(std::move(setup), [this, i] { fill_slots(i); });
   }
+} catch (...) {
+  ring_->finish(0, std::current_exception());
+  throw;
 }
 
 // Beside those that are looked ahead, a slot for the caller and one for each thread to work on. No

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -79,12 +80,12 @@ class ahead_reads {
 
   /// Puts an extent into the queue. @pre none begins there
   void add(const key& k, std::uint64_t end, std::int64_t expected, std::uint64_t gathers) {
+    queue_.push_back(k);  // first: without its entry a key is skipped, and nothing else is harmed
     entries_.insert_or_assign(k, entry{end, state::queued, 0, expected, 0, gathers});
-    queue_.push_back(k);
   }
   std::size_t queued() const noexcept { return queue_.size(); }
 
-  /// The first of the queue, or none(). It stays there until `started` or `erase`.
+  /// The first of the queue, or none(). It stays there until `start` or `erase`.
   place next_queued() {
     while (!queue_.empty()) {
       const auto p = entries_.find(queue_.front());
@@ -93,10 +94,17 @@ class ahead_reads {
     }
     return none();
   }
-  void started(place p, std::size_t slot) {
+  /// Its read is about to be started; if that fails, `erase` it.
+  /// @return false, and nothing has changed, if there is no memory for it
+  bool start(place p, std::size_t slot) noexcept {
+    try {
+      order_.push_back(p->first);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     p->second.now = state::reading;
     p->second.slot = slot;
-    order_.push_back(p->first);
+    return true;
   }
 
   void erase(place p) { entries_.erase(p); }

@@ -90,6 +90,8 @@ class cufile {
   const cufile_functions& functions() const noexcept { return functions_; }
 
  private:
+  void find_mode();
+
   cufile_functions functions_;
   bool usable_ = false;
   bool direct_ = false;
@@ -165,6 +167,15 @@ inline cufile::cufile(const cufile_names& names) {
     return;
   }
   usable_ = true;
+  try {
+    find_mode();
+  } catch (...) {  // the destructor is not run
+    (void)functions_.close();
+    throw;
+  }
+}
+
+inline void cufile::find_mode() {
   cufile_abi::properties_with_room found{};
   if (const cufile_abi::error e = functions_.properties(&found.properties); e.code != 0) {
     why_ += ", which does not tell its mode (error " + std::to_string(e.code) + ")";

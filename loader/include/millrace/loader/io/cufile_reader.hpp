@@ -131,9 +131,10 @@ inline const cufile_reader::registered* cufile_reader::find(std::int64_t file) {
               path + "cuFileHandleRegister says error " + std::to_string(e.code));
     return nullptr;
   }
-  log_.note("files registered with cuFile", true, "once each, not with each read");
+  // First: whatever throws from here on, cuFile forgets the file before it is closed.
   const std::shared_ptr<void> owned(
       handle, [library = library_](void* h) { library->functions().remove(h); });
+  log_.note("files registered with cuFile", true, "once each, not with each read");
   const bool is_full =
       registered_.size() >= most_handles || (!registered_.empty() && !table_->may_lend());
   if (is_full) registered_.pop_back();

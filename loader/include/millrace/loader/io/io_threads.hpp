@@ -11,8 +11,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -71,14 +71,7 @@ class io_threads {
     const auto work = std::make_shared<job>(count, task);
     const auto helpers = std::min({static_cast<std::size_t>(std::max(threads - 1, 0)), count - 1,
                                    static_cast<std::size_t>(most_)});
-    if (helpers > 0) {
-      {
-        const std::lock_guard lock(mutex_);
-        for (std::size_t i = 0; i < helpers; ++i) urgent_.push_back([work] { work->run(); });
-        start(helpers);
-      }
-      helpers == 1 ? wake_.notify_one() : wake_.notify_all();
-    }
+    if (helpers > 0) ask(work, helpers);
     work->run();
     work->wait();
   }
@@ -146,8 +139,23 @@ class io_threads {
     std::exception_ptr error_;
   };
 
+  // Without memory fewer help, or nobody does. It must not throw: `work` points to the caller's
+  // task, which would be gone when a helper comes.
+  void ask(const std::shared_ptr<job>& work, std::size_t helpers) noexcept {
+    std::size_t asked = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      try {
+        for (; asked < helpers; ++asked) urgent_.push_back([work] { work->run(); });
+      } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the caller does it
+      }
+      start(asked);
+    }
+    asked == 1 ? wake_.notify_one() : wake_.notify_all();
+  }
+
   // Under the mutex: enough threads for so many more tasks, up to the most.
-  void start(std::size_t tasks) {
+  void start(std::size_t tasks) noexcept {
     const std::size_t wanted =
         std::min(busy_ + urgent_.size() + std::min<std::size_t>(idle_.size(), 1),
                  static_cast<std::size_t>(most_));
@@ -156,11 +164,14 @@ class io_threads {
         thread_setup setup = setup_;
         setup.name = "mr-io-" + std::to_string(threads_.size());
         threads_.emplace_back([this, setup = std::move(setup)] {
-          (void)set_up_this_thread(setup);
+          try {
+            (void)set_up_this_thread(setup);
+          } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it runs anywhere
+          }
           serve();
         });
-      } catch (const std::system_error&) {
-        return;  // no more threads to be had: callers do it themselves
+      } catch (const std::exception&) {
+        return;  // no more threads, or no memory: callers do it themselves
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <system_error>
@@ -52,8 +53,9 @@ class map_advisor {
     return in_memory_->flags[static_cast<std::size_t>(file)].load(std::memory_order_relaxed);
   }
 
-  /// For a map that was made just now, of bytes that nobody has touched.
-  void advise(std::int64_t file, const open_files::held_map& map);
+  /// For a map that was made just now, of bytes that nobody has touched. A hint: without memory,
+  /// the report misses a line, or the file is not read in the background.
+  void advise(std::int64_t file, const open_files::held_map& map) noexcept;
 
  private:
   struct memory_flags {
@@ -86,8 +88,8 @@ class map_advisor {
   std::shared_ptr<memory_flags> in_memory_;
   std::vector<map_advice> advice_;
   std::vector<std::uint64_t> bytes_;  // [file]
-  std::string why_;
-  bool by_memory_ = false;  // whether `why_` tells which files are resident, not of all
+  std::string why_;                   // of files that will be resident
+  std::string why_random_;            // of the others
   bool populate_;
 };
 
@@ -99,9 +101,9 @@ inline void map_advisor::choose(std::span<const data_file> files, const reader_o
   if (options.advice != map_advice::by_memory) {
     advice_.assign(files.size(), options.advice);
     why_ = options.advice_why.empty() ? "asked for by name" : options.advice_why;
+    why_random_ = why_;
     return;
   }
-  by_memory_ = true;
   std::uint64_t left = options.resident_bytes;
   why_ = "files that fit into the " + std::to_string(left >> 20) + " MiB of resident_bytes";
   if (left == 0) {
@@ -111,6 +113,7 @@ inline void map_advisor::choose(std::span<const data_file> files, const reader_o
            " MiB, half of what is available (" + (room ? room->by : "unknown") + ")";
   }
   why_ += ", in their order";
+  why_random_ = "not among the " + why_;
   for (const data_file& file : files) {
     const bool fits = file.bytes <= left;
     if (fits) left -= file.bytes;
@@ -124,7 +127,7 @@ inline void map_advisor::ask(const open_files::held_map& map, int advice, const 
   log_->note(name, granted, granted ? why : std::generic_category().message(errno));
 }
 
-inline void map_advisor::advise(std::int64_t file, const open_files::held_map& map) {
+inline void map_advisor::advise(std::int64_t file, const open_files::held_map& map) noexcept try {
   switch (of(file)) {
     case map_advice::resident:
       ask(map, MADV_HUGEPAGE, "MADV_HUGEPAGE, where files will be resident", why_);
@@ -135,13 +138,13 @@ inline void map_advisor::advise(std::int64_t file, const open_files::held_map& m
       }
       break;
     case map_advice::random:
-      ask(map, MADV_RANDOM, "MADV_RANDOM, where they will not",
-          by_memory_ ? "not among the " + why_ : why_);
+      ask(map, MADV_RANDOM, "MADV_RANDOM, where they will not", why_random_);
       break;
     case map_advice::by_memory:
     case map_advice::none:
       break;
   }
+} catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a hint
 }
 
 inline void map_advisor::populate::operator()() noexcept try {

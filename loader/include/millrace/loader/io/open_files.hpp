@@ -173,10 +173,12 @@ class open_files::file {
 
  private:
   friend class open_files;
-  explicit file(data_file what) : what_(std::move(what)) {}
+  file(data_file what, std::string key) : what_(std::move(what)), key_(std::move(key)) {}
 
   const data_file what_;
-  std::mutex opening_;  // taken before the table's
+  const std::string key_;     // of files_; kept, as `detach` must not allocate
+  bool is_attached_ = false;  // counted in attached_
+  std::mutex opening_;        // taken before the table's
   std::optional<file_stamp> first_;
   held_descriptor fd_;
   std::list<file*>::iterator at_;  // of used_files_, where fd_ is set
@@ -219,7 +221,7 @@ inline std::shared_ptr<open_files::file> open_files::attach(const data_file& wha
         !first || (::stat(what.path.c_str(), &status) == 0 && file_stamp(status) == *first);
     if (same) return known;
   }
-  std::shared_ptr<file> made(new file(what), [table = shared_from_this()](file* f) {
+  std::shared_ptr<file> made(new file(what, key), [table = shared_from_this()](file* f) {
     table->detach(*f);
     delete f;  // NOLINT: what std::shared_ptr itself would do
   });
@@ -227,8 +229,9 @@ inline std::shared_ptr<open_files::file> open_files::attach(const data_file& wha
   const std::uint64_t step = limits_.map_bytes;
   made->map_bytes_ = step;
   made->parts_.resize(static_cast<std::size_t>(what.bytes / step + (what.bytes % step != 0)));
-  ++attached_;
   files_[key] = made;
+  ++attached_;
+  made->is_attached_ = true;
   return made;
 }
 
@@ -236,8 +239,8 @@ inline void open_files::detach(file& f) noexcept {
   held_descriptor closed;  // both after the lock is released
   std::vector<file_part> unmapped;
   const std::lock_guard lock(mutex_);
-  --attached_;
-  const auto found = files_.find(key_of(f.what_));
+  if (f.is_attached_) --attached_;
+  const auto found = files_.find(f.key_);
   if (found != files_.end() && found->second.expired()) files_.erase(found);
   if (f.fd_) used_files_.erase(f.at_);
   closed = std::move(f.fd_);
@@ -277,11 +280,11 @@ inline open_files::held_descriptor open_files::opened(file& f) {
   auto made =
       std::make_shared<const descriptor>(descriptor{std::move(fd), kind, counted(live_files_)});
   const std::lock_guard lock(mutex_);
+  f.at_ = used_files_.insert(used_files_.begin(), &f);  // first, as it may throw
+  f.fd_ = made;
   if (!f.first_) f.first_ = found;
   ++usage_.opens;
   usage_.most_files = std::max<std::int64_t>(usage_.most_files, *live_files_);
-  f.fd_ = made;
-  f.at_ = used_files_.insert(used_files_.begin(), &f);
   return made;
 }
 
@@ -336,13 +339,14 @@ inline bool open_files::unmap_least_used(std::vector<held_map>& unmapped,
     file& f = *at->first;
     file_part& part = f.parts_[at->second];
     if (part.map.use_count() > 1) continue;  // copied from just now
-    unmapped.push_back(part.map);
+    // Its descriptor as well, unless another part has it.
+    const bool closes = f.fd_ && f.fd_.use_count() <= 2;
+    unmapped.push_back(part.map);  // first, as these may throw
+    if (closes) closed.push_back(f.fd_);
     forget_map(part);
     part.map = nullptr;
-    // Its descriptor as well, unless another part has it.
-    if (f.fd_ && f.fd_.use_count() <= 2) {
+    if (closes) {
       used_files_.erase(f.at_);
-      closed.push_back(std::move(f.fd_));
       f.fd_ = nullptr;
     }
     return true;
@@ -422,11 +426,11 @@ inline open_files::map_result open_files::map_at(file& f, std::uint64_t offset) 
   auto made = std::make_shared<const map>(map{std::move(mapped), of, counted(live_maps_)});
   const std::lock_guard lock(mutex_);
   file_part& part = f.parts_[place];
-  ++usage_.mmaps;
-  usage_.most_maps = std::max<std::int64_t>(usage_.most_maps, *live_maps_);
+  part.at = used_maps_.insert(used_maps_.begin(), {&f, place});  // first, as it may throw
   part.map = made;
   part.last_use = clock_;
-  part.at = used_maps_.insert(used_maps_.begin(), {&f, place});
+  ++usage_.mmaps;
+  usage_.most_maps = std::max<std::int64_t>(usage_.most_maps, *live_maps_);
   mapped_bytes_ += bytes;
   return {made, true, {}};
 }

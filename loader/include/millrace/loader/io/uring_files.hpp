@@ -99,8 +99,8 @@ inline bool uring_files::is_direct(std::int64_t file, uring_ring& ring) {
       return false;
     }
     if (put(file, std::move(direct.fd), ring) == none) return false;
-    log_->note("O_DIRECT", true, direct.why);
     state = {way::direct, direct.alignment};
+    log_->note("O_DIRECT", true, direct.why);
     return true;
   } catch (const std::exception&) {
     return false;  // pread tries again, and says what is wrong

@@ -17,6 +17,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -91,6 +92,7 @@ class uring_reader final : public range_reader {
   };
 
   bool has_ring();
+  void retire_ring() noexcept;
   void note_ring();
   bool start(std::size_t token);
   void pump();
@@ -114,7 +116,8 @@ class uring_reader final : public range_reader {
   uring_files files_;
 
   std::unique_ptr<uring_ring> ring_;
-  std::vector<std::unique_ptr<uring_ring>> retired_;  // whose memory may still be written to
+  // Their memory may still be written to. There is always room for `ring_`.
+  std::vector<std::unique_ptr<uring_ring>> retired_;
   std::vector<operation> operations_;
   std::vector<std::size_t> free_slots_;
   std::vector<std::size_t> free_straight_;
@@ -178,32 +181,48 @@ inline bool uring_reader::has_ring() {
   if (ring_ && ring_->is_mine()) return true;
   if (no_ring_.load(std::memory_order_relaxed)) return false;
   const bool first = ring_ == nullptr;
-  if (ring_) {
-    // Its results come to the thread that made it alone, which may be gone.
-    ahead_.clear();
-    files_.close_direct();
-    retired_.push_back(std::move(ring_));
-  }
   const auto slots = static_cast<std::size_t>(limits_.slots);
   const auto depth = static_cast<std::size_t>(limits_.depth);
-  ring_ =
+  // What allocates comes first. If it throws, nothing has changed: a ring without operations would
+  // be waited for in vain.
+  std::vector<operation> operations(slots + depth);
+  std::vector<std::size_t> free_slots;
+  std::vector<std::size_t> free_straight;
+  free_slots.reserve(slots);
+  free_straight.reserve(depth);
+  for (std::size_t i = slots; i-- > 0;) free_slots.push_back(i);
+  for (std::size_t i = slots + depth; i-- > slots;) free_straight.push_back(i);
+  retired_.reserve(retired_.size() + 2);  // the present ring, and the new one
+  auto made =
       std::make_unique<uring_ring>(static_cast<unsigned>(limits_.depth), slots * limits_.slot_bytes,
                                    static_cast<unsigned>(limits_.most_files), first);
-  if (!ring_->valid()) {
-    log_.note("io_uring", false, why_no_ring(ring_->error()));
-    ring_ = nullptr;
+  if (!made->valid()) log_.note("io_uring", false, why_no_ring(made->error()));
+
+  // Results of the present ring come only to the thread that made it, which may be gone.
+  retire_ring();
+  if (!made->valid()) {
     no_ring_ = true;
     return false;
   }
-  operations_.assign(slots + depth, operation{});
-  free_slots_.clear();
-  free_straight_.clear();
-  for (std::size_t i = slots; i-- > 0;) free_slots_.push_back(i);
-  for (std::size_t i = slots + depth; i-- > slots;) free_straight_.push_back(i);
+  ring_ = std::move(made);
+  operations_ = std::move(operations);
+  free_slots_ = std::move(free_slots);
+  free_straight_ = std::move(free_straight);
   in_flight_ = 0;
   demand_in_flight_ = 0;
-  note_ring();
+  try {
+    note_ring();
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): for the report alone
+  }
   return true;
+}
+
+// What was read ahead is lost with it.
+inline void uring_reader::retire_ring() noexcept {
+  if (!ring_) return;
+  ahead_.clear();
+  files_.close_direct();
+  retired_.push_back(std::move(ring_));
 }
 
 inline void uring_reader::note_ring() {
@@ -254,12 +273,12 @@ inline void uring_reader::pump() {
           {bytes, entry.end - key.begin, 0, unit, 0},
           next,
           none};
+    if (!ahead_.start(next, slot)) break;  // no memory: it stays in the queue
     if (!start(slot)) {
       ahead_.erase(next);  // gather will say why
       continue;
     }
     free_slots_.pop_back();
-    ahead_.started(next, slot);
     ++in_flight_;
     started = true;
   }
@@ -517,12 +536,13 @@ inline void uring_reader::give_up_ring(int code) {
     });
   }
   no_ring_ = true;
-  ahead_.clear();
-  files_.close_direct();
-  retired_.push_back(std::move(ring_));
-  log_.note("io_uring", false,
-            "io_uring_enter: " + std::generic_category().message(code) +
-                ": the ring was given up, and pread reads from then on");
+  retire_ring();
+  try {
+    log_.note("io_uring", false,
+              "io_uring_enter: " + std::generic_category().message(code) +
+                  ": the ring was given up, and pread reads from then on");
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): for the report alone
+  }
 }
 
 inline reader_report uring_reader::report() const {

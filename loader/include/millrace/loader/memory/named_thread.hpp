@@ -9,6 +9,7 @@
 #include <atomic>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -49,7 +50,8 @@ class named_thread {
   /// Returns when the thread has its name and place.
   ///
   /// @param run  called once, with a std::stop_token or without
-  /// @throws std::system_error  no thread can be started
+  /// @throws std::system_error, std::bad_alloc  no thread can be started, or no memory is left to
+  ///                                            set it up; `run` is not called then
   template <class Run>
   requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread(
       thread_setup setup, Run run);
@@ -68,6 +70,7 @@ class named_thread {
  private:
   struct start {
     std::vector<grant> grants;
+    std::exception_ptr failure;
     ::pid_t id = 0;
     std::atomic<bool> done{false};
   };
@@ -124,10 +127,18 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
   thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
                           started]([[maybe_unused]] std::stop_token stop) mutable {
     io::unblock_sigbus();  // whatever it inherits
-    started->grants = set_up_this_thread(setup);
+    std::exception_ptr failure;
+    try {
+      started->grants = set_up_this_thread(setup);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const bool runs = failure == nullptr;
+    started->failure = std::move(failure);  // whoever waits is its one owner
     started->id = static_cast<::pid_t>(::syscall(SYS_gettid));
     started->done.store(true, std::memory_order_release);
     started->done.notify_all();
+    if (!runs) return;
     if constexpr (std::invocable<Run&, std::stop_token>) {
       run(std::move(stop));
     } else {
@@ -135,6 +146,7 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
     }
   });
   started->done.wait(false, std::memory_order_acquire);
+  if (started->failure) std::rethrow_exception(std::exchange(started->failure, nullptr));
   grants_ = std::move(started->grants);
   id_ = started->id;
 }

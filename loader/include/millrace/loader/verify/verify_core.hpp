@@ -187,7 +187,8 @@ inline void verify_core::open(source& s) {
                                            std::nullopt);
   } else {
     const std::lock_guard counting(mutex_);
-    if (without_sum_++ == 0) first_without_sum_ = s.bin.path().string();
+    if (without_sum_ == 0) first_without_sum_ = s.bin.path().string();
+    ++without_sum_;
   }
   s.sums = std::move(sums);
   s.opened.store(true, std::memory_order_release);
@@ -223,6 +224,7 @@ inline void verify_core::check_claimed(std::size_t file, checked_file& in, std::
     return;
   }
   finding found;
+  finding copy;  // made here, so that a block that was served is told whatever memory is left
   try {
     found = {.kind = problem->is_token ? finding_kind::token : finding_kind::checksum,
              .file = static_cast<std::int64_t>(file),
@@ -236,6 +238,7 @@ inline void verify_core::check_claimed(std::size_t file, checked_file& in, std::
              .sample = sample,
              .served = in.states().served(block),
              .by_scrubber = by_scrubber};
+    copy = found;
     // Known before it is seen to be bad, so that whoever sees that can say why.
     const std::lock_guard lock(mutex_);
     if (of_bin) bad_blocks_.insert_or_assign({file, block}, found);
@@ -249,7 +252,8 @@ inline void verify_core::check_claimed(std::size_t file, checked_file& in, std::
   if (found.served && found.kind == finding_kind::checksum &&
       options_.bad_blocks == bad_block_policy::fail) {
     const std::lock_guard lock(mutex_);
-    if (!served_bad_) served_bad_ = found;
+    copy.served = true;
+    if (!served_bad_) served_bad_ = std::move(copy);
     any_served_bad_.store(true, std::memory_order_release);
   }
   add(std::move(found));

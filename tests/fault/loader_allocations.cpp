@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// loader_allocations makes the k-th allocation of the loader fail, for many k, in a child process
+// for each k. Afterwards memory is there again. What must hold:
+//
+// - every call either succeeds or throws; no child crashes, terminates or hangs
+// - every batch is right, and none is skipped; a loader that stops early has thrown before
+// - the same loader resumes from a state, and a new loader serves everything
+// - the same reader fills the same requests
+//
+// It prints a line per failure, then a table. It exits with 0 if all of this held.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/error.hpp>
+#include <millrace/loader/batch_loader.hpp>
+#include <millrace/loader/io/uring_probe.hpp>
+
+#include "support/fail_kth_allocation.hpp"
+#include "support/seed.hpp"
+#include "support/summed_dataset.hpp"
+#include "unit/dataset/run/stored_run.hpp"
+#include "unit/loader/io/reader_kinds.hpp"
+#include "unit/loader/served_rows.hpp"
+
+namespace {
+
+using namespace millrace;  // NOLINT: a program
+
+constexpr std::int64_t rows_of_batch = 2;
+constexpr std::int64_t never = test::fail_kth_allocation::never;
+constexpr int most_errors = 4;  // of one loader, until the harness stops asking it
+
+// A rule that was broken. What the loader throws is no such thing.
+struct broken_rule : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+// What a child is told and what it tells its parent, in memory that they share.
+struct child_report {
+  test::fail_kth_allocation what;
+  std::atomic<std::int64_t> allocations;
+  std::atomic<int> errors;
+  char text[600];  // NOLINT: plain memory
+};
+
+void tell(child_report& report, const std::string& text) {
+  std::snprintf(report.text, sizeof report.text, "%s", text.c_str());
+}
+
+// Counts an error, which has to be of a type that callers expect, and say something.
+void count_error(child_report& report, const std::exception& e) {
+  const test::exempt_allocations own;
+  ++report.errors;
+  if (std::string_view(e.what()).empty()) throw broken_rule("an error without a message");
+  const bool expected = dynamic_cast<const std::bad_alloc*>(&e) != nullptr ||
+                        dynamic_cast<const error*>(&e) != nullptr ||
+                        dynamic_cast<const std::system_error*>(&e) != nullptr;
+  if (!expected) throw broken_rule(std::string("an error of an unexpected type: ") + e.what());
+}
+
+// Calls f. False, and an error counted, if it throws.
+template <class F>
+bool try_to(child_report& report, const F& f) {
+  try {
+    f();
+    return true;
+  } catch (const broken_rule&) {
+    throw;
+  } catch (const std::exception& e) {
+    count_error(report, e);
+    return false;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Loaders: the datasets, their runs, and what each batch holds.
+
+using expected_batches = std::vector<std::vector<test::served_row>>;
+
+class small_runs {
+ public:
+  small_runs() : stored_(40'000, 30'000, 700) {
+    std::mt19937 random(5);
+    prefixes_ = {test::store_documents(folder_ / "a", random, 300),
+                 test::store_documents(folder_ / "b", random, 200)};
+    data_.emplace(stored_.prefix());
+  }
+
+  static const std::vector<std::string>& orders() {
+    static const std::vector<std::string> all = {"stored", "instant", "packed", "megatron"};
+    return all;
+  }
+
+  std::unique_ptr<loader::batch_loader> loader_of(const std::string& order,
+                                                  const loader::loader_options& options) {
+    if (order == "stored") {
+      loader::loader_options with_length = options;
+      with_length.seq_len = 500;
+      return std::make_unique<loader::batch_loader>(*data_, with_length);
+    }
+    return test::loader_of(run_of(order), options);
+  }
+
+ private:
+  // Made once, before any child.
+  const test::any_run& run_of(const std::string& order) {
+    std::optional<test::any_run>& run = order == "instant"  ? instant_
+                                        : order == "packed" ? packed_
+                                                            : megatron_;
+    if (run) return *run;
+    if (order == "instant") return run.emplace(test::instant_run_of(prefixes_, 100, 2, 60));
+    if (order == "packed") return run.emplace(test::packed_run_of(prefixes_, 100, 2, 60));
+    return run.emplace(test::megatron_run_of(prefixes_, 100, "100,0,0", 60));
+  }
+
+  test::temp_folder folder_;
+  test::summed_dataset<std::uint16_t> stored_;
+  std::vector<std::filesystem::path> prefixes_;
+  std::optional<dataset::indexed_dataset> data_;
+  std::optional<test::any_run> instant_, packed_, megatron_;
+};
+
+loader::loader_options options_with(const test::reader_kind& kind) {
+  loader::loader_options options;
+  options.batch_size = rows_of_batch;
+  options.threads = 2;
+  options.prefetch_samples = 16;
+  options.fields = test::all_fields;
+  options.boundaries = true;
+  options.reader = [&kind](const std::vector<loader::data_file>& files) {
+    return kind.make(files, {});
+  };
+  return options;
+}
+
+// Takes batches from number `at` on, up to `end`, and compares them. Returns where it stopped.
+// `errors` are those of this loader so far.
+std::int64_t serve(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
+                   std::int64_t end, int& errors, child_report& report) {
+  const int most = errors + most_errors;
+  while (at < end && errors < most) {
+    std::optional<loader::batch> batch;
+    if (!try_to(report, [&] { batch = from.next(); })) {
+      ++errors;
+      continue;
+    }
+    if (!batch) {
+      if (errors == 0) throw broken_rule("the batches ended early, and no error came before");
+      return at;
+    }
+    const test::exempt_allocations own;
+    if (batch->first_sample() != at * rows_of_batch) {
+      throw broken_rule("batch " + std::to_string(at) + " is due, and sample " +
+                        std::to_string(batch->first_sample()) + " came");
+    }
+    const auto& rows = expected[static_cast<std::size_t>(at)];
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (test::row_of(*batch, static_cast<std::int64_t>(r)) != rows[r]) {
+        throw broken_rule("batch " + std::to_string(at) + " holds other values");
+      }
+    }
+    ++at;
+    if (from.consumed_samples() != at * rows_of_batch) {
+      throw broken_rule("consumed_samples is " + std::to_string(from.consumed_samples()) +
+                        " after batch " + std::to_string(at));
+    }
+  }
+  return at;
+}
+
+// With all memory there is: no error is left over.
+void serve_all(loader::batch_loader& from, const expected_batches& expected, std::int64_t at,
+               const char* who) {
+  child_report fresh{};
+  int errors = 0;
+  const auto end = static_cast<std::int64_t>(expected.size());
+  if (serve(from, expected, at, end, errors, fresh) != end || fresh.errors > 0 || from.next()) {
+    throw broken_rule(std::string(who) + " does not serve all batches, with memory there again");
+  }
+}
+
+expected_batches batches_of(loader::batch_loader& from, dataset::run_state& state) {
+  expected_batches all;
+  while (const auto batch = from.next()) {
+    auto& rows = all.emplace_back();
+    for (std::int64_t r = 0; r < batch->layout().rows(); ++r) {
+      rows.push_back(test::row_of(*batch, r));
+    }
+  }
+  state = from.state_at(2 * rows_of_batch);
+  return all;
+}
+
+using make_loader = std::function<std::unique_ptr<loader::batch_loader>()>;
+
+void use_loader(const make_loader& make, const expected_batches& expected,
+                const dataset::run_state& state, child_report& report) {
+  const auto end = static_cast<std::int64_t>(expected.size());
+  std::unique_ptr<loader::batch_loader> kept;
+  int errors_before = 0;
+  int errors = 0;  // of the one that is kept
+  test::arm(report.what);
+  // One that ends while memory is short.
+  try_to(report, [&] { serve(*make(), expected, 0, 3, errors_before, report); });
+  if (try_to(report, [&] { kept = make(); })) {
+    serve(*kept, expected, 0, end / 2, errors, report);
+    try_to(report, [&] {
+      if (kept->state().consumed_samples != kept->consumed_samples()) {
+        throw broken_rule("state() is of another place");
+      }
+    });
+    if (!try_to(report, [&] { kept->load_state(state); })) ++errors;
+    serve(*kept, expected, kept->consumed_samples() / rows_of_batch, end, errors, report);
+    try_to(report, [&] { (void)kept->reader_reports(); });
+    try_to(report, [&] { (void)kept->meter()->report(); });
+    try_to(report, [&] { (void)kept->verification(); });
+  }
+  report.allocations = test::disarm();
+
+  const auto fresh = make();  // beside the other one, with which it shares files and threads
+  serve_all(*fresh, expected, 0, "a new loader");
+  if (!kept) return;
+  bool is_described = true;
+  try {
+    (void)kept->state();
+  } catch (const std::bad_alloc&) {
+    is_described = false;  // found out once, when the loader is made: `state` keeps throwing that
+  }
+  if (is_described) {
+    kept->load_state(state);
+    serve_all(*kept, expected, 2, "the same loader, resumed,");
+  }
+  if (report.errors == 0 && !is_described) throw broken_rule("state() alone knows of an error");
+}
+
+// ---------------------------------------------------------------------------------------------
+// Readers on their own.
+
+class ranges_of_files {
+ public:
+  ranges_of_files() {
+    for (const char* name : {"a.bin", "b.bin", "c.bin"}) {
+      std::vector<std::byte>& all = contents_.emplace_back(1'500'001);
+      for (std::byte& b : all) b = static_cast<std::byte>(random_());
+      test::write_bytes(folder_ / name, all);
+      files_.push_back({folder_ / name, all.size()});
+    }
+    // Small ones, a large one that threads share, and small ones again.
+    for (int round = 0; round < 8; ++round) {
+      auto& ranges = rounds_.emplace_back();
+      const bool is_large = round == 3 || round == 6;
+      for (int i = 0; i < (is_large ? 30 : 12); ++i) {
+        const std::uint64_t bytes = is_large ? 40'000 + random_() % 20'000 : random_() % 9'000;
+        ranges.push_back({static_cast<std::int64_t>(random_() % files_.size()),
+                          random_() % (1'500'001 - bytes), bytes});
+      }
+    }
+  }
+
+  const std::vector<loader::data_file>& files() const { return files_; }
+  std::size_t rounds() const { return rounds_.size(); }
+
+  // Prefetches the next round and gathers this one, once more after each error. True: it has.
+  bool gather(loader::range_reader& reader, std::size_t round, child_report& report) const {
+    std::vector<std::byte> memory;
+    std::vector<loader::read_request> requests;
+    {
+      const test::exempt_allocations own;
+      std::size_t all = 0;
+      for (const auto& range : rounds_[round]) all += range.bytes;
+      memory.assign(all, std::byte{0xAB});
+      std::size_t at = 0;
+      for (const auto& range : rounds_[round]) {
+        requests.push_back({range, memory.data() + at});
+        at += range.bytes;
+      }
+    }
+    if (round + 1 < rounds()) reader.prefetch(rounds_[round + 1]);
+    for (int attempt = 0; attempt < most_errors; ++attempt) {
+      if (!try_to(report, [&] { reader.gather(requests); })) continue;
+      for (const loader::read_request& r : requests) {
+        const auto& all = contents_[static_cast<std::size_t>(r.from.file)];
+        if (r.from.bytes > 0 && std::memcmp(r.to, all.data() + r.from.offset, r.from.bytes) != 0) {
+          throw broken_rule("round " + std::to_string(round) + " holds other bytes");
+        }
+      }
+      return true;
+    }
+    return false;
+  }
+
+  void gather_all(loader::range_reader& reader, const char* who) const {
+    child_report fresh{};
+    for (std::size_t round = 0; round < rounds(); ++round) {
+      if (!gather(reader, round, fresh) || fresh.errors > 0) {
+        throw broken_rule(std::string(who) + " does not fill round " + std::to_string(round) +
+                          ", with memory there again");
+      }
+    }
+  }
+
+ private:
+  test::temp_folder folder_;
+  std::mt19937_64 random_{7};
+  std::vector<std::vector<std::byte>> contents_;
+  std::vector<loader::data_file> files_;
+  std::vector<std::vector<loader::file_range>> rounds_;
+};
+
+// Calls f on a thread of its own; what it throws is thrown here.
+template <class F>
+void on_another_thread(const F& f) {
+  std::exception_ptr failure;
+  std::optional<std::thread> thread;
+  {
+    const test::exempt_allocations own;
+    thread.emplace([&] {
+      try {
+        f();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    });
+  }
+  thread->join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+void use_reader(const test::reader_kind& kind, const ranges_of_files& ranges,
+                child_report& report) {
+  std::unique_ptr<loader::range_reader> reader;
+  test::arm(report.what);
+  try_to(report, [&] {  // one that ends while memory is short
+    const auto first = kind.make(ranges.files(), {});
+    ranges.gather(*first, 0, report);
+  });
+  if (try_to(report, [&] { reader = kind.make(ranges.files(), {}); })) {
+    for (std::size_t round = 0; round < ranges.rounds(); ++round) {
+      const auto gather = [&] { ranges.gather(*reader, round, report); };
+      round == 5 ? on_another_thread(gather) : gather();
+    }
+    try_to(report, [&] { (void)reader->report(); });
+  }
+  report.allocations = test::disarm();
+  if (reader) ranges.gather_all(*reader, "the same reader");
+  const auto fresh = kind.make(ranges.files(), {});
+  ranges.gather_all(*fresh, "a new reader");
+}
+
+// ---------------------------------------------------------------------------------------------
+
+struct arguments {
+  std::set<std::string> readers;
+  std::set<std::string> orders;
+  std::vector<std::size_t> least_bytes;
+  std::vector<std::int64_t> failures;
+  std::int64_t first = 1;
+  std::int64_t last = never;
+  std::int64_t most = never;
+  unsigned limit_s = 20;
+};
+
+struct line_of_table {
+  std::int64_t allocations = 0, runs = 0, errors = 0, complete = 0, hangs = 0, crashes = 0,
+               wrong = 0;
+};
+
+constexpr int broke_a_rule = 3;
+
+class harness {
+ public:
+  explicit harness(const arguments& args)
+      : args_(args),
+        random_(test::seed(1)),
+        report_(new (::mmap(nullptr, sizeof(child_report), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)) child_report{}) {}
+
+  // Runs `use` in a child for each k, and adds a line to the table.
+  void run(const std::string& name, const std::function<void(child_report&)>& use) {
+    for (const std::size_t least : args_.least_bytes) {
+      line_of_table counting;
+      if (!one(name, {.least_bytes = least}, use, counting)) continue;
+      const std::int64_t allocations = report_->allocations;
+      for (const std::int64_t failures : args_.failures) {
+        line_of_table line;
+        line.allocations = allocations;
+        for (const std::int64_t k : chosen(allocations)) one(name, {k, failures, least}, use, line);
+        print(name, least, failures, line);
+      }
+    }
+  }
+
+  static void print_head() {
+    std::printf("%-32s %8s %8s %8s %6s %7s %9s %6s %8s %6s\n", "reader and order",
+                "bytes>=", "failures", "allocs", "runs", "errors", "complete", "hangs", "crashes",
+                "wrong");
+  }
+
+  bool all_good() const { return all_good_; }
+
+ private:
+  // Those from --first to --last; of more than --most, so many of them by chance, the first and
+  // the last included.
+  std::vector<std::int64_t> chosen(std::int64_t allocations) {
+    std::vector<std::int64_t> all;
+    for (std::int64_t k = args_.first; k <= std::min(allocations, args_.last); ++k) {
+      all.push_back(k);
+    }
+    const auto most = static_cast<std::size_t>(args_.most);
+    if (all.size() <= most) return all;
+    std::vector<std::int64_t> some;
+    std::ranges::sample(all, std::back_inserter(some), args_.most, random_);
+    return some;
+  }
+
+  // One child. False: it was no success.
+  bool one(const std::string& name, const test::fail_kth_allocation& what,
+           const std::function<void(child_report&)>& use, line_of_table& line) {
+    report_->what = what;
+    report_->allocations = 0;
+    report_->errors = 0;
+    report_->text[0] = '\0';
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+      (void)::alarm(args_.limit_s);  // its end, if it hangs
+      int status = 0;
+      try {
+        use(*report_);
+      } catch (const std::exception& e) {
+        (void)test::disarm();
+        tell(*report_, e.what());
+        status = broke_a_rule;
+      }
+      ::_exit(status);
+    }
+    int status = 0;
+    (void)::waitpid(child, &status, 0);
+    ++line.runs;
+    const bool is_killed = WIFSIGNALED(status);
+    if (!is_killed && WEXITSTATUS(status) == 0) {
+      ++(report_->errors > 0 ? line.errors : line.complete);
+      return true;
+    }
+    const char* what_happened = "wrong";
+    if (is_killed && WTERMSIG(status) == SIGALRM) {
+      ++line.hangs;
+      what_happened = "hangs";
+    } else if (is_killed || WEXITSTATUS(status) != broke_a_rule) {
+      ++line.crashes;
+      what_happened = "crashes";
+    } else {
+      ++line.wrong;
+    }
+    std::printf("  %s %s: k %lld, %lld failures, allocations >= %zu bytes, status %d: %s\n",
+                name.c_str(), what_happened, static_cast<long long>(what.k),
+                static_cast<long long>(what.failures), what.least_bytes, status, report_->text);
+    std::fflush(stdout);
+    all_good_ = false;
+    return false;
+  }
+
+  static void print(const std::string& name, std::size_t least, std::int64_t failures,
+                    const line_of_table& line) {
+    const auto number = [](std::int64_t n) { return static_cast<long long>(n); };
+    const std::string count = failures == never ? "rest" : std::to_string(failures);
+    std::printf("%-32s %8zu %8s %8lld %6lld %7lld %9lld %6lld %8lld %6lld\n", name.c_str(), least,
+                count.c_str(), number(line.allocations), number(line.runs), number(line.errors),
+                number(line.complete), number(line.hangs), number(line.crashes),
+                number(line.wrong));
+    std::fflush(stdout);
+  }
+
+  arguments args_;
+  std::mt19937_64 random_;
+  child_report* report_;
+  bool all_good_ = true;
+};
+
+constexpr const char* usage =
+    "usage: loader_allocations [options]\n"
+    "\n"
+    "Makes the k-th allocation of the loader fail, for many k, each in a child process.\n"
+    "\n"
+    "  --reader NAME     only this reader; may be repeated (default: all)\n"
+    "  --order NAME      stored, instant, packed, megatron, or ranges for readers on their own;\n"
+    "                    may be repeated (default: all)\n"
+    "  --least-bytes N   count only allocations of N bytes or more; may be repeated\n"
+    "                    (default: 1 and 10240)\n"
+    "  --failures N      fail the k-th and the N - 1 that follow; \"rest\": until the loader is\n"
+    "                    done; may be repeated (default: 1, 20 and rest)\n"
+    "  --first K         smallest k (default: 1)\n"
+    "  --last K          largest k (default: all that a run makes)\n"
+    "  --most N          at most N random k per line of the table, by MILLRACE_SEED\n"
+    "                    (default: no limit)\n"
+    "  --limit SECONDS   a child that runs longer counts as a hang (default: 20)\n";
+
+arguments parse(std::span<char*> words) {
+  arguments args;
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const std::string_view name = words[i];
+    if (i + 1 == words.size()) throw config_error(std::string(name) + " needs a value");
+    const std::string value = words[i + 1];
+    const auto number = [&] {
+      char* end = nullptr;
+      const long long n = std::strtoll(value.c_str(), &end, 10);
+      if (value.empty() || *end != '\0' || n < 1) {
+        throw config_error(std::string(name) + " is '" + value + "', expected a number from 1 on");
+      }
+      return static_cast<std::int64_t>(n);
+    };
+    if (name == "--reader") {
+      args.readers.insert(value);
+    } else if (name == "--order") {
+      args.orders.insert(value);
+    } else if (name == "--least-bytes") {
+      args.least_bytes.push_back(static_cast<std::size_t>(number()));
+    } else if (name == "--failures") {
+      args.failures.push_back(value == "rest" ? never : number());
+    } else if (name == "--first") {
+      args.first = number();
+    } else if (name == "--last") {
+      args.last = number();
+    } else if (name == "--most") {
+      args.most = number();
+    } else if (name == "--limit") {
+      args.limit_s = static_cast<unsigned>(number());
+    } else {
+      throw config_error("unknown option: " + std::string(name));
+    }
+  }
+  if (args.least_bytes.empty()) args.least_bytes = {1, 10240};
+  if (args.failures.empty()) args.failures = {1, 20, never};
+  return args;
+}
+
+bool is_asked(const std::set<std::string>& names, const std::string& name) {
+  return names.empty() || names.contains(name);
+}
+
+int run(const arguments& args) {
+  small_runs runs;
+  const ranges_of_files ranges;
+  harness all(args);
+  harness::print_head();
+  std::vector<test::reader_kind> kinds;
+  for (const auto& kind : test::reader_kinds()) {
+    if (!is_asked(args.readers, kind.name)) continue;
+    if (const auto probe = loader::probe_uring();
+        kind.name.starts_with("io_uring") && !probe.usable) {
+      std::cout << kind.name << ": skipped, " << probe.why << '\n';
+      continue;
+    }
+    kinds.push_back(kind);
+  }
+  for (const auto& kind : kinds) {
+    if (!is_asked(args.orders, "ranges")) break;
+    all.run(kind.name + " ranges", [&](child_report& report) { use_reader(kind, ranges, report); });
+  }
+  for (const std::string& order : small_runs::orders()) {
+    if (!is_asked(args.orders, order) || kinds.empty()) continue;
+    expected_batches expected;
+    dataset::run_state state;
+    {
+      const auto pread = test::kind_of<loader::pread_reader>("pread");
+      expected = batches_of(*runs.loader_of(order, options_with(pread)), state);
+    }
+    for (const auto& kind : kinds) {
+      const auto make = [&] { return runs.loader_of(order, options_with(kind)); };
+      all.run(kind.name + " " + order,
+              [&](child_report& report) { use_loader(make, expected, state, report); });
+    }
+  }
+  return all.all_good() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(parse(std::span(argv, static_cast<std::size_t>(argc)).subspan(1)));
+  } catch (const config_error& e) {
+    std::cerr << "loader_allocations: " << e.what() << '\n' << usage;
+    return 2;
+  } catch (const std::exception& e) {
+    std::cerr << "loader_allocations: " << e.what() << '\n';
+    return 1;
+  }
+}
