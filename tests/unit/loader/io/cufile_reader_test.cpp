@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "support/child_process.hpp"
+#include "support/fail_kth_allocation.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::loader {
@@ -103,6 +105,29 @@ TEST_F(CufileReader, WhatItCannotReadPreadReads) {
     }
     EXPECT_TRUE(is_said);
   }
+}
+
+// The fake library aborts if it ends while it still knows a file.
+TEST_F(CufileReader, AFailedAllocationLeavesNoFileRegistered) {
+  set("module");
+  const int status = test::in_child([&] {
+    std::vector<std::byte> memory(2 * mib);
+    const read_request request{{0, 1001, 2 * mib}, memory.data()};
+    bool failed = true;
+    for (std::int64_t k = 1; failed; ++k) {
+      test::arm({.k = k});
+      try {
+        const auto r = reader();
+        r->gather({&request, 1});
+      } catch (const std::bad_alloc&) {
+      }
+      failed = test::disarm() >= k;
+      reader()->gather({&request, 1});
+      if (std::memcmp(memory.data(), contents_.data() + 1001, memory.size()) != 0) return 1;
+    }
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(CufileReader, EveryRefusalHasItsReason) {

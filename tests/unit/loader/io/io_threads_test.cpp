@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/io/io_threads.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -15,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "support/child_process.hpp"
+#include "support/fail_kth_allocation.hpp"
 #include "support/sanitized.hpp"
 
 namespace millrace::loader {
@@ -52,6 +56,33 @@ TEST(IoThreads, TasksRunBesideOneAnother) {
     while (here < 2) std::this_thread::yield();
   });
   EXPECT_EQ(here, 2);
+}
+
+// Without memory to ask for help, the caller runs all tasks; nobody calls them later, when what
+// they refer to is gone.
+TEST(IoThreads, AFailedAllocationLeavesNoTaskBehind) {
+  bool failed = true;
+  for (std::int64_t k = 1; failed; ++k) {
+    std::atomic<int> runs{0};
+    std::atomic<int> late{0};
+    std::atomic<bool> has_returned{false};
+    const auto task = [&](std::size_t) { ++(has_returned ? late : runs); };
+    io_threads pool(3);
+    test::arm({.k = k});
+    try {
+      pool.for_each(8, 4, task);
+    } catch (const std::bad_alloc&) {
+    }
+    has_returned = true;
+    failed = test::disarm() >= k;
+    EXPECT_EQ(runs % 8, 0) << k;  // all, or none
+    std::atomic<int> here{0};
+    pool.for_each(2, 2, [&](std::size_t) {  // a helper comes, after what was asked before
+      ++here;
+      while (here < 2) std::this_thread::yield();
+    });
+    EXPECT_EQ(late, 0) << k;
+  }
 }
 
 TEST(IoThreads, TheFirstOfTheErrorsIsThrownAfterAllHaveEnded) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include <millrace/loader/io/pread_reader.hpp>
 
 #include "support/child_process.hpp"
+#include "support/fail_kth_allocation.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::loader {
@@ -75,6 +77,45 @@ TEST_F(OpenFiles, ReadersOfOneFileShareIt) {
   EXPECT_EQ(f, t->attach(what));
   EXPECT_EQ(t->usage().files, 1);
   EXPECT_EQ(t->usage().maps, 1);
+}
+
+// Whichever allocation fails, the table stays consistent, and letting go of files needs none.
+TEST_F(OpenFiles, AFailedAllocationLeavesTheTableAsItWas) {
+  const data_file a = add("a");
+  const data_file b = add("b");
+  const int status = test::in_child([&] {
+    bool failed = true;
+    for (std::int64_t k = 1; failed; ++k) {
+      const auto t = table({.files = 2, .maps = 1});
+      std::shared_ptr<open_files::file> f, g;
+      test::arm({.k = k});
+      try {
+        f = t->attach(a);
+        g = t->attach(b);
+        (void)t->open(*f);
+        (void)t->map_at(*f, 0);
+        (void)t->lend();  // for which the map goes
+        (void)t->map_at(*g, 0);
+      } catch (const std::bad_alloc&) {
+      }
+      failed = test::disarm() >= k;
+      f = t->attach(a);
+      g = t->attach(b);
+      if (!t->open(*f)->fd || !t->open(*g)->fd) return 1;
+      for (const auto& one : {f, g, f}) {  // an idle map goes for another after some uses
+        for (int use = 0; use < 100; ++use) (void)t->map_at(*one, 0);
+        if (!t->map_at(*one, 0).got) return 2;
+      }
+      (void)t->lend();
+      test::arm({.k = 1, .failures = test::fail_kth_allocation::never});
+      f = nullptr;
+      g = nullptr;
+      (void)test::disarm();
+      if (t->usage().files != 0 || t->usage().maps != 0) return 3;
+    }
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(OpenFiles, NothingStaysOpenForNobody) {

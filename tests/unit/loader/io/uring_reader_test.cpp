@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +18,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -28,6 +30,7 @@
 #include <millrace/loader/io/make_reader.hpp>
 
 #include "support/child_process.hpp"
+#include "support/fail_kth_allocation.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 
@@ -363,6 +366,63 @@ TEST_F(UringReader, AnErrorThatStaysEndsTheGatherAndNoMore) {
   std::filesystem::resize_file(files_[0].path, 2'000'000);
   files_.push_back(files_[0]);
   EXPECT_THROW((void)is_right(*r, {{0, 0, 100}, {0, 3'000'000, 8192}, {0, 100, 100}}), io_error);
+}
+
+// Whichever allocation fails, a call does its work or changes nothing: the same reader goes on,
+// also from another thread, for which it makes another ring.
+TEST_F(UringReader, AFailedAllocationHarmsNoLaterGather) {
+  const auto ranges = random_ranges(40, 8192);
+  const auto others = random_ranges(20, 20'000);
+  const int status = test::in_child([&] {
+    (void)::alarm(60);  // a ring without operations is waited for in vain
+    bool failed = true;
+    for (std::int64_t k = 1; failed; ++k) {
+      const auto r = reader({.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2});
+      test::arm({.k = k});
+      r->prefetch(ranges);
+      const std::int64_t first_ring = test::disarm();
+      if (!is_right(*r, ranges)) return 1;
+      std::int64_t next_ring = 0;
+      bool right = false;
+      std::thread([&] {
+        test::arm({.k = k});
+        r->prefetch(others);
+        next_ring = test::disarm();
+        right = is_right(*r, others);
+      }).join();
+      if (!right || !is_right(*r, ranges) || r->report().granted.empty()) return 2;
+      failed = std::max(first_ring, next_ring) >= k;
+    }
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+// The same for a gather: it throws, and the next one fills the same memory.
+TEST_F(UringReader, AGatherWithoutMemoryMayBeRepeated) {
+  const auto ranges = random_ranges(40, 8192);
+  const int status = test::in_child([&] {
+    (void)::alarm(60);
+    std::vector<std::byte> memory(ranges.size() * 8192);
+    std::vector<read_request> requests;
+    for (const file_range& r : ranges) {
+      requests.push_back({r, memory.data() + requests.size() * 8192});
+    }
+    bool failed = true;
+    for (std::int64_t k = 1; failed; ++k) {
+      const auto r = reader({.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2});
+      if (k % 2 == 0) r->prefetch(ranges);
+      test::arm({.k = k});
+      try {
+        r->gather(requests);
+      } catch (const std::bad_alloc&) {
+      }
+      failed = test::disarm() >= k;
+      if (!is_right(*r, ranges)) return 1;
+    }
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(UringReader, OptionsOutOfRangeAreRefused) {

@@ -2,6 +2,8 @@
 #include <millrace/loader/memory/named_thread.hpp>
 
 #include <atomic>
+#include <cstdint>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,9 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/memory/system_files.hpp>
+
+#include "support/child_process.hpp"
+#include "support/fail_kth_allocation.hpp"
 
 namespace millrace::loader {
 namespace {
@@ -49,6 +54,29 @@ TEST(NamedThread, RunsWhereItIsTold) {
   thread.join();
   EXPECT_EQ(seen, last);
   EXPECT_EQ(allowed_cpus(), all);  // whoever started it stays where it was
+}
+
+// What fails on the thread before it runs is thrown by the constructor.
+TEST(NamedThread, AFailedAllocationIsThrownByTheConstructor) {
+  const int status = test::in_child([] {
+    bool failed = true;
+    for (std::int64_t k = 1; failed; ++k) {
+      std::atomic<int> runs{0};
+      bool has_failed = false;
+      test::arm({.k = k});
+      try {
+        named_thread thread({.name = "mr-a-thread-with-a-long-name", .cpus = {0}, .node = 0},
+                            [&] { ++runs; });
+        thread.join();
+      } catch (const std::bad_alloc&) {
+        has_failed = true;
+      }
+      failed = test::disarm() >= k;
+      if (has_failed == (runs == 1)) return 1;
+    }
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST(NamedThread, SaysWhatItWasRefused) {
