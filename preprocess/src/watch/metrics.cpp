@@ -111,7 +111,7 @@ void run_metrics::write_sample(const progress_state& state, bool finished) {
 // One write a line: whoever reads along sees whole lines.
 void run_metrics::write_line(std::string_view line) {
   if (!file_) file_ = open_to_write(path_, O_TRUNC | O_APPEND);
-  const std::string text = (torn_ ? "\n" : "") + std::string(line);
+  const std::string text = fmt::format("{}{}", torn_ ? "\n" : "", line);
   const ::ssize_t written =
       io::uninterrupted([&] { return ::write(file_.get(), text.data(), text.size()); });
   if (written < 0) throw io_error(path_, "write", errno);

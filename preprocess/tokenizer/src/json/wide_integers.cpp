@@ -19,7 +19,7 @@ bool is_of_float(char c) {
 
 // d.ddde<count - 1>; the last digits make room.
 void spell_as_float(char* digits, std::size_t count) {
-  const std::string exponent = "e" + std::to_string(count - 1);
+  const std::string exponent = std::string(1, 'e').append(std::to_string(count - 1));
   std::copy_backward(digits + 1, digits + count - 1 - exponent.size(),
                      digits + count - exponent.size());
   digits[1] = '.';
