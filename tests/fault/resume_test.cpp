@@ -184,7 +184,7 @@ TEST_F(ResumeFault, ASignalKeepsWhatWasDone) {
   const file_set wanted = undisturbed();
   test::program_options options;
   options.environment = small_blocks(64);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
     SCOPED_TRACE(signal);
     empty_out();
     test::running_program program(command(), options);
@@ -197,6 +197,25 @@ TEST_F(ResumeFault, ASignalKeepsWhatWasDone) {
     EXPECT_TRUE(fs::exists(journal()));
     const auto again = run({"--resume"}, {});
     ASSERT_EQ(again.status, 0) << again.err;
+    expect_files(wanted);
+  }
+}
+
+// As under nohup, or in the background of a shell script.
+TEST_F(ResumeFault, ASignalThatWasIgnoredAtTheStartStaysIgnored) {
+  add_dirty_inputs(1500);
+  const file_set wanted = undisturbed();
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    SCOPED_TRACE(signal);
+    empty_out();
+    test::program_options options;
+    options.environment = small_blocks(64);
+    options.ignored_signals = {signal};
+    test::running_program program(command(), options);
+    ASSERT_TRUE(wait_for_checkpoints(program));
+    program.send(signal);
+    const auto result = program.wait();
+    EXPECT_EQ(result.status, 0) << result.err;
     expect_files(wanted);
   }
 }

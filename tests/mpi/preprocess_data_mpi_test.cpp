@@ -276,6 +276,37 @@ TEST_F(MpiJob, ASignalKeepsWhatWasDone) {
   expect_files(wanted);
 }
 
+// A rank whose terminal is closed: the others stop, too.
+TEST_F(MpiJob, AHangupOfOneRankKeepsWhatWasDone) {
+  add_dirty_inputs(3000);
+  const file_set wanted = undisturbed();
+  const auto rank_command = command({"--workers", "1"});
+  const fs::path id_file = folder_ / "rank";
+  std::string line =
+      "echo $$ > '" + id_file.string() + "'; exec " + program("preprocess_data_mpi").string();
+  for (std::size_t i = 1; i < rank_command.size(); ++i) line += " '" + rank_command[i] + "'";
+  strings job_command = job_of(1, {});
+  job_command.insert(job_command.end(), {":", "-n", "1", "/bin/bash", "-c", line});
+  test::program_options options;
+  options.environment = environment_of(5, test::small_blocks(64));
+  test::running_program job(job_command, options);
+  const fs::path part = out() / "x_00000-of-00005.journal";
+  std::error_code none;
+  while (!job.ended() && !(fs::file_size(part, none) > 4000 && !none)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const int rank = std::stoi(test::read_text(id_file));
+  ASSERT_GT(rank, 1);
+  ASSERT_EQ(::kill(rank, SIGHUP), 0);
+  const auto result = job.wait();
+  EXPECT_EQ(result.status, test::stopped) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr("--resume goes on"));
+  expect_no_half_outputs({});
+  const auto again = run_job(3, 5, {"--resume"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  expect_files(wanted);
+}
+
 TEST_F(MpiJob, WhatIsThereIsRespected) {
   add("a.jsonl", test::good_lines(0, 300));
   const file_set wanted = undisturbed();

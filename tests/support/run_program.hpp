@@ -31,6 +31,7 @@ struct program_options {
   std::string stdout_path;               ///< instead of being kept
   std::string stderr_path;               ///< instead of being kept
   bool ordinary_user = false;            ///< see become_ordinary_user; or ends as cannot_become
+  std::vector<int> ignored_signals;      ///< as `nohup` has it; others have their usual effect
   bool closed_streams = false;  ///< stdin, stdout and stderr are closed, as some daemons do
 };
 
@@ -74,6 +75,9 @@ class running_program {
     if (options.closed_streams) {
       for (const int fd : {0, 1, 2}) (void)::close(fd);
     }
+    // This process may itself have been started with some of them ignored.
+    for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) (void)::signal(signal, SIG_DFL);
+    for (const int signal : options.ignored_signals) (void)::signal(signal, SIG_IGN);
     if (options.ordinary_user && !become_ordinary_user()) ::_exit(cannot_become);
     if (ready) ::execve(argv[0], argv.data(), envp.data());
     ::_exit(126);

@@ -320,12 +320,15 @@ std::string optional_parts() {
 
 std::string help_text(program which) {
   std::ostringstream text;
-  text << usage_of(which) << "\n\n"
-       << (which == program::alone ? what_it_does : what_they_do) << all_groups(which) << '\n'
-       << sentence_splitter_words()
-       << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
-          "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes "
-          "on).\n";
+  text
+      << usage_of(which) << "\n\n"
+      << (which == program::alone ? what_it_does : what_they_do) << all_groups(which) << '\n'
+      << sentence_splitter_words()
+      << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
+         "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps what was done. A signal that\n"
+         "was ignored when the program started (nohup) stays ignored.\n"
+         "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes "
+         "on).\n";
   return text.str();
 }
 

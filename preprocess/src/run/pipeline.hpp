@@ -9,6 +9,7 @@
 
 #include "record/block_encoder.hpp"
 #include "run/run_options.hpp"
+#include "run/stop_flag.hpp"
 #include "watch/metrics.hpp"
 #include "watch/progress.hpp"
 #include "watch/summary.hpp"

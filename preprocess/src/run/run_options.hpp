@@ -10,24 +10,17 @@
 #include <string>
 #include <vector>
 
-#include <millrace/error.hpp>
-
 #include "input/input_plan.hpp"
 #include "input/read_limits.hpp"
 #include "input/task_split.hpp"
 #include "record/block_encoder.hpp"
 #include "record/text_key.hpp"
+#include "run/stop_flag.hpp"
 
 namespace millrace::preprocess {
 
 /// The exit code of a program that was stopped.
 inline constexpr int exit_stopped = 3;
-
-/// `run_options::stop` was set, and what the run had done is safe.
-class stopped : public error {
- public:
-  using error::error;
-};
 
 /// One run of preprocess_data.
 struct run_options {

@@ -16,10 +16,15 @@ extern "C" void note_signal(int number) {
 }  // namespace
 
 const std::atomic<int>& catch_stop_signals() {
-  struct ::sigaction action {};
-  action.sa_handler = note_signal;
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
-  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) (void)::sigaction(number, &action, nullptr);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) {
+    struct ::sigaction found {};
+    if (::sigaction(number, nullptr, &found) == 0 && found.sa_handler == SIG_IGN) continue;
+    struct ::sigaction action {};
+    action.sa_handler = note_signal;
+    action.sa_flags = SA_RESTART;
+    if (number != SIGHUP) action.sa_flags |= static_cast<int>(SA_RESETHAND);
+    (void)::sigaction(number, &action, nullptr);
+  }
   return caught;
 }
 

@@ -5,9 +5,15 @@
 
 namespace millrace::preprocess {
 
-/// From now on the first SIGTERM, SIGINT or SIGUSR1 (what Slurm sends before it takes a node away)
-/// does not end the process, but sets the number given back, from 0 to that of the signal. A second
-/// one of the same kind ends it at once. Call it once, before there are threads.
+/// Catches SIGHUP, SIGINT, SIGTERM and SIGUSR1 (Slurm sends it before it takes a node away). Call
+/// it once, before there are threads.
+///
+/// The first signal does not end the process but sets the returned number, which is 0 until then.
+/// A second SIGINT, SIGTERM or SIGUSR1 of the same kind ends the process at once. A second SIGHUP
+/// does not: the shell and the kernel may each send one when a terminal closes.
+///
+/// A signal that was ignored when the program started stays ignored, as under `nohup` or in a
+/// background job of a shell script.
 const std::atomic<int>& catch_stop_signals();
 
 }  // namespace millrace::preprocess

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/stop_flag.hpp"
+
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "run/fault_point.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+std::string name_of(int signal) {
+  switch (signal) {
+    case SIGHUP:
+      return "SIGHUP";
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      return fmt::format("signal {}", signal);
+  }
+}
+
+}  // namespace
+
+void stop_flag::check() const {
+  if (signal_ == nullptr) return;
+  fault_point("look");
+  if (const int signal = signal_->load(); signal != 0) {
+    throw stopped(fmt::format("stopped by {}: {}", name_of(signal), consequence_));
+  }
+}
+
+}  // namespace millrace::preprocess

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include <millrace/error.hpp>
+
+namespace millrace::preprocess {
+
+/// A signal stopped the work. The message says what became of it.
+class stopped : public error {
+ public:
+  using error::error;
+};
+
+/// Whether a signal has asked for long work to stop. Any thread.
+class stop_flag {
+ public:
+  /// A flag that is never set.
+  stop_flag() = default;
+
+  /// @param signal       0, or the number of the signal that came; outlives this; may be null
+  /// @param consequence  what becomes of the work, for the message
+  stop_flag(const std::atomic<int>* signal, std::string consequence)
+      : signal_(signal), consequence_(std::move(consequence)) {}
+
+  /// Call this before every few MiB of work.
+  ///
+  /// @throws stopped  a signal came; the message names it.
+  void check() const;
+
+ private:
+  const std::atomic<int>* signal_ = nullptr;
+  std::string consequence_;
+};
+
+}  // namespace millrace::preprocess
