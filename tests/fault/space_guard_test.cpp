@@ -48,7 +48,10 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   expect_in_child([&] {
     ASSERT_TRUE(test::mount_memory(out(), free_kib(4000)));
     const auto result = run({}, {});
-    expect_sentence(result, "the disk has no room for what is still to come, about ");
+    expect_sentence(result, out().string() + ": the disk has no room for what is still to come");
+    EXPECT_THAT(result.err, testing::ContainsRegex("[0-9]+ bytes are needed, [0-9]+ are free, "
+                                                   "[0-9]+ are missing; make room, then run the "
+                                                   "command again with --resume"));
     EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // some blocks are more than the sample
     EXPECT_GT(fs::space(out()).available, 500'000U) << "it was full";
     ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
@@ -83,6 +86,40 @@ TEST_F(SpaceGuard, RefusesNoDiskThatIsLargeEnough) {
   }
 }
 
+// The parts fit, the whole does not: however little is missing, it is known before the first byte
+// of the whole is written.
+TEST_F(SpaceGuard, TellsBeforePartitionsAreJoinedThatTheWholeDoesNotFit) {
+  flags_ = {"--on-bad-record", "quarantine", "--partitions", "3"};
+  const file_set wanted = undisturbed();
+  std::uintmax_t bytes = 0;
+  for (const auto& [name, contents] : wanted) bytes += contents.size();
+  expect_in_child([&] {
+    bool fits = false;
+    int refusals = 0;
+    for (std::uintmax_t kib = bytes * 15 / 10 / 1024; !fits; kib += 400) {
+      SCOPED_TRACE(kib);
+      ASSERT_LT(kib, bytes * 21 / 10 / 1024 + 500) << "that would do";
+      ASSERT_TRUE(test::mount_memory(out(), free_kib(kib)));
+      auto result = run({}, {});
+      fits = result.status == 0;
+      if (!fits) {
+        ++refusals;
+        expect_sentence(result, "the disk has no room for ");
+        expect_sentence(result,
+                        " are missing; make room, then run the command again with --resume");
+        EXPECT_EQ(fs::file_size(partial("bin")), 0U);
+        ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
+        result = run({"--resume"}, {});
+      }
+      EXPECT_EQ(result.status, 0) << result.err;
+      expect_files(wanted);
+      ASSERT_EQ(::umount(out().c_str()), 0);
+      if (HasFailure()) return;
+    }
+    EXPECT_GT(refusals, 5);
+  });
+}
+
 TEST_F(SpaceGuard, RefusesNoDiskForALineThatIsNearlyAll) {
   std::string words;
   while (words.size() < 20'000'000) words += "some words ";
@@ -112,9 +149,10 @@ TEST_F(SpaceGuard, ComparesAJobOfManyTasksWithWhatIsFree) {
     };
     // Of 1 MB now and 3 MB more: 3 MB of parts, and 4 MB of the whole.
     EXPECT_EQ(refusal(1'000'000, 3), "");
-    EXPECT_THAT(refusal(1'000'000, 5), HasSubstr("about 11000000 bytes with the whole"));
+    EXPECT_THAT(refusal(1'000'000, 5),
+                HasSubstr("dataset that is merged from them): 11000000 bytes are needed, "));
     test::write_text(out() / "parts", std::string(4'000'000, 'p'));
-    EXPECT_THAT(refusal(1'000'000, 3), HasSubstr("about 7000000 bytes with the whole"));
+    EXPECT_THAT(refusal(1'000'000, 3), HasSubstr("): 7000000 bytes are needed, "));
     ASSERT_EQ(::umount(out().c_str()), 0);
   });
 }

@@ -50,7 +50,14 @@ void put(command::json_writer& json, const meta_counts& counts) {
   json.close('}').close('}');
 }
 
+// Of the root of P.sum: 64 hexadecimal digits in quotes.
+constexpr std::size_t most_root_bytes = 66;
+
 }  // namespace
+
+std::size_t meta_bytes(const dataset_meta& meta) {
+  return to_json(meta).size() + (meta.sum_root ? 0 : most_root_bytes);
+}
 
 std::string to_json(const dataset_meta& meta) {
   command::json_writer json;

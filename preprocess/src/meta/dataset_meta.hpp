@@ -118,6 +118,9 @@ std::string to_json(const dataset_meta& meta);
 /// in place of each byte that is not UTF-8.
 bool is_path_of(std::string_view path, std::string_view name);
 
+/// Size of the file, at most, whether or not the root of `P.sum` is known yet.
+std::size_t meta_bytes(const dataset_meta& meta);
+
 /// @throws format_error  it is not JSON, not of this version, an entry is missing, unknown, there
 ///                       twice or of another type, or entries contradict each other.
 dataset_meta parse_meta(std::string_view json);

@@ -36,10 +36,13 @@ void checksum_writer::append() {
   completed_.clear();
 }
 
-std::string checksum_writer::finish(const io::atomic_file& idx) {
+std::string checksum_writer::finish(const io::atomic_file& idx, const stop_flag& stop) {
   bin_.finish(completed_);
   formats::block_checksums blocks;
-  read_back(idx, 0, idx.size_bytes(), [&](auto bytes) { blocks.add(bytes, completed_); });
+  read_back(idx, 0, idx.size_bytes(), [&](auto bytes) {
+    stop.check();
+    blocks.add(bytes, completed_);
+  });
   blocks.finish(completed_);
   append();
   return complete_sum(file_, bin_.save().size, idx.size_bytes());

@@ -11,7 +11,15 @@
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/atomic_file.hpp>
 
+#include "run/stop_flag.hpp"
+
 namespace millrace::preprocess {
+
+/// Size of the `.sum` of a `.bin` and a `.idx` of these sizes.
+constexpr std::uint64_t sum_bytes(std::uint64_t bin_bytes, std::uint64_t idx_bytes) noexcept {
+  return formats::sum_header_bytes + formats::sum_root_bytes +
+         4 * (formats::sum_block_count(bin_bytes) + formats::sum_block_count(idx_bytes));
+}
 
 /// Completes a `.sum` that has its checksums, and no more: puts its header right, and its root
 /// behind them.
@@ -36,7 +44,8 @@ class checksum_writer {
 
   /// Reads the finished `.idx` and completes the file, under its partial name.
   /// @return the root, in hexadecimal
-  std::string finish(const io::atomic_file& idx);
+  /// @throws stopped  `stop` is set.
+  std::string finish(const io::atomic_file& idx, const stop_flag& stop = {});
 
   io::atomic_file& file() noexcept { return file_; }
 

@@ -157,19 +157,22 @@ void dataset_writer::go_back(const dataset_state& to) {
   sequences_ = to.sequences;
 }
 
-void dataset_writer::reserve(const dataset_state& grown) {
-  const auto set_aside = [](io::atomic_file& file, std::uint64_t size) {
-    if (size > file.size_bytes()) file.reserve(size - file.size_bytes());
-  };
-  set_aside(bin_, grown.bin_bytes);
-  set_aside(idx_, grown.output_bytes() - grown.bin_bytes);
-  set_aside(documents_spill_, 8 * static_cast<std::uint64_t>(grown.documents));
-  if (bad_) set_aside(*bad_, grown.bad_bytes);
+void dataset_writer::claim(const dataset_state& grown, role as, std::uint64_t names_bytes,
+                           std::vector<room_claim>& to) {
+  const std::uint64_t idx_bytes =
+      as == role::whole
+          ? grown.output_bytes() - grown.bin_bytes
+          : formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(grown.sequences);
+  to.push_back({&bin_, grown.bin_bytes});
+  to.push_back({&idx_, idx_bytes});
+  to.push_back({&documents_spill_, 8 * static_cast<std::uint64_t>(grown.documents)});
+  if (bad_) to.push_back({&*bad_, grown.bad_bytes});
+  if (checksums_) to.push_back({&checksums_->file(), sum_bytes(grown.bin_bytes, idx_bytes)});
   if (provenance_) {
     const std::uint64_t directory = grown.provenance.directory_bytes();
-    set_aside(provenance_->directory(), directory);
-    set_aside(provenance_->file(),
-              formats::src_header_bytes + grown.provenance.payload_bytes + directory);
+    to.push_back({&provenance_->directory(), directory});
+    to.push_back({&provenance_->file(), formats::src_header_bytes + grown.provenance.payload_bytes +
+                                            directory + names_bytes});
   }
 }
 
@@ -206,6 +209,7 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
   trim(idx_);
   if (bad_) trim(*bad_);
   if (provenance_) trim(provenance_->file());
+  if (checksums_) trim(checksums_->file());
   return checksums_ ? checksums_->finish(idx_) : std::string();
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <millrace/formats/dtype.hpp>
 #include <millrace/formats/mmidx.hpp>
@@ -18,6 +19,7 @@
 
 #include "output/checksum_writer.hpp"
 #include "output/dataset_paths.hpp"
+#include "output/disk_room.hpp"
 #include "output/provenance_writer.hpp"
 
 namespace millrace::preprocess {
@@ -100,10 +102,17 @@ class dataset_writer {
   /// @pre no document, place or bad line was
   void go_back(const dataset_state& to);
 
-  /// Sets aside on the disk what the files will take when as much is written as `grown` counts:
-  /// those of P.sum and P.meta, which are small, apart.
-  /// @throws io_error  ENOSPC
-  void reserve(const dataset_state& grown);
+  /// What becomes of a dataset.
+  enum class role : std::uint8_t {
+    whole,  ///< it is finished
+    part,   ///< it is read back, and joined with others to a whole: its index stays incomplete
+  };
+
+  /// Appends the room that the files will take when as much is written as `grown` counts. P.meta,
+  /// which is small, is left out.
+  /// @param names_bytes  of the names of all inputs, in P.src
+  void claim(const dataset_state& grown, role as, std::uint64_t names_bytes,
+             std::vector<room_claim>& to);
 
   /// Makes durable what was appended before the call. From another thread too, while appends go on.
   /// @throws io_error  the kernel could not, in this call or in an earlier one: what it lost then

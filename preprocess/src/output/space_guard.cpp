@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/space_guard.hpp"
 
-#include <sys/statvfs.h>
-
-#include <cerrno>
-
-#include <fmt/format.h>
+#include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/src_encoder.hpp>
 #include <millrace/io/file_ops.hpp>
+
+#include "output/disk_room.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
-void reserve(dataset_writer& writer, const dataset_state& grown, std::uint64_t more_bytes) {
-  try {
-    writer.reserve(grown);
-  } catch (const io_error& e) {
-    if (e.code() != ENOSPC && e.code() != EDQUOT) throw;
-    throw error(
-        fmt::format("{}: the disk has no room for what is still to come, about {} bytes; make "
-                    "room, then --resume",
-                    writer.paths().bin.string(), more_bytes));
+constexpr const char* resume_advice = "make room, then run the command again with --resume";
+
+std::filesystem::path folder_of(dataset_outputs& outputs) {
+  return io::parent_folder(outputs.wholes().front().paths().prefix);
+}
+
+/// The files of a run as they will be when every dataset has grown by `growth`. With partitions the
+/// whole dataset comes on top: it is joined from the parts, and the parts go only after that.
+std::vector<room_claim> claims_of(dataset_outputs& outputs, double growth,
+                                  std::uint64_t names_bytes = 0) {
+  std::vector<room_claim> claims;
+  const std::size_t partitions = outputs.parts().size() / outputs.wholes().size();
+  auto part = outputs.parts().begin();
+  for (dataset_writer& whole : outputs.wholes()) {
+    dataset_state grown = whole.state().grown(growth);
+    if (partitions != 0) {  // the whole may be joined in part already
+      grown = {};
+      grown.bad_bytes = whole.state().grown(growth).bad_bytes;
+    }
+    for (std::size_t i = 0; i < partitions; ++i, ++part) {
+      const dataset_state part_grown = part->state().grown(growth);
+      part->claim(part_grown, dataset_writer::role::part, names_bytes, claims);
+      grown += part_grown;
+    }
+    whole.claim(grown, dataset_writer::role::whole, names_bytes, claims);
   }
+  return claims;
 }
 
 }  // namespace
@@ -34,36 +50,33 @@ void space_guard::update(committer& committer, std::uint64_t read_bytes, bool gi
   const auto growth = forecast_.next(read_bytes, text_bytes, lags_);
   if (!growth) return;
   dataset_outputs& outputs = committer.outputs();
-  const std::size_t partitions = outputs.parts().size() / outputs.wholes().size();
-  auto part = outputs.parts().begin();
-  for (dataset_writer& whole : outputs.wholes()) {
-    const dataset_state now = whole.state();
-    dataset_state grown = now.grown(*growth);
-    // All that is in the partitions, and what will be, is to lie in the whole as well.
-    for (std::size_t i = 0; i < partitions; ++i, ++part) {
-      const dataset_state of_part = part->state();
-      const dataset_state part_grown = of_part.grown(*growth);
-      reserve(*part, part_grown, part_grown.output_bytes() - of_part.output_bytes());
-      grown += part_grown;
-    }
-    reserve(whole, grown, grown.output_bytes() - now.output_bytes());
-  }
+  reserve_all(claims_of(outputs, *growth), folder_of(outputs),
+              outputs.parts().empty()
+                  ? "what is still to come (a forecast)"
+                  : "what is still to come (a forecast; with --partitions tokens lie on the disk "
+                    "twice until the end)",
+              resume_advice);
+}
+
+void reserve_for_joining(dataset_outputs& outputs, std::span<const std::string> inputs,
+                         std::uint64_t meta_bytes) {
+  if (outputs.parts().empty()) return;
+  auto claims = claims_of(outputs, 0, formats::encode_src_names(inputs).size());
+  claims.push_back({nullptr, meta_bytes});
+  reserve_all(claims, folder_of(outputs), "the dataset that is joined from the partitions",
+              resume_advice);
 }
 
 void expect_room_for_whole(const std::filesystem::path& prefix, std::uint64_t output_bytes,
                            double growth) {
   const auto parts = static_cast<double>(output_bytes);
   const auto needed = static_cast<std::uint64_t>(parts * growth + parts * (1 + growth));
-  struct ::statvfs disk {};
-  const auto folder = io::parent_folder(prefix);
-  if (io::uninterrupted([&] { return ::statvfs(folder.c_str(), &disk); }) != 0) return;
-  const std::uint64_t free_bytes = std::uint64_t{disk.f_bavail} * disk.f_frsize;
-  if (needed <= free_bytes) return;
-  throw error(
-      fmt::format("{}: the disk has no room for what is still to come, about {} bytes with the "
-                  "whole, which lies beside its parts until it is done; it has {}: make room, then "
-                  "--resume",
-                  prefix.string(), needed, free_bytes));
+  const auto free = free_bytes_of(io::parent_folder(prefix));
+  if (!free || needed <= *free) return;
+  throw error(no_room(prefix,
+                      "what is still to come (a forecast of the parts and of the dataset that is "
+                      "merged from them)",
+                      needed, *free, resume_advice));
 }
 
 }  // namespace millrace::preprocess

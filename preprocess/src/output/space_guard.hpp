@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "output/committer.hpp"
 #include "output/growth_forecast.hpp"
@@ -30,8 +31,17 @@ class space_guard {
   bool lags_ = false;  // there was a giant line
 };
 
-/// The same of a job that writes parts, and then the whole beside them: looks at what the disk has
-/// free, for nobody holds the files of all parts.
+/// Sets aside the room that the datasets joined from partitions will take: their sizes are known
+/// now. Does nothing without partitions.
+///
+/// @param inputs      names for P.src
+/// @param meta_bytes  of the P.meta of all keys together
+/// @throws error  the disk has less.
+void reserve_for_joining(dataset_outputs& outputs, std::span<const std::string> inputs,
+                         std::uint64_t meta_bytes);
+
+/// The same forecast of a job that writes parts, and then the whole beside them: looks at what the
+/// disk has free, for nobody holds the files of all parts.
 ///
 /// @param prefix        of the job, for the sentence
 /// @param output_bytes  of all parts so far

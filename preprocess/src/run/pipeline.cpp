@@ -315,10 +315,16 @@ void run_in_progress::join_partitions(committer& committer, journal& journal,
   progress_.note(fmt::format("putting {} partitions one behind the other", options_.partitions));
   run_state state = committer.state();
   state.inputs.resize(options_.inputs.size());
+  const std::vector<std::string> names = names_of_inputs(state);
+  std::uint64_t metas = 0;
+  for (std::size_t key = 0; key < prefixes_.size(); ++key) {
+    metas += meta_bytes(meta_of(tokenizer_, encoding_, options_, state, key, {}));
+  }
   bool joined = false;
   try {
+    reserve_for_joining(committer.outputs(), names, metas);
     const auto timed = clock_.time(stage_clock::stage::write);
-    joined = committer.join_partitions(names_of_inputs(state), options_.limits.block_bytes, [&] {
+    joined = committer.join_partitions(names, options_.limits.block_bytes, [&] {
       checkpoints.update();
       return options_.stop == nullptr || options_.stop->load() == 0;
     });

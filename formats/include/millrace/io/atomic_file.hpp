@@ -59,10 +59,10 @@ class atomic_file {
     size_ += bytes.size();
   }
 
-  /// Sets `bytes` more aside on the disk, behind the end, so that a full one is known now. Does
-  /// nothing on a file system that cannot.
+  /// Sets `bytes` aside on the disk, `after` bytes after the end, so that a full disk is known now.
+  /// Does nothing on a file system that cannot.
   /// @throws io_error  ENOSPC above all
-  void reserve(std::uint64_t bytes);
+  void reserve(std::uint64_t bytes, std::uint64_t after = 0);
 
   /// Drops what lies behind the first `size` bytes, space reserved there included.
   ///
@@ -150,10 +150,10 @@ inline void atomic_file::truncate(std::uint64_t size) {
   size_ = size;
 }
 
-inline void atomic_file::reserve(std::uint64_t bytes) {
+inline void atomic_file::reserve(std::uint64_t bytes, std::uint64_t after) {
   if (bytes == 0) return;
   const int result = uninterrupted([&] {
-    return ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<::off_t>(size_),
+    return ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, static_cast<::off_t>(size_ + after),
                        static_cast<::off_t>(bytes));
   });
   if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL) {
