@@ -14,6 +14,7 @@
 
 #include "merge/merge.hpp"
 #include "merge/shuffle_documents.hpp"
+#include "run/stop_signals.hpp"
 
 namespace {
 
@@ -49,11 +50,16 @@ std::string help_text() {
           "With --shuffle-documents the documents of all inputs are mixed, once and for good: for\n"
           "data whose neighbours are alike. It takes as much space again while it runs; a .bad\n"
           "stays with the inputs.\n\n"
+          "Before it copies anything, it checks that the disk has room for all files together,\n"
+          "and says how many bytes are missing if it has not.\n\n"
+          "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops it: it removes what it wrote, leaves an old\n"
+          "output whole, and exits with 1. A signal that was ignored when it started (nohup)\n"
+          "stays ignored.\n\n"
           "Example:\n"
           "  merge_datasets --input parts --output-prefix merged/web_text_document\n"
           "  merge_datasets --input parts --output-prefix mixed/web_text_document \\\n"
           "      --shuffle-documents 1234\n\n"
-       << flags() << "\nExit codes: 0 done, 1 failed, 2 wrong flags.\n";
+       << flags() << "\nExit codes: 0 done, 1 failed or stopped by a signal, 2 wrong flags.\n";
   return text.str();
 }
 
@@ -98,7 +104,8 @@ int merge_datasets(int argc, const char* const* argv) {
   const preprocess::merge_options options{.input = given["input"].as<std::string>(),
                                           .output_prefix = given["output-prefix"].as<std::string>(),
                                           .multimodal = given.count("multimodal") != 0,
-                                          .overwrite = given.count("overwrite") != 0};
+                                          .overwrite = given.count("overwrite") != 0,
+                                          .stop = &preprocess::catch_stop_signals()};
   std::optional<std::uint64_t> seed;
   if (given.count("shuffle-documents") != 0) seed = given["shuffle-documents"].as<std::uint64_t>();
   const preprocess::merge_summary summary =

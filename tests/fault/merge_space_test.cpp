@@ -18,28 +18,31 @@
 #include "merge/shuffle_documents.hpp"
 #include "support/child_process.hpp"
 #include "support/paths.hpp"
+#include "support/summed_dataset.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Two parts of 400 kB of tokens together, one of which is found damaged when it is copied.
+/// Two parts of 400 kB of tokens together, one of which may turn out damaged when its tokens are
+/// read.
 class MergeSpace : public testing::Test {
  protected:
   MergeSpace() {
     fs::create_directory(folder_ / "in");
     fs::create_directory(folder_ / "out");
-    write("a", false);
-    write("b", false);
+    write("a");
+    write("b");
   }
 
-  void write(const std::string& name, bool damaged) const {
+  void write(const std::string& name) const {
     const std::vector<std::int32_t> lengths(100, 1000);
-    const std::vector<std::int64_t> ends = {0, 50, damaged ? 40 : 70, 100};
+    const std::vector<std::int64_t> ends = {0, 50, 70, 100};
     test::write_bytes(folder_ / "in" / (name + ".bin"), std::vector<std::byte>(200'000));
     test::write_bytes(folder_ / "in" / (name + ".idx"),
                       formats::encode_mmidx(formats::dtype::uint16, lengths, ends));
+    test::write_sums(folder_ / "in" / name);
   }
 
   /// What `work` is refused with on a disk of so many bytes, "" for nothing; with no disk to try
@@ -61,21 +64,33 @@ class MergeSpace : public testing::Test {
     return what;
   }
 
-  // Space first, damage second: nothing was read, and so nothing copied, before the first refusal.
-  void expect_told_first(const std::function<void(const merge_options&)>& work) {
+  static std::string size_of(std::uint64_t bytes) { return std::to_string(bytes / 1024) + "k"; }
+
+  // Tokens are read after the check of the disk: so a refusal that comes before the damage is told
+  // comes before anything is copied.
+  //
+  // @param needed  bytes, rounded to pages
+  // @param begun   of these, in headers that are written before the disk is checked
+  void expect_told_first(const std::string& what, std::uint64_t needed, std::uint64_t begun,
+                         const std::function<void(const merge_options&)>& work) {
     const int status = test::in_child([&] {
       if (::unshare(CLONE_NEWNS) != 0 ||
           ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
         return test::cannot_try;
       }
-      const std::string sentence = (folder_ / "out" / "whole").string() +
-                                   ": the disk has no room for the whole, at least 40";
-      EXPECT_EQ(refusal("4m", work), "");
-      EXPECT_TRUE(refusal("256k", work).starts_with(sentence)) << refusal("256k", work);
-      write("a", true);
-      EXPECT_NE(refusal("4m", work).find("a document ends before sequence"), std::string::npos);
-      EXPECT_TRUE(refusal("256k", work).starts_with(sentence)) << refusal("256k", work);
-      EXPECT_TRUE(refusal("392k", work).starts_with(sentence)) << "the index does not fit";
+      const auto sentence = [&](std::uint64_t free) {
+        return (folder_ / "out" / "whole").string() + ": the disk has no room for " + what + ": " +
+               std::to_string(needed - begun) + " bytes are needed, " +
+               std::to_string(free - begun) + " are free, " + std::to_string(needed - free) +
+               " are missing; nothing was copied yet: make room, then start again";
+      };
+      EXPECT_EQ(refusal(size_of(needed), work), "");
+      test::flip_bit(folder_ / "in/a.bin", 150'000);
+      EXPECT_NE(refusal(size_of(needed), work).find("a.bin"), std::string::npos);
+      for (const std::uint64_t free :
+           {std::uint64_t{4096}, std::uint64_t{262'144}, needed - 4096}) {
+        EXPECT_EQ(refusal(size_of(free), work), sentence(free));
+      }
       return HasFailure() ? 1 : 0;
     });
     if (status == test::cannot_try) GTEST_SKIP() << "NOT tested: may not mount a small tmpfs here";
@@ -85,12 +100,17 @@ class MergeSpace : public testing::Test {
   test::temp_folder folder_;
 };
 
+// Pages of 4096 bytes: 98 of tokens; one each for the index of 2490 bytes and the checksums.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsCopied) {
-  expect_told_first([](const merge_options& options) { (void)merge(options); });
+  expect_told_first("the merged dataset", 100 * 4096, 0,
+                    [](const merge_options& options) { (void)merge(options); });
 }
 
+// As above, and 98 for the documents set aside: each with a header of 64 bytes and the lengths of
+// its sequences. P.sum has its header already.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsShuffled) {
-  expect_told_first([](const merge_options& options) { (void)merge_shuffled(options, 7); });
+  expect_told_first("the shuffled dataset and the documents set aside while it is made", 198 * 4096,
+                    4096, [](const merge_options& options) { (void)merge_shuffled(options, 7); });
 }
 
 }  // namespace

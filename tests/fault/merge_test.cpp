@@ -92,7 +92,7 @@ TEST_F(MergeKill, AtAnyTimeHarmsNothing) {
 
 // A shuffle that was killed leaves a file as large as the data, which nobody would look for.
 TEST_F(MergeKill, AShuffleIsForgottenByAMergeWithoutOne) {
-  ASSERT_EQ(run(shuffled, {"MILLRACE_TEST_KILL_AT=1"}).status, killed);
+  ASSERT_EQ(run(shuffled, {"MILLRACE_TEST_KILL_AT=sync:1"}).status, killed);
   ASSERT_TRUE(fs::exists(out() / "whole.shuffle.partial"));
   const auto result = run({});
   ASSERT_EQ(result.status, 0) << result.err;

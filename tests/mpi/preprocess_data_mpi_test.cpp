@@ -224,8 +224,9 @@ TEST_F(MpiJob, ADiskTooSmallForTheWholeIsToldBeforeItIsWritten) {
     }
     const auto result = run_job(2, 4);
     EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_THAT(sentence_of(result), HasSubstr("the disk has no room for the whole, at least 80"));
+    EXPECT_THAT(sentence_of(result), HasSubstr("the disk has no room for the merged dataset: 8"));
     expect_no_half_outputs({});
+    EXPECT_THAT(sentence_of(result), HasSubstr(" are missing; nothing was copied yet"));
     EXPECT_FALSE(fs::exists(partial("bin"))) << "nothing of the whole was begun";
     if (!mount("size=8m", MS_REMOUNT)) return test::cannot_try;
     const auto again = run_job(2, 4, {"--resume"});

@@ -33,7 +33,13 @@ void expect_another_folder(const merge_options& options) {
 
 }  // namespace
 
+stop_flag stop_flag_of(const merge_options& options) {
+  return {options.stop,
+          "what was written is removed, and files that were there before are unchanged"};
+}
+
 merge_summary merge(const merge_options& options) {
+  const stop_flag stop = stop_flag_of(options);
   merge_summary summary;
   summary.prefixes = datasets_in(options.input);
   expect_folder(options.output_prefix);
@@ -46,6 +52,7 @@ merge_summary merge(const merge_options& options) {
   merged_layout layout{.type = summary.type, .multimodal = options.multimodal, .total = {}};
   std::vector<dataset_extent> extents;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+    stop.check();
     const merge_input input(summary.prefixes[i]);
     expect_fits(input, first, options.multimodal);
     if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
@@ -53,21 +60,23 @@ merge_summary merge(const merge_options& options) {
     layout.total += extents.back();
   }
 
-  merged_dataset whole(options.output_prefix, layout, sidecars);
+  merged_dataset whole(options.output_prefix, layout, summary.prefixes, sidecars, merge_room_advice,
+                       stop);
   if (!options.overwrite) refuse_existing(options.output_prefix);
   merge_target target(whole.paths(), layout, sidecars.sum);
   dataset_extent before;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
     expect_fits(input, first, options.multimodal);  // again: it may have been replaced since
-    place_part(input, before, target);
+    place_part(input, before, target, stop);
     before += extents[i];
   }
   target.write_frame();
   if (sidecars.sum) target.put_joined(target.bin().pieces, target.idx().pieces);
-  target.sync();
-  whole.append_sidecars(summary.prefixes);
-  whole.finish();
+  target.sync(stop);
+  whole.append_sidecars(summary.prefixes, stop);
+  whole.finish(stop);
+  stop.check();
   publish_dataset(whole.paths(), whole.sidecars());
   if (sidecars.meta) summary.tasks = sidecars.meta->tasks;
   summary.sequences = static_cast<std::int64_t>(layout.total.sequences);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "merge/merge_sidecars.hpp"
 #include "meta/dataset_meta.hpp"
+#include "run/stop_flag.hpp"
 
 namespace millrace::preprocess {
 
@@ -19,6 +21,8 @@ struct merge_options {
   std::filesystem::path output_prefix;  ///< `--output-prefix`
   bool multimodal = false;              ///< `--multimodal`: keep the modes of the sequences
   bool overwrite = false;               ///< `--overwrite`
+  /// Not zero: the number of a signal that asks to stop. A signal handler may set it; may be null.
+  const std::atomic<int>* stop = nullptr;
 };
 
 struct merge_summary {
@@ -46,6 +50,16 @@ struct merge_summary {
 ///                       datasets were made of does not go together.
 /// @throws io_error, format_error  an input or the output failed, or a part is not what its
 ///                       checksums say. Nothing shows under the final names.
+/// @throws error         the disk has too little room; the message says how much is missing.
+/// @throws stopped       `options.stop` was set before the first file got its final name. What was
+///                       written is removed, and an old output stays whole.
 merge_summary merge(const merge_options& options);
+
+/// The stop flag of a merge, with what becomes of it.
+stop_flag stop_flag_of(const merge_options& options);
+
+/// What a user can do if the disk is too small for a merge.
+inline constexpr const char* merge_room_advice =
+    "nothing was copied yet: make room, then start again";
 
 }  // namespace millrace::preprocess

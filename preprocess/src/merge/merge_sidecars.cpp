@@ -164,7 +164,9 @@ void expect_src_of(const formats::src_view& src, const dataset_meta& meta) {
 }
 
 void append_places(const dataset_paths& part, const dataset_meta& meta, const part_shift& shift,
-                   provenance_writer& writer, std::vector<std::string>& names) {
+                   provenance_writer& writer, std::vector<std::string>& names,
+                   const stop_flag& stop) {
+  stop.check();
   const auto path = part.of(sidecar::src);
   const io::file_mapping file(path);
   try {
@@ -179,14 +181,17 @@ void append_places(const dataset_paths& part, const dataset_meta& meta, const pa
       std::ranges::transform(places, moved.begin(),
                              [&](const auto& place) { return shift.apply(place); });
       writer.append(std::span(moved).first(places.size()));
-      if (++groups % groups_between == 0) file.let_go();
+      if (++groups % groups_between != 0) continue;
+      file.let_go();
+      stop.check();
     }
   } catch (const format_error& e) {
     throw e.in(path);
   }
 }
 
-void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file) {
+void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file,
+                      const stop_flag& stop) {
   const auto append = [&](std::string_view lines) { file.append(std::as_bytes(std::span(lines))); };
   const auto path = part.of(sidecar::bad);
   if (!is_file(path)) return;
@@ -194,6 +199,7 @@ void append_bad_lines(const dataset_paths& part, const part_change& change, io::
   std::string text;
   bool shifting = true;  // only records of the first input can count from within a file
   for (std::uint64_t offset = 0;;) {
+    stop.check();
     const std::size_t kept = text.size();
     text.resize(kept + bad_chunk_bytes);
     const std::size_t n =

@@ -15,6 +15,7 @@
 #include "meta/meta_concatenation.hpp"
 #include "output/dataset_paths.hpp"
 #include "output/provenance_writer.hpp"
+#include "run/stop_flag.hpp"
 
 /// What lies beside the parts of a merge, and beside the whole.
 namespace millrace::preprocess {
@@ -59,11 +60,15 @@ void expect_src_of(const formats::src_view& src, const dataset_meta& meta);
 /// @param meta   of the part
 /// @param names  of the inputs so far; gets those of this part
 /// @throws io_error, format_error  P.src cannot be read, or is of another dataset.
+/// @throws stopped                 `stop` is set.
 void append_places(const dataset_paths& part, const dataset_meta& meta, const part_shift& shift,
-                   provenance_writer& writer, std::vector<std::string>& names);
+                   provenance_writer& writer, std::vector<std::string>& names,
+                   const stop_flag& stop);
 
 /// Appends the bad records of a part, if it has any.
 /// @throws io_error  P.bad cannot be read.
-void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file);
+/// @throws stopped   `stop` is set.
+void append_bad_lines(const dataset_paths& part, const part_change& change, io::atomic_file& file,
+                      const stop_flag& stop);
 
 }  // namespace millrace::preprocess

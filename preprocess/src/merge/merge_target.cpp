@@ -85,10 +85,13 @@ void merge_target::put_joined(std::vector<block_piece> bin, std::vector<block_pi
   put_all(idx_, std::move(idx), layout_.idx_bytes());
 }
 
-void merge_target::sync() {
+void merge_target::sync(const stop_flag& stop) {
+  stop.check();
   sync_file(bin_.fd, bin_.path);
   io::drop_synced(bin_.fd);
+  stop.check();
   sync_file(idx_.fd, idx_.path);
+  stop.check();
   if (sum_) sync_file(sum_, sum_path_);
 }
 

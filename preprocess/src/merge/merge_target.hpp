@@ -13,6 +13,7 @@
 #include "merge/block_pieces.hpp"
 #include "merge/merged_layout.hpp"
 #include "output/dataset_paths.hpp"
+#include "run/stop_flag.hpp"
 
 namespace millrace::preprocess {
 
@@ -52,7 +53,8 @@ class merge_target {
 
   /// Makes durable what was written through this object.
   /// @throws io_error  the kernel could not.
-  void sync();
+  /// @throws stopped   `stop` is set.
+  void sync(const stop_flag& stop);
 
  private:
   merged_layout layout_;

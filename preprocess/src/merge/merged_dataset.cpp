@@ -1,36 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge/merged_dataset.hpp"
 
-#include <array>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <millrace/formats/sum.hpp>
 
-#include "merge/merge_space.hpp"
 #include "output/checksum_writer.hpp"
 #include "run/fault_point.hpp"
 
 namespace millrace::preprocess {
+namespace {
+
+// A sidecar of all parts together, but for a few bytes.
+std::uint64_t size_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
+  std::uint64_t total = 0;
+  for (const auto& part : parts) {
+    std::error_code ignored;  // a part need not have a P.bad
+    const std::uintmax_t size = std::filesystem::file_size(dataset_paths(part).of(which), ignored);
+    if (!ignored) total += size;
+  }
+  return total;
+}
+
+}  // namespace
 
 merged_dataset::merged_dataset(const std::filesystem::path& prefix, const merged_layout& layout,
-                               const merged_sidecars& sidecars)
+                               std::span<const std::filesystem::path> parts,
+                               const merged_sidecars& sidecars, std::string_view advice,
+                               const stop_flag& stop)
     : paths_(prefix), layout_(layout), plan_(sidecars), bin_(paths_.bin), idx_(paths_.idx) {
   using formats::sum_block_count;
   const auto afresh = io::atomic_file::start::afresh;
   if (plan_.sum) sum_.emplace(paths_.of(sidecar::sum));
   if (plan_.src) src_.emplace(paths_.of(sidecar::src), afresh);
   if (plan_.bad) bad_.emplace(paths_.of(sidecar::bad));
-  const std::array<known_file, 3> files = {{
-      {&bin_, layout.total.bin_bytes},
-      {&idx_, layout.idx_bytes()},
-      {sum_ ? &*sum_ : nullptr,
-       formats::sum_header_bytes +
-           4 * (sum_block_count(layout.total.bin_bytes) + sum_block_count(layout.idx_bytes()))},
-  }};
-  const auto present = std::span(files).first(sum_ ? 3 : 2);
-  reserve_whole(prefix, present);
-  for (const known_file& each : present) each.file->truncate(each.more_bytes);
+  reserve_all(claims(parts), prefix, "the merged dataset", advice, stop);
+  bin_.truncate(layout.total.bin_bytes);
+  idx_.truncate(layout.idx_bytes());
+  if (sum_) {
+    sum_->truncate(formats::sum_header_bytes + 4 * (sum_block_count(layout.total.bin_bytes) +
+                                                    sum_block_count(layout.idx_bytes())));
+  }
+}
+
+std::vector<room_claim> merged_dataset::claims(std::span<const std::filesystem::path> parts) {
+  std::vector<room_claim> all = {{&bin_, layout_.total.bin_bytes}, {&idx_, layout_.idx_bytes()}};
+  if (sum_) all.push_back({&*sum_, sum_bytes(layout_.total.bin_bytes, layout_.idx_bytes())});
+  if (src_) {
+    all.push_back({&src_->file(), size_of_all(parts, sidecar::src)});
+    all.push_back({&src_->directory(),
+                   formats::src_group_bytes * formats::src_group_count(layout_.total.documents)});
+  }
+  if (bad_) all.push_back({&*bad_, size_of_all(parts, sidecar::bad)});
+  if (plan_.meta) all.push_back({nullptr, meta_bytes(*plan_.meta)});
+  return all;
 }
 
 template <class Work>
@@ -46,17 +71,21 @@ void merged_dataset::for_each_file(Work&& work) {
   }
 }
 
-void merged_dataset::append_sidecars(std::span<const std::filesystem::path> parts) {
+void merged_dataset::append_sidecars(std::span<const std::filesystem::path> parts,
+                                     const stop_flag& stop) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const dataset_paths part(parts[i]);
-    if (src_) append_places(part, plan_.parts[i], plan_.changes[i].shift, *src_, names);
-    if (bad_) append_bad_lines(part, plan_.changes[i], *bad_);
+    if (src_) append_places(part, plan_.parts[i], plan_.changes[i].shift, *src_, names, stop);
+    if (bad_) append_bad_lines(part, plan_.changes[i], *bad_, stop);
   }
   if (src_) src_->finish(names);
 }
 
-void merged_dataset::finish() {
+void merged_dataset::finish(const stop_flag& stop) {
+  // What was set aside and not needed goes back.
+  if (src_) src_->file().truncate(src_->file().size_bytes());
+  if (bad_) bad_->truncate(bad_->size_bytes());
   std::string root;
   if (sum_) root = complete_sum(*sum_, layout_.total.bin_bytes, layout_.idx_bytes());
   if (plan_.meta) {
@@ -66,7 +95,8 @@ void merged_dataset::finish() {
     meta_.emplace(paths_.of(sidecar::meta));
     meta_->append(std::as_bytes(std::span(json)));
   }
-  for_each_file([](io::atomic_file& file) {
+  for_each_file([&](io::atomic_file& file) {
+    stop.check();
     fault_point("sync");
     file.sync();
   });

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include <millrace/io/atomic_file.hpp>
 
@@ -11,7 +13,9 @@
 #include "merge/merged_layout.hpp"
 #include "output/dataset_paths.hpp"
 #include "output/dataset_writer.hpp"
+#include "output/disk_room.hpp"
 #include "output/provenance_writer.hpp"
+#include "run/stop_flag.hpp"
 
 namespace millrace::preprocess {
 
@@ -23,23 +27,29 @@ namespace millrace::preprocess {
 /// unless `keep()` was called. For one thread.
 class merged_dataset {
  public:
-  /// Makes the partial files, in their full sizes, which the disk has room for.
+  /// Makes the partial files, and sets aside the room that all of them will take.
   ///
+  /// @param parts     prefixes, in order
   /// @param sidecars  outlives this
+  /// @param advice    what the user can do if the disk is too small
   /// @throws io_error  the folder does not exist or refuses; another process writes this dataset.
-  /// @throws error     the disk has less room: see reserve_whole().
+  /// @throws error     the disk has less room: see reserve_all().
+  /// @throws stopped   `stop` is set.
   merged_dataset(const std::filesystem::path& prefix, const merged_layout& layout,
-                 const merged_sidecars& sidecars);
+                 std::span<const std::filesystem::path> parts, const merged_sidecars& sidecars,
+                 std::string_view advice, const stop_flag& stop);
 
   const dataset_paths& paths() const noexcept { return paths_; }
 
   /// Writes P.src and P.bad, if there are to be such.
   /// @param parts  prefixes, in order
-  void append_sidecars(std::span<const std::filesystem::path> parts);
+  /// @throws stopped  `stop` is set.
+  void append_sidecars(std::span<const std::filesystem::path> parts, const stop_flag& stop);
 
   /// Completes P.sum, writes P.meta, and makes all files durable under their partial names.
   /// @pre all checksums are in P.sum, and all writers have synced
-  void finish();
+  /// @throws stopped  `stop` is set.
+  void finish(const stop_flag& stop);
 
   /// Leaves the partial files, whatever happens.
   void keep() noexcept;
@@ -49,6 +59,7 @@ class merged_dataset {
   sidecar_set sidecars() const noexcept;
 
  private:
+  std::vector<room_claim> claims(std::span<const std::filesystem::path> parts);
   template <class Work>
   void for_each_file(Work&& work);
 

@@ -17,26 +17,28 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::size_t copied_chunk_bytes = std::size_t{64} << 20;
+constexpr std::size_t copied_chunk_bytes = std::size_t{4} << 20;
 constexpr std::size_t checked_chunk_bytes = std::size_t{1} << 20;
 constexpr std::size_t chunk_entries = std::size_t{64} << 10;
 
 /// Calls `work(first, count)` for 0 .. total - 1 in runs of at most `run` entries.
 template <class Work>
-void in_runs(std::uint64_t total, std::size_t run, Work&& work) {
+void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&& work) {
   for (std::uint64_t first = 0; first < total; first += run) {
+    stop.check();
     work(first, static_cast<std::size_t>(std::min<std::uint64_t>(run, total - first)));
   }
 }
 
 // The tokens' bytes go from file to file in the kernel. Whoever wants checksums of them has to see
 // them, too, and finds out then whether the part still is what it was.
-void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target) {
+void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target,
+                  const stop_flag& stop) {
   const std::uint64_t size = formats::bin_size_bytes(part.view());
   const auto& path = part.paths().bin;
   placed_writer writer(target, target.bin(), before.bin_bytes);
   if (!target.has_checksums()) {
-    in_runs(size, copied_chunk_bytes, [&](auto first, auto count) {
+    in_runs(size, copied_chunk_bytes, stop, [&](auto first, auto count) {
       writer.append_copy(part.bin(), path, first, count, {}, part.pages());
     });
     return;
@@ -66,7 +68,7 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
   };
   held(path, [&] {
     formats::sum_check check(sum.bin_blocks, size);
-    in_runs(size, chunk.size(), [&](auto first, auto count) {
+    in_runs(size, chunk.size(), stop, [&](auto first, auto count) {
       const auto bytes = std::span(chunk).first(count);
       part.read_tokens(first, bytes);
       check.add(bytes);
@@ -77,7 +79,7 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
   writer.finish();
   held(part.paths().idx, [&] {
     formats::sum_check check(sum.idx_blocks, part.idx_bytes());
-    in_runs(part.idx_bytes(), chunk.size(), [&](auto first, auto count) {
+    in_runs(part.idx_bytes(), chunk.size(), stop, [&](auto first, auto count) {
       const auto bytes = std::span(chunk).first(count);
       part.read_index(0, first, bytes);
       check.add(bytes);
@@ -86,13 +88,14 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
   });
 }
 
-void place_documents(const merge_input& part, const dataset_extent& before, merge_target& target) {
+void place_documents(const merge_input& part, const dataset_extent& before, merge_target& target,
+                     const stop_flag& stop) {
   const auto& idx = part.view();
   placed_writer writer(target, target.idx(), target.layout().document_end_at(before.documents + 1));
   const auto shift = static_cast<std::int64_t>(before.sequences);
   std::vector<std::int64_t> ends(chunk_entries);
   std::int64_t last = 0;
-  in_runs(idx.document_index.size() - 1, ends.size(), [&](auto first, auto count) {
+  in_runs(idx.document_index.size() - 1, ends.size(), stop, [&](auto first, auto count) {
     const auto run = std::span(ends).first(count);
     part.read_index(idx.document_index_offset(), first + 1, run);
     for (std::size_t i = 0; i < count; ++i) {
@@ -109,7 +112,8 @@ void place_documents(const merge_input& part, const dataset_extent& before, merg
   writer.finish();
 }
 
-void place_sequences(const merge_input& part, const dataset_extent& before, merge_target& target) {
+void place_sequences(const merge_input& part, const dataset_extent& before, merge_target& target,
+                     const stop_flag& stop) {
   const auto& idx = part.view();
   const merged_layout& layout = target.layout();
   placed_writer lengths_writer(target, target.idx(), layout.length_at(before.sequences));
@@ -119,7 +123,7 @@ void place_sequences(const merge_input& part, const dataset_extent& before, merg
   std::vector<std::int32_t> lengths(chunk_entries);
   std::vector<std::int64_t> pointers(chunk_entries);
   std::int64_t expected = 0;
-  in_runs(idx.lengths.size(), chunk_entries, [&](auto first, auto count) {
+  in_runs(idx.lengths.size(), chunk_entries, stop, [&](auto first, auto count) {
     part.read_index(idx.lengths_offset(), first, std::span(lengths).first(count));
     part.read_index(idx.pointers_offset(), first, std::span(pointers).first(count));
     for (std::size_t i = 0; i < count; ++i) {
@@ -139,11 +143,12 @@ void place_sequences(const merge_input& part, const dataset_extent& before, merg
   pointers_writer.finish();
 }
 
-void place_modes(const merge_input& part, const dataset_extent& before, merge_target& target) {
+void place_modes(const merge_input& part, const dataset_extent& before, merge_target& target,
+                 const stop_flag& stop) {
   const auto& idx = part.view();
   placed_writer writer(target, target.idx(), target.layout().mode_at(before.sequences));
   std::vector<std::byte> modes(checked_chunk_bytes);
-  in_runs(idx.modes.size(), modes.size(), [&](auto first, auto count) {
+  in_runs(idx.modes.size(), modes.size(), stop, [&](auto first, auto count) {
     const auto run = std::span(modes).first(count);
     part.read_index(idx.document_index_offset() + 8 * idx.document_index.size(), first, run);
     writer.append(run);
@@ -173,11 +178,12 @@ merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& ex
   return part;
 }
 
-void place_part(const merge_input& part, const dataset_extent& before, merge_target& target) {
-  place_tokens(part, before, target);
-  place_documents(part, before, target);
-  place_sequences(part, before, target);
-  if (target.layout().multimodal) place_modes(part, before, target);
+void place_part(const merge_input& part, const dataset_extent& before, merge_target& target,
+                const stop_flag& stop) {
+  place_tokens(part, before, target, stop);
+  place_documents(part, before, target, stop);
+  place_sequences(part, before, target, stop);
+  if (target.layout().multimodal) place_modes(part, before, target, stop);
 }
 
 }  // namespace millrace::preprocess

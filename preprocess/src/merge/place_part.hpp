@@ -6,6 +6,7 @@
 #include "merge/merge_input.hpp"
 #include "merge/merge_target.hpp"
 #include "merge/merged_layout.hpp"
+#include "run/stop_flag.hpp"
 
 namespace millrace::preprocess {
 
@@ -23,6 +24,8 @@ merge_input reopen(const std::filesystem::path& prefix, const dataset_extent& ex
 /// @param before  all parts before it
 /// @throws io_error, format_error  the part cannot be read, or is not what its checksums or its own
 ///                                 index say; the whole cannot be written.
-void place_part(const merge_input& part, const dataset_extent& before, merge_target& target);
+/// @throws stopped                 `stop` is set; the function checks it every few MiB.
+void place_part(const merge_input& part, const dataset_extent& before, merge_target& target,
+                const stop_flag& stop);
 
 }  // namespace millrace::preprocess

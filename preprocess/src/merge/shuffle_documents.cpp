@@ -16,6 +16,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
+#include <millrace/formats/src_encoder.hpp>
 #include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
@@ -27,6 +28,7 @@
 #include "merge/place_part.hpp"
 #include "merge/shuffle_spill.hpp"
 #include "merge/shuffled_dataset.hpp"
+#include "output/disk_room.hpp"
 #include "output/output_check.hpp"
 
 namespace millrace::preprocess {
@@ -38,12 +40,14 @@ constexpr std::size_t read_bytes_at_a_time = std::size_t{1} << 20;
 template <class T>
 class column_reader {
  public:
-  column_reader(const merge_input& input, std::uint64_t array, std::uint64_t count)
-      : input_(&input), array_(array), left_(count) {}
+  column_reader(const merge_input& input, std::uint64_t array, std::uint64_t count,
+                const stop_flag& stop)
+      : input_(&input), stop_(&stop), array_(array), left_(count) {}
 
   /// @pre it is not the end
   T next() {
     if (at_ == chunk_.size()) {
+      stop_->check();
       chunk_.resize(std::min<std::uint64_t>(left_, (std::size_t{64} << 10)));
       input_->read_index(array_, done_, std::span(chunk_));
       done_ += chunk_.size();
@@ -55,6 +59,7 @@ class column_reader {
 
  private:
   const merge_input* input_;
+  const stop_flag* stop_;
   std::uint64_t array_;
   std::uint64_t left_;
   std::uint64_t done_ = 0;
@@ -73,16 +78,17 @@ struct stored_document {
 /// Calls `work(document)` for each document of an input, in order; holds all of the `.idx` to be
 /// as it must, since what is written is computed from the lengths alone.
 template <class Work>
-void for_each_document(const merge_input& input, bool multimodal, Work&& work) {
+void for_each_document(const merge_input& input, bool multimodal, const stop_flag& stop,
+                       Work&& work) {
   const auto& idx = input.view();
   const auto item = static_cast<std::int64_t>(formats::size_bytes(idx.type));
   const std::uint64_t sequences = idx.lengths.size();
-  column_reader<std::int32_t> lengths(input, idx.lengths_offset(), sequences);
-  column_reader<std::int64_t> pointers(input, idx.pointers_offset(), sequences);
+  column_reader<std::int32_t> lengths(input, idx.lengths_offset(), sequences, stop);
+  column_reader<std::int64_t> pointers(input, idx.pointers_offset(), sequences, stop);
   column_reader<std::int64_t> ends(input, idx.document_index_offset() + 8,
-                                   idx.document_index.size() - 1);
+                                   idx.document_index.size() - 1, stop);
   column_reader<std::int8_t> modes(
-      input, idx.document_index_offset() + 8 * idx.document_index.size(), sequences);
+      input, idx.document_index_offset() + 8 * idx.document_index.size(), sequences, stop);
   std::vector<std::int32_t> own_lengths;
   std::vector<std::int8_t> own_modes;
   std::int64_t sequence = 0;
@@ -124,8 +130,8 @@ void for_each_document(const merge_input& input, bool multimodal, Work&& work) {
 /// The tokens of an input front to back, in long reads, held against its P.sum if there is one.
 class token_reader {
  public:
-  token_reader(const merge_input& input, bool checksums)
-      : input_(&input), left_(formats::bin_size_bytes(input.view())) {
+  token_reader(const merge_input& input, bool checksums, const stop_flag& stop)
+      : input_(&input), stop_(&stop), left_(formats::bin_size_bytes(input.view())) {
     if (!checksums) return;
     const auto path = input.paths().of(sidecar::sum);
     sum_file_ = io::file_mapping(path);
@@ -149,11 +155,15 @@ class token_reader {
       const std::uint64_t more = std::min<std::uint64_t>(
           left_, std::max<std::uint64_t>(size - kept, read_bytes_at_a_time));
       buffer_.resize(kept + more);
-      const auto part = std::span(buffer_).subspan(kept);
-      input_->read_tokens(offset_, part);
-      if (check_) in(input_->paths().bin, [&] { check_->add(part); });
-      offset_ += more;
-      left_ -= more;
+      for (auto rest = std::span(buffer_).subspan(kept); !rest.empty();) {
+        stop_->check();
+        const auto part = rest.first(std::min(rest.size(), read_bytes_at_a_time));
+        input_->read_tokens(offset_, part);
+        if (check_) in(input_->paths().bin, [&] { check_->add(part); });
+        offset_ += part.size();
+        left_ -= part.size();
+        rest = rest.subspan(part.size());
+      }
     }
     const auto result = std::span<const std::byte>(buffer_).subspan(at_, size);
     at_ += size;
@@ -168,6 +178,7 @@ class token_reader {
     std::vector<std::byte> chunk(read_bytes_at_a_time);
     in(input_->paths().idx, [&] {
       for (std::uint64_t at = 0; at < input_->idx_bytes(); at += chunk.size()) {
+        stop_->check();
         const auto part =
             std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), input_->idx_bytes() - at));
         input_->read_index(0, at, part);
@@ -189,6 +200,7 @@ class token_reader {
   }
 
   const merge_input* input_;
+  const stop_flag* stop_;
   std::uint64_t left_;
   std::uint64_t offset_ = 0;
   std::size_t at_ = 0;
@@ -279,27 +291,79 @@ class turns {
   std::optional<dataset::feistel> order_;
 };
 
-/// Bytes that the documents of each part of the spill take: a pass over the indices alone.
-std::vector<std::uint64_t> part_sizes(const merge_options& options,
-                                      std::span<const std::filesystem::path> prefixes,
-                                      std::span<const dataset_extent> extents,
-                                      std::uint64_t documents, const turns& order,
-                                      std::uint64_t turns_of_part) {
-  std::vector<std::uint64_t> sizes((documents + turns_of_part - 1) / turns_of_part);
+constexpr std::uint64_t varint_bytes(std::uint64_t value) noexcept {
+  std::uint64_t bytes = 1;
+  for (; value >= 0x80; value >>= 7) ++bytes;
+  return bytes;
+}
+
+/// How large P.src can become. What it takes to tell one place by the one before it depends on the
+/// order; that is bounded by the largest numbers that occur.
+class src_bound {
+ public:
+  void add(const formats::source_place& place) noexcept {
+    ++documents_;
+    length_bytes_ += varint_bytes(2 * (place.end - place.begin) + 1);
+    most_line_ = std::max(most_line_, static_cast<std::uint64_t>(place.line));
+    most_end_ = std::max(most_end_, place.end);
+  }
+  std::uint64_t bytes(std::span<const std::string> names) const {
+    const std::uint64_t groups = formats::src_group_count(documents_);
+    // formats/spec/src.md: a byte that says which differences follow, then each of them as zigzag.
+    // The first document of a group has none.
+    const std::uint64_t differences = 1 + (names.size() > 1 ? varint_bytes(2 * names.size()) : 0) +
+                                      varint_bytes(2 * most_line_) + varint_bytes(4 * most_end_);
+    return formats::src_header_bytes + length_bytes_ + (documents_ - groups) * differences +
+           groups * formats::src_group_bytes + formats::encode_src_names(names).size();
+  }
+
+ private:
+  std::uint64_t documents_ = 0;
+  std::uint64_t length_bytes_ = 0;
+  std::uint64_t most_line_ = 0;
+  std::uint64_t most_end_ = 0;
+};
+
+/// What a shuffle will write, found by a pass over everything but the tokens.
+struct shuffle_sizes {
+  std::vector<std::uint64_t> parts;  ///< of the spill: bytes of the documents of each
+  std::uint64_t src_bytes = 0;       ///< of P.src, at most; 0 where there is none
+};
+
+shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidecars,
+                      std::span<const std::filesystem::path> prefixes,
+                      std::span<const dataset_extent> extents, std::uint64_t documents,
+                      const turns& order, std::uint64_t turns_of_part, const stop_flag& stop) {
+  shuffle_sizes sizes;
+  sizes.parts.resize((documents + turns_of_part - 1) / turns_of_part);
+  src_bound bound;
+  std::vector<std::string> names;
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
     const merge_input input = reopen(prefixes[i], extents[i]);
-    for_each_document(input, options.multimodal, [&](const stored_document& document) {
-      sizes[order.of(number++) / turns_of_part] +=
+    std::optional<place_reader> places;
+    if (sidecars.src) {
+      places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);
+    }
+    for_each_document(input, options.multimodal, stop, [&](const stored_document& document) {
+      sizes.parts[order.of(number++) / turns_of_part] +=
           shuffle_spill::size_of(document.lengths.size(), !document.modes.empty(), document.bytes);
+      if (places) bound.add(places->next());
     });
   }
+  if (sidecars.src) sizes.src_bytes = bound.bytes(names);
   return sizes;
+}
+
+void note_seed(dataset_meta& meta, std::uint64_t seed) {
+  std::erase_if(meta.options, [](const auto& flag) { return flag.first == "shuffle_documents"; });
+  meta.options.emplace_back("shuffle_documents", std::to_string(seed));
 }
 
 }  // namespace
 
 merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
+  const stop_flag stop = stop_flag_of(options);
   merge_summary summary;
   summary.prefixes = datasets_in(options.input);
   expect_folder(options.output_prefix);
@@ -315,6 +379,7 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   dataset_extent whole;
   std::vector<dataset_extent> extents;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
+    stop.check();
     const merge_input input(summary.prefixes[i]);
     check_fits(input, first, options);
     if (sidecars.meta) expect_meta_of(input, sidecars.parts[i]);
@@ -322,31 +387,41 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
     whole += extents.back();
   }
 
-  shuffled_dataset output(options.output_prefix, {.type = summary.type,
-                                                  .sequences = whole.sequences,
-                                                  .documents = whole.documents,
-                                                  .bin_bytes = whole.bin_bytes,
-                                                  .multimodal = options.multimodal,
-                                                  .checksums = sidecars.sum,
-                                                  .provenance = sidecars.src});
+  shuffled_dataset output(options.output_prefix,
+                          {.type = summary.type,
+                           .sequences = whole.sequences,
+                           .documents = whole.documents,
+                           .bin_bytes = whole.bin_bytes,
+                           .multimodal = options.multimodal,
+                           .checksums = sidecars.sum,
+                           .provenance = sidecars.src},
+                          stop);
   if (!options.overwrite) refuse_existing(options.output_prefix);
   const turns order(whole.documents, seed);
   const std::uint64_t turns_of_part =
       shuffle_spill::turns_of_part(whole.documents, whole.bin_bytes);
-  shuffle_spill spill(
-      output.paths().with(".shuffle"), turns_of_part,
-      part_sizes(options, summary.prefixes, extents, whole.documents, order, turns_of_part));
+  const shuffle_sizes sizes = measure(options, sidecars, summary.prefixes, extents, whole.documents,
+                                      order, turns_of_part, stop);
+  shuffle_spill spill(output.paths().with(".shuffle"), turns_of_part, sizes.parts, stop);
+  if (sidecars.meta) note_seed(*sidecars.meta, seed);
+  auto claims = output.claims(sizes.src_bytes, sidecars.meta ? meta_bytes(*sidecars.meta) : 0);
+  claims.push_back(spill.claim());
+  reserve_all(claims, options.output_prefix,
+              "the shuffled dataset and the documents set aside while it is made",
+              merge_room_advice, stop);
+  output.begin();
+  spill.begin();
   std::vector<std::string> names;
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {
     const merge_input input = reopen(summary.prefixes[i], extents[i]);
     check_fits(input, first, options);  // again: it may have been replaced since
-    token_reader tokens(input, sidecars.sum);
+    token_reader tokens(input, sidecars.sum, stop);
     std::optional<place_reader> places;
     if (sidecars.src) {
       places.emplace(input, sidecars.parts[i], sidecars.changes[i].shift, names);
     }
-    for_each_document(input, options.multimodal, [&](const stored_document& document) {
+    for_each_document(input, options.multimodal, stop, [&](const stored_document& document) {
       spill.add({.turn = order.of(number++),
                  .place = places ? places->next() : formats::source_place{},
                  .lengths = document.lengths,
@@ -357,11 +432,6 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   }
   spill.read([&](const spilled_document& document) { output.append(document); });
 
-  if (sidecars.meta) {
-    auto& flags = sidecars.meta->options;
-    std::erase_if(flags, [](const auto& flag) { return flag.first == "shuffle_documents"; });
-    flags.emplace_back("shuffle_documents", std::to_string(seed));
-  }
   output.finish(names, sidecars.meta);
   summary.dropped = sidecars.dropped;
   if (sidecars.bad) {

@@ -15,8 +15,9 @@ namespace millrace::preprocess {
 /// seed among its options as `shuffle_documents`. `P.bad`, which belongs to no document, stays with
 /// the inputs, which therefore are whole runs, not tasks of one.
 ///
-/// Every token is read twice and written twice, in long runs, with as much space as the output
-/// aside for a time; memory is bounded (see shuffle_spill).
+/// Every token is read twice and written twice, in long runs; memory is bounded (see
+/// shuffle_spill). While it runs, it takes the room of the output twice. It counts the room of all
+/// files, and sets it aside, before it copies the first document.
 ///
 /// @throws config_error, io_error, format_error  as merge(); also some tasks of a run.
 merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed);

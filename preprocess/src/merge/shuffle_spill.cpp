@@ -8,12 +8,15 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::preprocess {
 namespace {
+
+constexpr std::size_t written_bytes_at_a_time = std::size_t{4} << 20;
 
 /// What stands before a document; behind it lengths, modes and tokens, padded to eight bytes each.
 struct record {
@@ -50,21 +53,23 @@ std::uint64_t shuffle_spill::size_of(std::size_t sequences, bool modes,
 }
 
 shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t turns_of_part,
-                             std::span<const std::uint64_t> part_sizes)
-    : file_(path), turns_of_part_(turns_of_part), parts_(part_sizes.size()) {
+                             std::span<const std::uint64_t> part_sizes, stop_flag stop)
+    : file_(path),
+      stop_(std::move(stop)),
+      turns_of_part_(turns_of_part),
+      parts_(part_sizes.size()) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   most_pending_ = std::max<std::size_t>(buffer_bytes / std::max<std::size_t>(parts_.size(), 1),
                                         std::size_t{16} << 10);
-  std::uint64_t begin = 0;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    parts_[i].begin = parts_[i].end = begin;
+    parts_[i].begin = parts_[i].end = file_bytes_;
     parts_[i].left = part_sizes[i];
-    begin += (part_sizes[i] + page - 1) / page * page;  // a part is mapped by itself
+    file_bytes_ += (part_sizes[i] + page - 1) / page * page;  // a part is mapped by itself
   }
-  file_.reserve(begin);
-  if (::ftruncate(file_.fd().get(), static_cast<::off_t>(begin)) != 0) {
-    throw io_error(file_.partial_path(), "ftruncate", errno);
-  }
+}
+
+void shuffle_spill::begin() {
+  file_.truncate(file_bytes_);
 }
 
 void shuffle_spill::add(const spilled_document& document) {
@@ -88,9 +93,13 @@ void shuffle_spill::add(const spilled_document& document) {
 }
 
 void shuffle_spill::flush(part& to) {
-  io::pwrite_all(file_.fd(), to.pending, to.end, file_.partial_path(),
-                 io::page_cache::pass_through);
-  to.end += to.pending.size();
+  for (std::span<const std::byte> rest = to.pending; !rest.empty();) {
+    stop_.check();
+    const auto next = rest.first(std::min(rest.size(), written_bytes_at_a_time));
+    io::pwrite_all(file_.fd(), next, to.end, file_.partial_path(), io::page_cache::pass_through);
+    to.end += next.size();
+    rest = rest.subspan(next.size());
+  }
   if (to.pending.capacity() > 2 * most_pending_) {
     to.pending = {};  // a giant document leaves no giant buffer
   } else {
@@ -106,6 +115,7 @@ void shuffle_spill::flush_all() {
 }
 
 void shuffle_spill::open_part(std::size_t i) {
+  stop_.check();
   const std::uint64_t size = parts_[i].end - parts_[i].begin;
   entries_.clear();
   bytes_ = {};

@@ -10,6 +10,9 @@
 #include <millrace/formats/src_code.hpp>
 #include <millrace/io/atomic_file.hpp>
 
+#include "output/disk_room.hpp"
+#include "run/stop_flag.hpp"
+
 namespace millrace::preprocess {
 
 /// A document on its way through a spill: views that last as long as a call.
@@ -40,13 +43,23 @@ class shuffle_spill {
   static std::uint64_t size_of(std::size_t sequences, bool modes,
                                std::uint64_t token_bytes) noexcept;
 
+  /// Opens the file.
+  ///
   /// @param path        whose `.partial` the file is
   /// @param part_sizes  for each part the sum of size_of() of its documents, exactly
-  /// @throws io_error  the disk is full, above all: all of it is set aside now
+  /// @throws io_error
   shuffle_spill(const std::filesystem::path& path, std::uint64_t turns_of_part,
-                std::span<const std::uint64_t> part_sizes);
+                std::span<const std::uint64_t> part_sizes, stop_flag stop = {});
+
+  /// The room that the file will take.
+  room_claim claim() noexcept { return {&file_, file_bytes_}; }
+
+  /// Gives the file its size. Call it once, before the first add().
+  /// @throws io_error
+  void begin();
 
   /// @throws io_error  ESTALE where it is none of those that the sizes are of
+  /// @throws stopped   `stop` is set; checked every few MiB, as in read().
   void add(const spilled_document& document);
 
   /// Calls `work(document)` for all that were added, in the order of their turns.
@@ -80,6 +93,8 @@ class shuffle_spill {
   spilled_document document_at(std::uint64_t offset) const;
 
   io::atomic_file file_;
+  std::uint64_t file_bytes_ = 0;
+  stop_flag stop_;
   std::uint64_t turns_of_part_;
   std::size_t most_pending_;
   std::vector<part> parts_;

@@ -2,14 +2,13 @@
 #include "merge/shuffled_dataset.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <utility>
 
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "merge/merge_space.hpp"
 #include "output/dataset_writer.hpp"
 #include "run/fault_point.hpp"
 
@@ -17,6 +16,7 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t pending_bytes = std::size_t{1} << 20;
+constexpr std::size_t written_bytes_at_a_time = std::size_t{4} << 20;
 constexpr std::size_t pending_places = std::size_t{1} << 14;
 
 template <class T>
@@ -27,8 +27,9 @@ std::span<const std::byte> bytes_of(const T& value) {
 }  // namespace
 
 shuffled_dataset::shuffled_dataset(const std::filesystem::path& prefix,
-                                   const shuffled_layout& layout)
+                                   const shuffled_layout& layout, stop_flag stop)
     : layout_(layout),
+      stop_(std::move(stop)),
       paths_(prefix),
       bin_(paths_.bin),
       idx_(paths_.idx),
@@ -36,22 +37,32 @@ shuffled_dataset::shuffled_dataset(const std::filesystem::path& prefix,
       pointers_{lengths_.offset + 4 * layout.sequences},
       documents_{pointers_.offset + 8 * layout.sequences},
       modes_{documents_.offset + 8 * (layout.documents + 1)} {
+  idx_bytes_ = modes_.offset + (layout.multimodal ? layout.sequences : 0);
   if (layout.checksums) {
     checksums_.emplace(paths_.of(sidecar::sum), io::atomic_file::start::afresh);
   }
   if (layout.provenance) {
     provenance_.emplace(paths_.of(sidecar::src), io::atomic_file::start::afresh);
   }
-  // atomic_file counts what is appended: the whole length first, then each array in place.
-  const std::uint64_t size = modes_.offset + (layout.multimodal ? layout.sequences : 0);
-  idx_.append(formats::encode_mmidx_header(layout.type, layout.sequences, layout.documents));
-  reserve_whole(prefix, std::array{known_file{&bin_, layout.bin_bytes},
-                                   known_file{&idx_, size - idx_.size_bytes()}});
-  const std::vector<std::byte> zeros(pending_bytes);
-  while (idx_.size_bytes() < size) {
-    idx_.append(
-        std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), size - idx_.size_bytes())));
+}
+
+std::vector<room_claim> shuffled_dataset::claims(std::uint64_t src_bytes,
+                                                 std::uint64_t meta_bytes) {
+  std::vector<room_claim> all = {{&bin_, layout_.bin_bytes}, {&idx_, idx_bytes_}};
+  if (checksums_) all.push_back({&checksums_->file(), sum_bytes(layout_.bin_bytes, idx_bytes_)});
+  if (provenance_) {
+    all.push_back({&provenance_->file(), src_bytes});
+    all.push_back({&provenance_->directory(),
+                   formats::src_group_bytes * formats::src_group_count(layout_.documents)});
   }
+  if (meta_bytes != 0) all.push_back({nullptr, meta_bytes});
+  return all;
+}
+
+// atomic_file counts what is appended: the whole length first, then each array in its place.
+void shuffled_dataset::begin() {
+  idx_.append(formats::encode_mmidx_header(layout_.type, layout_.sequences, layout_.documents));
+  idx_.truncate(idx_bytes_);
   put(documents_, bytes_of(sequences_));
 }
 
@@ -61,16 +72,23 @@ void shuffled_dataset::put(column& to, std::span<const std::byte> bytes) {
 }
 
 void shuffled_dataset::flush(column& to) {
+  stop_.check();
   io::pwrite_all(idx_.fd(), to.pending, to.offset, idx_.partial_path());
   to.offset += to.pending.size();
   to.pending.clear();
 }
 
+void shuffled_dataset::write(std::span<const std::byte> tokens) {
+  while (!tokens.empty()) {  // a giant document is gigabytes
+    stop_.check();
+    const auto part = tokens.first(std::min(tokens.size(), written_bytes_at_a_time));
+    bin_.append(part, io::page_cache::pass_through);
+    if (checksums_) checksums_->add(part);
+    tokens = tokens.subspan(part.size());
+  }
+}
+
 void shuffled_dataset::append(const spilled_document& document) {
-  const auto write = [&](std::span<const std::byte> tokens) {
-    bin_.append(tokens, io::page_cache::pass_through);
-    if (checksums_) checksums_->add(tokens);
-  };
   if (document.tokens.size() < pending_bytes) {
     tokens_.insert(tokens_.end(), document.tokens.begin(), document.tokens.end());
   }
@@ -103,14 +121,15 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
   if (static_cast<std::uint64_t>(sequences_) != layout_.sequences) {
     throw io_error(paths_.idx, "write (an input was replaced by another process)", ESTALE);
   }
-  bin_.append(tokens_, io::page_cache::pass_through);
-  if (checksums_) checksums_->add(tokens_);
+  write(tokens_);
   for (column* to : {&lengths_, &pointers_, &documents_, &modes_}) flush(*to);
   if (provenance_) {
     append_places();
     provenance_->finish(inputs);
+    // What was set aside and not needed goes back.
+    provenance_->file().truncate(provenance_->file().size_bytes());
   }
-  const std::string root = checksums_ ? checksums_->finish(idx_) : std::string();
+  const std::string root = checksums_ ? checksums_->finish(idx_, stop_) : std::string();
   std::optional<io::atomic_file> meta_file;
   if (meta) {
     if (!root.empty()) meta->sum_root = root;
@@ -118,7 +137,8 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
     meta_file.emplace(paths_.of(sidecar::meta));
     meta_file->append(std::as_bytes(std::span(json)));
   }
-  const auto sync = [](io::atomic_file& file) {
+  const auto sync = [&](io::atomic_file& file) {
+    stop_.check();
     fault_point("sync");
     file.sync();
   };
@@ -128,6 +148,7 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
   sync(idx_);
   if (checksums_) sync(checksums_->file());
   if (provenance_) sync(provenance_->file());
+  stop_.check();
   publish_dataset(paths_,
                   {meta_file.has_value(), checksums_.has_value(), provenance_.has_value(), false});
 }

@@ -16,7 +16,9 @@
 #include "meta/dataset_meta.hpp"
 #include "output/checksum_writer.hpp"
 #include "output/dataset_paths.hpp"
+#include "output/disk_room.hpp"
 #include "output/provenance_writer.hpp"
+#include "run/stop_flag.hpp"
 
 namespace millrace::preprocess {
 
@@ -36,13 +38,24 @@ struct shuffled_layout {
 /// file is left. For one thread.
 class shuffled_dataset {
  public:
+  /// Opens the files.
   /// @throws io_error  the folder refuses, or another process writes this dataset.
-  /// @throws error     the disk has less room than it will take: see reserve_whole().
-  shuffled_dataset(const std::filesystem::path& prefix, const shuffled_layout& layout);
+  shuffled_dataset(const std::filesystem::path& prefix, const shuffled_layout& layout,
+                   stop_flag stop = {});
 
   const dataset_paths& paths() const noexcept { return paths_; }
 
+  /// The room that all files will take.
+  /// @param src_bytes, meta_bytes  sizes of P.src and P.meta, at most; 0 for a file that is not
+  ///                               written
+  std::vector<room_claim> claims(std::uint64_t src_bytes, std::uint64_t meta_bytes);
+
+  /// Gives the `.idx` its size. Call it once, before the first append().
   /// @throws io_error
+  void begin();
+
+  /// @throws io_error
+  /// @throws stopped  `stop` is set; checked every few MiB, as in finish().
   void append(const spilled_document& document);
 
   /// Completes all files, makes them durable and gives them their names.
@@ -60,8 +73,11 @@ class shuffled_dataset {
   void put(column& to, std::span<const std::byte> bytes);
   void flush(column& to);
   void append_places();
+  void write(std::span<const std::byte> tokens);
 
   shuffled_layout layout_;
+  stop_flag stop_;
+  std::uint64_t idx_bytes_;
   dataset_paths paths_;
   io::atomic_file bin_;
   io::atomic_file idx_;

@@ -6,7 +6,6 @@
 #include "merge/merge_input.hpp"
 #include "merge/place_part.hpp"
 #include "run/fault_point.hpp"
-#include "run/pipeline.hpp"
 #include "run/run_meta.hpp"
 
 namespace millrace::preprocess {
@@ -54,7 +53,9 @@ void parallel_merge::plan_whole() {
   sidecars_ = plan_sidecars(parts_);
   plan_.layout.type = sidecars_.meta.value().type;
   plan_.checksums = sidecars_.sum;
-  whole_ = std::make_unique<merged_dataset>(prefix_, plan_.layout, sidecars_);
+  whole_ = std::make_unique<merged_dataset>(
+      prefix_, plan_.layout, parts_, sidecars_,
+      "nothing was copied yet: make room, then run the command again with --resume", stop_);
 }
 
 void parallel_merge::place_own_parts() {
@@ -63,23 +64,18 @@ void parallel_merge::place_own_parts() {
   std::size_t i = 0;
   dataset_extent before = before_;
   for (const auto& prefix : own(ranks_, parts_)) {
-    expect_no_signal();
+    stop_.check();
     fault_point("place");
-    place_part(reopen(prefix, extents_[i]), before, *target_);
+    place_part(reopen(prefix, extents_[i]), before, *target_, stop_);
     before += extents_[i++];
   }
-  target_->sync();
+  target_->sync(stop_);
 }
 
 void parallel_merge::finish() {
-  expect_no_signal();
-  whole_->append_sidecars(parts_);
-  whole_->finish();
-}
-
-void parallel_merge::expect_no_signal() const {
-  if (signal_ == 0) return;
-  throw stopped("stopped with all tasks done and not yet put together; --resume goes on");
+  stop_.check();
+  whole_->append_sidecars(parts_, stop_);
+  whole_->finish(stop_);
 }
 
 }  // namespace millrace::preprocess

@@ -26,7 +26,10 @@ class parallel_merge {
   /// @param signal  not zero: stop soon
   parallel_merge(rank_group& ranks, std::filesystem::path prefix,
                  std::vector<std::filesystem::path> parts, const std::atomic<int>& signal)
-      : ranks_(ranks), prefix_(std::move(prefix)), parts_(std::move(parts)), signal_(signal) {}
+      : ranks_(ranks),
+        prefix_(std::move(prefix)),
+        parts_(std::move(parts)),
+        stop_(&signal, "all tasks are done, but not yet put together; --resume goes on") {}
 
   /// On return the whole is safe under its partial names.
   /// @throws job_ended  something failed on some rank, or one was told to stop.
@@ -47,12 +50,11 @@ class parallel_merge {
   void plan_whole();
   void place_own_parts();
   void finish();
-  void expect_no_signal() const;
 
   rank_group& ranks_;
   std::filesystem::path prefix_;
   std::vector<std::filesystem::path> parts_;
-  const std::atomic<int>& signal_;
+  stop_flag stop_;
   std::vector<dataset_extent> extents_;  // of this rank's parts
   dataset_extent before_;                // the parts of the ranks before
   shared_plan plan_;

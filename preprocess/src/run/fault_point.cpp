@@ -10,32 +10,37 @@
 namespace millrace::preprocess {
 namespace {
 
-struct kill_order {
-  std::string name;  // empty: any
-  long step = 0;     // 0: none
-};
-
-const kill_order& order() {
-  static const kill_order given = [] {
-    kill_order made;
-    const char* text = std::getenv("MILLRACE_TEST_KILL_AT");
-    if (text == nullptr) return made;
+/// A signal that the environment orders for one of the steps.
+class signal_order {
+ public:
+  signal_order(const char* variable, int signal) : signal_(signal) {
+    const char* text = std::getenv(variable);
+    if (text == nullptr) return;
     const std::string_view whole = text;
     const std::size_t colon = whole.find(':');
-    if (colon != whole.npos) made.name = whole.substr(0, colon);
-    made.step = std::atol(text + (colon == whole.npos ? 0 : colon + 1));
-    return made;
-  }();
-  return given;
-}
+    if (colon != whole.npos) name_ = whole.substr(0, colon);
+    step_ = std::atol(text + (colon == whole.npos ? 0 : colon + 1));
+  }
+
+  void pass(const char* name) noexcept {
+    if (step_ == 0 || (!name_.empty() && name_ != name)) return;
+    if (++passed_ == step_) (void)std::raise(signal_);
+  }
+
+ private:
+  int signal_;
+  std::string name_;  // empty: any
+  long step_ = 0;     // 0: none
+  std::atomic<long> passed_{0};
+};
 
 }  // namespace
 
 void fault_point(const char* name) noexcept {
-  const kill_order& kill = order();
-  if (kill.step == 0 || (!kill.name.empty() && kill.name != name)) return;
-  static std::atomic<long> steps{0};
-  if (++steps == kill.step) (void)std::raise(SIGKILL);
+  static signal_order kill("MILLRACE_TEST_KILL_AT", SIGKILL);
+  static signal_order stop("MILLRACE_TEST_STOP_AT", SIGTERM);
+  kill.pass(name);
+  stop.pass(name);
 }
 
 }  // namespace millrace::preprocess

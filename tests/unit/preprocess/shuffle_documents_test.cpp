@@ -104,6 +104,7 @@ TEST(ShuffleSpill, GivesBackAllInOrder) {
     sizes[i / 3] += shuffle_spill::size_of(lengths[i].size(), false, tokens[i].size());
   }
   shuffle_spill spill(folder / "spill", 3, sizes);
+  spill.begin();
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t turn = (i * 37 + 11) % count;
     spill.add({.turn = turn,
@@ -131,6 +132,7 @@ TEST(ShuffleSpill, RefusesMoreThanItsPartsWereToHold) {
   const std::vector<std::int32_t> lengths{40};
   const std::uint64_t size = shuffle_spill::size_of(1, false, tokens.size());
   shuffle_spill spill(folder / "spill", 1, std::vector{size, size - 8});
+  spill.begin();
   spill.add({.turn = 0, .place = {}, .lengths = lengths, .modes = {}, .tokens = tokens});
   for (const std::uint64_t turn : {0U, 1U}) {
     const spilled_document other{turn, {}, lengths, {}, tokens};
@@ -145,6 +147,7 @@ TEST(ShuffledDataset, RefusesToEndWithOtherDocumentsThanItWasToHave) {
   {
     shuffled_dataset output(folder / "out",
                             {.type = formats::dtype::uint16, .sequences = 2, .documents = 1});
+    output.begin();
     output.append({.turn = 0, .place = {}, .lengths = lengths, .modes = {}, .tokens = tokens});
     std::optional<dataset_meta> meta;
     EXPECT_THROW(output.finish({}, meta), io_error);
