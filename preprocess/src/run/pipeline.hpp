@@ -4,12 +4,10 @@
 #include <filesystem>
 #include <vector>
 
-#include <millrace/error.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "record/block_encoder.hpp"
 #include "run/run_options.hpp"
-#include "run/stop_flag.hpp"
 #include "watch/metrics.hpp"
 #include "watch/progress.hpp"
 #include "watch/summary.hpp"

@@ -49,10 +49,9 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
   std::uint32_t crc = 0;
   char last = '\n';
   std::uint64_t left = total.text_bytes;
+  const stop_flag stop(options.stop, "nothing was written; --resume compares the inputs again");
   while (left > 0) {
-    if (options.stop != nullptr && *options.stop != 0) {
-      throw stopped("stopped while it compared the inputs; --resume does so again");
-    }
+    stop.check();
     const auto part = std::span(chunk).first(std::min<std::uint64_t>(left, chunk.size()));
     const std::size_t n = source->read(part);
     if (n == 0) return false;
