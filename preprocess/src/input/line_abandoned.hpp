@@ -6,8 +6,9 @@
 
 namespace millrace::preprocess {
 
-/// The run is to stop, and a giant line was in its way: whoever was at it gave it up. What the line
-/// has brought so far is to be taken back; the next run begins with it.
+/// The run is to stop, and a giant line, or a text that takes its tokenizer long to normalize, was
+/// in its way: whoever was at it gave it up. What the line has brought so far is to be taken back;
+/// the next run begins with it, or with the block that it is in.
 ///
 /// No error, so that nobody who handles those takes it for one.
 class line_abandoned : public std::exception {

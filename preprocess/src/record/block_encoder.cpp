@@ -6,6 +6,7 @@
 
 #include <millrace/formats/crc32c.hpp>
 
+#include "input/line_abandoned.hpp"
 #include "input/line_splitter.hpp"
 
 namespace millrace::preprocess {
@@ -30,6 +31,9 @@ block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encode
       parser_(options.keys),
       encoder_(tokenizer.make_encoder(options.tokenizer_bytes)) {
   assert(options.dtype == formats::dtype::uint16 || options.dtype == formats::dtype::int32);
+  if (options.stop != nullptr) {
+    encoder_->call_meanwhile([stop = options.stop] { expect_going_on(stop); });
+  }
   if (options.sentences) {
     splitter_.emplace(options.sentences->language, options.sentences->keep_newlines);
   }

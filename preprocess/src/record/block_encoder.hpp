@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,9 @@ struct encoder_options {
   /// That the tokenizer's encoder may remember words in.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
+  /// Not zero: encode() gives the block up soon, by line_abandoned, if its texts take long. Null if
+  /// nothing sets it.
+  const std::atomic<int>* stop = nullptr;
 };
 
 /// Turns blocks of lines into documents: one a thread.
@@ -57,6 +61,8 @@ class block_encoder {
 
   /// Overwrites `out`, whose buffers are reused. Under bad_record_policy::fail it stops at the
   /// first bad record.
+  ///
+  /// @throws line_abandoned  encoder_options::stop is set, and a tokenizer is normalizing a text
   void encode(const byte_block& block, encoded_block& out);
 
   /// Of this thread, for lines that are in no block.

@@ -9,6 +9,7 @@
 
 #include <tbb/parallel_pipeline.h>
 
+#include "input/line_abandoned.hpp"
 #include "record/giant_chunks.hpp"
 #include "record/giant_scanner.hpp"
 
@@ -115,9 +116,11 @@ class chunk_pool {
 // threads that wait here may be given other work meanwhile.
 struct encoding {
   encoding(const tokenizer::tokenizer& tokenizer, std::size_t memory_bytes,
-           const encoder_of_thread& of_thread)
+           const encoder_of_thread& of_thread, const std::atomic<int>* stop)
       : own(tokenizer.parts_in_order() ? tokenizer.make_encoder(memory_bytes) : nullptr),
-        shared(of_thread) {}
+        shared(of_thread) {
+    if (own && stop != nullptr) own->call_meanwhile([stop] { expect_going_on(stop); });
+  }
 
   tokenizer::encoder& here() const { return own ? *own : shared(); }
 
@@ -175,7 +178,7 @@ std::optional<record_fault> encode_values(const line_range& line, const giant_op
     auto fault = scan_giant_line(line, options.keys, options.window_bytes, values);
     if (fault) return fault;
   }
-  const encoding encoders(tokenizer, options.tokenizer_bytes, encoder);
+  const encoding encoders(tokenizer, options.tokenizer_bytes, encoder, line.stop);
   for (std::size_t key = 0; key < values.size(); ++key) {
     std::optional<sentence_splitter> splitter;
     if (options.sentences) {

@@ -88,8 +88,10 @@ bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& en
   bool ended = false;
   bool stopped = false;    // of the reader
   bool abandoned = false;  // of the committer: a line was, so nothing behind it has its turn
+  encoder_options until_stop = encoding;
+  until_stop.stop = options.stop;
   tbb::enumerable_thread_specific<block_encoder> encoders(
-      [&] { return block_encoder(tokenizer, encoding); });
+      [&] { return block_encoder(tokenizer, until_stop); });
   item_pool pool(options.limits.block_bytes);
   std::atomic<std::int64_t> in_flight = 0;
   using stage = stage_clock::stage;

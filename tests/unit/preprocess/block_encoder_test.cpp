@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -11,7 +12,10 @@
 #include <vector>
 
 #include <millrace/formats/crc32c.hpp>
+#include <millrace/tokenizer/make_tokenizer.hpp>
 
+#include "input/line_abandoned.hpp"
+#include "support/paths.hpp"
 #include "support/tokenizers.hpp"
 
 namespace millrace::preprocess {
@@ -286,6 +290,45 @@ TEST_F(BlockEncoder, CarriesThePlaceOfTheBlock) {
   EXPECT_EQ(out.begin_bytes, 1000U);
   EXPECT_EQ(out.end_bytes - out.begin_bytes, 1U);
   EXPECT_EQ(out.read_bytes, 77U);
+}
+
+class BlockEncoderWithNormalizer : public BlockEncoder {
+ protected:
+  void SetUp() override {
+    const test::temp_folder folder;
+    test::write_text(folder / "tokenizer.json",
+                     R"({"normalizer":{"type":"Sequence","normalizers":[)" + doubling(29) +
+                         R"(]},"pre_tokenizer":{"type":"WhitespaceSplit"},"model":{)"
+                         R"("type":"WordLevel","unk_token":"?","vocab":{"?":0,"b":1}}})");
+    tokenizer::tokenizer_options wanted;
+    wanted.type = "HuggingFaceTokenizer";
+    wanted.model = folder / "tokenizer.json";
+    tokenizer_ = tokenizer::make_tokenizer(wanted);
+  }
+  static std::string doubling(int more) {
+    const std::string one = R"({"type":"Replace","pattern":{"String":"a"},"content":"aa"})";
+    return more == 0 ? one : one + "," + doubling(more - 1);
+  }
+};
+
+TEST_F(BlockEncoderWithNormalizer, TakesATextThatGrowsTooFarForABadRecord) {
+  auto skipping = options();
+  skipping.on_bad_record = bad_record_policy::skip;
+  const auto out = encode("{\"text\": \"a\"}\n{\"text\": \"b\"}\n", skipping);
+  EXPECT_THAT(ids(out.columns[0]), ElementsAre(1));
+  ASSERT_EQ(count(out, fault_kind::not_encodable), 1);
+  EXPECT_THAT(out.faults.at(0).fault.what,
+              testing::AllOf(HasSubstr("text of key \"text\" cannot be encoded"),
+                             HasSubstr("Replace 'a' makes more than")));
+}
+
+TEST_F(BlockEncoderWithNormalizer, GivesABlockUpWhenTheRunIsToStop) {
+  std::atomic<int> stop = 0;
+  auto stoppable = options();
+  stoppable.stop = &stop;
+  EXPECT_THAT(ids(encode("{\"text\": \"b\"}\n", stoppable).columns[0]), ElementsAre(1));
+  stop = 15;
+  EXPECT_THROW((void)encode("{\"text\": \"b\"}\n", stoppable), line_abandoned);
 }
 
 TEST_F(BlockEncoder, CountsLoneSurrogatesOfDocumentsOnly) {

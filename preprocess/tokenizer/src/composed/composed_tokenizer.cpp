@@ -2,8 +2,11 @@
 #include "composed/composed_tokenizer.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <string_view>
+#include <utility>
 
+#include "composed/growth_limit.hpp"
 #include "composed/unencodable_text.hpp"
 #include "messages/in_quotes.hpp"
 
@@ -13,13 +16,17 @@ namespace {
 class composed_encoder final : public encoder {
  public:
   composed_encoder(const tokenizer_parts& parts, std::size_t memory_bytes)
-      : parts_(&parts), engine_(parts.engine->make_encoder(memory_bytes)) {}
+      : parts_(&parts), engine_(parts.engine->make_encoder(memory_bytes)) {
+    engine_->limit_growth(limit_);
+  }
 
   std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) override {
     return encode_part({text}, ids);
   }
 
   std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) override {
+    limit_ = growth_limit(part.text.size(), &meanwhile_);
+    ids_before_ = ids.size();
     if (part.is_first) ids.append(parts_->ids_before);
     auto fault = split(parts_->raw_tokens, {part.text, part.is_first, !part.is_first}, ids,
                        [&](section raw, id_buffer& out) { return encode_section(raw, out); });
@@ -28,6 +35,8 @@ class composed_encoder final : public encoder {
   }
 
   std::int64_t special_tokens_found() const noexcept override { return special_tokens_; }
+
+  void call_meanwhile(std::function<void()> check) override { meanwhile_ = std::move(check); }
 
  private:
   // What has no way to return a fault throws it.
@@ -43,10 +52,14 @@ class composed_encoder final : public encoder {
   // place in the text itself is not known then.
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
     section normalized = raw;
-    if (parts_->normal) normalized.text = parts_->normal->normalize(raw.text, normalized_);
+    if (parts_->normal) {
+      normalized.text = parts_->normal->normalize(raw.text, normalized_, limit_);
+    }
     auto fault = split(parts_->normalized_tokens, normalized, ids,
                        [&](section part, id_buffer& out) { return engine_->encode(part, out); });
     if (normalized_.capacity() > kept_bytes) normalized_ = {};
+    // Each of many sections may be within the limit, but not all together.
+    limit_.expect(ids.size() - ids_before_);
     return fault;
   }
 
@@ -101,6 +114,9 @@ class composed_encoder final : public encoder {
   const tokenizer_parts* parts_;
   std::unique_ptr<section_encoder> engine_;
   std::string normalized_;
+  std::function<void()> meanwhile_;
+  growth_limit limit_{0};       // of the part at hand
+  std::size_t ids_before_ = 0;  // of the part at hand
   std::int64_t special_tokens_ = 0;
 };
 

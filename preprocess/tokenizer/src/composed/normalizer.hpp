@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "composed/growth_limit.hpp"
+
 namespace millrace::tokenizer::detail {
 
 /// Text to text, before anything else looks at it. Immutable, shared by threads.
@@ -14,8 +16,17 @@ class normalizer {
   /// The normalized text: `text` itself where nothing changes, else `buffer`, which is
   /// overwritten. Valid UTF-8 in and out.
   ///
+  /// @param limit  of the text that the first normalizer was given
   /// @pre `text` does not lie in `buffer`
-  virtual std::string_view normalize(std::string_view text, std::string& buffer) const = 0;
+  /// @throws unencodable_text  the text grows beyond the limit, or a regular expression gives up
+  virtual std::string_view normalize(std::string_view text, std::string& buffer,
+                                     growth_limit& limit) const = 0;
+
+  /// The same for a text that no normalizer has seen yet.
+  std::string_view normalize(std::string_view text, std::string& buffer) const {
+    growth_limit limit(text.size());
+    return normalize(text, buffer, limit);
+  }
 
   /// Whether texts that have `text` in them may be cut there at `at`: whatever is before it and
   /// behind it, both sides normalized are the whole normalized, and the characters next to the cut

@@ -8,6 +8,8 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "composed/growth_limit.hpp"
+
 namespace millrace::tokenizer::detail {
 
 /// A stretch of text without added tokens, normalized: what an engine sees as a text of its own,
@@ -28,6 +30,12 @@ class section_encoder {
   /// Appends the ids of `section`. Nothing is read outside its text.
   /// @return nothing, or what is wrong, with its offset in section.text.
   virtual std::optional<encode_fault> encode(const section& section, id_buffer& ids) = 0;
+
+  /// What encode() may make of the text that its section is of. Only for an engine that normalizes
+  /// by itself; it may then throw unencodable_text.
+  ///
+  /// @param limit  outlives this, and changes from text to text
+  virtual void limit_growth(growth_limit& limit) { static_cast<void>(limit); }
 };
 
 /// Pre-tokenizer and model: text without added tokens to ids. Immutable, shared by threads.

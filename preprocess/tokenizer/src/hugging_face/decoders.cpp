@@ -66,7 +66,7 @@ void clean_up(std::string& text) {
 class join_step final : public decoder_step {
  public:
   explicit join_step(std::string between) : between_(std::move(between)) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     std::string text;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (i != 0) text += between_;
@@ -105,7 +105,7 @@ std::string with_replacements(std::string_view bytes) {
 class byte_level_step final : public decoder_step {
  public:
   explicit byte_level_step(bool replaces) : replaces_(replaces) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     std::string text;
     for (const std::string& token : tokens) text += bytes_of(token).value_or(token);
     tokens.assign(1, replaces_ ? with_replacements(text) : std::move(text));
@@ -118,7 +118,7 @@ class byte_level_step final : public decoder_step {
 class word_piece_step final : public decoder_step {
  public:
   word_piece_step(std::string prefix, bool cleans) : prefix_(std::move(prefix)), cleans_(cleans) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (i != 0) {
         if (tokens[i].starts_with(prefix_)) {
@@ -140,7 +140,7 @@ class metaspace_step final : public decoder_step {
  public:
   metaspace_step(std::string space, bool drops_first)
       : space_(std::move(space)), drops_first_(drops_first) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       replace_all(tokens[i], space_, i == 0 && drops_first_ ? "" : " ");
     }
@@ -154,7 +154,7 @@ class metaspace_step final : public decoder_step {
 class suffix_step final : public decoder_step {
  public:
   explicit suffix_step(std::string suffix) : suffix_(std::move(suffix)) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
     }
@@ -177,7 +177,7 @@ std::optional<char> byte_of(std::string_view token) {
 
 class byte_fallback_step final : public decoder_step {
  public:
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     strings result;
     std::string bytes;
     const auto put_bytes = [&] {
@@ -205,7 +205,7 @@ class strip_step final : public decoder_step {
  public:
   strip_step(std::string content, std::size_t start, std::size_t stop)
       : content_(std::move(content)), start_(start), stop_(stop) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     for (std::string& token : tokens) {
       std::size_t begin = 0;
       for (std::size_t i = 0; i < start_ && token.compare(begin, content_.size(), content_) == 0;) {
@@ -231,10 +231,13 @@ class strip_step final : public decoder_step {
 class replace_step final : public decoder_step {
  public:
   explicit replace_step(std::unique_ptr<const normalizer> replace) : replace_(std::move(replace)) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit& limit) const override {
+    std::size_t made = 0;
     for (std::string& token : tokens) {
       std::string buffer;
-      const std::string_view replaced = replace_->normalize(token, buffer);
+      const std::string_view replaced = replace_->normalize(token, buffer, limit);
+      made += replaced.size();
+      limit.expect(made);
       token = std::string(replaced);
     }
   }
@@ -247,7 +250,7 @@ class ctc_step final : public decoder_step {
  public:
   ctc_step(std::string pad, std::string delimiter, bool cleans)
       : pad_(std::move(pad)), delimiter_(std::move(delimiter)), cleans_(cleans) {}
-  void apply(strings& tokens) const override {
+  void apply(strings& tokens, growth_limit&) const override {
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
     for (std::string& token : tokens) {
       replace_all(token, pad_, "");
@@ -268,8 +271,8 @@ class sequence_step final : public decoder_step {
  public:
   explicit sequence_step(std::vector<std::unique_ptr<const decoder_step>> steps)
       : steps_(std::move(steps)) {}
-  void apply(strings& tokens) const override {
-    for (const auto& step : steps_) step->apply(tokens);
+  void apply(strings& tokens, growth_limit& limit) const override {
+    for (const auto& step : steps_) step->apply(tokens, limit);
   }
 
  private:
@@ -345,6 +348,13 @@ class chain_detokenizer final : public detokenizer {
 };
 
 }  // namespace
+
+void decoder_step::apply(std::vector<std::string>& tokens) const {
+  std::size_t size = 0;
+  for (const std::string& token : tokens) size += token.size();
+  growth_limit limit(size);
+  apply(tokens, limit);
+}
 
 std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder,
                                                  std::vector<std::string>& notes) {

@@ -7,6 +7,7 @@
 
 #include "bpe/token_table.hpp"
 #include "composed/detokenizer.hpp"
+#include "composed/growth_limit.hpp"
 #include "hugging_face/json_value.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -15,7 +16,11 @@ namespace millrace::tokenizer::detail {
 class decoder_step {
  public:
   virtual ~decoder_step() = default;
-  virtual void apply(std::vector<std::string>& tokens) const = 0;
+  /// @throws unencodable_text  the tokens grow beyond the limit
+  virtual void apply(std::vector<std::string>& tokens, growth_limit& limit) const = 0;
+
+  /// The first step, or all of them.
+  void apply(std::vector<std::string>& tokens) const;
 };
 
 /// Reads the entry "decoder": ByteLevel, WordPiece, Metaspace, BPEDecoder, ByteFallback, Fuse,

@@ -6,6 +6,7 @@
 
 #include <millrace/error.hpp>
 
+#include "composed/unencodable_text.hpp"
 #include "messages/in_quotes.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -14,7 +15,19 @@ namespace {
 std::string normalized_content(const added_token& token, const normalizer* normal) {
   if (normal == nullptr) return token.content;
   std::string buffer;
-  return std::string(normal->normalize(token.content, buffer));
+  try {
+    const std::string_view content = normal->normalize(token.content, buffer);
+    // There may be many of them, and all are kept.
+    const std::size_t most = growth_limit::most_times * token.content.size() + 1024;
+    if (content.size() > most) {
+      throw unencodable_text("it grows to " + std::to_string(content.size()) +
+                             " bytes, expected at most " + std::to_string(most));
+    }
+    return std::string(content);
+  } catch (const unencodable_text& e) {
+    throw config_error("the added token " + in_quotes(token.content) +
+                       " cannot be normalized: " + e.what());
+  }
 }
 
 bool required(const json_value& token, const char* key) {

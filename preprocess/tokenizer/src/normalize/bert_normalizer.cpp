@@ -24,9 +24,11 @@ class lowercase_normalizer final : public normalizer {
     changing_.add(dotted_i, dotted_i);
   }
 
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    if (text.find("\xC4\xB0") != std::string_view::npos) return with_dotted_i(text, buffer);
-    return change_characters(text, buffer, ascii_,
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("Lowercase");
+    if (text.find("\xC4\xB0") != std::string_view::npos) return with_dotted_i(text, buffer, limit);
+    return change_characters(text, buffer, limit, ascii_,
                              [this](std::uint32_t point) { return lower(point); });
   }
 
@@ -44,9 +46,11 @@ class lowercase_normalizer final : public normalizer {
     return changing_.contains(point) ? lowercase_of(point) : point;
   }
 
-  std::string_view with_dotted_i(std::string_view text, std::string& buffer) const {
+  std::string_view with_dotted_i(std::string_view text, std::string& buffer,
+                                 growth_limit& limit) const {
     buffer.clear();
     for (std::size_t at = 0; at < text.size();) {
+      limit.expect(buffer.size());
       const code_point point = code_point_at(text, at);
       at += point.size_bytes;
       if (point.value == dotted_i) {
@@ -64,8 +68,10 @@ class lowercase_normalizer final : public normalizer {
 
 class clean_normalizer final : public normalizer {
  public:
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, ascii_,
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("BertNormalizer");
+    return change_characters(text, buffer, limit, ascii_,
                              [this](std::uint32_t point) { return clean(point); });
   }
 
@@ -81,7 +87,9 @@ class clean_normalizer final : public normalizer {
 
 class chinese_normalizer final : public normalizer {
  public:
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("BertNormalizer");
     std::size_t copied = 0;
     bool changed = false;
     for (std::size_t at = 0; at < text.size();) {
@@ -95,6 +103,7 @@ class chinese_normalizer final : public normalizer {
       if (is_bert_chinese(point.value)) {
         if (!changed) buffer.clear();
         changed = true;
+        limit.expect(buffer.size() + (end - copied) + 2);
         buffer.append(text, copied, at - copied) += ' ';
         buffer.append(text, at, end - at) += ' ';
         copied = end;
@@ -109,8 +118,10 @@ class chinese_normalizer final : public normalizer {
 
 class nonspacing_mark_normalizer final : public normalizer {
  public:
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, ascii_, [this](std::uint32_t point) {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("BertNormalizer");
+    return change_characters(text, buffer, limit, ascii_, [this](std::uint32_t point) {
       return marks_.contains(point) ? dropped : point;
     });
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "composed/growth_limit.hpp"
 #include "unicode/append_code_point.hpp"
 #include "unicode/utf8.hpp"
 
@@ -37,9 +38,10 @@ class ascii_change {
 /// `text` with each character replaced by change(point), or without it: `text` itself where that
 /// changes nothing, else `buffer`, which is overwritten.
 ///
+/// @param limit  of what is written
 /// @param ascii  the change of ASCII characters, which stay ASCII
 template <class Change>
-std::string_view change_characters(std::string_view text, std::string& buffer,
+std::string_view change_characters(std::string_view text, std::string& buffer, growth_limit& limit,
                                    const ascii_change& ascii, const Change& change) {
   const auto byte_at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   std::size_t at = 0;
@@ -55,6 +57,7 @@ std::string_view change_characters(std::string_view text, std::string& buffer,
   while (at < text.size()) {
     // ASCII in place: room for all that is left is made, and what was not used is given back.
     const std::size_t written = buffer.size();
+    limit.expect(written);
     const std::size_t run_begin = at;
     while (at < text.size() && byte_at(at) < 0x80) ++at;
     buffer.resize(written + (at - run_begin));
@@ -66,6 +69,7 @@ std::string_view change_characters(std::string_view text, std::string& buffer,
     }
     buffer.resize(static_cast<std::size_t>(to - buffer.data()));
     while (at < text.size() && byte_at(at) >= 0x80) {
+      limit.expect(buffer.size());
       const code_point point = code_point_at(text, at);
       const std::uint32_t value = change(point.value);
       if (value == point.value) {

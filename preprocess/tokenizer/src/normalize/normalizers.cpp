@@ -2,12 +2,14 @@
 #include "normalize/normalizers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
 #include "gpt2/byte_alphabet.hpp"
+#include "messages/in_quotes.hpp"
 #include "normalize/change_characters.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/neighbours.hpp"
@@ -19,8 +21,10 @@ namespace {
 class form_normalizer final : public normalizer {
  public:
   explicit form_normalizer(normal_form form) : form_(form) {}
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return normalize_to(form_, text, buffer);
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin(name());
+    return normalize_to(form_, text, buffer, [&](std::size_t made) { limit.expect(made); });
   }
 
   // Between characters that are what they are in the form, and take part in no composition with
@@ -33,6 +37,11 @@ class form_normalizer final : public normalizer {
   }
 
  private:
+  const char* name() const noexcept {
+    constexpr std::array<const char*, 4> names = {"NFC", "NFD", "NFKC", "NFKD"};
+    return names[static_cast<std::size_t>(form_)];
+  }
+
   bool stays(std::uint32_t c) const noexcept {
     if (c < 0x80) return true;
     if (form_ == normal_form::nfd || form_ == normal_form::nfkd) return false;
@@ -50,7 +59,7 @@ class strip_normalizer final : public normalizer {
  public:
   strip_normalizer(bool left, bool right) : left_(left), right_(right) {}
 
-  std::string_view normalize(std::string_view text, std::string&) const override {
+  std::string_view normalize(std::string_view text, std::string&, growth_limit&) const override {
     while (left_ && !text.empty()) {
       const code_point point = code_point_at(text, 0);
       if (class_of(point.value) != char_class::space) break;
@@ -71,8 +80,10 @@ class strip_normalizer final : public normalizer {
 
 class strip_accents_normalizer final : public normalizer {
  public:
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, ascii_, [this](std::uint32_t point) {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("StripAccents");
+    return change_characters(text, buffer, limit, ascii_, [this](std::uint32_t point) {
       return marks_.contains(point) ? dropped : point;
     });
   }
@@ -111,8 +122,10 @@ std::uint32_t nmt_of(std::uint32_t point) noexcept {
 
 class nmt_normalizer final : public normalizer {
  public:
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
-    return change_characters(text, buffer, ascii_, nmt_of);
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("Nmt");
+    return change_characters(text, buffer, limit, ascii_, nmt_of);
   }
 
  private:
@@ -121,9 +134,12 @@ class nmt_normalizer final : public normalizer {
 
 class byte_level_normalizer final : public normalizer {
  public:
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("ByteLevel");
     buffer.clear();
     for (const char byte : text) {
+      limit.expect(buffer.size());
       append_small_code_point(buffer, gpt2_alphabet.character[static_cast<unsigned char>(byte)]);
     }
     return buffer;
@@ -133,8 +149,11 @@ class byte_level_normalizer final : public normalizer {
 class prepend_normalizer final : public normalizer {
  public:
   explicit prepend_normalizer(std::string prefix) : prefix_(std::move(prefix)) {}
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
     if (text.empty()) return text;
+    limit.begin("Prepend");
+    limit.expect(prefix_.size() + text.size());
     buffer = prefix_;
     buffer += text;
     return buffer;
@@ -147,17 +166,23 @@ class prepend_normalizer final : public normalizer {
 class replace_normalizer final : public normalizer {
  public:
   replace_normalizer(std::string pattern, std::string content)
-      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+      : pattern_(std::move(pattern)),
+        content_(std::move(content)),
+        name_("Replace " + in_quotes(pattern_)) {}
 
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin(name_);
     std::size_t found = text.find(pattern_);
     if (found == std::string_view::npos) return text;
     buffer.clear();
     std::size_t copied = 0;
     for (; found != std::string_view::npos; found = text.find(pattern_, copied)) {
+      limit.expect(buffer.size() + (found - copied) + content_.size());
       buffer.append(text, copied, found - copied).append(content_);
       copied = found + pattern_.size();
     }
+    limit.expect(buffer.size() + (text.size() - copied));
     buffer.append(text, copied);
     return buffer;
   }
@@ -165,19 +190,21 @@ class replace_normalizer final : public normalizer {
  private:
   std::string pattern_;
   std::string content_;
+  std::string name_;
 };
 
 class normalizer_sequence final : public normalizer {
  public:
   explicit normalizer_sequence(std::vector<normalizer_pointer> steps) : steps_(std::move(steps)) {}
 
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
     std::string other;
     bool in_buffer = false;  // where `text` lies, or else in `other` or with the caller
     for (const normalizer_pointer& step : steps_) {
       std::string& free = in_buffer ? other : buffer;
       const std::string_view before = text;
-      text = step->normalize(text, free);
+      text = step->normalize(text, free, limit);
       // A step may return a part of what it was given, which then stays where it is.
       const bool kept = text.data() >= before.data() &&
                         text.data() + text.size() <= before.data() + before.size();

@@ -63,11 +63,14 @@ class precompiled_normalizer final : public normalizer {
     }
   }
 
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin("Precompiled");
     buffer.clear();
     cluster_reader clusters(text);
     std::size_t copied = 0;  // what of the text is in the buffer, in its new form
     const auto replace = [&](std::size_t begin, std::size_t size, std::string_view by) {
+      limit.expect(buffer.size() + (begin - copied) + by.size());
       buffer.append(text, copied, begin - copied).append(by);
       copied = begin + size;
     };

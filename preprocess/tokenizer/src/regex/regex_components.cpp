@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "messages/in_quotes.hpp"
 #include "regex/parse_pattern.hpp"
 #include "regex/regex.hpp"
 
@@ -45,9 +46,13 @@ std::string_view never_empty(std::string_view pattern) {
 class regex_replace final : public normalizer {
  public:
   regex_replace(std::string_view pattern, std::string content)
-      : pattern_(never_empty(pattern)), content_(std::move(content)) {}
+      : pattern_(never_empty(pattern)),
+        content_(std::move(content)),
+        name_("Replace " + in_quotes(pattern)) {}
 
-  std::string_view normalize(std::string_view text, std::string& buffer) const override {
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override {
+    limit.begin(name_);
     regex_memory memory;
     regex_search search(pattern_, text, memory);
     auto found = search.next();
@@ -55,9 +60,11 @@ class regex_replace final : public normalizer {
     buffer.clear();
     std::size_t copied = 0;
     for (; found; found = search.next()) {
+      limit.expect(buffer.size() + (found->begin - copied) + content_.size());
       buffer.append(text, copied, found->begin - copied).append(content_);
       copied = found->end;
     }
+    limit.expect(buffer.size() + (text.size() - copied));
     buffer.append(text, copied);
     return buffer;
   }
@@ -65,6 +72,7 @@ class regex_replace final : public normalizer {
  private:
   regex pattern_;
   std::string content_;
+  std::string name_;
 };
 
 }  // namespace

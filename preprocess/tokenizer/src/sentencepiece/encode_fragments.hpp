@@ -23,6 +23,8 @@ namespace millrace::tokenizer::detail {
 ///                                         those of fragments: adds them, or, if they cannot be
 ///                                         taken unseen, does nothing and is given the fragments
 ///   void encode_fragment(fragment, ids)   one as it is given, which the batch may or may not know
+///   void expect_growth(ids)               throws where fragments gave more than the text may grow
+///                                         to, each of them a little
 ///   bool learn(text, first)               may remember what the batch misses of its fragments of
 ///                                         `text` from `first` on; false if it remembers none
 template <class Engine>
@@ -39,6 +41,7 @@ void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_b
     if (!engine.take(ids, static_cast<std::size_t>(out - begin))) {
       for (std::size_t one = first; one < i; ++one) engine.encode_fragment(fragment(one), ids);
     }
+    engine.expect_growth(ids);
     if (i == batch.size()) return;
     if (!std::exchange(has_learned, true) && engine.learn(text, i)) {
       --i;
@@ -69,7 +72,7 @@ void encode_normalized_fragments(std::string_view text, const text_front& front,
 /// Encodes a text fragment by fragment, as it is given.
 ///
 /// Besides, Engine has encode_normalized(text, ids) for normalized text, which may be cut at any
-/// seam.
+/// seam; and limit(), the growth_limit of the text.
 /// @param continues  text is what follows a cut that front.may_cut allows
 /// @param buffer  scratch memory
 /// @pre front.takes_fragments(text)
@@ -88,7 +91,8 @@ void encode_fragments(std::string_view text, bool continues, const text_front& f
     const std::size_t begin = at;
     cutter.next_ends(text, at, std::span(&at, 1));
     if (at > limit) at = text.size();
-    first = front.normalize_part(text.substr(begin, at - begin), {true, at == text.size()}, buffer);
+    first = front.normalize_part(text.substr(begin, at - begin), {true, at == text.size()}, buffer,
+                                 engine.limit());
   }
   if (!continues) {
     if (first.empty()) return;
@@ -110,7 +114,8 @@ void encode_fragments(std::string_view text, bool continues, const text_front& f
       encode_batch(text, batch, engine, ids);
     }
     if (is_last) {
-      const auto last = front.normalize_part(text.substr(at), {false, true}, buffer);
+      const auto last =
+          front.normalize_part(text.substr(at), {false, true}, buffer, engine.limit());
       if (!last.empty()) engine.encode_normalized(last, ids);
       return;
     }

@@ -38,6 +38,7 @@ class extra_space_encoder final : public section_encoder {
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     mark_extra_spaces(part.text, marked_);
+    const std::size_t start = ids.size();
     std::string_view rest = marked_;
     while (!rest.empty()) {
       const std::size_t size = std::min(rest.find(mark), rest.size());
@@ -47,14 +48,21 @@ class extra_space_encoder final : public section_encoder {
         const std::size_t before = ids.size();
         if (auto fault = inner_->encode({stretch_, true}, ids)) return fault;
         if (ids.size() > before) ids.truncate(ids.size() - 1);
+        if (limit_ != nullptr) limit_->expect(ids.size() - start);
       }
       rest.remove_prefix(std::min(size + mark.size(), rest.size()));
     }
     return std::nullopt;
   }
 
+  void limit_growth(growth_limit& limit) override {
+    limit_ = &limit;
+    inner_->limit_growth(limit);
+  }
+
  private:
   std::unique_ptr<section_encoder> inner_;
+  growth_limit* limit_ = nullptr;
   std::string marked_;
   std::string stretch_;
 };

@@ -131,12 +131,13 @@ std::size_t text_front::sure_end(std::string_view text) const noexcept {
   return 0;
 }
 
-std::string_view text_front::normalize_part(std::string_view part, std::string& buffer) const {
+std::string_view text_front::normalize_part(std::string_view part, std::string& buffer,
+                                            growth_limit& limit) const {
   if (is_its_own(part) &&
       !(plain_ && folds_symbol_ && part.find(space_symbol) != std::string_view::npos)) {
     return part;
   }
-  return normalizer_.normalize_part(part, {}, buffer);
+  return normalizer_.normalize_part(part, {}, buffer, limit);
 }
 
 bool text_front::is_its_own(std::string_view normalized) const noexcept {

@@ -69,15 +69,17 @@ class text_front {
 
   /// @param part    a fragment, or several from the start of a text
   /// @param buffer  may be overwritten; the result may point into it
-  std::string_view normalize_part(std::string_view part, place where, std::string& buffer) const {
-    return normalizer_.normalize_part(part, where, buffer);
+  std::string_view normalize_part(std::string_view part, place where, std::string& buffer,
+                                  growth_limit& limit) const {
+    return normalizer_.normalize_part(part, where, buffer, limit);
   }
   /// Whether texts that have `text` in them may be cut there at `at`, so that nothing but unknown
   /// characters that become one reaches over it, neither in normalization nor in an engine.
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 
   /// A fragment that neither begins nor ends its text.
-  std::string_view normalize_part(std::string_view part, std::string& buffer) const;
+  std::string_view normalize_part(std::string_view part, std::string& buffer,
+                                  growth_limit& limit) const;
 
   std::string_view normalize(std::string_view text, std::string& buffer) const {
     return normalizer_.normalize(text, buffer);

@@ -72,12 +72,14 @@ void text_normalizer::strip_end(std::string& out) const {
   out.resize(rest.size());
 }
 
-std::string_view text_normalizer::normalize(std::string_view text, std::string& buffer) const {
-  return normalize_part(text, {true, true}, buffer);
+std::string_view text_normalizer::normalize(std::string_view text, std::string& buffer,
+                                            growth_limit& limit) const {
+  return normalize_part(text, {true, true}, buffer, limit);
 }
 
 std::string_view text_normalizer::normalize_part(std::string_view text, place where,
-                                                 std::string& buffer) const {
+                                                 std::string& buffer, growth_limit& limit) const {
+  limit.begin("normalization rules");
   buffer.clear();
   if (remove_extra_whitespaces_ && where.begins) {
     while (!text.empty()) {
@@ -88,7 +90,7 @@ std::string_view text_normalizer::normalize_part(std::string_view text, place wh
   }
   if (text.empty()) return buffer;
   if (add_dummy_prefix_ && !whitespace_as_suffix_ && where.begins) buffer += space_;
-  append_normalized(text, remove_extra_whitespaces_ && where.begins, buffer);
+  append_normalized(text, remove_extra_whitespaces_ && where.begins, buffer, limit);
   if (remove_extra_whitespaces_ && where.ends) {
     strip_end(buffer);
   } else if (remove_extra_whitespaces_ && buffer.ends_with(space_)) {
@@ -98,9 +100,10 @@ std::string_view text_normalizer::normalize_part(std::string_view text, place wh
   return buffer;
 }
 
-void text_normalizer::append_normalized(std::string_view text, bool skips_spaces,
-                                        std::string& out) const {
+void text_normalizer::append_normalized(std::string_view text, bool skips_spaces, std::string& out,
+                                        growth_limit& limit) const {
   while (!text.empty()) {
+    limit.expect(out.size());
     if (const std::size_t plain = plain_run(text); plain != 0) {
       out += text.substr(0, plain);
       text.remove_prefix(plain);

@@ -29,7 +29,9 @@ class text_normalizer final : public normalizer {
   text_normalizer(const normalizer_spec& spec, bool whitespace_as_suffix, symbol_matcher symbols,
                   space_form form);
 
-  std::string_view normalize(std::string_view text, std::string& buffer) const override;
+  using normalizer::normalize;
+  std::string_view normalize(std::string_view text, std::string& buffer,
+                             growth_limit& limit) const override;
 
   /// Where in a text a part of it lies.
   struct place {
@@ -38,7 +40,8 @@ class text_normalizer final : public normalizer {
   };
   /// What becomes of a part that fragment_cutter cut out. Runs of spaces that become one, and that
   /// the end of the part cuts in two, give nothing to it.
-  std::string_view normalize_part(std::string_view text, place where, std::string& buffer) const;
+  std::string_view normalize_part(std::string_view text, place where, std::string& buffer,
+                                  growth_limit& limit) const;
 
   bool joins_spaces() const noexcept { return remove_extra_whitespaces_; }
   const charsmap& rules() const noexcept { return rules_; }
@@ -51,7 +54,8 @@ class text_normalizer final : public normalizer {
 
   step next(std::string_view text) const noexcept;
   std::size_t plain_run(std::string_view text) const noexcept;
-  void append_normalized(std::string_view text, bool skips_spaces, std::string& out) const;
+  void append_normalized(std::string_view text, bool skips_spaces, std::string& out,
+                         growth_limit& limit) const;
   void append(std::string_view text, std::string& out) const;
   void strip_end(std::string& out) const;
 

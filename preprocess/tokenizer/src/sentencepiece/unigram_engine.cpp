@@ -68,7 +68,12 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
+  void limit_growth(growth_limit& limit) override { limit_ = &limit; }
+
   // For encode_fragments.
+
+  growth_limit& limit() noexcept { return *limit_; }
+  void expect_growth(const id_buffer& ids) { limit_->expect(ids.size() - start_); }
 
   // What the batch gives is steady. The scores are added up all the same, one by one, as another
   // fragment may want to know the sum to the last bit.
@@ -105,7 +110,7 @@ class unigram_encoder final : public section_encoder {
         return add_scores(ids, before);
       }
     }
-    encode_anew(model_->front.normalize_part(fragment, buffer_), ids);
+    encode_anew(model_->front.normalize_part(fragment, buffer_, *limit_), ids);
   }
 
   void encode_normalized(std::string_view text, id_buffer& ids) {
@@ -121,7 +126,7 @@ class unigram_encoder final : public section_encoder {
       return std::nullopt;
     }
     const std::string_view text =
-        model_->front.normalize_part(part.text, {!part.continues, true}, first_);
+        model_->front.normalize_part(part.text, {!part.continues, true}, first_, *limit_);
     if (text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
     if (model_->front.cuts_raw_text()) {
       encode_by_seams(text, ids);
@@ -160,7 +165,7 @@ class unigram_encoder final : public section_encoder {
   }
 
   void learn(std::string_view fragment, id_buffer& ids) {
-    const std::string_view text = model_->front.normalize_part(fragment, buffer_);
+    const std::string_view text = model_->front.normalize_part(fragment, buffer_, *limit_);
     if (fragment.size() > fragment_memory::max_bytes) return encode_anew(text, ids);
     auto [path, limit] = lattice_.settle(text);
     if (model_->byte_fallback && has_unknown(path)) limit = -1;
@@ -237,6 +242,8 @@ class unigram_encoder final : public section_encoder {
   float score_ = 0;                  // of the path so far
   bool ends_unknown_ = false;        // the path so far does
   std::size_t start_ = 0;            // of the text's ids
+  growth_limit no_limit_ = growth_limit::none();
+  growth_limit* limit_ = &no_limit_;
 };
 
 class unigram_engine final : public section_engine {

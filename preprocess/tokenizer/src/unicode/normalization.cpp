@@ -237,22 +237,32 @@ stretch_to_normalize next_unstable(normal_form form, std::string_view text, std:
 
 }  // namespace
 
-std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer) {
+std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
+                              const std::function<void(std::size_t)>& made) {
+  constexpr std::size_t many_points = 4096;
   std::vector<marked> points;
   std::string piece;
   std::size_t copied = 0;  // of text, to the buffer
   bool changed = false;
+  const auto written = [&] { return changed ? buffer.size() : 0; };
   for (std::size_t at = 0; at < text.size();) {
     const stretch_to_normalize stretch = next_unstable(form, text, at);
     if (stretch.found >= text.size()) break;
     points.clear();
+    std::size_t told = 0;  // points that were counted as made
     std::size_t end = stretch.begin;
     while (end < text.size()) {
       const code_point point = code_point_at(text, end);
       if (end > stretch.found && is_stable(form, point.value)) break;
       decompose(form, point.value, points);
       end += point.size_bytes;
+      // A stretch may be all of the text. Few are longer than some characters.
+      if (made && points.size() >= told + many_points) {
+        told = points.size();
+        made(written() + told);
+      }
     }
+    if (made) made(written() + points.size());
     reorder(points);
     if (form == normal_form::nfc || form == normal_form::nfkc) compose(points);
     piece.clear();

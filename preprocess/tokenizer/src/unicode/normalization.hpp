@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +18,9 @@ enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
 /// stands.
 ///
 /// @param text  valid UTF-8, not in `buffer`
-std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer);
+/// @param made  called with the bytes made so far, about, while they grow; may throw
+std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
+                              const std::function<void(std::size_t)>& made = {});
 
 /// Simple lower case, or `point` itself. Not for U+0130, which becomes two characters.
 std::uint32_t lowercase_of(std::uint32_t point) noexcept;

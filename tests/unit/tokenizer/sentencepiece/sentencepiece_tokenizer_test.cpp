@@ -7,6 +7,7 @@
 #include <millrace/error.hpp>
 
 #include "model_builder.hpp"
+#include "support/charsmap_builder.hpp"
 #include "support/encode.hpp"
 #include "support/paths.hpp"
 
@@ -172,6 +173,30 @@ TEST_F(SentencePieceTokenizer, DecodesAsTheReference) {
   EXPECT_EQ(t->decode(std::vector<std::int64_t>{2, 3, 3, 4}), " a a");  // one space was the dummy
   EXPECT_EQ(t->decode(std::vector<std::int64_t>{3, 0, 1}), "a \xE2\x81\x87 a");
   EXPECT_EQ(t->decode(std::vector<std::int64_t>{1, 99, -1}), "a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+// A rule of a few bytes may make a hundred kilobytes of each letter: no single one is too much for
+// the text, but all together are.
+TEST_F(SentencePieceTokenizer, RefusesATextThatItsRulesMakeTooLong) {
+  std::string much;
+  while (much.size() < 100'000) much += "ab";
+  const std::string rules = charsmap_of({{"x", much}, {"y", "a"}});
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += i % 2 == 0 ? "x " : "x\ny ";
+  for (const unsigned type : {1U, 2U}) {
+    for (const std::string& seams : {std::string(), piece("aa", -4) + piece(" x", -9)}) {
+      const auto t = load(pieces_ + piece("b", -3) + seams + trainer(type) +
+                          plain_normalizer(bytes_field(2, rules)));
+      const auto encoder = t->make_encoder();
+      EXPECT_EQ(encode(*encoder, "y y"), (ids_list{1, 3}));
+      id_buffer ids;
+      const auto fault = encoder->encode(text, ids);
+      ASSERT_TRUE(fault) << type;
+      EXPECT_LT(ids.size(), std::size_t{3} << 20) << "ids that were made before that showed";
+      EXPECT_THAT(fault->what, HasSubstr("normalization rules makes more than"));
+      EXPECT_EQ(encode(*encoder, "y y"), (ids_list{1, 3})) << "as before";
+    }
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,6 +49,11 @@ class encoder {
   virtual std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) {
     return encode(part.text, ids);
   }
+
+  /// Has encode() and encode_part() call `check` now and then from their own thread: when a
+  /// normalizer begins a step over a text, and for each MiB that it makes. What `check` throws
+  /// leaves them, and the encoder may be used again. Encoders that do not normalize call nothing.
+  virtual void call_meanwhile(std::function<void()> check) { static_cast<void>(check); }
 
   /// Special tokens found in the texts so far, those that a template adds not among them.
   virtual std::int64_t special_tokens_found() const noexcept { return 0; }

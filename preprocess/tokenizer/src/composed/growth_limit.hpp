@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "composed/unencodable_text.hpp"
+
+namespace millrace::tokenizer::detail {
+
+/// Bounds what the steps of a tokenizer may make of one text: 32 times its size plus 1 MiB.
+///
+/// A few steps that each double a text would otherwise fill all memory. Real tokenizers stay far
+/// below: NFKC makes at most 11 bytes of one, and ByteLevel then doubles these. For one thread.
+class growth_limit {
+ public:
+  static constexpr std::size_t most_times = 32;
+  static constexpr std::size_t spare_bytes = std::size_t{1} << 20;
+
+  /// @param text_bytes  size of the text before the first step
+  /// @param meanwhile   called when a step begins, and for each MiB that a step makes; what it
+  ///                    throws ends the step. Empty: nothing is called. Outlives this.
+  explicit growth_limit(std::size_t text_bytes, const std::function<void()>* meanwhile = nullptr)
+      : text_bytes_(text_bytes),
+        most_bytes_(most_times * text_bytes + spare_bytes),
+        meanwhile_(meanwhile) {}
+
+  static growth_limit none() { return growth_limit(SIZE_MAX / most_times / 2); }
+
+  /// A step begins.
+  ///
+  /// @param step  its name in messages, e.g. "NFKC"; outlives the step
+  void begin(std::string_view step) {
+    step_ = step;
+    look_around(0);
+  }
+
+  /// The step at hand makes `made` bytes, or as many ids. Call it while they are made: before they
+  /// are written, or soon after.
+  ///
+  /// @throws unencodable_text  it is more than the limit
+  void expect(std::size_t made) {
+    if (made >= next_look_) look_around(made);
+  }
+
+ private:
+  void look_around(std::size_t made) {
+    if (made > most_bytes_) {
+      throw unencodable_text("the tokenizer's " + std::string(step_) + " makes more than " +
+                             std::to_string(most_bytes_) + " bytes of a text of " +
+                             std::to_string(text_bytes_) + " bytes; a text may grow to " +
+                             std::to_string(most_times) + " times its size plus 1 MiB");
+    }
+    if (meanwhile_ != nullptr && *meanwhile_) (*meanwhile_)();
+    next_look_ = std::min(made + spare_bytes, most_bytes_ + 1);
+  }
+
+  std::size_t text_bytes_;
+  std::size_t most_bytes_;
+  std::size_t next_look_ = 0;
+  std::string_view step_ = "encoder";
+  const std::function<void()>* meanwhile_;
+};
+
+}  // namespace millrace::tokenizer::detail
