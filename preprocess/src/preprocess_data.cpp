@@ -14,6 +14,7 @@
 #include "run/pipeline.hpp"
 #include "run/stop_signals.hpp"
 #include "run/test_hooks.hpp"
+#include "run/usable_memory.hpp"
 #include "watch/dry_run.hpp"
 #include "watch/metrics.hpp"
 #include "watch/progress.hpp"
@@ -57,7 +58,9 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
-  line.run.inputs = preprocess::plan_inputs(line.inputs, preprocess::refusal_of_outputs(line.run));
+  line.run.inputs = preprocess::plan_inputs(
+      line.inputs, preprocess::refusal_of_outputs(line.run),
+      line.zstd_window_bytes.value_or(preprocess::default_zstd_window_bytes()));
   preprocess::take_test_hooks(line.run);
   if (line.task) {
     line.run.task =

@@ -19,6 +19,7 @@
 #include "run/output_names.hpp"
 #include "run/stop_signals.hpp"
 #include "run/test_hooks.hpp"
+#include "run/usable_memory.hpp"
 #include "watch/metrics.hpp"
 #include "watch/progress.hpp"
 #include "watch/summary.hpp"
@@ -50,11 +51,13 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   ranks.together([&] { to_run = take_flags(argc, argv, ranks.is_first(), line); });
   if (!to_run) return command::exit_done;
 
+  const int on_machine = ranks.ranks_on_machine();
   std::unique_ptr<const millrace::tokenizer::tokenizer> tokenizer;
   ranks.together([&] {
     tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
-    line.run.inputs =
-        preprocess::plan_inputs(line.inputs, preprocess::refusal_of_outputs(line.run));
+    line.run.inputs = preprocess::plan_inputs(
+        line.inputs, preprocess::refusal_of_outputs(line.run),
+        line.zstd_window_bytes.value_or(preprocess::default_zstd_window_bytes(on_machine)));
     preprocess::take_test_hooks(line.run);
   });
   const int beside = ranks.ranks_on_same_cores();

@@ -14,14 +14,16 @@ namespace {
 /// A file whose packing is told by its first bytes, when the first read brings them.
 class sniffed_source final : public byte_source {
  public:
-  explicit sniffed_source(std::unique_ptr<file_bytes> file)
-      : file_(*file), inner_(std::move(file)) {}
+  sniffed_source(std::unique_ptr<file_bytes> file, std::uint64_t most_window_bytes)
+      : file_(*file), inner_(std::move(file)), most_window_bytes_(most_window_bytes) {}
 
   std::size_t read(std::span<std::byte> out) override {
     if (!sniffed_) {
       const compression packing = packing_of(file_.peek(packing_head_bytes));
       if (packing != compression::none) {
-        inner_ = std::make_unique<packed_source>(std::move(inner_), packing, file_.path());
+        inner_ = std::make_unique<packed_source>(std::move(inner_), packing, file_.path(),
+                                                 restart_point(), std::span<const restart_point>(),
+                                                 most_window_bytes_);
       }
       sniffed_ = true;
     }
@@ -34,14 +36,17 @@ class sniffed_source final : public byte_source {
  private:
   file_bytes& file_;  // at the bottom of inner_
   std::unique_ptr<byte_source> inner_;
+  std::uint64_t most_window_bytes_;
   bool sniffed_ = false;
 };
 
 std::unique_ptr<byte_source> unpacked(const input_file& file, std::unique_ptr<file_bytes> bytes) {
   if (file.packing != compression::none) {
-    return std::make_unique<packed_source>(std::move(bytes), file.packing, file.path);
+    return std::make_unique<packed_source>(std::move(bytes), file.packing, file.path,
+                                           restart_point(), std::span<const restart_point>(),
+                                           file.most_window_bytes);
   }
-  return std::make_unique<sniffed_source>(std::move(bytes));
+  return std::make_unique<sniffed_source>(std::move(bytes), file.most_window_bytes);
 }
 
 }  // namespace
@@ -57,7 +62,8 @@ std::unique_ptr<byte_source> open_input_at(const input_file& file, restart_point
                                            std::span<const restart_point> later) {
   auto bytes = std::make_unique<file_bytes>(file, from.packed_offset);
   if (file.packing == compression::none) return bytes;
-  return std::make_unique<packed_source>(std::move(bytes), file.packing, file.path, from, later);
+  return std::make_unique<packed_source>(std::move(bytes), file.packing, file.path, from, later,
+                                         file.most_window_bytes);
 }
 
 bool is_array(const input_file& file) {

@@ -23,7 +23,8 @@ class byte_source {
   /// @throws format_error  compressed data is damaged or cut off, or an array of JSON is none. The
   ///                       calls before gave what precedes the damage; the offset counts
   ///                       decompressed bytes from the front of the file.
-  /// @throws config_error  a pipe brings data that this build has no library for.
+  /// @throws config_error  a pipe brings data that this build has no library for; a zstd frame
+  ///                       needs more memory than input_file::most_window_bytes.
   virtual std::size_t read(std::span<std::byte> out) = 0;
 
   /// How far in the file on disk the bytes given so far reach, about: what a progress bar shows.

@@ -2,12 +2,18 @@
 #include "input/decoder.hpp"
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include <boost/iostreams/filter/zlib.hpp>
+
+#include "input/zstd_header.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -47,20 +53,36 @@ class gzip_decoder final : public decoder {
 
 class zstd_decoder final : public decoder {
  public:
-  zstd_decoder() : stream_(::ZSTD_createDCtx()) {
+  explicit zstd_decoder(std::uint64_t most_window_bytes)
+      : stream_(::ZSTD_createDCtx()), most_window_bytes_(most_window_bytes) {
     if (stream_ == nullptr) throw std::bad_alloc();
+    // By itself libzstd takes any window above 128 MiB for an attack. The limit here is ours.
+    const int most_log = ::ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound;
+    (void)::ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, most_log);
   }
 
-  void start() override { (void)::ZSTD_DCtx_reset(stream_.get(), ZSTD_reset_session_only); }
+  void start() override {
+    (void)::ZSTD_DCtx_reset(stream_.get(), ZSTD_reset_session_only);
+    head_bytes_ = 0;
+    window_.reset();
+  }
 
   step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool /*last*/) override {
+    if (auto refusal = look_at_head(in); !refusal.empty()) return {.refusal = std::move(refusal)};
     ::ZSTD_inBuffer from{in.data(), in.size(), 0};
     ::ZSTD_outBuffer to{out.data(), out.size(), 0};
     const std::size_t hint = ::ZSTD_decompressStream(stream_.get(), &to, &from);
     in = in.subspan(from.pos);
     out = out.subspan(to.pos);
-    if (::ZSTD_isError(hint) != 0) return {.problem = ::ZSTD_getErrorName(hint)};
-    return {.ended = hint == 0};
+    if (::ZSTD_isError(hint) == 0) return {.ended = hint == 0};
+    const ::ZSTD_ErrorCode error = ::ZSTD_getErrorCode(hint);
+    if (window_ && error == ZSTD_error_memory_allocation) {
+      return {.refusal = zstd_memory_refusal(*window_)};
+    }
+    if (window_ && error == ZSTD_error_frameParameter_windowTooLarge) {
+      return {.problem = zstd_window_damage(*window_)};
+    }
+    return {.problem = ::ZSTD_getErrorName(hint)};
   }
 
   const char* name() const noexcept override { return "zstd"; }
@@ -69,7 +91,22 @@ class zstd_decoder final : public decoder {
   struct free_stream {
     void operator()(::ZSTD_DCtx* stream) const noexcept { ::ZSTD_freeDCtx(stream); }
   };
+
+  // Before libzstd makes the window, which it does when the header is whole.
+  std::string look_at_head(std::span<const std::byte> in) {
+    if (window_ || head_bytes_ == head_.size()) return {};
+    const auto more = in.first(std::min(in.size(), head_.size() - head_bytes_));
+    std::ranges::copy(more, head_.begin() + static_cast<std::ptrdiff_t>(head_bytes_));
+    head_bytes_ += more.size();
+    window_ = zstd_window_of(std::span<const std::byte>(head_).first(head_bytes_));
+    return window_ ? zstd_window_refusal(*window_, most_window_bytes_) : std::string();
+  }
+
   std::unique_ptr<::ZSTD_DCtx, free_stream> stream_;
+  std::uint64_t most_window_bytes_;
+  std::array<std::byte, zstd_header::most_bytes> head_{};  // of the frame
+  std::size_t head_bytes_ = 0;
+  std::optional<zstd_window> window_;  // of the frame, once its header is known
 };
 
 }  // namespace
@@ -77,17 +114,18 @@ class zstd_decoder final : public decoder {
 std::unique_ptr<decoder> make_gzip_decoder() {
   return std::make_unique<gzip_decoder>();
 }
-std::unique_ptr<decoder> make_zstd_decoder() {
-  return std::make_unique<zstd_decoder>();
+std::unique_ptr<decoder> make_zstd_decoder(std::uint64_t most_window_bytes) {
+  return std::make_unique<zstd_decoder>(most_window_bytes);
 }
 
-std::unique_ptr<decoder> make_decoder(compression packing, const std::string& file_name) {
+std::unique_ptr<decoder> make_decoder(compression packing, const std::string& file_name,
+                                      std::uint64_t most_window_bytes) {
   expect_library_for(packing, file_name);
   switch (packing) {
     case compression::gzip:
       return make_gzip_decoder();
     case compression::zstd:
-      return make_zstd_decoder();
+      return make_zstd_decoder(most_window_bytes);
     case compression::bzip2:
       return make_bzip2_decoder();
     case compression::xz:

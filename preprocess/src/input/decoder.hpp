@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "input/packing.hpp"
+#include "input/zstd_window.hpp"
 
 namespace millrace::preprocess {
 
@@ -17,6 +19,8 @@ class decoder {
   struct step {
     bool ended = false;        ///< the unit ended, checksums and all, at the new front of `in`
     std::string problem = {};  ///< not empty: the data is damaged, behind what was given
+    /// Not empty: the unit is not decompressed, as it takes more memory than there is.
+    std::string refusal = {};
   };
 
   virtual ~decoder() = default;
@@ -34,12 +38,17 @@ class decoder {
   virtual const char* name() const noexcept = 0;
 };
 
+/// @param most_window_bytes  as of make_zstd_decoder
 /// @pre `packing` is not compression::none.
 /// @throws config_error  this build has no library for it.
-std::unique_ptr<decoder> make_decoder(compression packing, const std::string& file_name);
+std::unique_ptr<decoder> make_decoder(compression packing, const std::string& file_name,
+                                      std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
 std::unique_ptr<decoder> make_gzip_decoder();
-std::unique_ptr<decoder> make_zstd_decoder();
+/// @param most_window_bytes  a frame whose window takes more memory is refused. Of a window only
+///                           what text has filled takes memory.
+std::unique_ptr<decoder> make_zstd_decoder(
+    std::uint64_t most_window_bytes = most_zstd_window_bytes);
 /// The next two give null, and their versions are empty, in a build without the library.
 std::unique_ptr<decoder> make_bzip2_decoder();
 std::unique_ptr<decoder> make_xz_decoder();

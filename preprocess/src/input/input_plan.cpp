@@ -48,8 +48,8 @@ void expect_no_tokens(const std::filesystem::path& path) {
 }
 
 // A redirected file shows its size, for progress: what is left of it.
-input_file look_at_stdin() {
-  input_file file{.path = "-"};
+input_file look_at_stdin(std::uint64_t most_window_bytes) {
+  input_file file{.path = "-", .most_window_bytes = most_window_bytes};
   struct ::stat status {};
   if (::fstat(STDIN_FILENO, &status) != 0) throw io_error("stdin", "fstat", errno);
   if (S_ISDIR(status.st_mode)) throw io_error("stdin", "read", EISDIR);
@@ -61,8 +61,9 @@ input_file look_at_stdin() {
   return file;
 }
 
-input_file look_at_file(const std::string& name, const struct ::stat& status) {
-  input_file file{.path = name};
+input_file look_at_file(const std::string& name, const struct ::stat& status,
+                        std::uint64_t most_window_bytes) {
+  input_file file{.path = name, .most_window_bytes = most_window_bytes};
   // A pipe is not even opened: closed again, it would take its writer down, with all that it wrote.
   if (!S_ISREG(status.st_mode)) return file;
   const io::unique_fd fd = io::open_read_only(file.path);
@@ -77,14 +78,19 @@ input_file look_at_file(const std::string& name, const struct ::stat& status) {
   }
   check_name(file);
   expect_library_for(file.packing, name);
+  if (const auto window = zstd_window_of(head); window && file.packing == compression::zstd) {
+    expect_zstd_window(*window, most_window_bytes, name);
+    file.window_bytes = window->memory_bytes;
+  }
   return file;
 }
 
 /// The files of some arguments, one by one appended.
 class planner {
  public:
-  explicit planner(const std::function<void(const std::filesystem::path&)>& expect_input)
-      : expect_input_(expect_input) {}
+  planner(const std::function<void(const std::filesystem::path&)>& expect_input,
+          std::uint64_t most_window_bytes)
+      : expect_input_(expect_input), most_window_bytes_(most_window_bytes) {}
 
   void add(const std::string& argument) {
     if (argument.size() > 1 && argument.front() == '@' && !exists(argument)) {
@@ -124,17 +130,18 @@ class planner {
 
   void add_file(const std::string& path, const struct ::stat& status) {
     if (expect_input_) expect_input_(path);
-    files.push_back(look_at_file(path, status));
+    files.push_back(look_at_file(path, status, most_window_bytes_));
   }
 
   void add_stdin() {
     if (has_stdin_)
       throw config_error("--input -: stdin is named twice, but can be read only once");
     has_stdin_ = true;
-    files.push_back(look_at_stdin());
+    files.push_back(look_at_stdin(most_window_bytes_));
   }
 
   const std::function<void(const std::filesystem::path&)>& expect_input_;
+  std::uint64_t most_window_bytes_;
   bool has_stdin_ = false;
 };
 
@@ -146,8 +153,9 @@ std::filesystem::path display_path(const input_file& file) {
 
 std::vector<input_file> plan_inputs(
     std::span<const std::string> arguments,
-    const std::function<void(const std::filesystem::path&)>& expect_input) {
-  planner plan(expect_input);
+    const std::function<void(const std::filesystem::path&)>& expect_input,
+    std::uint64_t most_window_bytes) {
+  planner plan(expect_input, most_window_bytes);
   for (const std::string& argument : arguments) plan.add(argument);
   return std::move(plan.files);
 }

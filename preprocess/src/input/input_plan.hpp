@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "input/packing.hpp"
+#include "input/zstd_window.hpp"
 
 namespace millrace::preprocess {
 
@@ -19,6 +20,10 @@ struct input_file {
   compression packing = compression::none;
   std::uint64_t size_bytes = 0;  ///< on disk; 0 where it cannot be known (a pipe)
   bool regular = false;          ///< may be read from any byte, more than once
+  /// Memory that the window of its first zstd frame takes; 0 where it is something else.
+  std::uint64_t window_bytes = 0;
+  /// `--zstd-memory`: a zstd frame whose window takes more is refused.
+  std::uint64_t most_window_bytes = most_zstd_window_bytes;
 
   bool is_stdin() const { return path == "-"; }
 };
@@ -38,15 +43,18 @@ std::filesystem::path display_path(const input_file& file);
 ///   too), names being relative to the current folder; `@` in FILE is part of a name;
 /// - with `*`, `?` or `[...]`: the files that match the pattern, sorted by byte value.
 ///
+/// @param most_window_bytes  input_file::most_window_bytes, of all of them
 /// @param expect_input  asked of each file before it is opened, to refuse it by an exception; its
 ///                      bytes would not tell who wrote it
 /// @throws config_error  a pattern matches nothing, a folder or list is empty, stdin is named
 ///                       twice, a list is named in a list, or a name ends in .gz, .zst, .bz2 or
 ///                       .xz and the bytes are something else, or this build has no library for
-///                       them; a file is no text of UTF-8, or is of a dataset.
+///                       them; a file is no text of UTF-8, or is of a dataset; the first zstd
+///                       frame of a file needs more memory than `most_window_bytes`.
 /// @throws io_error      a file is missing or unreadable, or is a folder that a pattern matches.
 std::vector<input_file> plan_inputs(
     std::span<const std::string> arguments,
-    const std::function<void(const std::filesystem::path&)>& expect_input = {});
+    const std::function<void(const std::filesystem::path&)>& expect_input = {},
+    std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
 }  // namespace millrace::preprocess

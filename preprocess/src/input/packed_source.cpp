@@ -15,11 +15,11 @@ constexpr std::size_t packed_chunk_bytes = std::size_t{256} << 10;
 
 packed_source::packed_source(std::unique_ptr<byte_source> packed, compression packing,
                              std::filesystem::path name, restart_point from,
-                             std::span<const restart_point> later)
+                             std::span<const restart_point> later, std::uint64_t most_window_bytes)
     : packed_(std::move(packed)),
       packing_(packing),
       name_(std::move(name)),
-      decoder_(make_decoder(packing, name_.string())),
+      decoder_(make_decoder(packing, name_.string(), most_window_bytes)),
       buffer_(packed_chunk_bytes),
       text_(from.text_offset),
       later_(later) {}
@@ -87,6 +87,11 @@ void packed_source::unpack(std::span<std::byte>& out) {
       problem_ = std::string("damaged ") + decoder_->name() + " data: " + step.problem;
       return;
     }
+    if (!step.refusal.empty()) {
+      problem_ = step.refusal;
+      refused_ = true;
+      return;
+    }
     if (step.ended) {
       inside_ = false;
       return;
@@ -124,6 +129,10 @@ void packed_source::check_points() {
 }
 
 void packed_source::fail(const std::string& problem) const {
+  if (refused_) {
+    throw config_error(name_.string() + ": " + problem + " (after " + std::to_string(text_) +
+                       " decompressed bytes)");
+  }
   throw format_error(name_, text_, problem + ", after the decompressed bytes given");
 }
 

@@ -17,9 +17,11 @@ class packed_source final : public byte_source {
   /// @param packed  the packed bytes, from those of `from` on
   /// @param name    of the file, for errors
   /// @param later   as open_input_at's
+  /// @param most_window_bytes  as of input_file
   packed_source(std::unique_ptr<byte_source> packed, compression packing,
                 std::filesystem::path name, restart_point from = {},
-                std::span<const restart_point> later = {});
+                std::span<const restart_point> later = {},
+                std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
   std::size_t read(std::span<std::byte> out) override;
   std::uint64_t position_bytes() const noexcept override { return packed_->position_bytes(); }
@@ -44,6 +46,7 @@ class packed_source final : public byte_source {
   bool was_full_ = false;          // the decoder may hold text for which there was no room
   bool ended_ = false;             // packed_ gave its last byte
   std::string problem_;            // to be thrown once what precedes it is given
+  bool refused_ = false;           // problem_ is no damage
   std::uint64_t text_ = 0;         // given so far, from the front of the file
   std::span<const restart_point> later_;
 };

@@ -78,6 +78,15 @@ void rank_group::abort(int status) const {
   std::_Exit(status);
 }
 
+int rank_group::ranks_on_machine() const {
+  MPI_Comm machine = MPI_COMM_NULL;
+  (void)MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  int count = 1;
+  (void)MPI_Comm_size(machine, &count);
+  (void)MPI_Comm_free(&machine);
+  return count;
+}
+
 int rank_group::ranks_on_same_cores() const {
   MPI_Comm machine = MPI_COMM_NULL;
   (void)MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);

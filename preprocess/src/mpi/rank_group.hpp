@@ -45,6 +45,8 @@ class rank_group {
   int size() const noexcept { return size_; }
   /// Rank 0: it alone talks to the user, and keeps the journal.
   bool is_first() const noexcept { return rank_ == 0; }
+  /// Ranks of this machine, itself included. All ranks have to ask together.
+  int ranks_on_machine() const;
   /// Ranks of this machine that may run on just the processors that this one may, itself included.
   int ranks_on_same_cores() const;
 

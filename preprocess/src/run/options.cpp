@@ -14,6 +14,7 @@
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "input/packing.hpp"
+#include "input/zstd_window.hpp"
 #include "output/partition_files.hpp"
 #include "record/sentence_languages.hpp"
 #include "record/sentence_splitter.hpp"
@@ -104,6 +105,8 @@ po::options_description work_group(program which) {
   add("tokenizer-memory", value<std::int64_t>("MB"),
       "what the tokenizer of each worker may remember words in (default: 64); speed, not output, "
       "depends on it");
+  add("zstd-memory", value<std::int64_t>("MB"),
+      "most memory for a zstd window (default: 2048, or 3/4 of the memory if less)");
   add("log-interval", value<std::int64_t>("N"),
       "documents between two progress lines, at most one a second (default: 1000)");
   add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
@@ -196,6 +199,18 @@ void take_watching(const po::variables_map& given, command_line& line) {
   if (!take<std::string>(given, "metrics-format", text)) return;
   if (!line.metrics) throw usage_error("--metrics-format goes with --metrics");
   line.metrics_as = or_misuse([&] { return metrics_format_of(text); });
+}
+
+void take_zstd_memory(const po::variables_map& given, command_line& line) {
+  std::int64_t megabytes = 0;
+  if (!take<std::int64_t>(given, "zstd-memory", megabytes)) return;
+  constexpr auto least = static_cast<std::int64_t>(least_zstd_window_bytes >> 20);
+  constexpr auto most = static_cast<std::int64_t>(most_zstd_window_bytes >> 20);
+  if (megabytes < least || megabytes > most) {
+    throw usage_error(
+        fmt::format("--zstd-memory {}: expected {} to {} MB", megabytes, least, most));
+  }
+  line.zstd_window_bytes = static_cast<std::uint64_t>(megabytes) << 20;
 }
 
 void take_task(const po::variables_map& given, command_line& line) {
@@ -298,6 +313,7 @@ command_line parse_command_line(int argc, const char* const* argv, program which
   }
   line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
   take_watching(given, line);
+  take_zstd_memory(given, line);
   take_run(given, line.run);
   line.workers_told = given.count("workers") != 0;
   take_task(given, line);

@@ -35,6 +35,8 @@ struct command_line {
   tokenizer::tokenizer_options tokenizer;
   run_options run;            ///< all but its `inputs`
   bool workers_told = false;  ///< `--workers` was given
+  /// `--zstd-memory`, in bytes; nothing if it was not given
+  std::optional<std::uint64_t> zstd_window_bytes;
 };
 
 /// @throws command::usage_error  the flags are wrong.

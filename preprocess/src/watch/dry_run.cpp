@@ -292,7 +292,9 @@ class sampler {
     const double input = out.input_bytes.value;
     const double ids_per_byte = input > 0 ? out.bin_bytes / input : 0;
     const double encoder = std::max(0.0, resident_bytes() - resident_before_);
-    out.memory_bytes = resident_before_ + encoder * options_.workers +
+    std::uint64_t window = 0;  // of one file at a time
+    for (const input_file& each : options_.inputs) window = std::max(window, each.window_bytes);
+    out.memory_bytes = resident_before_ + static_cast<double>(window) + encoder * options_.workers +
                        static_cast<double>(options_.blocks_in_flight) *
                            static_cast<double>(options_.block_bytes) * (1 + ids_per_byte);
   }

@@ -3,7 +3,7 @@
 preprocess_data --help > help
 for flag in input json-keys output-prefix overwrite append-eod on-bad-record workers log-interval \
   json split-sentences keep-newlines lang metrics metrics-format dry-run resume task partitions \
-  keep-sequential-samples text-key max-bad-records no-provenance no-checksums tokenizer-memory tokenizer-type \
+  keep-sequential-samples text-key max-bad-records no-provenance no-checksums tokenizer-memory zstd-memory tokenizer-type \
   tokenizer-model vocab-file merge-file vocab-size vocab-extra-ids tokenizer-special-tokens \
   special-tokens-in-text eod-token tiktoken-pattern tiktoken-num-special-tokens \
   tokenizer-sentencepiece-legacy no-tokenizer-sentencepiece-ignore-extra-whitespaces \

@@ -23,6 +23,7 @@ misuse --input in.jsonl --output-prefix out/..
 misuse --input in.jsonl --output-prefix out --text-key a..b
 misuse --input in.jsonl --output-prefix out --workers 0
 misuse --input in.jsonl --output-prefix out --tokenizer-memory -1
+misuse --input in.jsonl --output-prefix out --zstd-memory 7
 misuse --input in.jsonl --output-prefix out --workers=-1
 misuse --input in.jsonl --output-prefix out --workers 2000
 misuse --input in.jsonl --output-prefix out --workers two

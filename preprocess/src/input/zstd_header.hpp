@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace millrace::preprocess {
+
+/// RFC 8878, section 3.1.1.1.
+struct zstd_header {
+  std::size_t bytes = 0;  ///< of the header, with the magic number
+  std::uint64_t window_bytes = 0;
+  std::optional<std::uint64_t> text_bytes;  ///< if it is declared
+  bool checksum = false;                    ///< behind the blocks
+
+  static constexpr std::uint32_t magic = 0xFD2FB528;
+  static constexpr std::size_t most_bytes = 4 + 1 + 1 + 4 + 8;
+};
+
+/// @return nothing where `head` begins no frame with text (a skippable one has none), or the
+///         header is cut off.
+std::optional<zstd_header> parse_zstd_header(std::span<const std::byte> head);
+
+}  // namespace millrace::preprocess
