@@ -120,7 +120,8 @@ inline std::string python_float(double value) {
   }
   const auto whole = static_cast<std::size_t>(exponent) + 1;
   if (digits.size() <= whole) return text + digits.append(whole - digits.size(), '0') + ".0";
-  return text + digits.insert(whole, ".");
+  text.append(digits, 0, whole).append(1, '.').append(digits, whole);
+  return text;
 }
 
 inline python_json python_json::string(std::string_view utf8) {
