@@ -8,9 +8,10 @@ endif()
 
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE)
-  # What it asks for before it keeps what was compiled with a precompiled header.
+  # One cache serves every checkout, wherever it is.
+  get_filename_component(checkout "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${MILLRACE_CCACHE}"
+      "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${checkout};CCACHE_NOHASHDIR=1;${MILLRACE_CCACHE}"
       CACHE STRING "")
 endif()
 
@@ -21,9 +22,3 @@ macro(millrace_use_clang)
   find_program(MILLRACE_CLANG NAMES clang++-14 clang++ REQUIRED)
   set(CMAKE_CXX_COMPILER "${MILLRACE_CLANG}" CACHE FILEPATH "")
 endmacro()
-
-# Several sources to a translation unit: all that they share is compiled once, which takes half of the
-# time. Where one is to be compiled again and again, each alone is better; and what it forgot to include shows.
-if(DEFINED ENV{MILLRACE_UNITY})
-  set(CMAKE_UNITY_BUILD "$ENV{MILLRACE_UNITY}" CACHE BOOL "")
-endif()

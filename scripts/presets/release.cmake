@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What users run:  cmake -C scripts/presets/release.cmake -S . -B build
+# What users run, and what scripts/test adds its test programs to:
+#   cmake -C scripts/presets/release.cmake -S . -B build
 include("${CMAKE_CURRENT_LIST_DIR}/common.cmake")
 set(CMAKE_BUILD_TYPE Release CACHE STRING "")
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG" CACHE STRING "")
+set(MILLRACE_DEV OFF CACHE BOOL "")

@@ -16,7 +16,7 @@
 # It is run by `bash -euo pipefail` in a fresh folder that is removed afterwards, with stdin empty,
 # LC_ALL=C, and
 #
-#   MILLRACE_BIN  the programs' folder, also first on PATH (default: build/test/bin)
+#   MILLRACE_BIN  the programs' folder, also first on PATH (default: build/bin)
 #   CASE_DIR      the folder that CASE.sh lies in
 #
 # A case that cannot run here exits 77 after a line on stderr that says why; so does this runner
@@ -150,7 +150,7 @@ main() {
   fi
 
   here=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")")
-  MILLRACE_BIN=$(realpath -m -- "${MILLRACE_BIN:-$here/../../build/test/bin}")
+  MILLRACE_BIN=$(realpath -m -- "${MILLRACE_BIN:-$here/../../build/bin}")
   if [[ ! -d $MILLRACE_BIN ]]; then
     echo "run_case.sh: MILLRACE_BIN names no folder: $MILLRACE_BIN" >&2
     exit 1

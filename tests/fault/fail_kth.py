@@ -19,7 +19,7 @@ that made fewer calls than k this time, because their threads shared the work di
 
 Each problem is printed with the arguments that replay it, e.g.
 
-  fail_kth.py --bin build/test/bin --library build/test/lib... --only merge --plan rename:3:EIO:once
+  fail_kth.py --bin build/bin --library build/tests/libfail_kth.so --only merge --plan rename:3:EIO:once
 
 Exits 1 if any run was wrong or hung, and 77 where libraries cannot be preloaded.
 """
