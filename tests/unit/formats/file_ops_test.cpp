@@ -114,6 +114,34 @@ TEST(FileOps, RemoveIfExistsTellsWhetherItDid) {
   EXPECT_THROW(remove_if_exists(folder.path()), io_error) << "a folder is no file";
 }
 
+TEST(FileOps, TellsWhatIsThere) {
+  const test::temp_folder folder;
+  test::write_text(folder / "file", "abc");
+  std::filesystem::create_symlink("file", folder / "link");
+  std::filesystem::create_symlink("none", folder / "dangling");
+  EXPECT_TRUE(is_file(folder / "file"));
+  EXPECT_TRUE(is_file(folder / "link"));
+  EXPECT_FALSE(is_file(folder.path()));
+  EXPECT_TRUE(is_folder(folder.path()));
+  EXPECT_FALSE(is_folder(folder / "file"));
+  EXPECT_TRUE(is_there(folder.path()));
+  EXPECT_FALSE(is_there(folder / "none"));
+  EXPECT_FALSE(is_there(folder / "file" / "below"));
+  EXPECT_FALSE(is_there(folder / "dangling"));
+  EXPECT_TRUE(is_there(folder / "dangling", links::are_not_followed));
+  EXPECT_EQ(status_if_there(folder / "link").value().st_size, 3);
+}
+
+TEST(FileOps, TakesNoPathForAbsentThatCannotBeLookedAt) {
+  const test::temp_folder folder;
+  std::filesystem::create_symlink("loop", folder / "loop");
+  for (const auto& path : {folder / "loop", folder / std::string(300, 'x')}) {
+    EXPECT_THROW((void)is_file(path), io_error) << path;
+    EXPECT_THROW((void)is_folder(path), io_error) << path;
+    EXPECT_THROW((void)is_there(path), io_error) << path;
+  }
+}
+
 TEST(FileOps, SyncFolderWantsAFolder) {
   const test::temp_folder folder;
   EXPECT_NO_THROW(sync_folder(folder.path()));

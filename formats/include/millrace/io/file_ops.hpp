@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -155,6 +157,51 @@ inline void sync_folder(const unique_fd& fd, const std::filesystem::path& folder
 /// @throws io_error  the folder cannot be opened or synced.
 inline void sync_folder(const std::filesystem::path& folder) {
   sync_folder(open_folder(folder), folder);
+}
+
+/// Whether an errno says that nothing has this name: no such file, or a folder of its path is a
+/// file. Any other errno says only that the path could not be looked at.
+inline bool is_absent(int code) noexcept {
+  return code == ENOENT || code == ENOTDIR;
+}
+
+enum class links : std::uint8_t { are_followed, are_not_followed };
+
+/// What `path` names; nothing if that is absent.
+///
+/// @throws io_error  the kernel does not say, e.g. EACCES, EIO, ESTALE.
+inline std::optional<struct ::stat> status_if_there(const std::filesystem::path& path,
+                                                    links how = links::are_followed) {
+  struct ::stat status {};
+  const bool follows = how == links::are_followed;
+  const int result = follows ? ::stat(path.c_str(), &status) : ::lstat(path.c_str(), &status);
+  if (result == 0) return status;
+  if (!is_absent(errno)) throw io_error(path, follows ? "stat" : "lstat", errno);
+  return std::nullopt;
+}
+
+/// Whether `path` names anything. A link to an absent file names nothing, unless links are not
+/// followed.
+///
+/// @throws io_error  as status_if_there
+inline bool is_there(const std::filesystem::path& path, links how = links::are_followed) {
+  return status_if_there(path, how).has_value();
+}
+
+/// Whether `path` names a regular file, or a link to one.
+///
+/// @throws io_error  as status_if_there
+inline bool is_file(const std::filesystem::path& path) {
+  const auto status = status_if_there(path);
+  return status && S_ISREG(status->st_mode);
+}
+
+/// Whether `path` names a folder, or a link to one.
+///
+/// @throws io_error  as status_if_there
+inline bool is_folder(const std::filesystem::path& path) {
+  const auto status = status_if_there(path);
+  return status && S_ISDIR(status->st_mode);
 }
 
 /// Removes a file if it is there.
