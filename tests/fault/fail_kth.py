@@ -39,7 +39,7 @@ KINDS = ["open", "read", "write", "sync", "rename", "unlink", "truncate", "alloc
          "map", "mkdir", "link", "lock", "advise", "list", "close", "copy"]  # as in kth_call.hpp
 BOARD_BYTES = 32 * 8 + 8 + 768
 
-# These come once: a call that is interrupted, or would block, for ever may be repeated for ever.
+# ONCE_ONLY: a call that signals interrupt without end may be repeated without end.
 FAULTS = {
     "open": ["EIO", "EMFILE", "ENOMEM", "ENOSPC", "EINTR"],
     "read": ["EIO", "EINTR", "EAGAIN", "ENOMEM", "short"],
@@ -60,7 +60,7 @@ FAULTS = {
     "list": ["EIO", "ENOMEM"],
     "close": ["EIO", "EINTR"],
 }
-ONCE_ONLY = {"EINTR", "EAGAIN", "kill-before", "kill-after"}
+ONCE_ONLY = {"EINTR", "kill-before", "kill-after"}
 
 
 class Scenario:
@@ -216,6 +216,7 @@ class Attack:
             self.table.add((scenario.name, fault), outcome)
             if problem:
                 which = f" --rank {rank}" if rank is not None else ""
+                which += f" --name {self.ending}" if self.ending else ""
                 self.problems.append(
                     f"--only '{scenario.name}' --plan {plan}{which}: {outcome}: {problem}\n"
                     f"    struck {fired} times, first in {first}\n"
@@ -223,7 +224,7 @@ class Attack:
         if not problem or problem == "hangs":
             shutil.rmtree(folder.parent)
 
-    def cases(self, scenarios, kinds, chance):
+    def cases(self, scenarios, kinds, faults, chance):
         """All there are, such that a first part of them has something of everything."""
         groups = []
         for scenario in scenarios:
@@ -233,6 +234,7 @@ class Attack:
                         continue
                     plans = [(scenario, rank, f"{kind}:{k}:{fault}:{when}")
                              for k in range(1, calls + 1) for fault in FAULTS[kind]
+                             if not faults or fault in faults
                              for when in (("once",) if fault in ONCE_ONLY else ("once", "on"))]
                     chance.shuffle(plans)
                     if plans:
@@ -389,6 +391,8 @@ def main():
     parser.add_argument("--mpiexec", default=shutil.which("mpirun"))
     parser.add_argument("--only", nargs="+", help="these scenarios alone")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, help="calls of these kinds alone")
+    parser.add_argument("--faults", nargs="+", choices=sorted(set(sum(FAULTS.values(), []))),
+                        help="these faults alone")
     parser.add_argument("--name", help="calls on files whose name ends so alone, e.g. .journal")
     parser.add_argument("--plan", help="this fault alone: KIND:K:FAULT:once|on")
     parser.add_argument("--rank", type=int, help="with --plan: in this MPI process")
@@ -409,7 +413,7 @@ def main():
                 attacked.attempt((scenario, given.rank, given.plan))
             tried = there = len(scenarios)
         else:
-            cases = list(attacked.cases(scenarios, given.kinds, chance))
+            cases = list(attacked.cases(scenarios, given.kinds, given.faults, chance))
             there = len(cases)
             tried = attack.work_through(cases[:given.cases], attacked.attempt,
                                         given.seconds)

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "support/paths.hpp"
 
@@ -30,6 +31,16 @@ class AtomicFile : public testing::Test {
     } catch (const io_error& e) {
       return e.code();
     }
+  }
+
+  static bool throws_file_busy(const fs::path& target) {
+    try {
+      const atomic_file file(target);
+    } catch (const file_busy&) {
+      return true;
+    } catch (const io_error&) {
+    }
+    return false;
   }
 
   test::temp_folder folder_;
@@ -86,6 +97,12 @@ TEST_F(AtomicFile, KeepsASecondWriterOut) {
     EXPECT_EQ(code_of(path()), 0) << "a committed file holds no lock";
   }
   EXPECT_EQ(test::read_text(path()), "first") << "the second, not committed, changed nothing";
+}
+
+TEST_F(AtomicFile, TellsALockFromOtherErrors) {
+  const atomic_file first(path());
+  EXPECT_THROW(atomic_file{path()}, file_busy);
+  EXPECT_FALSE(throws_file_busy(folder_ / "none" / "a.bin")) << "there is no such folder";
 }
 
 TEST_F(AtomicFile, MovedFromOwnsNothing) {

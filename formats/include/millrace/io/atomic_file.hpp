@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <span>
 #include <utility>
@@ -16,6 +17,13 @@
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::io {
+
+/// Another writer holds the lock on a partial file. Its code is EWOULDBLOCK. Catch this type, and
+/// do not compare the code: on Linux it is EAGAIN as well, which a failing write may report.
+class file_busy : public io_error {
+ public:
+  using io_error::io_error;
+};
 
 /// A file that appears under its name whole, or not at all.
 ///
@@ -37,9 +45,10 @@ class atomic_file {
 
   /// What would make `commit()` fail is looked for here, before the work and not after it.
   ///
-  /// @throws io_error  the folder does not exist or refuses; the path names something that is not
-  ///                   a regular file (EISDIR, EINVAL); somebody else is writing it (EWOULDBLOCK);
-  ///                   the partial file has a second name, a hard link (EMLINK).
+  /// @throws file_busy  somebody else is writing it.
+  /// @throws io_error   the folder does not exist or refuses; the path names something that is not
+  ///                    a regular file (EISDIR, EINVAL); the partial file has a second name, a hard
+  ///                    link (EMLINK).
   explicit atomic_file(std::filesystem::path path, start how = start::afresh);
 
   atomic_file(atomic_file&&) = default;
@@ -94,7 +103,7 @@ class atomic_file {
 
  private:
   void discard() noexcept;
-  bool owns_partial_name() const noexcept;
+  bool owns_partial_name() const;
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
@@ -106,14 +115,26 @@ class atomic_file {
 
 // ---------------------------------------------------------------------------------------------
 
+namespace detail {
+
+/// Whether the file that `fd` has open still has the name `path`.
+inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
+  struct ::stat mine {};
+  if (::fstat(fd.get(), &mine) != 0) throw io_error(path, "fstat", errno);
+  const auto named = status_if_there(path, links::are_not_followed);
+  return named && mine.st_dev == named->st_dev && mine.st_ino == named->st_ino;
+}
+
+}  // namespace detail
+
 inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(std::move(path)) {
   partial_ = path_;
   partial_ += ".partial";
   folder_ = open_folder(parent_folder(path_));
   if (!path_.has_filename()) throw io_error(path_, "open", EISDIR);
-  struct ::stat there {};
-  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    if (S_ISDIR(there.st_mode)) throw io_error(path_, "open", EISDIR);
+  const auto there = status_if_there(path_);
+  if (there && !S_ISREG(there->st_mode)) {
+    if (S_ISDIR(there->st_mode)) throw io_error(path_, "open", EISDIR);
     throw io_error(path_, "open (not a regular file)", EINVAL);
   }
   for (int attempt = 0;; ++attempt) {
@@ -122,7 +143,7 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
         [&] { return ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
     if (!fd_) throw io_error(partial_, "open", errno);
     if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      throw io_error(partial_, "flock (is another process writing it?)", EWOULDBLOCK);
+      throw file_busy(partial_, "flock (is another process writing it?)", EWOULDBLOCK);
     }
     // Between open and flock the former owner may have renamed or removed this inode; then the
     // lock guards nothing, and the bytes may be the finished file's: open the name anew.
@@ -182,15 +203,16 @@ inline void atomic_file::commit() {
 
 /// Removes the partial file while the lock is still held, then lets go of it.
 inline void atomic_file::discard() noexcept {
-  if (fd_ && !keep_ && owns_partial_name()) (void)::unlink(partial_.c_str());
+  try {
+    if (fd_ && !keep_ && owns_partial_name()) (void)::unlink(partial_.c_str());
+  } catch (const std::exception&) {
+    // Whose it is cannot be told, so it stays, as after SIGKILL.
+  }
   fd_.reset();
 }
 
-inline bool atomic_file::owns_partial_name() const noexcept {
-  struct ::stat mine {};
-  struct ::stat named {};
-  return ::fstat(fd_.get(), &mine) == 0 && ::lstat(partial_.c_str(), &named) == 0 &&
-         mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+inline bool atomic_file::owns_partial_name() const {
+  return detail::is_named(fd_, partial_);
 }
 
 }  // namespace millrace::io

@@ -98,8 +98,9 @@ class blend_cache {
   /// Blends, and writes the files: all are safe on the disk before the first shows, and the
   /// description is the last. Replaces what is there.
   ///
-  /// @throws config_error  as blend_recipe::fill
-  /// @throws io_error      a file cannot be written; EWOULDBLOCK: another process is writing it.
+  /// @throws config_error   as blend_recipe::fill
+  /// @throws io::file_busy  another process is writing them.
+  /// @throws io_error       a file cannot be written.
   void build(blend_rounding rounding = blend_rounding::twice) const;
 
   /// `load`, and where that has nothing, `build` before it. Waits for another process that builds
@@ -230,8 +231,7 @@ inline blend_index blend_cache::load_or_build(blend_rounding rounding, bool* bui
       build(rounding);
       done = true;
       if (built != nullptr) *built = true;
-    } catch (const io_error& e) {
-      if (e.code() != EWOULDBLOCK) throw;
+    } catch (const io::file_busy&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }

@@ -71,7 +71,8 @@ class gpt_cache {
   /// description is the last. Replaces what is there.
   ///
   /// @param threads  as build_gpt_index
-  /// @throws io_error  a file cannot be written; EWOULDBLOCK: another process is writing it.
+  /// @throws io::file_busy  another process is writing them.
+  /// @throws io_error       a file cannot be written.
   void build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
              const std::string& whose, int threads = 1) const;
 
@@ -283,8 +284,7 @@ inline gpt_order gpt_cache::load_or_build(const gpt_plan& plan,
       build(plan, lengths, whose, threads);
       done = true;
       if (built != nullptr) *built = true;
-    } catch (const io_error& e) {
-      if (e.code() != EWOULDBLOCK) throw;
+    } catch (const io::file_busy&) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
