@@ -105,6 +105,30 @@ TEST_F(AtomicFile, TellsALockFromOtherErrors) {
   EXPECT_FALSE(throws_file_busy(folder_ / "none" / "a.bin")) << "there is no such folder";
 }
 
+TEST_F(AtomicFile, RemovesStalePartialFiles) {
+  const std::vector<fs::path> paths = {path(), folder_ / "b.bin", folder_ / "c.bin"};
+  EXPECT_NO_THROW(remove_stale_partials(paths)) << "none is there";
+  test::write_text(partial(), "");
+  test::write_text(folder_ / "c.bin.partial", "of a process that was killed");
+  test::write_text(folder_ / "d.bin.partial", "of something else");
+  test::write_text(path(), "whole");
+  remove_stale_partials(paths);
+  EXPECT_FALSE(fs::exists(partial()));
+  EXPECT_FALSE(fs::exists(folder_ / "c.bin.partial"));
+  EXPECT_TRUE(fs::exists(folder_ / "d.bin.partial"));
+  EXPECT_EQ(test::read_text(path()), "whole");
+}
+
+TEST_F(AtomicFile, RemovesNoPartialFilesOfALivingWriter) {
+  const std::vector<fs::path> paths = {path(), folder_ / "b.bin"};
+  atomic_file first(path());
+  atomic_file second(paths[1]);
+  remove_stale_partials(paths);
+  EXPECT_TRUE(fs::exists(partial()));
+  second.commit();
+  first.commit();
+}
+
 TEST_F(AtomicFile, MovedFromOwnsNothing) {
   atomic_file first(path());
   append(first, "abc");

@@ -7,6 +7,7 @@
 
 #include <cassert>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -113,6 +114,17 @@ class atomic_file {
   bool keep_ = false;
 };
 
+/// Removes the partial files of `paths` that a writer left behind when it was killed.
+///
+/// The lock on the partial file of `paths.front()` decides for all of them: whoever writes these
+/// files must open that `atomic_file` first, and commit or destroy it last. Removes nothing if that
+/// partial file is absent or a writer holds it; nor where this process may not remove files, or the
+/// file system has no locks.
+///
+/// @pre !paths.empty()
+/// @throws io_error  a partial file is there and cannot be opened or removed.
+void remove_stale_partials(std::span<const std::filesystem::path> paths);
+
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
@@ -213,6 +225,31 @@ inline void atomic_file::discard() noexcept {
 
 inline bool atomic_file::owns_partial_name() const {
   return detail::is_named(fd_, partial_);
+}
+
+inline void remove_stale_partials(std::span<const std::filesystem::path> paths) {
+  assert(!paths.empty());
+  const auto partial_of = [](std::filesystem::path path) { return path += ".partial"; };
+  const auto may_not = [](int code) { return code == EACCES || code == EPERM || code == EROFS; };
+  const auto first = partial_of(paths.front());
+  const unique_fd fd(uninterrupted(
+      [&] { return ::open(first.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }));
+  if (!fd) {
+    if (is_absent(errno) || may_not(errno)) return;
+    throw io_error(first, "open", errno);
+  }
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return;
+  // Between open and flock its writer may have renamed or removed it: then the lock guards nothing.
+  if (!detail::is_named(fd, first)) return;
+  // The first one last: while it is there, a later call finds the others.
+  for (std::size_t i = paths.size(); i-- > 0;) {
+    try {
+      (void)remove_if_exists(partial_of(paths[i]));
+    } catch (const io_error& e) {
+      if (may_not(e.code())) return;
+      throw;
+    }
+  }
 }
 
 }  // namespace millrace::io

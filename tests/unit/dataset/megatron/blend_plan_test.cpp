@@ -230,6 +230,19 @@ TEST_F(BlendCache, IsBuiltAgainWhereItIsDamaged) {
   }
 }
 
+// A process that replaced an old cache was killed between its renames.
+TEST_F(BlendCache, RemovesStalePartialFilesOfAWholeCache) {
+  (void)cache().load_or_build();
+  const auto paths = {cache().description_path(), cache().dataset_path(), cache().sample_path()};
+  for (const auto& path : paths) test::write_text(path.string() + ".partial", "stale");
+  bool built = true;
+  (void)cache().load_or_build(blend_rounding::twice, &built);
+  EXPECT_FALSE(built);
+  for (const auto& path : paths) {
+    EXPECT_FALSE(std::filesystem::exists(path.string() + ".partial"));
+  }
+}
+
 TEST_F(BlendCache, NamesTheByteOfAnEntryThatIsNone) {
   (void)cache().load_or_build();
   std::string bytes = test::read_text(cache().dataset_path());

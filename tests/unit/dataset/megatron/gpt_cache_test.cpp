@@ -145,6 +145,24 @@ TEST_F(GptCache, LeavesNothingOfABuildThatFails) {
   EXPECT_EQ(entries, 1);
 }
 
+// A process that replaced an old cache was killed between its renames.
+TEST_F(GptCache, RemovesStalePartialFilesOfAWholeCache) {
+  cache().build(plan(), lengths(), "data");
+  for (const fs::path& path : paths()) test::write_text(path.string() + ".partial", "stale");
+  {
+    const io::atomic_file writer(cache().description_path());
+    (void)cache().load_or_build(plan(), lengths(), "data");
+    for (const fs::path& path : paths()) {
+      EXPECT_TRUE(fs::exists(path.string() + ".partial")) << "a living writer holds it";
+    }
+  }
+  test::write_text(cache().description_path().string() + ".partial", "stale");
+  bool built = true;
+  (void)cache().load_or_build(plan(), lengths(), "data", 1, &built);
+  EXPECT_FALSE(built);
+  for (const fs::path& path : paths()) EXPECT_FALSE(fs::exists(path.string() + ".partial"));
+}
+
 TEST_F(GptCache, IsBuiltOnceByManyAtATime) {
   std::vector<std::thread> threads;
   threads.reserve(8);

@@ -104,7 +104,7 @@ class blend_cache {
   void build(blend_rounding rounding = blend_rounding::twice) const;
 
   /// `load`, and where that has nothing, `build` before it. Waits for another process that builds
-  /// the same.
+  /// the same. Removes the partial files that a killed process left beside a whole cache.
   ///
   /// @param built  if given, is set to whether it was built
   blend_index load_or_build(blend_rounding rounding = blend_rounding::twice, bool* built = nullptr,
@@ -112,6 +112,10 @@ class blend_cache {
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
+  // `build` opens the first of them first and commits it last.
+  std::array<std::filesystem::path, 3> files_as_built() const {
+    return {description_path(), dataset_path(), sample_path()};
+  }
 
   std::filesystem::path folder_;
   blend_recipe recipe_;
@@ -225,7 +229,10 @@ inline blend_index blend_cache::load_or_build(blend_rounding rounding, bool* bui
   if (built != nullptr) *built = false;
   for (bool done = false;;) {
     std::string why;
-    if (auto index = load(&why, check)) return *std::move(index);
+    if (auto index = load(&why, check)) {
+      io::remove_stale_partials(files_as_built());
+      return *std::move(index);
+    }
     if (done) throw error("the cache was just built, and is no more what was written: " + why);
     try {
       build(rounding);

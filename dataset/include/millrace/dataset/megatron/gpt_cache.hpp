@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -77,7 +78,7 @@ class gpt_cache {
              const std::string& whose, int threads = 1) const;
 
   /// `load`, and where that has nothing, `build` before it. Waits for another process that builds
-  /// the same.
+  /// the same. Removes the partial files that a killed process left beside a whole cache.
   ///
   /// @param built  if given, is set to whether they were built
   gpt_order load_or_build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
@@ -86,6 +87,10 @@ class gpt_cache {
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
+  // `build` opens the first of them first and commits it last.
+  std::array<std::filesystem::path, 4> files_as_built() const {
+    return {description_path(), document_path(), sample_path(), shuffle_path()};
+  }
   [[noreturn]] static void throw_unfit(const std::filesystem::path& path, const std::string& what);
 
   std::filesystem::path folder_;
@@ -278,7 +283,10 @@ inline gpt_order gpt_cache::load_or_build(const gpt_plan& plan,
   if (built != nullptr) *built = false;
   for (bool done = false;;) {
     std::string why;
-    if (auto order = load(plan, lengths, &why, check)) return *std::move(order);
+    if (auto order = load(plan, lengths, &why, check)) {
+      io::remove_stale_partials(files_as_built());
+      return *std::move(order);
+    }
     if (done) throw error("the cache was just built, and is no more what was written: " + why);
     try {
       build(plan, lengths, whose, threads);
