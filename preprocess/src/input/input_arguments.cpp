@@ -2,7 +2,6 @@
 #include "input/input_arguments.hpp"
 
 #include <fnmatch.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,10 +18,6 @@
 namespace millrace::preprocess {
 namespace {
 
-bool is_absent(int code) {
-  return code == ENOENT || code == ENOTDIR;
-}
-
 // The paths in `folder` whose last part matches.
 void list_matches(const std::string& folder, const std::string& pattern,
                   std::vector<std::string>& paths) {
@@ -32,7 +27,7 @@ void list_matches(const std::string& folder, const std::string& pattern,
     const std::string name = entries->path().filename().string();
     if (::fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0) paths.push_back(folder + name);
   }
-  if (error && !is_absent(error.value())) throw io_error(folder, "readdir", error.value());
+  if (error && !io::is_absent(error.value())) throw io_error(folder, "readdir", error.value());
 }
 
 enum class entry_kind : std::uint8_t { file, folder, other };
@@ -94,10 +89,7 @@ std::string read_list(const std::string& path) {
 }  // namespace
 
 bool exists(const std::string& path) {
-  struct ::stat ignored {};
-  if (::lstat(path.c_str(), &ignored) == 0) return true;
-  if (!is_absent(errno)) throw io_error(path, "stat", errno);
-  return false;
+  return io::is_there(path, io::links::are_not_followed);
 }
 
 // Not glob(3): it takes a folder or a name that it may not look at for one that is not there, which

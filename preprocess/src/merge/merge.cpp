@@ -4,11 +4,6 @@
 #include <cstddef>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include <millrace/error.hpp>
-#include <millrace/io/file_ops.hpp>
-
 #include "merge/merge_folder.hpp"
 #include "merge/merge_input.hpp"
 #include "merge/merge_sidecars.hpp"
@@ -18,20 +13,6 @@
 #include "output/output_check.hpp"
 
 namespace millrace::preprocess {
-namespace {
-
-void expect_another_folder(const merge_options& options) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(io::parent_folder(options.output_prefix), options.input,
-                                  ignored)) {
-    throw config_error(fmt::format(
-        "--output-prefix {}: the output would lie among the inputs, and be merged with them the "
-        "next time; name another folder",
-        options.output_prefix.string()));
-  }
-}
-
-}  // namespace
 
 stop_flag stop_flag_of(const merge_options& options) {
   return {options.stop,
@@ -43,7 +24,7 @@ merge_summary merge(const merge_options& options) {
   merge_summary summary;
   summary.prefixes = datasets_in(options.input);
   expect_folder(options.output_prefix);
-  expect_another_folder(options);
+  expect_another_folder(options.output_prefix, options.input);
   const merge_input first(summary.prefixes.front());
   summary.type = first.view().type;
   const merged_sidecars sidecars = plan_sidecars(summary.prefixes);

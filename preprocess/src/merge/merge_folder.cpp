@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
+#include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "output/dataset_paths.hpp"
 
@@ -61,6 +63,16 @@ std::vector<std::filesystem::path> datasets_in(const std::filesystem::path& fold
         fmt::format("--input {}: the folder has no .bin/.idx pair", folder.string()));
   }
   return {prefixes.begin(), prefixes.end()};
+}
+
+void expect_another_folder(const std::filesystem::path& output_prefix,
+                           const std::filesystem::path& input) {
+  const auto output = io::identity_of(io::parent_folder(output_prefix));
+  if (!output || output != io::identity_of(input)) return;
+  throw config_error(fmt::format(
+      "--output-prefix {}: this is the input folder, so the next merge would also read the output; "
+      "name another folder",
+      output_prefix.string()));
 }
 
 }  // namespace millrace::preprocess

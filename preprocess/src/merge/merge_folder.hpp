@@ -13,4 +13,9 @@ namespace millrace::preprocess {
 /// @throws io_error      the folder cannot be read, or has a link to nowhere.
 std::vector<std::filesystem::path> datasets_in(const std::filesystem::path& folder);
 
+/// @throws config_error  the output would lie in the input folder.
+/// @throws io_error      one of the folders cannot be looked at.
+void expect_another_folder(const std::filesystem::path& output_prefix,
+                           const std::filesystem::path& input);
+
 }  // namespace millrace::preprocess

@@ -264,14 +264,7 @@ void check_fits(const merge_input& input, const merge_input& first, const merge_
   if (options.multimodal && input.view().modes.size() != input.view().lengths.size()) {
     throw config_error(fmt::format("--multimodal: {} has no modes", input.paths().idx.string()));
   }
-  std::error_code ignored;
-  if (std::filesystem::equivalent(io::parent_folder(options.output_prefix), options.input,
-                                  ignored)) {
-    throw config_error(fmt::format(
-        "--output-prefix {}: the output would lie among the inputs, and be merged with them the "
-        "next time; name another folder",
-        options.output_prefix.string()));
-  }
+  expect_another_folder(options.output_prefix, options.input);
 }
 
 /// The order of all documents: where the next one of the inputs goes.

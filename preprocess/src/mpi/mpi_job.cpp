@@ -16,6 +16,7 @@
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "mpi/parallel_merge.hpp"
 #include "mpi/part_policy.hpp"
@@ -37,10 +38,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 bool any_is_there(const std::vector<std::filesystem::path>& files) {
-  return std::ranges::any_of(files, [](const auto& path) {
-    std::error_code ignored;
-    return std::filesystem::exists(path, ignored);
-  });
+  return std::ranges::any_of(files, [](const auto& path) { return io::is_there(path); });
 }
 
 /// One rank's view of the job, from the look at what an earlier one left to the last file removed.

@@ -3,21 +3,16 @@
 
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include <millrace/formats/sidecar.hpp>
+#include <millrace/io/file_ops.hpp>
 
 namespace millrace::preprocess {
 
 using formats::all_sidecars;
 using formats::sidecar;
 using formats::suffix_of;
-
-/// Whether it names a regular file, be it through links. No error: what cannot be asked is none.
-inline bool is_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
+using io::is_file;
 
 /// The paths of a dataset.
 struct dataset_paths {

@@ -249,8 +249,7 @@ void dataset_writer::append_spill(const io::atomic_file& spill) {
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars) {
   const auto path = io::parent_folder(paths.prefix);
   const auto folder = io::open_folder(path);  // first: later there may be no descriptor to be had
-  std::error_code ignored;
-  if (std::filesystem::exists(partial_of(paths.idx), ignored)) {
+  if (io::is_there(partial_of(paths.idx))) {
     fault_point("publish");
     if (io::remove_if_exists(paths.idx)) io::sync_folder(folder, path);
   }

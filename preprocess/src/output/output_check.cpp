@@ -20,8 +20,7 @@ namespace millrace::preprocess {
 
 void expect_folder(const std::filesystem::path& prefix) {
   const auto folder = io::parent_folder(prefix);
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(folder, ignored)) {
+  if (!io::is_folder(folder)) {
     throw config_error(fmt::format("--output-prefix {}: there is no folder {}; make it first",
                                    prefix.string(), folder.string()));
   }
@@ -32,11 +31,7 @@ void refuse_existing(const std::filesystem::path& prefix) {
   std::vector<std::filesystem::path> names = {paths.bin, paths.idx};
   for (const sidecar which : all_sidecars) names.push_back(paths.of(which));
   for (const auto& path : names) {
-    // A path that cannot be looked at may well be a file: taken for none, it would be replaced.
-    std::error_code problem;
-    const auto status = std::filesystem::symlink_status(path, problem);
-    if (!std::filesystem::status_known(status)) throw io_error(path, "lstat", problem.value());
-    if (std::filesystem::exists(status)) {
+    if (io::is_there(path, io::links::are_not_followed)) {
       throw config_error(fmt::format(
           "{} exists; give --overwrite to replace it, or another --output-prefix", path.string()));
     }
@@ -71,19 +66,21 @@ std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& out
 
 void expect_own_file(const std::filesystem::path& path,
                      std::span<const std::filesystem::path> files, std::string_view option) {
-  std::error_code ignored;
   const auto refuse = [&](const std::string& what) {
     throw config_error(fmt::format("{} {}: {}", option, path.string(), what));
   };
   const auto folder = io::parent_folder(path);
-  if (!std::filesystem::is_directory(folder, ignored)) {
+  if (!io::is_folder(folder)) {
     refuse(fmt::format("there is no folder {}; make it first", folder.string()));
   }
-  if (!path.has_filename() || std::filesystem::is_directory(path, ignored)) {
+  if (!path.has_filename() || io::is_folder(path)) {
     refuse("this is a folder; name a file");
   }
   const auto place = [&](const std::filesystem::path& of) {
-    return std::filesystem::weakly_canonical(io::parent_folder(of), ignored) / of.filename();
+    std::error_code problem;
+    const auto parent = std::filesystem::weakly_canonical(io::parent_folder(of), problem);
+    if (problem) throw io_error(io::parent_folder(of), "realpath", problem.value());
+    return parent / of.filename();
   };
   const auto mine = place(path);
   for (const auto& file : files) {

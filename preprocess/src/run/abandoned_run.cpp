@@ -28,10 +28,8 @@ std::int64_t tasks_of(const run_identity& run) {
 }
 
 bool any_is_there(std::span<const std::filesystem::path> files) {
-  return std::ranges::any_of(files, [](const auto& path) {
-    std::error_code ignored;
-    return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
-  });
+  return std::ranges::any_of(
+      files, [](const auto& path) { return io::is_there(path, io::links::are_not_followed); });
 }
 
 }  // namespace

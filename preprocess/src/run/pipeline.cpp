@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <millrace/command/text.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "output/committer.hpp"
 #include "output/output_check.hpp"
@@ -27,9 +28,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 bool has_output(const std::filesystem::path& prefix) {
-  std::error_code ignored;
-  return std::filesystem::exists(dataset_paths(prefix).bin, ignored) ||
-         std::filesystem::exists(dataset_paths(prefix).idx, ignored);
+  const dataset_paths paths(prefix);
+  return io::is_there(paths.bin) || io::is_there(paths.idx);
 }
 
 // The files of a dataset, by name.
@@ -37,9 +37,8 @@ std::vector<std::string> files_there(const std::filesystem::path& prefix) {
   const dataset_paths paths(prefix);
   std::vector<std::string> files = {paths.bin.string(), paths.idx.string()};
   for (const sidecar which : all_sidecars) {
-    std::error_code ignored;
     const auto path = paths.of(which);
-    if (std::filesystem::exists(path, ignored)) files.push_back(path.string());
+    if (io::is_there(path)) files.push_back(path.string());
   }
   return files;
 }

@@ -191,7 +191,8 @@ std::vector<input_stamp> stamps_of(std::span<const input_file> inputs) {
   for (const input_file& file : inputs) {
     struct ::stat status {};
     input_stamp stamp;
-    if (file.regular && ::stat(file.path.c_str(), &status) == 0) {
+    if (file.regular) {
+      if (::stat(file.path.c_str(), &status) != 0) throw io_error(file.path, "stat", errno);
       stamp = {static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
                nanoseconds(status.st_ctim)};
     }

@@ -11,6 +11,7 @@
 #include <millrace/formats/src.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "record/fault_names.hpp"
 #include "record/sentence_splitter.hpp"
@@ -91,12 +92,14 @@ bool is_there(const std::filesystem::path& prefix) {
 
 // As far as the sizes of both files tell.
 bool is_of(const dataset_meta& meta, const dataset_paths& paths) {
-  std::error_code ignored;
   const std::uint64_t idx_bytes = formats::mmidx_header_bytes +
                                   12 * static_cast<std::uint64_t>(meta.counts.sequences) +
                                   8 * (static_cast<std::uint64_t>(meta.counts.documents) + 1);
-  return std::filesystem::file_size(paths.bin, ignored) == meta.bin_bytes &&
-         std::filesystem::file_size(paths.idx, ignored) == idx_bytes;
+  const auto has_bytes = [](const std::filesystem::path& path, std::uint64_t bytes) {
+    const auto status = io::status_if_there(path);
+    return status && static_cast<std::uint64_t>(status->st_size) == bytes;
+  };
+  return has_bytes(paths.bin, meta.bin_bytes) && has_bytes(paths.idx, idx_bytes);
 }
 
 }  // namespace

@@ -120,8 +120,8 @@ void run_metrics::write_line(std::string_view line) {
 }
 
 void run_metrics::replace(std::string_view text) {
-  struct ::stat there {};
-  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+  const auto there = io::status_if_there(path_);
+  if (there && !S_ISREG(there->st_mode)) {
     throw io_error(path_, "rename (not a regular file)", EINVAL);
   }
   std::filesystem::path partial = path_;

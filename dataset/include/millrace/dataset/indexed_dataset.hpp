@@ -20,6 +20,7 @@
 #include <millrace/formats/mmidx_verify.hpp>
 #include <millrace/formats/sidecar.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/io/file_ops.hpp>
 
 namespace millrace::dataset {
 
@@ -165,7 +166,7 @@ inline bool is_file_of_dataset(const std::filesystem::path& path) {
 /// @throws config_error  it is the name of a file of a dataset, and no prefix of one.
 inline void check_prefix(const std::filesystem::path& prefix) {
   if (!is_file_of_dataset(prefix)) return;
-  if (std::filesystem::exists(std::filesystem::path(prefix) += ".idx")) return;
+  if (io::is_there(std::filesystem::path(prefix) += ".idx")) return;
   throw config_error(prefix.string() + ": give the prefix of a dataset without its " +
                      prefix.extension().string() + ": " +
                      std::filesystem::path(prefix).replace_extension().string());

@@ -7,6 +7,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/sha256.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "composed/composed_tokenizer.hpp"
 #include "hugging_face/identity.hpp"
@@ -21,7 +22,7 @@ const std::string type_line = "type HuggingFaceTokenizer\n";
 
 // The text of a file that may be absent: then none.
 std::string text_if_there(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return {};
+  if (!io::is_there(path)) return {};
   return with_text_of(path, [](std::string_view text) { return std::string(text); });
 }
 
@@ -31,7 +32,7 @@ std::string name_of(const char* file, std::string_view text) {
 
 std::unique_ptr<tokenizer> make_of_folder(const std::filesystem::path& folder,
                                           const hugging_face_options& options) {
-  if (!std::filesystem::exists(folder / "tokenizer.json")) {
+  if (!io::is_there(folder / "tokenizer.json")) {
     throw config_error(folder.string() + ": there is no tokenizer.json in the folder");
   }
   const std::string config = text_if_there(folder / "tokenizer_config.json");
@@ -77,8 +78,8 @@ std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
 
 std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::path& file_or_folder,
                                                        const hugging_face_options& options) {
-  return std::filesystem::is_directory(file_or_folder) ? make_of_folder(file_or_folder, options)
-                                                       : make_of_file(file_or_folder, options);
+  return io::is_folder(file_or_folder) ? make_of_folder(file_or_folder, options)
+                                       : make_of_file(file_or_folder, options);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -30,6 +30,7 @@
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
 
 namespace millrace::dataset {
 
@@ -236,7 +237,7 @@ inline void require_kept_blend(const megatron_caches& caches, const blend_recipe
     datasets.push_back(description_of(each, request, split, caches).identifiers());
   }
   const blend_cache cache(caches.folder, recipe, std::move(datasets), request.part);
-  if (!std::filesystem::exists(cache.dataset_path())) return;
+  if (!io::is_there(cache.dataset_path())) return;
   std::string why;
   const auto kept = cache.load(&why);
   const std::string what =
