@@ -100,10 +100,9 @@ TYPED_TEST(LoaderGolden, StreamsWhatMegatronWrote) {
 TEST(LoaderOfTheSample, StreamsWhatPreprocessDataWrote) {
   const test::temp_folder folder;
   const auto tokenizer = tokenizer::make_tokenizer({});
-  test::preprocess_files(
-      *tokenizer,
-      {(std::filesystem::path(MILLRACE_SOURCE_DIR) / "scripts/sample/corpus.jsonl").string()},
-      {.inputs = {}, .output_prefix = folder / "sample", .append_eod = true});
+  test::preprocess_files(*tokenizer,
+                         {(test::source_folder() / "scripts/sample/corpus.jsonl").string()},
+                         {.inputs = {}, .output_prefix = folder / "sample", .append_eod = true});
   const auto prefix = folder / "sample_text_document";
   const tokens bin = read_bin<std::uint16_t>(prefix);
   ASSERT_EQ(bin.size(), 73267);  // golden/megatron/sample_sha256.json

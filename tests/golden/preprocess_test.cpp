@@ -76,8 +76,7 @@ TEST(PreprocessGolden, GivesMegatronsSumsForTheSample) {
   simdjson::dom::parser parser;
   const simdjson::dom::object sums =
       parser.load(test::golden("megatron/sample_sha256.json").string()).get_object();
-  const std::string corpus =
-      (std::filesystem::path(MILLRACE_SOURCE_DIR) / "scripts/sample/corpus.jsonl").string();
+  const std::string corpus = (test::source_folder() / "scripts/sample/corpus.jsonl").string();
   int runs = 0;
   for (const auto [name, sum] : sums) {
     const simdjson::dom::element wanted = sum;  // a binding cannot be captured

@@ -17,14 +17,24 @@
 /// Where tests find their data, and where they leave their own.
 namespace millrace::test {
 
+/// The source tree, and the build that the test belongs to. Defined in paths.cpp, the only source
+/// that is compiled with these paths: every other object is the same in every checkout, for ccache.
+std::filesystem::path source_folder();
+std::filesystem::path build_folder();
+
 /// tests/golden/NAME of the source tree.
 inline std::filesystem::path golden(std::string_view name) {
-  return std::filesystem::path(MILLRACE_SOURCE_DIR) / "tests/golden" / name;
+  return source_folder() / "tests/golden" / name;
 }
 
 /// A program of this build, e.g. program("preprocess_data").
 inline std::filesystem::path program(std::string_view name) {
-  return std::filesystem::path(MILLRACE_BIN_DIR) / name;
+  return build_folder() / "bin" / name;
+}
+
+/// The library that stands in for NVIDIA's libcufile in tests.
+inline std::filesystem::path fake_cufile() {
+  return build_folder() / "tests/libfake_cufile.so";
 }
 
 /// The folder of large vocabularies and corpora that lies beside a checkout, or an empty path.
@@ -35,8 +45,7 @@ inline std::filesystem::path program(std::string_view name) {
 inline std::filesystem::path shared_folder() {
   const char* given = std::getenv("MILLRACE_SHARED");
   const std::filesystem::path folder =
-      given != nullptr ? std::filesystem::path(given)
-                       : std::filesystem::path(MILLRACE_SOURCE_DIR) / "../shared";
+      given != nullptr ? std::filesystem::path(given) : source_folder() / "../shared";
   return std::filesystem::exists(folder / "tokenizers") ? folder : std::filesystem::path();
 }
 inline constexpr const char* no_shared_folder =

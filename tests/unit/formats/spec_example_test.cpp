@@ -52,7 +52,7 @@ std::string text_column(const std::vector<std::byte>& bytes) {
 TEST(SpecExample, IsTheGoldenFileItNames) {
   std::size_t examples = 0;
   std::size_t pages = 0;
-  const auto folder = std::filesystem::path(MILLRACE_SOURCE_DIR) / "formats/spec";
+  const auto folder = test::source_folder() / "formats/spec";
   for (const auto& page : std::filesystem::directory_iterator(folder)) {
     if (page.path().extension() != ".md") continue;
     ++pages;
@@ -62,8 +62,7 @@ TEST(SpecExample, IsTheGoldenFileItNames) {
       const std::string json = "<!-- json: ";
       if (line.rfind(json, 0) == 0) {
         const std::string file = line.substr(json.size(), line.find(" -->") - json.size());
-        EXPECT_EQ(unbroken(lines),
-                  test::read_text(std::filesystem::path(MILLRACE_SOURCE_DIR) / file));
+        EXPECT_EQ(unbroken(lines), test::read_text(test::source_folder() / file));
         ++examples;
         continue;
       }
@@ -72,7 +71,7 @@ TEST(SpecExample, IsTheGoldenFileItNames) {
       const std::string file = line.substr(opening.size(), line.find(" -->") - opening.size());
       SCOPED_TRACE(page.path().filename().string() + ": " + file);
       const auto dumped = undump(lines);
-      EXPECT_EQ(dumped, test::read_bytes(std::filesystem::path(MILLRACE_SOURCE_DIR) / file));
+      EXPECT_EQ(dumped, test::read_bytes(test::source_folder() / file));
       // The texts of its lines, one after the other, are that of the file.
       std::string column;
       std::istringstream again(text.substr(text.find(line)));

@@ -31,8 +31,7 @@ TEST(State, IsWhatWasWritten) {
 }
 
 TEST(State, IsWhatItsPageSays) {
-  const std::string page =
-      test::read_text(std::filesystem::path(MILLRACE_SOURCE_DIR) / "formats/spec/state.md");
+  const std::string page = test::read_text(test::source_folder() / "formats/spec/state.md");
   const std::size_t begin = page.find("```json\n") + 8;
   const run_state s = parse_state(page.substr(begin, page.find("```", begin) - begin));
   EXPECT_EQ(s.data.at(0).documents, 40000);

@@ -34,7 +34,7 @@ class CufileReader : public testing::Test {
       contents_[i] = static_cast<std::byte>(i * 2654435761U >> 16U);
     }
     test::write_bytes(files_[0].path, contents_);
-    how_.names = {MILLRACE_FAKE_CUFILE, MILLRACE_FAKE_CUFILE, "/"};
+    how_.names = {test::fake_cufile(), test::fake_cufile(), "/"};
     set("", "1");
   }
   ~CufileReader() override {
@@ -179,7 +179,7 @@ TEST_F(CufileReader, MoreFilesThanAreKeptOpen) {
 /// NVIDIA's own library: of scripts/setup --cufile, or where MILLRACE_CUFILE says.
 std::filesystem::path real_library() {
   if (const char* given = std::getenv("MILLRACE_CUFILE"); given != nullptr) return given;
-  const auto root = std::filesystem::path(MILLRACE_SOURCE_DIR) / "build/cufile/lib";
+  const auto root = test::source_folder() / "build/cufile/lib";
   std::error_code absent;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root, absent)) {
     if (entry.path().filename() == "libcufile.so.0") return entry.path();

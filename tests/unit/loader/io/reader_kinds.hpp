@@ -53,7 +53,7 @@ inline reader_kind cufile_kind(std::string name, std::uint64_t least_bytes) {
   return {std::move(name),
           [least_bytes](std::vector<loader::data_file> files, loader::reader_options options) {
             const loader::cufile_options how{
-                {MILLRACE_FAKE_CUFILE, MILLRACE_FAKE_CUFILE, "/"}, least_bytes, true};
+                {test::fake_cufile(), test::fake_cufile(), "/"}, least_bytes, true};
             return std::make_unique<loader::cufile_reader>(std::move(files), std::move(options),
                                                            how);
           }};
