@@ -14,6 +14,8 @@
 #include <millrace/loader/io/pread_reader.hpp>
 #include <millrace/loader/io/uring_reader.hpp>
 
+#include "support/paths.hpp"
+
 /// All readers that there are, for the one suite that they have to pass.
 namespace millrace::test {
 
