@@ -21,16 +21,20 @@ Each problem is printed with the arguments that replay it, e.g.
 
   fail_kth.py --bin build/bin --library build/tests/libfail_kth.so --only merge --plan rename:3:EIO:once
 
-Exits 1 if any run was wrong or hung, and 77 where libraries cannot be preloaded.
+Exits 1 if any run was wrong or hung, if there was no case, or if most cases were missed; 2 if it does
+not know an argument; and 77 where the system does not preload the library.
 """
 
+import contextlib
 import itertools
 import mmap
+import os
 import pathlib
 import random
 import shutil
 import struct
 import sys
+import tempfile
 import threading
 
 import attack
@@ -110,25 +114,48 @@ class Attack:
         self.lock = threading.Lock()
         (root / "boards").mkdir()
 
-    def disturbed(self, scenario, folder, plan, rank):
-        """The result of a run, the calls of each kind, and where the fault struck."""
+    def preloaded(self, command, plan=None, rank=None, ending=None, hooks=None,
+                  limit_s=attack.LIMIT_S):
+        """Runs command(before) with the library. `before` goes before the program that is attacked.
+        Returns the result, the calls of each kind, and how often and where the fault struck."""
         board = self.root / "boards" / str(next(self.numbers))
         board.write_bytes(bytes(BOARD_BYTES))
         env = [f"MILLRACE_FAIL_FOLDER={self.root}", f"MILLRACE_FAIL_BOARD={board}",
                f"LD_PRELOAD={self.library}", "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"]
-        if self.ending:
-            env.append(f"MILLRACE_FAIL_NAME={self.ending}")
+        if ending:
+            env.append(f"MILLRACE_FAIL_NAME={ending}")
         if plan:
             env.append(f"MILLRACE_FAIL_KTH={plan}")
         if rank is not None:
             env.append(f"MILLRACE_FAIL_RANK={rank}")
-        result = attack.run(scenario.command(folder, (), ["env", *env]), scenario.hooks,
-                            scenario.limit_s)
+        result = attack.run(command(["env", *env]), hooks, limit_s)
         with board.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
             numbers = struct.unpack_from("<33Q", data)
             first = data[33 * 8:].split(b"\0")[0].decode(errors="replace")
         board.unlink()
         return result, dict(zip(KINDS, numbers)), numbers[32], first
+
+    def disturbed(self, scenario, folder, plan, rank):
+        return self.preloaded(lambda before: scenario.command(folder, (), before), plan, rank,
+                              self.ending, scenario.hooks, scenario.limit_s)
+
+    def probe(self, program):
+        """Ends the script unless the library counts calls of this program and makes one fail."""
+        probe = self.root / "probe"
+        probe.mkdir()
+        command = lambda before: [*before, program, "info", probe / "absent"]
+        result, calls, _, _ = self.preloaded(command)
+        if "cannot be preloaded" in result.err:
+            print(f"skipped: this system does not preload {self.library}: {result.err.strip()}")
+            sys.exit(77)
+        kind = max(calls, key=calls.get)
+        if calls[kind] == 0:
+            sys.exit(f"fail_kth: {self.library} was preloaded into {program}, and saw no call on a "
+                     f"file: status {result.status}: {result.err.strip()}")
+        _, _, fired, _ = self.preloaded(command, f"{kind}:1:EIO:once")
+        if fired != 1:
+            sys.exit(f"fail_kth: {self.library} counts the calls of {program}, but the fault "
+                     f"{kind}:1:EIO:once struck {fired} times; expected once")
 
     def new_folder(self, scenario):
         folder = self.root / "cases" / str(next(self.numbers)) / "out"
@@ -229,7 +256,10 @@ class Attack:
         groups = []
         for scenario in scenarios:
             for rank in scenario.ranks:
-                for kind, calls in self.count(scenario, rank).items():
+                counted = self.count(scenario, rank)
+                if not self.ending and not any(counted.values()):
+                    sys.exit(f"fail_kth: {scenario.name}: the library saw no call of the program")
+                for kind, calls in counted.items():
                     if kinds and kind not in kinds:
                         continue
                     plans = [(scenario, rank, f"{kind}:{k}:{fault}:{when}")
@@ -246,6 +276,22 @@ class Attack:
             for cost, plans in groups:
                 if plans and (turn % cost == cost // 2 or all(c == cost for c, p in groups if p)):
                     yield plans.pop()
+
+
+def preloadable(library, copy):
+    """The library's path, or a copy: LD_PRELOAD splits its value at spaces and colons."""
+    if not library.is_file():
+        sys.exit(f"fail_kth: --library: {library} does not exist; build the target fail_kth")
+    if not set(str(library)) & set(" :"):
+        return library
+    for folder in ("/tmp", "/var/tmp", "/dev/shm"):
+        if os.access(folder, os.W_OK):
+            made = pathlib.Path(copy.enter_context(
+                tempfile.TemporaryDirectory(prefix="millrace-kth-", dir=folder)))
+            return pathlib.Path(shutil.copy(library, made))
+    print(f"skipped: {library} has a space or a colon in its path, and neither /tmp, /var/tmp nor "
+          "/dev/shm takes a copy")
+    sys.exit(77)
 
 
 def scenarios_in(root, programs, chance, mpiexec):
@@ -399,27 +445,36 @@ def main():
     given = parser.parse_args()
     chance = random.Random(attack.seed_of(given))
     programs = given.bin.resolve()
-    with attack.scratch_folder(given, "kth") as name:
-        root = pathlib.Path(name)
-        attacked = Attack(given.library.resolve(), root, given.name)
-        if given.only:  # of the seed, the corpus is all that matters then
-            scenarios = [each for each in scenarios_in(root, programs, random.Random(1),
-                                                       given.mpiexec) if each.name in given.only]
-        else:
-            scenarios = list(scenarios_in(root, programs, random.Random(1), given.mpiexec))
+    with contextlib.ExitStack() as stack:
+        root = pathlib.Path(stack.enter_context(attack.scratch_folder(given, "kth")))
+        attacked = Attack(preloadable(given.library.resolve(), stack), root, given.name)
+        attacked.probe(programs / "inspect_dataset")
+        # The corpus is always the same one, so that --plan replays a case whatever the seed was.
+        scenarios = list(scenarios_in(root, programs, random.Random(1), given.mpiexec))
+        names = [each.name for each in scenarios]
+        if unknown := set(given.only or []) - set(names):
+            parser.error(f"--only: there is no scenario {', '.join(map(repr, sorted(unknown)))}; "
+                         f"expected one of: {'; '.join(names)}")
+        if given.only:
+            scenarios = [each for each in scenarios if each.name in given.only]
         if given.plan:
+            cases = [(scenario, given.rank, given.plan) for scenario in scenarios]
             for scenario in scenarios:
                 attacked.count(scenario, given.rank)
-                attacked.attempt((scenario, given.rank, given.plan))
-            tried = there = len(scenarios)
         else:
             cases = list(attacked.cases(scenarios, given.kinds, given.faults, chance))
-            there = len(cases)
-            tried = attack.work_through(cases[:given.cases], attacked.attempt,
-                                        given.seconds)
+        tried = attack.work_through(cases[:given.cases], attacked.attempt, given.seconds)
         attacked.table.print()
-        print(f"failing calls: {tried} of {there} cases tried, "
+        print(f"failing calls: {tried} of {len(cases)} cases tried, "
               f"{attacked.table.total('wrong', 'hangs')} wrong")
+        if not cases:
+            attacked.problems.append("there is no case: --only, --kinds, --faults and --name "
+                                     "together match no call of these scenarios")
+        elif tried == 0:
+            attacked.problems.append("no case was tried: --cases or --seconds leaves none")
+        elif 2 * (missed := attacked.table.total("missed")) > tried:
+            attacked.problems.append(f"{missed} of {tried} cases were missed: their fault never "
+                                     "struck, so they prove nothing")
         attack.report(attacked.problems)
         return 1 if attacked.problems else 0
 

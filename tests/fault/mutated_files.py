@@ -262,6 +262,8 @@ def main():
     parser.add_argument("--only", help="files of this kind alone")
     parser.add_argument("--mutation", type=int, help="with --only: this one alone")
     given = parser.parse_args()
+    if given.mutation is not None and not given.only:
+        parser.error("--mutation needs --only")
     chance = random.Random(attack.seed_of(given))
     if given.cases is None:
         given.cases = 20000
@@ -269,7 +271,13 @@ def main():
         root = pathlib.Path(name)
         programs = given.bin.resolve()
         mutations = Mutations(root, programs)
-        targets = [each for each in targets_in(root, programs) if given.only in (None, each.name)]
+        targets = list(targets_in(root, programs))
+        if given.only:
+            names = [each.name for each in targets]
+            if given.only not in names:
+                parser.error(f"--only: there is no kind '{given.only}'; expected one of: "
+                             f"{'; '.join(names)}")
+            targets = [each for each in targets if each.name == given.only]
         for target in targets:
             mutations.control(target)
         if given.mutation is not None:
@@ -277,8 +285,9 @@ def main():
         else:
             turns = itertools.islice(itertools.cycle(targets), given.cases)
             cases = [(target, chance.randrange(1 << 32)) for target in turns]
-        tried = attack.work_through(cases, mutations.attempt,
-                                    given.seconds)
+        tried = attack.work_through(cases, mutations.attempt, given.seconds)
+        if tried == 0:
+            mutations.problems.append("no case was tried: --cases or --seconds leaves none")
         mutations.table.print()
         print(f"mutated files: {tried} of {len(cases)} cases tried, "
               f"{mutations.table.total('wrong', 'hangs')} wrong")

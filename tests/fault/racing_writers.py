@@ -147,8 +147,9 @@ def main():
         races = Races(pathlib.Path(name), given.bin.resolve())
         seeds = [given.only] if given.only is not None else [
             chance.randrange(1 << 32) for _ in range(given.cases)]
-        tried = attack.work_through(seeds, races.attempt,
-                                    given.seconds)
+        tried = attack.work_through(seeds, races.attempt, given.seconds)
+        if tried == 0:
+            races.problems.append("no race was tried: --cases or --seconds leaves none")
         races.table.print()
         print(f"racing writers: {tried} of {len(seeds)} races tried, "
               f"{races.table.total('wrong', 'hangs')} wrong")

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the drivers of the attacks: they must notice what they look for, and an attack that attacks
+nothing must fail.
+
+  attack_checks.py --bin build/bin --library build/tests/libfail_kth.so
+"""
+
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+given = None
+
+
+class Drivers(unittest.TestCase):
+    def expect(self, driver, arguments, status, words):
+        done = subprocess.run(
+            [sys.executable, HERE / f"{driver}.py", "--bin", given.bin, "--seed", "1", *arguments],
+            capture_output=True, text=True, timeout=250)
+        told = f"{arguments}: status {done.returncode}\n{done.stdout}{done.stderr}"
+        self.assertEqual(done.returncode, status, told)
+        self.assertIn(words, done.stdout + done.stderr, told)
+
+    def fail_kth(self, arguments, status, words, library=None):
+        self.expect("fail_kth", ["--library", library or given.library, "--mpiexec", "", *arguments],
+                    status, words)
+
+    def test_unknown_names_are_refused(self):
+        self.fail_kth(["--only", "mergers"], 2, "there is no scenario 'mergers'")
+        self.fail_kth(["--kinds", "opens"], 2, "invalid choice: 'opens'")
+        self.expect("mutated_files", ["--only", "idx"], 2, "there is no kind 'idx'")
+
+    def test_an_attack_without_a_case_fails(self):
+        self.fail_kth(["--only", "merge", "--name", ".none"], 1, "there is no case")
+        self.fail_kth(["--only", "merge", "--cases", "0"], 1, "no case was tried")
+        self.expect("mutated_files", ["--cases", "0"], 1, "no case was tried")
+        self.expect("racing_writers", ["--cases", "0"], 1, "no race was tried")
+
+    def test_an_attack_whose_faults_do_not_strike_fails(self):
+        self.fail_kth(["--only", "merge", "--plan", "rename:999:EIO:once"], 1, "were missed")
+
+    def test_the_library_must_be_there_and_loaded(self):
+        self.fail_kth(["--only", "merge"], 1, "does not exist", "/nonexistent/libfail_kth.so")
+        with tempfile.TemporaryDirectory() as folder:
+            broken = pathlib.Path(folder) / "broken.so"
+            broken.write_bytes(b"no library")
+            self.fail_kth(["--only", "merge"], 77, "does not preload", broken)
+            spaced = pathlib.Path(folder) / "a b:c"
+            spaced.mkdir()
+            shutil.copy(given.library, spaced)
+            self.fail_kth(["--only", "merge", "--kinds", "rename", "--faults", "EIO"], 0, "refused",
+                          spaced / given.library.name)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True, type=pathlib.Path)
+    parser.add_argument("--library", required=True, type=pathlib.Path)
+    given, rest = parser.parse_known_args()
+    sys.path.insert(0, str(HERE))
+    unittest.main(argv=[sys.argv[0], *rest])
