@@ -57,6 +57,27 @@ class Drivers(unittest.TestCase):
             self.fail_kth(["--only", "merge", "--kinds", "rename", "--faults", "EIO"], 0, "refused",
                           spaced / given.library.name)
 
+    def test_a_run_that_fails_without_a_fault_is_wrong(self):
+        import attack
+        import fail_kth
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "out").mkdir()
+            attacked = fail_kth.Attack(None, root, None)
+            refusal = attack.Result(1, "", "merge_datasets: the disk is full\n", False)
+            command = lambda *_: ["true"]
+            plan = "write:9:EIO:once"
+            usual = fail_kth.Scenario("a", "merge_datasets", command, wanted={}, retries=[()])
+            self.assertEqual(attacked.judge(usual, root / "out", plan, refusal, fired=1)[0],
+                             "refused")
+            self.assertEqual(attacked.judge(usual, root / "out", plan, refusal, fired=0)[0],
+                             "wrong")
+            refusing = fail_kth.Scenario(
+                "b", "merge_datasets", lambda *_: ["sh", "-c", "echo merge_datasets: no such >&2; false"],
+                wanted={}, refuses=True)
+            self.assertEqual(attacked.judge(refusing, root / "out", plan, refusal, fired=0)[0],
+                             "missed")
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

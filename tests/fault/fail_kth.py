@@ -14,8 +14,9 @@ transfer, or SIGKILL before or after the call. Such a run must do one of these:
             (--resume; --overwrite where its message says so) must give the undisturbed bytes;
   killed    as refused, without the sentence.
 
-It is `wrong` otherwise, and it `hangs` if it takes longer than the limit. `missed` are complete runs
-that made fewer calls than k this time, because their threads shared the work differently.
+It is `wrong` otherwise, and it `hangs` if it takes longer than the limit. `missed` are runs that made
+fewer calls than k this time, because their threads shared the work differently; they must end as the
+undisturbed run does.
 
 Each problem is printed with the arguments that replay it, e.g.
 
@@ -214,6 +215,8 @@ class Attack:
                 return "wrong", f"was to be refused, but {wrong}"
             if result.status == 0:
                 return "wrong", "was to be refused"
+        elif not fired and result.status != 0:
+            return "wrong", f"no fault struck, but status {result.status}"
         if result.status == 0:
             if wrong := attack.difference(found, scenario.wanted):
                 return "wrong", f"exit 0, but {wrong}"
@@ -224,6 +227,8 @@ class Attack:
             return "wrong", problem
         if problem := self.retry(scenario, folder):
             return "wrong", problem
+        if not fired:
+            return "missed", None
         return ("killed" if killed else "refused"), None
 
     @staticmethod
