@@ -44,7 +44,6 @@ KINDS = ["open", "read", "write", "sync", "rename", "unlink", "truncate", "alloc
          "map", "mkdir", "link", "lock", "advise", "list", "close", "copy"]  # as in kth_call.hpp
 BOARD_BYTES = 32 * 8 + 8 + 768
 
-# ONCE_ONLY: a call that signals interrupt without end may be repeated without end.
 FAULTS = {
     "open": ["EIO", "EMFILE", "ENOMEM", "ENOSPC", "EINTR"],
     "read": ["EIO", "EINTR", "EAGAIN", "ENOMEM", "short"],
@@ -60,12 +59,19 @@ FAULTS = {
     "map": ["ENOMEM", "EAGAIN"],
     "mkdir": ["EIO", "ENOSPC"],
     "link": ["EIO"],
-    "lock": ["EIO", "ENOLCK"],
+    "lock": ["EIO", "ENOLCK", "EINTR", "EAGAIN"],
     "advise": ["EIO", "EINTR"],
     "list": ["EIO", "ENOMEM"],
     "close": ["EIO", "EINTR"],
 }
+# A program may repeat a call for as long as signals interrupt it, and wait for as long as another
+# process holds a lock, which is what EAGAIN means there: these faults strike only once.
 ONCE_ONLY = {"EINTR", "kill-before", "kill-after"}
+
+
+def times_of(kind, fault):
+    """How often a fault may strike: at call k alone, or at that one and all later ones."""
+    return ("once",) if fault in ONCE_ONLY or (kind, fault) == ("lock", "EAGAIN") else ("once", "on")
 
 
 class Scenario:
@@ -270,7 +276,7 @@ class Attack:
                     plans = [(scenario, rank, f"{kind}:{k}:{fault}:{when}")
                              for k in range(1, calls + 1) for fault in FAULTS[kind]
                              if not faults or fault in faults
-                             for when in (("once",) if fault in ONCE_ONLY else ("once", "on"))]
+                             for when in times_of(kind, fault)]
                     chance.shuffle(plans)
                     if plans:
                         groups.append((scenario.cost, plans))
