@@ -9,6 +9,7 @@ import bz2
 import collections
 import concurrent.futures
 import gzip
+import hashlib
 import lzma
 import os
 import pathlib
@@ -208,6 +209,13 @@ def seed_of(given):
         seed = int(text, 0) if text else usual
     print(f"MILLRACE_SEED={seed}", flush=True)
     return seed
+
+
+def chosen_number(seed, *words):
+    """A number below 2^64 by chance that depends on these words alone: a case that is added or gone
+    changes the choice of no other."""
+    text = "\0".join(map(str, (seed, *words)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
 def scratch_folder(given, name):

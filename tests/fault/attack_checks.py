@@ -78,6 +78,22 @@ class Drivers(unittest.TestCase):
             self.assertEqual(attacked.judge(refusing, root / "out", plan, refusal, fired=0)[0],
                              "missed")
 
+    def test_a_call_more_changes_no_other_choice(self):
+        import fail_kth
+        with tempfile.TemporaryDirectory() as folder:
+            attacked = fail_kth.Attack(None, pathlib.Path(folder), None)
+            scenarios = [fail_kth.Scenario(name, "", None) for name in ("a", "b")]
+
+            def order(scenario, renames):
+                attacked.count = lambda of, _: {"rename": renames if of.name == "a" else 5}
+                cases = attacked.cases(scenarios, None, ["EIO"], 1)
+                return [plan for of, _, plan in cases if of.name == scenario]
+
+            self.assertEqual(order("b", 5), order("b", 6))
+            longer = order("a", 6)
+            self.assertEqual(order("a", 5), [plan for plan in longer if "rename:6" not in plan])
+            self.assertNotEqual(sorted(longer), longer)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -262,7 +262,7 @@ class Attack:
         if not problem or problem == "hangs":
             shutil.rmtree(folder.parent)
 
-    def cases(self, scenarios, kinds, faults, chance):
+    def cases(self, scenarios, kinds, faults, seed):
         """All there are, such that a first part of them has something of everything."""
         groups = []
         for scenario in scenarios:
@@ -277,10 +277,12 @@ class Attack:
                              for k in range(1, calls + 1) for fault in FAULTS[kind]
                              if not faults or fault in faults
                              for when in times_of(kind, fault)]
-                    chance.shuffle(plans)
+                    plans.sort(key=lambda case: attack.chosen_number(
+                        seed, scenario.name, rank, case[2]))
                     if plans:
-                        groups.append((scenario.cost, plans))
-        chance.shuffle(groups)
+                        order = attack.chosen_number(seed, scenario.name, rank, kind)
+                        groups.append((order, scenario.cost, plans))
+        groups = [group for _, *group in sorted(groups, key=lambda group: group[0])]
         for turn in itertools.count():
             if not any(plans for _, plans in groups):
                 return
@@ -454,7 +456,7 @@ def main():
     parser.add_argument("--plan", help="this fault alone: KIND:K:FAULT:once|on")
     parser.add_argument("--rank", type=int, help="with --plan: in this MPI process")
     given = parser.parse_args()
-    chance = random.Random(attack.seed_of(given))
+    seed = attack.seed_of(given)
     programs = given.bin.resolve()
     with contextlib.ExitStack() as stack:
         root = pathlib.Path(stack.enter_context(attack.scratch_folder(given, "kth")))
@@ -473,7 +475,7 @@ def main():
             for scenario in scenarios:
                 attacked.count(scenario, given.rank)
         else:
-            cases = list(attacked.cases(scenarios, given.kinds, given.faults, chance))
+            cases = list(attacked.cases(scenarios, given.kinds, given.faults, seed))
         tried = attack.work_through(cases[:given.cases], attacked.attempt, given.seconds)
         attacked.table.print()
         print(f"failing calls: {tried} of {len(cases)} cases tried, "

@@ -264,7 +264,7 @@ def main():
     given = parser.parse_args()
     if given.mutation is not None and not given.only:
         parser.error("--mutation needs --only")
-    chance = random.Random(attack.seed_of(given))
+    seed = attack.seed_of(given)
     if given.cases is None:
         given.cases = 20000
     with attack.scratch_folder(given, "mutated") as name:
@@ -283,8 +283,9 @@ def main():
         if given.mutation is not None:
             cases = [(targets[0], given.mutation)]
         else:
-            turns = itertools.islice(itertools.cycle(targets), given.cases)
-            cases = [(target, chance.randrange(1 << 32)) for target in turns]
+            cases = [(target, attack.chosen_number(seed, target.name, turn))
+                     for turn in range(given.cases // len(targets) + 1) for target in targets]
+            cases = cases[:given.cases]
         tried = attack.work_through(cases, mutations.attempt, given.seconds)
         if tried == 0:
             mutations.problems.append("no case was tried: --cases or --seconds leaves none")
