@@ -209,8 +209,7 @@ class Mutations:
             shutil.rmtree(folder)
 
     def run(self, command):
-        return attack.run(command, {**attack.HOOKS, "ASAN_OPTIONS": "detect_leaks=0"},
-                          limit_memory=self.limit_memory)
+        return attack.run(command, attack.HOOKS, limit_memory=self.limit_memory)
 
     def attempt(self, case):
         target, seed = case
