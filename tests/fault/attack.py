@@ -22,7 +22,10 @@ import sys
 import tempfile
 import time
 
-LIMIT_S = 20  # of a run that takes 20 ms where nothing hangs
+# A run hangs if it takes longer than each of these, and then again, alone, ten times as long.
+LIMIT_S = 20
+UNDISTURBED_RUNS = 100
+PATIENCE = 10
 MOST_BYTES = 6 << 30  # of address space: what mutated sizes may make a program ask for
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
 # Blocks of a few lines and a checkpoint after each, as a large corpus would have.
@@ -30,7 +33,15 @@ HOOKS = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
 CRASH = re.compile(r"terminate called|what\(\):|Assertion|Sanitizer|runtime error:|core dumped"
                    r"|Segmentation fault|Aborted|std::")
 
-Result = collections.namedtuple("Result", "status out err hung")
+Result = collections.namedtuple("Result", "status out err seconds")
+
+_begin = time.monotonic()
+_patience = 1
+_end = None  # of this script, where the time is limited
+
+
+class Hung(Exception):
+    """A run took longer than its limit and was killed."""
 
 
 def is_sanitized(program):
@@ -38,31 +49,55 @@ def is_sanitized(program):
     return b"__asan_init" in pathlib.Path(program).read_bytes()
 
 
+def limit_of(undisturbed_s, least_s=LIMIT_S):
+    """The limit of runs of which an undisturbed one took so long."""
+    return max(least_s, UNDISTURBED_RUNS * undisturbed_s)
+
+
 def run(command, more=None, limit_s=LIMIT_S, limit_memory=False):
-    """Runs a program in a process group of its own, which is killed when the limit is over."""
+    """Runs a program in a session of its own. After the limit, kills all that is left of the session
+    and raises Hung."""
     # Leaks are the business of other tests, and MPI has some of its own.
     environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0", **(more or {})}
     command = [str(part) for part in command]
     if limit_memory:
         command = ["prlimit", f"--as={MOST_BYTES}", *command]
+    limit_s *= _patience
+    if _end is not None:
+        limit_s = min(limit_s, max(1, _end - time.monotonic()))
+    begin = time.monotonic()
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                start_new_session=True)
-    hung = False
     try:
         out, err = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
-        hung = True
-        os.killpg(process.pid, signal.SIGKILL)
-        out, err = process.communicate()
+        kill_session(process)
+        raise Hung(f"took longer than {limit_s:.0f} s: {subprocess.list2cmdline(command)}") from None
     return Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"),
-                  hung)
+                  time.monotonic() - begin)
+
+
+def kill_session(process):
+    """Kills the processes of a session that `process` leads. Ranks of MPI are in groups of their
+    own, and would keep the pipes of mpirun open."""
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            session = int((entry / "stat").read_text().rpartition(")")[2].split()[3])
+            if session == process.pid:
+                os.kill(int(entry.name), signal.SIGKILL)
+        except (OSError, ValueError):
+            pass  # it has ended
+    try:
+        process.communicate(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.stdout.close()  # somebody else has the other end
+        process.stderr.close()
+        process.poll()
 
 
 def crash_of(result):
     """How a program died of a fault instead of telling it, or nothing."""
-    if result.hung:
-        return "hangs"
     if result.status < 0 or result.status >= 128:
         return f"died of a signal (status {result.status})"
     if found := CRASH.search(result.err):
@@ -174,21 +209,48 @@ class Table:
             print("  ".join(cells).rstrip())
 
 
-def work_through(cases, attempt, seconds):
-    """Tries cases on all processors until none is left or the time is over. How many were tried."""
-    end = time.monotonic() + seconds if seconds else None
-    tried = 0
+def work_through(cases, attempt, hangs, seconds):
+    """Tries cases on all processors until none is left or the time is over. How many were tried.
+
+    attempt(case) that raises Hung is repeated after the others, alone and with more patience; if it
+    hangs again, hangs(case, what) is called. This takes at most twice the time again.
+    """
+    global _patience, _end
+    stop = None
+    if seconds:
+        stop, _end = _begin + seconds, _begin + 3 * seconds
+    hung = []
 
     def one(case):
-        if end is not None and time.monotonic() > end:
+        if stop is not None and time.monotonic() > stop:
             return False
-        attempt(case)
+        try:
+            attempt(case)
+        except Hung as error:
+            hung.append((case, error))
         return True
 
-    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        for was in pool.map(one, cases):
-            tried += was
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        tried = sum(pool.map(one, cases))
+    _patience = PATIENCE
+    for case, first in hung:
+        if _end is not None and time.monotonic() > _end - LIMIT_S:
+            hangs(case, f"{first}\n    no time was left to repeat it alone")
+            continue
+        try:
+            attempt(case)
+        except Hung as error:
+            hangs(case, error)
+    _patience = 1
     return tried
+
+
+def guarded(main):
+    """The exit status of a driver, or why it cannot begin."""
+    try:
+        return main()
+    except Hung as error:
+        return f"an undisturbed run {error}"
 
 
 def arguments(description):
@@ -197,7 +259,8 @@ def arguments(description):
     parser.add_argument("--seed", type=int, help="default: $MILLRACE_SEED, or by chance")
     parser.add_argument("--usual-seed", type=int, help="where neither of these is given")
     parser.add_argument("--cases", type=int, help="most cases (default: all there are)")
-    parser.add_argument("--seconds", type=int, help="stop after this time (default: never)")
+    parser.add_argument("--seconds", type=int, help="try no further case after this time, and stop after "
+                        "three times as long (default: never)")
     parser.add_argument("--folder", help="for the runs (default: in memory, where syncing is quick)")
     return parser
 

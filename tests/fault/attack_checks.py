@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -64,7 +65,7 @@ class Drivers(unittest.TestCase):
             root = pathlib.Path(folder)
             (root / "out").mkdir()
             attacked = fail_kth.Attack(None, root, None)
-            refusal = attack.Result(1, "", "merge_datasets: the disk is full\n", False)
+            refusal = attack.Result(1, "", "merge_datasets: the disk is full\n", 0)
             command = lambda *_: ["true"]
             plan = "write:9:EIO:once"
             usual = fail_kth.Scenario("a", "merge_datasets", command, wanted={}, retries=[()])
@@ -93,6 +94,30 @@ class Drivers(unittest.TestCase):
             longer = order("a", 6)
             self.assertEqual(order("a", 5), [plan for plan in longer if "rename:6" not in plan])
             self.assertNotEqual(sorted(longer), longer)
+
+    def test_a_run_hangs_only_if_it_does_so_alone_as_well(self):
+        import attack
+        tried, hung, limits = [], [], []
+
+        def attempt(case):
+            tried.append(case)
+            begin = time.monotonic()
+            try:
+                if case == "slow":  # under load; alone, it takes a twentieth of the limit
+                    attack.run(["sleep", "0.5" if attack._patience > 1 else "60"], limit_s=1)
+                elif case == "hangs":  # and so does a child that has left its process group
+                    attack.run(["sh", "-c", "setsid -f sleep 20; python3 -c 'import os, time; "
+                                "os.setpgid(0, 0); time.sleep(60)'"], limit_s=0.2)
+            finally:
+                limits.append((case, time.monotonic() - begin))
+
+        count = attack.work_through(["quick", "slow", "hangs"], attempt,
+                                    lambda case, what: hung.append((case, str(what))), None)
+        self.assertEqual(count, 3)
+        self.assertEqual(sorted(tried), ["hangs", "hangs", "quick", "slow", "slow"])
+        self.assertEqual([case for case, _ in hung], ["hangs"])
+        self.assertIn("took longer than 2 s", hung[0][1])
+        self.assertLess(max(took for _, took in limits), 30)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ class Scenario:
     """A run, what it begins with, and what it must end with."""
 
     def __init__(self, name, program, command, *, begin=None, wanted=None, old=None, parts=None,
-                 retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), limit_s=attack.LIMIT_S):
+                 retries=(), refuses=False, cost=1, hooks=None, ranks=(None,), least_limit_s=attack.LIMIT_S):
         self.name, self.program = name, program
         self.command = command  # of the folder; `more` flags; what goes before each process
         self.begin = begin or {}
@@ -90,7 +90,7 @@ class Scenario:
         self.cost = cost  # of a sample, it gets one case where others get this many
         self.hooks = attack.HOOKS if hooks is None else hooks
         self.ranks = ranks  # of an MPI job, those which are attacked
-        self.limit_s = limit_s
+        self.limit_s = least_limit_s  # count() finds out how long the run takes
 
 
 def torn_index(found, scenario):
@@ -172,7 +172,9 @@ class Attack:
     def count(self, scenario, rank):
         """Calls by kind; and the run that is only counted has to end as the others."""
         folder = self.new_folder(scenario)
+        scenario.limit_s *= attack.PATIENCE
         result, calls, _, _ = self.disturbed(scenario, folder, None, rank)
+        scenario.limit_s = attack.limit_of(result.seconds, scenario.limit_s / attack.PATIENCE)
         if scenario.refuses:
             right = result.status != 0 and not attack.refusal_problem(result, scenario.program)
         else:
@@ -209,8 +211,6 @@ class Attack:
     def judge(self, scenario, folder, plan, result, fired):
         """The outcome, and what is wrong."""
         killed = "kill" in plan and fired and result.status != 0
-        if result.hung:
-            return "hangs", "hangs"
         if not killed and (problem := attack.crash_of(result)):
             return "wrong", problem
         found = attack.contents(folder)
@@ -249,18 +249,23 @@ class Attack:
         folder = self.new_folder(scenario)
         result, _, fired, first = self.disturbed(scenario, folder, plan, rank)
         outcome, problem = self.judge(scenario, folder, plan, result, fired)
-        fault = plan.split(":")[2]
+        self.record(case, outcome, problem and (
+            f"{problem}\n    struck {fired} times, first in {first}\n"
+            f"    status {result.status}: {self.told(scenario, result)}"))
+        shutil.rmtree(folder.parent)
+
+    def hangs(self, case, what):
+        self.record(case, "hangs", what)
+
+    def record(self, case, outcome, problem):
+        scenario, rank, plan = case
         with self.lock:
-            self.table.add((scenario.name, fault), outcome)
+            self.table.add((scenario.name, plan.split(":")[2]), outcome)
             if problem:
                 which = f" --rank {rank}" if rank is not None else ""
                 which += f" --name {self.ending}" if self.ending else ""
                 self.problems.append(
-                    f"--only '{scenario.name}' --plan {plan}{which}: {outcome}: {problem}\n"
-                    f"    struck {fired} times, first in {first}\n"
-                    f"    status {result.status}: {self.told(scenario, result)}")
-        if not problem or problem == "hangs":
-            shutil.rmtree(folder.parent)
+                    f"--only '{scenario.name}' --plan {plan}{which}: {outcome}: {problem}")
 
     def cases(self, scenarios, kinds, faults, seed):
         """All there are, such that a first part of them has something of everything."""
@@ -437,7 +442,7 @@ def scenarios_in(root, programs, chance, mpiexec):
         return
     job = preprocessing(dirty.inputs, *keys, program=(mpiexec, "-n", "2", mpi))
     yield Scenario("mpi", "preprocess_data_mpi", job, wanted=whole, parts=parts, retries=resumes,
-                   cost=2, ranks=(0, 1), limit_s=3 * attack.LIMIT_S, hooks={
+                   cost=2, ranks=(0, 1), least_limit_s=3 * attack.LIMIT_S, hooks={
                        **attack.HOOKS, "MILLRACE_TEST_TASKS": "3",
                        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
                        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
@@ -476,7 +481,8 @@ def main():
                 attacked.count(scenario, given.rank)
         else:
             cases = list(attacked.cases(scenarios, given.kinds, given.faults, seed))
-        tried = attack.work_through(cases[:given.cases], attacked.attempt, given.seconds)
+        tried = attack.work_through(cases[:given.cases], attacked.attempt, attacked.hangs,
+                                    given.seconds)
         attacked.table.print()
         print(f"failing calls: {tried} of {len(cases)} cases tried, "
               f"{attacked.table.total('wrong', 'hangs')} wrong")
@@ -493,4 +499,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(attack.guarded(main))

@@ -59,6 +59,7 @@ class Target:
     def __init__(self, name, files, endings, commands, wanted=None):
         self.name, self.files, self.commands = name, files, commands
         self.wanted = wanted
+        self.limit_s = 0  # control() finds out how long the commands take
         self.names = [each for each in files if each.endswith(endings)]
         if not self.names:
             sys.exit(f"{name}: no file to damage")
@@ -202,14 +203,15 @@ class Mutations:
         for command_of in target.commands:
             folder = self.root / "cases" / "control"
             attack.fill(folder, target.files)
-            result = self.run(command_of(folder))
+            result = self.run(command_of(folder), attack.PATIENCE * attack.LIMIT_S)
+            target.limit_s = max(target.limit_s, attack.limit_of(result.seconds))
             if result.status != 0:
                 sys.exit(f"{target.name}, undamaged: {command_of(folder)} exits with "
                          f"{result.status}: {result.err}")
             shutil.rmtree(folder)
 
-    def run(self, command):
-        return attack.run(command, attack.HOOKS, limit_memory=self.limit_memory)
+    def run(self, command, limit_s):
+        return attack.run(command, attack.HOOKS, limit_s, self.limit_memory)
 
     def attempt(self, case):
         target, seed = case
@@ -220,26 +222,30 @@ class Mutations:
         command_of = chance.choice(target.commands)
         attack.fill(folder, {**target.files, name: damaged})
         command = command_of(folder)
-        result = self.run(command)
+        result = self.run(command, target.limit_s)
         outcome, problem = self.judge(command, result)
         if outcome == "exit 0" and target.wanted is not None:
             if wrong := attack.difference(attack.contents(folder), target.wanted):
                 outcome, problem = "wrong", f"exit 0, but {wrong}"
+        self.record(case, command, outcome, problem and (
+            f"{name} damaged: {problem}\n    status {result.status}: {result.err.strip()[-600:]}"))
+        shutil.rmtree(folder)
+
+    def hangs(self, case, what):
+        self.record(case, [""], "hangs", what)
+
+    def record(self, case, command, outcome, problem):
+        target, seed = case
         words = [str(word) for word in command]
         verb = words[1] if words[0].endswith("inspect_dataset") else pathlib.Path(words[0]).name
         with self.lock:
             self.table.add((target.name, verb), outcome)
             if problem:
-                self.problems.append(
-                    f"--only '{target.name}' --mutation {seed}, {name} damaged: {problem}\n"
-                    f"    {subprocess.list2cmdline(words)}\n"
-                    f"    status {result.status}: {result.err.strip()[-600:]}")
-        shutil.rmtree(folder)
+                self.problems.append(f"--only '{target.name}' --mutation {seed}: {problem}\n"
+                                     f"    {subprocess.list2cmdline(words)}")
 
     @staticmethod
     def judge(command, result):
-        if result.hung:
-            return "hangs", "hangs"
         if problem := attack.crash_of(result):
             return "wrong", problem
         if result.status == 0:
@@ -285,7 +291,8 @@ def main():
             cases = [(target, attack.chosen_number(seed, target.name, turn))
                      for turn in range(given.cases // len(targets) + 1) for target in targets]
             cases = cases[:given.cases]
-        tried = attack.work_through(cases, mutations.attempt, given.seconds)
+        tried = attack.work_through(cases, mutations.attempt, mutations.hangs,
+                                    given.seconds)
         if tried == 0:
             mutations.problems.append("no case was tried: --cases or --seconds leaves none")
         mutations.table.print()
@@ -296,4 +303,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(attack.guarded(main))

@@ -32,6 +32,7 @@ class Races:
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.problems = []
+        self.limit_s = 0  # made() finds out how long the runs take
         self.table = attack.Table(("race", "begins with"), ("one done", "more done", "none done",
                                                             "wrong", "hangs"))
         chance = random.Random(1)
@@ -63,7 +64,9 @@ class Races:
     def made(self, command, hooks=None, status=0):
         folder = self.root / "made"
         folder.mkdir()
-        result = attack.run(command(folder), {**attack.HOOKS, **(hooks or {})})
+        result = attack.run(command(folder), {**attack.HOOKS, **(hooks or {})},
+                            attack.PATIENCE * attack.LIMIT_S)
+        self.limit_s = max(self.limit_s, attack.limit_of(3 * result.seconds))
         if result.status != status:
             sys.exit(f"a race cannot be prepared: status {result.status}: {result.err}")
         files = attack.contents(folder)
@@ -94,7 +97,7 @@ class Races:
 
         def one(item):
             time.sleep(item[1])
-            return attack.run(item[0](folder), attack.HOOKS)
+            return attack.run(item[0](folder), attack.HOOKS, self.limit_s)
 
         with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
             results = list(pool.map(one, zip(commands, delays)))
@@ -110,9 +113,12 @@ class Races:
                 self.problems.append(f"race {seed}, {program}, {begin}: {outcome}: {problem}\n{told}")
         shutil.rmtree(folder)
 
+    def hangs(self, seed, what):
+        with self.lock:
+            self.table.add(("", ""), "hangs")
+            self.problems.append(f"race {seed} hangs: {what}")
+
     def judge(self, folder, results, right, begin, program):
-        if any(result.hung for result in results):
-            return "hangs", "hangs"
         for result in results:
             problem = (attack.crash_of(result) if result.status == 0
                        else attack.refusal_problem(result, program))
@@ -147,7 +153,7 @@ def main():
         races = Races(pathlib.Path(name), given.bin.resolve())
         seeds = [given.only] if given.only is not None else [
             chance.randrange(1 << 32) for _ in range(given.cases)]
-        tried = attack.work_through(seeds, races.attempt, given.seconds)
+        tried = attack.work_through(seeds, races.attempt, races.hangs, given.seconds)
         if tried == 0:
             races.problems.append("no race was tried: --cases or --seconds leaves none")
         races.table.print()
@@ -158,4 +164,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(attack.guarded(main))

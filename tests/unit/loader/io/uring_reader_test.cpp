@@ -374,9 +374,9 @@ TEST_F(UringReader, AFailedAllocationHarmsNoLaterGather) {
   const auto ranges = random_ranges(40, 8192);
   const auto others = random_ranges(20, 20'000);
   const int status = test::in_child([&] {
-    (void)::alarm(60);  // a ring without operations is waited for in vain
     bool failed = true;
     for (std::int64_t k = 1; failed; ++k) {
+      (void)::alarm(60);  // a ring without operations is waited for in vain
       const auto r = reader({.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2});
       test::arm({.k = k});
       r->prefetch(ranges);
@@ -402,7 +402,6 @@ TEST_F(UringReader, AFailedAllocationHarmsNoLaterGather) {
 TEST_F(UringReader, AGatherWithoutMemoryMayBeRepeated) {
   const auto ranges = random_ranges(40, 8192);
   const int status = test::in_child([&] {
-    (void)::alarm(60);
     std::vector<std::byte> memory(ranges.size() * 8192);
     std::vector<read_request> requests;
     for (const file_range& r : ranges) {
@@ -410,6 +409,7 @@ TEST_F(UringReader, AGatherWithoutMemoryMayBeRepeated) {
     }
     bool failed = true;
     for (std::int64_t k = 1; failed; ++k) {
+      (void)::alarm(60);
       const auto r = reader({.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2});
       if (k % 2 == 0) r->prefetch(ranges);
       test::arm({.k = k});
