@@ -8,6 +8,7 @@ nothing must fail.
 
 import argparse
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,28 @@ class Drivers(unittest.TestCase):
         self.assertEqual([case for case, _ in hung], ["hangs"])
         self.assertIn("took longer than 2 s", hung[0][1])
         self.assertLess(max(took for _, took in limits), 30)
+
+    def planted(self, folder, name, script):
+        """A folder of the programs, one of which is a script that may call the program as $real."""
+        for program in ("preprocess_data", "merge_datasets", "inspect_dataset"):
+            (pathlib.Path(folder) / program).symlink_to((given.bin / program).resolve())
+        planted = pathlib.Path(folder) / name
+        planted.unlink()
+        planted.write_text(f"#!/bin/sh\nreal={shlex.quote(str((given.bin / name).resolve()))}\n{script}")
+        planted.chmod(0o755)
+        return folder
+
+    def test_exit_0_with_another_result_is_wrong(self):
+        for only, name, script, words in (
+                ("tokens", "inspect_dataset", 'test "$1" != verify || exit 0\nexec "$real" "$@"\n',
+                 "verify exits with 0"),
+                ("parts of a merge", "merge_datasets", '"$real" "$@"\nexit 0\n',
+                 "merged.bin is missing"),
+                ("gz", "preprocess_data",
+                 '"$real" "$@"\ncase $? in 1) exit 0;; 137) kill -9 $$;; esac\n', "is missing")):
+            with self.subTest(only), tempfile.TemporaryDirectory() as folder:
+                self.expect("mutated_files", ["--bin", self.planted(folder, name, script), "--only",
+                                              only, "--cases", "60"], 1, words)
 
 
 if __name__ == "__main__":

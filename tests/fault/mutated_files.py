@@ -4,21 +4,35 @@
 
 Damaged are the .idx, .bin and sidecars of a dataset, the caches that prepare-cache writes, a state of
 a run, the journal of an unfinished run, the files of tokenizers and compressed inputs. The program
-that reads the file must exit with 0, or with 1 or 2 and a sentence: on stderr, or on stdout for
-`inspect_dataset verify`, which answers with the fault it finds. A signal, a failure of a sanitizer,
-and a run longer than the limit are wrong.
+that reads the file must do one of these:
 
-Exits 1 if a run ended otherwise.
+  refused  exit with 1 or 2 and a sentence: on stderr, or on stdout for `inspect_dataset verify`, which
+           answers with the fault it finds;
+  equal    exit with 0, with the output and the files of the run on undamaged files;
+  other    exit with 0 and another result, if the rule of these files lets that pass. --rules prints
+           the rules.
+
+It is `wrong` otherwise: a signal, a failure of a sanitizer, a request for as much memory as the damage
+says, or a result that the rule forbids. It `hangs` if it takes longer than the limit.
+
+Exits 1 if a run was wrong or hung, or if none was tried.
 """
 
+import bz2
+import gzip
 import itertools
 import json
+import lzma
+import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
+import zlib
 
 import attack
 
@@ -52,14 +66,68 @@ def mutated(data, chance):
     return bytes(data)
 
 
-class Target:
-    """Files, those of them that may be damaged, and the commands that read them. Where `wanted` is
-    given, a command that exits with 0 leaves just that."""
+class Damage:
+    """One damaged file, in a folder with the others, and what a command made of it with exit 0."""
 
-    def __init__(self, name, files, endings, commands, wanted=None):
+    def __init__(self, target, folder, name, data, command, result):
+        self.target, self.folder, self.name, self.data = target, folder, name, data
+        self.command, self.out, self.err = command, printed(result, folder), result.err
+        self.wanted_out, self.wanted = target.undamaged[target.commands.index(command)]
+        self.found = contents(folder)
+        if not target.is_output and self.found.get(name) == data:  # it may be read alone
+            self.found[name] = self.wanted[name]
+        self.differing = {each for each in self.found.keys() | self.wanted.keys()
+                          if self.found.get(each) != self.wanted.get(each)}
+        self.prints_otherwise = self.out != self.wanted_out and not target.prints_progress
+
+    @property
+    def is_none(self):
+        return self.data == self.target.files[self.name]
+
+    @property
+    def differs(self):
+        """How the result differs from the undamaged one, or nothing."""
+        files = attack.difference(self.found, self.wanted)
+        return ", ".join(filter(None, [files, self.prints_otherwise and "stdout differs"]))
+
+
+def printed(result, folder):
+    """What a command says, but for its folder and for seconds and memory."""
+    return re.sub(r"[0-9.]+ (s|MB/s|MB|GB)\b", r"N \1", result.out.replace(str(folder), "FOLDER"))
+
+
+def contents(folder):
+    """The files of a folder, without its name in them. All these names have the same length."""
+    return {name: data.replace(os.fsencode(folder), b"FOLDER")
+            for name, data in attack.contents(folder).items()}
+
+
+class Rule:
+    """Which results other than the undamaged one may pass: in words, and as a function of a Damage
+    that returns what is wrong, or nothing."""
+
+    def __init__(self, words, problem):
+        self.words, self.problem = words, problem
+
+
+NOTHING = Rule("nothing", lambda damage: damage.differs)
+
+
+class Target:
+    """Files, those of them that may be damaged, and the commands that read them.
+
+    If `is_output`, the commands also write the damaged file, and must restore it. If
+    `prints_progress`, stdout is not compared. `inspect_dataset verify` must find each damage in files
+    that end in `found_by_verify`.
+    """
+
+    def __init__(self, name, files, endings, commands, rule, *, is_output=False,
+                 prints_progress=False, found_by_verify=()):
         self.name, self.files, self.commands = name, files, commands
-        self.wanted = wanted
-        self.limit_s = 0  # control() finds out how long the commands take
+        self.rule, self.is_output, self.found_by_verify = rule, is_output, found_by_verify
+        self.prints_progress = prints_progress
+        self.undamaged = []  # what each command prints and leaves, which control() finds out
+        self.limit_s = 0  # and how long the commands take
         self.names = [each for each in files if each.endswith(endings)]
         if not self.names:
             sys.exit(f"{name}: no file to damage")
@@ -102,16 +170,61 @@ def targets_in(root, programs):
                         "--document", "2"],
         lambda folder: [inspect, "audit", folder / prefix, "--order", "instant", *run],
     ]
-    yield Target("index", dataset, ".idx", inspecting)
-    yield Target("tokens", dataset, ".bin", inspecting[2:5])
-    yield Target("sidecars", dataset, (".meta", ".sum", ".src", ".bad"), [
-        *inspecting, lambda folder: [preprocess, "--resume", *preprocessing()(folder)[1:]]])
+    found = (".idx", ".bin", ".sum")
+
+    def verify(prefix):
+        return attack.run([inspect, "verify", prefix])
+
+    def unless_verify_finds_it(damage):
+        if verify(damage.folder / prefix).status == 0:
+            return f"{damage.differs}; and verify finds nothing"
+        return None
+
+    def sidecars_that_say_otherwise(damage):
+        if damage.name.endswith(".sum"):
+            return unless_verify_finds_it(damage)
+        if damage.name.endswith(".meta"):
+            return None if same_keys(damage) else f"{damage.differs}; and Python reads no such .meta"
+        if damage.name.endswith(".src") and not damage.differing:
+            return None if without_places(damage.out) == without_places(damage.wanted_out) else (
+                f"{damage.differs} in more than places")
+        return damage.differs
+
+    by_verify = Rule("another output, if verify finds the damage", unless_verify_finds_it)
+    yield Target("index", dataset, ".idx", inspecting, by_verify, found_by_verify=found)
+    yield Target("tokens", dataset, ".bin", inspecting[2:5], by_verify, found_by_verify=found)
+    yield Target("sidecars", dataset, (".meta", ".sum", ".src", ".bad"), inspecting,
+                 Rule("what a .meta says that is still JSON with the same keys; other places of "
+                      "documents by a damaged .src, which has no checksum; another output if verify "
+                      "finds the damage of the .sum", sidecars_that_say_otherwise),
+                 found_by_verify=found)
+
+    def already_complete(damage):
+        if damage.differing != {damage.name} or "already complete" not in damage.err:
+            return damage.differs
+        if damage.name.endswith(".sum"):
+            return unless_verify_finds_it(damage)
+        return None
+
+    yield Target("sidecars of a finished run", dataset, (".meta", ".sum", ".src", ".bad"),
+                 [preprocessing("--resume")],
+                 Rule("a damaged sidecar that stays: --resume says that the run is complete, since "
+                      "its sidecars are there", already_complete), is_output=True)
+
+    def merged_sidecar_of_it(damage):
+        ending = damage.name[damage.name.rindex("."):]
+        allowed = {f"merged{ending}"} if ending in (".meta", ".src", ".bad") else set()
+        if damage.differing - allowed or ending == ".meta" and not same_keys(damage):
+            return damage.differs
+        return None
 
     parts = {f"parts/{of}{name[len(prefix):]}": data for of in "ab" for name, data in dataset.items()}
-    yield Target("parts of a merge", parts, (".idx", ".meta", ".sum", ".src", ".bad"), [
+    yield Target("parts of a merge", parts, (".idx", ".bin", ".meta", ".sum", ".src", ".bad"), [
         lambda folder: [merge, "--input", folder / "parts", "--output-prefix", folder / "merged"],
         lambda folder: [merge, "--input", folder / "parts", "--output-prefix", folder / "merged",
-                        "--shuffle-documents", "3"]])
+                        "--shuffle-documents", "3"]],
+        Rule("a merged .meta, .src or .bad with what the damaged one of a part says",
+             merged_sidecar_of_it))
 
     shutil.copy(attack.GOLDEN / "megatron_cache" / "tokenizer.json", root)
     for name in (prefix + ".bin", prefix + ".idx"):
@@ -120,11 +233,31 @@ def targets_in(root, programs):
               "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2",
               "--tokenizer-description", root / "tokenizer.json", "--data-cache-path"]
     caches = made(lambda folder: [inspect, "prepare-cache", *cached, folder])
+
+    def unless_a_full_look_finds_it(damage):
+        if "--verify" in damage.command(damage.folder):
+            return damage.differs
+        look = attack.run([inspect, "prepare-cache", *cached, damage.folder, "--verify"])
+        if look.status == 0 and attack.contents(damage.folder) != caches:
+            return f"{damage.differs}; and prepare-cache --verify finds nothing"
+        return None
+
     yield Target("caches", caches, (".npy", ".txt"), [
         lambda folder: [inspect, "prepare-cache", *cached, folder],
         lambda folder: [inspect, "prepare-cache", *cached, folder, "--verify"],
         lambda folder: [inspect, "where", *cached, folder, "--order", "megatron", "--step", "0",
-                        "--rank", "0", "--slot", "0"]])
+                        "--rank", "0", "--slot", "0"]],
+        Rule("what a look at samples overlooks, if prepare-cache --verify refuses or mends it",
+             unless_a_full_look_finds_it), is_output=True, prints_progress=True)
+
+    def other_edits(damage):
+        try:
+            read = json.loads(damage.data)
+        except ValueError:
+            return f"{damage.differs}; and Python reads no such JSON"
+        if {**state, "edits": 0} != {**read, "edits": 0}:
+            return f"{damage.differs}; and more differs than the edits"
+        return None
 
     state = {"millrace_state": 1, "order": "instant", "seq_len": 16, "global_batch": 2,
              "edits": [{"skip_samples": [1, 3], "why": "spike"},
@@ -133,46 +266,99 @@ def targets_in(root, programs):
         lambda folder: [inspect, "where", folder / prefix, "--order", "instant", *run, "--state",
                         folder / "state.json", "--step", "0", "--rank", "0", "--slot", "1"],
         lambda folder: [inspect, "audit", folder / prefix, "--order", "instant", *run, "--state",
-                        folder / "state.json"]])
+                        folder / "state.json"]],
+        Rule("a state that Python reads and that differs in its edits alone", other_edits))
 
     half = made(preprocessing(), {"MILLRACE_TEST_KILL_AT": "journal:9"}, -9)
     yield Target("journal", half, ".journal", [
-        preprocessing("--resume"), preprocessing("--overwrite")], wanted=dataset)
+        preprocessing("--resume"), preprocessing("--overwrite")],
+        NOTHING, is_output=True)
 
     def tokenizing(*flags):
         return lambda folder: [
             preprocess, "--input", root / "in/a.jsonl", "--output-prefix", folder / "out", *keys,
             *[folder / flag[1:] if flag.startswith("/") else flag for flag in flags]]
 
+    def other_tokenizer(damage):
+        """Other ids need another fingerprint, and a whole dataset of the same documents."""
+        meta, undamaged = (json.loads(files[f"{prefix}.meta"])
+                           for files in (damage.found, damage.wanted))
+        if meta["tokenizer"]["fingerprint"] == undamaged["tokenizer"]["fingerprint"]:
+            return f"{damage.differs}; and the fingerprint is the same"
+        if damage.found.keys() != damage.wanted.keys():
+            return damage.differs
+        if meta["counts"]["documents"] != undamaged["counts"]["documents"]:
+            return f"{damage.differs}; and the documents are other ones"
+        verified = attack.run([inspect, "verify", damage.folder / prefix, "--vocab-size",
+                               meta["tokenizer"]["vocab_size"]])
+        return f"{damage.differs}; and verify: {verified.out}" if verified.status else None
+
+    tokenizer_rule = Rule("a whole dataset of the same documents, if .meta has another fingerprint",
+                          other_tokenizer)
     golden = attack.GOLDEN
     read = lambda *paths: {path.name: path.read_bytes() for path in paths}
     yield Target("GPT-2 tokenizer", read(golden / "tiny_bpe/vocab.json",
                                          golden / "tiny_bpe/merges.txt"), (".json", ".txt"),
                  [tokenizing("--tokenizer-type", "GPT2BPETokenizer", "--vocab-file", "/vocab.json",
-                             "--merge-file", "/merges.txt")])
+                             "--merge-file", "/merges.txt")], tokenizer_rule)
     yield Target("tokenizer.json", {"tokenizer.json": bpe_json(golden / "tiny_bpe")}, ".json",
                  [tokenizing("--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model",
-                             "/tokenizer.json")])
+                             "/tokenizer.json")], tokenizer_rule)
     yield Target("ranks", read(golden / "tiny_ranks/tiny.tiktoken",
                                golden / "tiny_ranks/tiny.vocab.json"), ("tiktoken", ".json"), [
         tokenizing("--tokenizer-type", "TikTokenizer", "--tokenizer-model", "/tiny.tiktoken",
                    "--tiktoken-pattern", "r50k", "--tokenizer-special-tokens", "<s>"),
         tokenizing("--tokenizer-type", "TikTokenizer", "--tokenizer-model", "/tiny.vocab.json",
                    "--tiktoken-num-special-tokens", "20", "--vocab-size",
-                   "623")])
+                   "623")], tokenizer_rule)
     for model in ("bpe", "unigram", "suffix"):
         yield Target(f"{model}.model", read(golden / f"tiny_sentencepiece/{model}.model"), ".model",
                      [tokenizing("--tokenizer-type", "SentencePieceTokenizer", "--tokenizer-model",
-                                 f"/{model}.model")])
+                                 f"/{model}.model")], tokenizer_rule)
 
     archives = {path.name: path.read_bytes() for path in sorted((root / "in").iterdir())
                 if path.suffix != ".jsonl"}
+
+    def another_archive(damage):
+        text = decompressed(damage.name, damage.data)
+        if text is None:
+            return f"{damage.differs}; and another program finds the archive damaged"
+        if "--dry-run" in damage.command(damage.folder):
+            return None
+        with tempfile.TemporaryDirectory(dir=root) as other:
+            plain = pathlib.Path(other) / "plain.jsonl"
+            plain.write_bytes(text)
+            attack.run([preprocess, "--input", plain, "--output-prefix", plain.parent / "out", *keys])
+            for end in ("bin", "idx"):
+                if (plain.parent / f"{prefix}.{end}").read_bytes() != damage.found[f"{prefix}.{end}"]:
+                    return f"{damage.differs}; and not what another program decompresses"
+        return None
+
     for name, data in archives.items():
         yield Target(name.split(".")[-1], {name: data}, name, [
             lambda folder, name=name: [preprocess, "--input", folder / name, "--output-prefix",
                                        folder / "out", *keys],
             lambda folder, name=name: [preprocess, "--input", folder / name, "--output-prefix",
-                                       folder / "out", *keys, "--dry-run"]])
+                                       folder / "out", *keys, "--dry-run"]],
+            Rule("the tokens of another text, if another program decompresses it too; a file of no "
+                 "bytes is an empty text", another_archive))
+
+
+def decompressed(name, data):
+    """What other programs than ours decompress, or nothing if they find damage."""
+    if not data:
+        return b""
+    try:
+        if name.endswith(".gz"):
+            return gzip.decompress(data)
+        if name.endswith(".bz2"):
+            return bz2.decompress(data)
+        if name.endswith(".xz"):
+            return lzma.decompress(data)
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+        return None
+    done = subprocess.run(["zstd", "-d", "-q", "-c"], input=data, capture_output=True)
+    return done.stdout if done.returncode == 0 else None
 
 
 def bpe_json(folder):
@@ -188,27 +374,46 @@ def bpe_json(folder):
         "model": {"type": "BPE", "vocab": vocab, "merges": merges}}).encode()
 
 
+def same_keys(damage):
+    """Whether Python reads both files as JSON objects of the same keys."""
+    try:
+        read = json.loads(damage.data)
+    except ValueError:
+        return False
+    return isinstance(read, dict) and read.keys() == json.loads(
+        damage.target.files[damage.name]).keys()
+
+
+def without_places(text):
+    return re.sub(r"from .*?, line \d+, bytes \d+ to \d+", "from a place", text, flags=re.DOTALL)
+
+
 class Mutations:
     def __init__(self, root, programs):
         self.root = root
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.problems = []
-        self.table = attack.Table(("damaged", "command"), ("exit 0", "refused", "wrong", "hangs"))
+        self.table = attack.Table(("damaged", "command"),
+                                  ("refused", "equal", "other", "wrong", "hangs"))
         (root / "cases").mkdir()
         self.limit_memory = not attack.is_sanitized(programs / "preprocess_data")
 
     def control(self, target):
-        """Commands that fail without damage would prove nothing."""
+        """What the commands make of undamaged files."""
         for command_of in target.commands:
-            folder = self.root / "cases" / "control"
+            folder = self.new_folder()
             attack.fill(folder, target.files)
             result = self.run(command_of(folder), attack.PATIENCE * attack.LIMIT_S)
             target.limit_s = max(target.limit_s, attack.limit_of(result.seconds))
             if result.status != 0:
                 sys.exit(f"{target.name}, undamaged: {command_of(folder)} exits with "
                          f"{result.status}: {result.err}")
+            target.undamaged.append((printed(result, folder), contents(folder)))
             shutil.rmtree(folder)
+
+    def new_folder(self):
+        return self.root / "cases" / f"{next(self.numbers):09}"
 
     def run(self, command, limit_s):
         return attack.run(command, attack.HOOKS, limit_s, self.limit_memory)
@@ -216,20 +421,47 @@ class Mutations:
     def attempt(self, case):
         target, seed = case
         chance = random.Random(seed)
-        folder = self.root / "cases" / str(next(self.numbers))
+        folder = self.new_folder()
         name = chance.choice(target.names)
-        damaged = mutated(target.files[name], chance)
-        command_of = chance.choice(target.commands)
-        attack.fill(folder, {**target.files, name: damaged})
-        command = command_of(folder)
+        data = mutated(target.files[name], chance)
+        which = chance.randrange(len(target.commands))
+        attack.fill(folder, {**target.files, name: data})
+        command = target.commands[which](folder)
         result = self.run(command, target.limit_s)
-        outcome, problem = self.judge(command, result)
-        if outcome == "exit 0" and target.wanted is not None:
-            if wrong := attack.difference(attack.contents(folder), target.wanted):
-                outcome, problem = "wrong", f"exit 0, but {wrong}"
+        if result.status == 0 and not attack.crash_of(result):
+            outcome, problem = self.judge_success(Damage(target, folder, name, data,
+                                                         target.commands[which], result))
+        else:
+            outcome, problem = self.judge_refusal(command, result)
         self.record(case, command, outcome, problem and (
             f"{name} damaged: {problem}\n    status {result.status}: {result.err.strip()[-600:]}"))
         shutil.rmtree(folder)
+
+    @staticmethod
+    def judge_success(damage):
+        verifies = damage.command(damage.folder)[1] == "verify"
+        if verifies and damage.name.endswith(damage.target.found_by_verify) and not damage.is_none:
+            return "wrong", "verify exits with 0"
+        if not damage.differs:
+            return "equal", None
+        if problem := damage.target.rule.problem(damage):
+            return "wrong", f"exit 0, but {problem}"
+        return "other", None
+
+    @staticmethod
+    def judge_refusal(command, result):
+        if problem := attack.crash_of(result):
+            return "wrong", problem
+        if result.status not in (1, 2):
+            return "wrong", f"status {result.status} is not documented"
+        program = pathlib.Path(command[0]).name
+        if command[1] == "verify" and len(result.out) > 20:
+            return "refused", None
+        if problem := attack.refusal_problem(result, program):
+            return "wrong", problem
+        if "out of memory" in result.err:
+            return "wrong", "asks for as much memory as the damage says"
+        return "refused", None
 
     def hangs(self, case, what):
         self.record(case, [""], "hangs", what)
@@ -244,28 +476,13 @@ class Mutations:
                 self.problems.append(f"--only '{target.name}' --mutation {seed}: {problem}\n"
                                      f"    {subprocess.list2cmdline(words)}")
 
-    @staticmethod
-    def judge(command, result):
-        if problem := attack.crash_of(result):
-            return "wrong", problem
-        if result.status == 0:
-            return "exit 0", None
-        if result.status not in (1, 2):
-            return "wrong", f"status {result.status} is not documented"
-        program = pathlib.Path(command[0]).name
-        if command[1] == "verify" and len(result.out) > 20:
-            return "refused", None
-        if problem := attack.refusal_problem(result, program):
-            return "wrong", problem
-        if "out of memory" in result.err:
-            return "wrong", "asks for as much memory as the damage says"
-        return "refused", None
-
 
 def main():
     parser = attack.arguments(__doc__.splitlines()[0])
     parser.add_argument("--only", help="files of this kind alone")
     parser.add_argument("--mutation", type=int, help="with --only: this one alone")
+    parser.add_argument("--rules", action="store_true",
+                        help="print what may pass beside the undamaged result, and stop")
     given = parser.parse_args()
     if given.mutation is not None and not given.only:
         parser.error("--mutation needs --only")
@@ -277,6 +494,10 @@ def main():
         programs = given.bin.resolve()
         mutations = Mutations(root, programs)
         targets = list(targets_in(root, programs))
+        if given.rules:
+            for target in targets:
+                print(f"{target.name}: {target.rule.words}")
+            return 0
         if given.only:
             names = [each.name for each in targets]
             if given.only not in names:
