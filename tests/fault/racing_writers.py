@@ -1,21 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Three processes at once that write the same output prefix.
+"""Three processes at once that write the same output prefix, or into the same folder of caches.
 
-Each is preprocess_data, plain, with --resume or with --overwrite, on one of two corpora; or
-merge_datasets, in order or shuffled, of one of two folders. They begin in an empty folder, beside
-the output of an earlier run, or beside an unfinished run. At most one of them writes at a time.
+  preprocess     preprocess_data on one of two corpora, plain, with --resume or with --overwrite
+  partitions     the same, some of them with --partitions
+  tasks          the same on one corpus with --task, two of them perhaps for the same task
+  merge          merge_datasets, in order or shuffled, of one of two folders
+  prepare-cache  inspect_dataset prepare-cache for one of two sequence lengths
 
-Each must end with exit 0, or with a sentence on stderr. If any ended with exit 0, the output is one
-of those that a single process writes, without any other file beside it, and `inspect_dataset verify`
-finds nothing. In any case no index lies there without the tokens that belong to it.
+They begin in an empty folder, beside the output of an earlier run, beside an unfinished run, or with
+half a cache. At most one of them writes the same files at a time.
 
-Exits 1 if a race ended otherwise.
+Each must end with exit 0, or with a sentence on stderr; prepare-cache waits for the others, so each of
+them must end with exit 0. What is there in the end must be what the processes with exit 0 write alone,
+without any other file beside it, and `inspect_dataset verify` must find nothing. If all were refused,
+the files must be those that were there before.
+
+Exits 1 if a race ended otherwise, or if none was tried.
 """
 
+import collections
 import itertools
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +32,29 @@ import time
 import concurrent.futures
 
 import attack
+
+
+class Race:
+    """What three processes do at once. `commands` are pairs of a command and the files it makes."""
+
+    def __init__(self, name, program, begins, commands, *, side_by_side=False, waits=False):
+        self.name, self.program, self.begins, self.commands = name, program, begins, commands
+        self.side_by_side = side_by_side  # commands may make different files
+        self.waits = waits  # for the others, and so each must succeed
+
+    def right(self, begin, done):
+        """What may be there in the end: one of these."""
+        if not self.side_by_side:
+            return done
+        left = {name: data for name, data in begin.items()
+                if not (attack.is_unfinished(name)
+                        and any(name.startswith(task_of(made)) for files in done for made in files))}
+        return [dict(collections.ChainMap(*done, left))]
+
+
+def task_of(name):
+    """The prefix of the task's files, of out_00001-of-00003_text_document.bin for instance."""
+    return re.match(r"(out_\d+-of-\d+)?", name).group() or name
 
 
 class Races:
@@ -38,17 +69,8 @@ class Races:
         chance = random.Random(1)
         self.corpora = [attack.Corpus(root / "in" / name, chance, lines, dirty=True)
                         for name, lines in (("one", 64), ("two", 40))]
-        self.whole = [self.made(self.preprocessing(corpus)) for corpus in self.corpora]
-        self.half = [self.made(self.preprocessing(corpus), {"MILLRACE_TEST_KILL_AT": "journal:9"},
-                               -9) for corpus in self.corpora]
-        for name, files, parts in (("first", self.whole[0], "ab"), ("second", self.whole[1], "a")):
-            stem = "out_text_document"
-            attack.fill(root / "parts" / name,
-                        {part + path[len(stem):]: data for path, data in files.items()
-                         for part in parts if path.startswith(stem)})
-        self.merged = {name + " ".join(flags): self.made(self.merging(name, *flags))
-                       for name in ("first", "second")
-                       for flags in ((), ("--shuffle-documents", "7"))}
+        self.races = [self.preprocess_race(), self.partition_race(), self.task_race(),
+                      self.merge_race(), self.cache_race()]
 
     def preprocessing(self, corpus, *flags):
         return lambda folder: [
@@ -56,10 +78,81 @@ class Races:
             folder / "out", "--json-keys", "text", "title", "--on-bad-record", "quarantine",
             "--workers", "1", *flags]
 
-    def merging(self, name, *flags):
-        return lambda folder: [
-            self.programs / "merge_datasets", "--input", self.root / "parts" / name,
-            "--output-prefix", folder / "out", *flags]
+    def with_ways(self, command_of, files):
+        """A command as it may be given where files exist, and what it makes."""
+        return [(command_of(*way), files) for way in ((), ("--resume",), ("--overwrite",))]
+
+    def half(self, command):
+        return self.made(command, {"MILLRACE_TEST_KILL_AT": "journal:9"}, -9)
+
+    def of_corpora(self, *flags):
+        """Commands, finished outputs and unfinished ones of both corpora."""
+        commands, whole, half = [], [], []
+        for corpus in self.corpora:
+            command_of = lambda *way, corpus=corpus: self.preprocessing(corpus, *flags, *way)
+            whole.append(self.made(command_of()))
+            half.append(self.half(command_of()))
+            commands += self.with_ways(command_of, whole[-1])
+        return commands, whole, half
+
+    def preprocess_race(self):
+        commands, self.whole, half = self.of_corpora()
+        return Race("preprocess", "preprocess_data", {
+            "nothing": [{}], "an earlier output": self.whole, "an unfinished run": half}, commands)
+
+    def partition_race(self):
+        plain, whole, half = self.of_corpora()
+        commands, partitioned, half_partitioned = self.of_corpora("--partitions", "3")
+        return Race("partitions", "preprocess_data", {
+            "nothing": [{}], "an earlier output": whole + partitioned,
+            "an unfinished run": half + half_partitioned}, plain + commands)
+
+    def task_race(self):
+        commands, whole, half = [], [], []
+        for number in range(3):
+            command_of = lambda *way, number=number: self.preprocessing(
+                self.corpora[0], "--task", f"{number}/3", *way)
+            whole.append(self.made(command_of()))
+            half.append(self.made(command_of(), {"MILLRACE_TEST_KILL_AT": "journal:3"}, -9))
+            commands += self.with_ways(command_of, whole[-1])
+        return Race("tasks", "preprocess_data", {
+            "nothing": [{}], "an earlier output": whole, "an unfinished run": half}, commands,
+            side_by_side=True)
+
+    def merge_race(self):
+        for name, files, parts in (("first", self.whole[0], "ab"), ("second", self.whole[1], "a")):
+            stem = "out_text_document"
+            attack.fill(self.root / "parts" / name,
+                        {part + path[len(stem):]: data for path, data in files.items()
+                         for part in parts if path.startswith(stem)})
+        commands, whole = [], []
+        for name in ("first", "second"):
+            for flags in ((), ("--shuffle-documents", "7")):
+                command_of = lambda *way, name=name, flags=flags: lambda folder: [
+                    self.programs / "merge_datasets", "--input", self.root / "parts" / name,
+                    "--output-prefix", folder / "out", *flags, *way]
+                whole.append(self.made(command_of()))
+                commands += [(command_of(*way), whole[-1])
+                             for way in ((), ("--overwrite",), ("--overwrite",))]
+        return Race("merge", "merge_datasets", {"nothing": [{}], "an earlier output": whole}, commands)
+
+    def cache_race(self):
+        shutil.copy(attack.GOLDEN / "megatron_cache" / "tokenizer.json", self.root / "in")
+        commands, whole = [], []
+        for length in ("8", "12"):
+            command = lambda folder, length=length: [
+                self.programs / "inspect_dataset", "prepare-cache", "--data-path", "0.7",
+                self.root / "parts/first/a", "0.3", self.root / "parts/second/a", "--seq-length",
+                length, "--split", "8,1,1", "--train-samples", "30", "--valid-samples", "2",
+                "--test-samples", "2", "--data-cache-path", folder / "cache",
+                "--tokenizer-description", self.root / "in/tokenizer.json"]
+            whole.append(self.made(command))
+            commands.append((command, whole[-1]))
+        half = [{name: data for i, (name, data) in enumerate(files.items()) if i % 3 != 0}
+                for files in whole]
+        return Race("prepare-cache", "inspect_dataset", {
+            "nothing": [{}], "a whole cache": whole, "half a cache": half}, commands,
+            side_by_side=True, waits=True)
 
     def made(self, command, hooks=None, status=0):
         folder = self.root / "made"
@@ -75,61 +168,53 @@ class Races:
 
     def attempt(self, seed):
         chance = random.Random(seed)
-        merges = chance.random() < 0.4
-        if merges:
-            right = list(self.merged.values())
-            begins = {"nothing": {}, "an earlier output": chance.choice(right)}
-            commands = [self.merging(chance.choice(("first", "second")),
-                                     *chance.choice(((), ("--shuffle-documents", "7"))),
-                                     *chance.choice(((), ("--overwrite",), ("--overwrite",))))
-                        for _ in range(3)]
-        else:
-            right = self.whole
-            begins = {"nothing": {}, "an earlier output": chance.choice(right),
-                      "an unfinished run": chance.choice(self.half)}
-            commands = [self.preprocessing(chance.choice(self.corpora),
-                                           *chance.choice(((), ("--resume",), ("--overwrite",))))
-                        for _ in range(3)]
-        begin = chance.choice(list(begins))
+        race = chance.choice(self.races)
+        begin = chance.choice(list(race.begins))
+        files = chance.choice(race.begins[begin])
+        chosen = [chance.choice(race.commands) for _ in range(3)]
         folder = self.root / "races" / str(next(self.numbers))
-        attack.fill(folder, begins[begin])
-        delays = [chance.choice([0, 0, 0.002, 0.005, 0.01, 0.03]) for _ in commands]
+        attack.fill(folder, files)
+        delays = [chance.choice([0, 0, 0.002, 0.005, 0.01, 0.03]) for _ in chosen]
 
         def one(item):
-            time.sleep(item[1])
-            return attack.run(item[0](folder), attack.HOOKS, self.limit_s)
+            (command, _), delay = item
+            time.sleep(delay)
+            return attack.run(command(folder), attack.HOOKS, self.limit_s)
 
         with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
-            results = list(pool.map(one, zip(commands, delays)))
-        program = "merge_datasets" if merges else "preprocess_data"
-        outcome, problem = self.judge(folder, results, right, begins[begin], program)
+            results = list(pool.map(one, zip(chosen, delays)))
+        done = [made for (_, made), result in zip(chosen, results) if result.status == 0]
+        outcome, problem = self.judge(race, folder, results, files, done)
         with self.lock:
-            self.table.add((program, begin), outcome)
+            self.table.add((race.name, begin), outcome)
             if problem:
                 told = "\n".join(
                     f"    {subprocess.list2cmdline(map(str, command(folder)))}\n"
                     f"      status {result.status}: {result.err.strip()[-300:]}"
-                    for command, result in zip(commands, results))
-                self.problems.append(f"race {seed}, {program}, {begin}: {outcome}: {problem}\n{told}")
+                    for (command, _), result in zip(chosen, results))
+                self.problems.append(
+                    f"--only {seed}, {race.name}, {begin}: {outcome}: {problem}\n{told}")
         shutil.rmtree(folder)
 
     def hangs(self, seed, what):
         with self.lock:
             self.table.add(("", ""), "hangs")
-            self.problems.append(f"race {seed} hangs: {what}")
+            self.problems.append(f"--only {seed} hangs: {what}")
 
-    def judge(self, folder, results, right, begin, program):
+    def judge(self, race, folder, results, begin, done):
         for result in results:
             problem = (attack.crash_of(result) if result.status == 0
-                       else attack.refusal_problem(result, program))
+                       else attack.refusal_problem(result, race.program))
             if problem:
                 return "wrong", problem
+            if race.waits and result.status != 0:
+                return "wrong", "refused, and was to wait for the others"
         found = attack.contents(folder)
-        done = sum(result.status == 0 for result in results)
-        if done == 0:
+        if not done:
             if found != begin:  # a race for locks may stop all, but not harm what there was
                 return "wrong", f"all refused, and {attack.difference(found, begin)}"
             return "none done", None
+        right = race.right(begin, done)
         if found not in right:
             return "wrong", "; or ".join(attack.difference(found, files) for files in right)
         for name in found:
@@ -139,7 +224,7 @@ class Races:
                                    folder / name[:-len(".idx")]])
             if verified.status != 0:
                 return "wrong", f"verify: {verified.out}{verified.err}"
-        return ("one done" if done == 1 else "more done"), None
+        return ("one done" if len(done) == 1 else "more done"), None
 
 
 def main():
