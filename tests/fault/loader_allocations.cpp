@@ -8,13 +8,15 @@
 // - the same loader resumes from a state, and a new loader serves everything
 // - the same reader fills the same requests
 //
-// It prints a line per failure, then a table. It exits with 0 if all of this held.
+// It prints a line per failure, then a table. It exits with 0 if all of this held, with 1 if not or
+// if nothing was tried, and with 77 if this machine or this build has none of the readers.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -385,6 +387,7 @@ struct arguments {
   std::int64_t first = 1;
   std::int64_t last = never;
   std::int64_t most = never;
+  std::int64_t seconds = never;
   unsigned limit_s = 20;
 };
 
@@ -394,14 +397,19 @@ struct line_of_table {
 };
 
 constexpr int broke_a_rule = 3;
+constexpr int is_skipped = 77;  // as ctest knows it
+
+using steady = std::chrono::steady_clock;
 
 class harness {
  public:
-  explicit harness(const arguments& args)
+  /// @param uses  how often run() will be called
+  harness(const arguments& args, std::size_t uses)
       : args_(args),
         random_(test::seed(1)),
         report_(new (::mmap(nullptr, sizeof(child_report), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)) child_report{}) {}
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)) child_report{}),
+        lines_left_(uses * args.least_bytes.size() * args.failures.size()) {}
 
   // Runs `use` in a child for each k, and adds a line to the table.
   void run(const std::string& name, const std::function<void(child_report&)>& use) {
@@ -412,7 +420,11 @@ class harness {
       for (const std::int64_t failures : args_.failures) {
         line_of_table line;
         line.allocations = allocations;
-        for (const std::int64_t k : chosen(allocations)) one(name, {k, failures, least}, use, line);
+        const auto end = end_of_line();
+        for (const std::int64_t k : chosen(allocations)) {
+          if (steady::now() > end) break;
+          one(name, {k, failures, least}, use, line);
+        }
         print(name, least, failures, line);
       }
     }
@@ -424,9 +436,21 @@ class harness {
                 "wrong");
   }
 
-  bool all_good() const { return all_good_; }
+  void print_sum() const {
+    std::printf("failing allocations: %lld cases tried, %lld wrong\n",
+                static_cast<long long>(cases_), static_cast<long long>(wrong_));
+  }
+  bool all_good() const { return cases_ > 0 && wrong_ == 0; }
 
  private:
+  // Of --seconds, each line of the table gets as much as the others.
+  steady::time_point end_of_line() {
+    const auto left = static_cast<std::int64_t>(lines_left_--);
+    if (args_.seconds == never) return steady::time_point::max();
+    const auto now = steady::now();
+    return now + (begin_ + std::chrono::seconds(args_.seconds) - now) / left;
+  }
+
   // Those from --first to --last; of more than --most, so many of them by chance, the first and
   // the last included.
   std::vector<std::int64_t> chosen(std::int64_t allocations) {
@@ -435,10 +459,13 @@ class harness {
       all.push_back(k);
     }
     const auto most = static_cast<std::size_t>(args_.most);
-    if (all.size() <= most) return all;
-    std::vector<std::int64_t> some;
-    std::ranges::sample(all, std::back_inserter(some), args_.most, random_);
-    return some;
+    if (all.size() > most) {
+      std::vector<std::int64_t> some;
+      std::ranges::sample(all, std::back_inserter(some), args_.most, random_);
+      all = std::move(some);
+    }
+    if (args_.seconds != never) std::ranges::shuffle(all, random_);  // the time may not do for all
+    return all;
   }
 
   // The status of one child.
@@ -475,6 +502,7 @@ class harness {
     int status = status_of(what, use, args_.limit_s);
     if (hangs(status)) status = status_of(what, use, 10 * args_.limit_s);  // or was it the load?
     ++line.runs;
+    if (what.k != never) ++cases_;
     const bool is_killed = WIFSIGNALED(status);
     if (!is_killed && WEXITSTATUS(status) == 0) {
       ++(report_->errors > 0 ? line.errors : line.complete);
@@ -494,7 +522,7 @@ class harness {
                 name.c_str(), what_happened, static_cast<long long>(what.k),
                 static_cast<long long>(what.failures), what.least_bytes, status, report_->text);
     std::fflush(stdout);
-    all_good_ = false;
+    ++wrong_;
     return false;
   }
 
@@ -512,7 +540,10 @@ class harness {
   arguments args_;
   std::mt19937_64 random_;
   child_report* report_;
-  bool all_good_ = true;
+  std::size_t lines_left_;
+  steady::time_point begin_ = steady::now();
+  std::int64_t cases_ = 0;
+  std::int64_t wrong_ = 0;
 };
 
 constexpr const char* usage =
@@ -531,6 +562,9 @@ constexpr const char* usage =
     "  --last K          largest k (default: all that a run makes)\n"
     "  --most N          at most N random k per line of the table, by MILLRACE_SEED\n"
     "                    (default: no limit)\n"
+    "  --seconds N       stop after about N seconds, shared evenly among the lines of the table, "
+    "with\n"
+    "                    k in random order (default: no limit)\n"
     "  --limit SECONDS   limit of a child; it hangs if it exceeds this, and ten times this when\n"
     "                    it is repeated (default: 20)\n";
 
@@ -562,6 +596,8 @@ arguments parse(std::span<char*> words) {
       args.last = number();
     } else if (name == "--most") {
       args.most = number();
+    } else if (name == "--seconds") {
+      args.seconds = number();
     } else if (name == "--limit") {
       args.limit_s = static_cast<unsigned>(number());
     } else {
@@ -577,27 +613,58 @@ bool is_asked(const std::set<std::string>& names, const std::string& name) {
   return names.empty() || names.contains(name);
 }
 
-int run(const arguments& args) {
-  small_runs runs;
-  const ranges_of_files ranges;
-  harness all(args);
-  harness::print_head();
+void expect_known(const char* flag, const std::set<std::string>& asked,
+                  const std::set<std::string>& known) {
+  for (const std::string& name : asked) {
+    if (known.contains(name)) continue;
+    std::string all;
+    for (const std::string& each : known) all += (all.empty() ? "" : ", ") + each;
+    throw config_error(std::string(flag) + " is '" + name + "', expected one of: " + all);
+  }
+}
+
+// The readers that are asked for and that there are. Names the others.
+std::vector<test::reader_kind> readers_of(const arguments& args) {
+  std::set<std::string> absent = {"io_uring", "io_uring_small"};  // in a build without liburing
+  std::set<std::string> known = absent;
   std::vector<test::reader_kind> kinds;
   for (const auto& kind : test::reader_kinds()) {
+    known.insert(kind.name);
+    absent.erase(kind.name);
     if (!is_asked(args.readers, kind.name)) continue;
     if (const auto probe = loader::probe_uring();
         kind.name.starts_with("io_uring") && !probe.usable) {
-      std::cout << kind.name << ": skipped, " << probe.why << '\n';
+      std::cout << "skipped: " << kind.name << ": " << probe.why << '\n';
       continue;
     }
     kinds.push_back(kind);
   }
+  for (const std::string& name : absent) {
+    if (is_asked(args.readers, name)) {
+      std::cout << "skipped: " << name << ": this build is without liburing\n";
+    }
+  }
+  expect_known("--reader", args.readers, known);
+  std::cout << std::flush;
+  return kinds;
+}
+
+int run(const arguments& args) {
+  std::set<std::string> known = {"ranges"};
+  known.insert(small_runs::orders().begin(), small_runs::orders().end());
+  expect_known("--order", args.orders, known);
+  const auto kinds = readers_of(args);
+  if (kinds.empty()) return is_skipped;
+  small_runs runs;
+  const ranges_of_files ranges;
+  harness all(args, kinds.size() * (args.orders.empty() ? known : args.orders).size());
+  harness::print_head();
   for (const auto& kind : kinds) {
     if (!is_asked(args.orders, "ranges")) break;
     all.run(kind.name + " ranges", [&](child_report& report) { use_reader(kind, ranges, report); });
   }
   for (const std::string& order : small_runs::orders()) {
-    if (!is_asked(args.orders, order) || kinds.empty()) continue;
+    if (!is_asked(args.orders, order)) continue;
     expected_batches expected;
     dataset::run_state state;
     {
@@ -610,6 +677,7 @@ int run(const arguments& args) {
               [&](child_report& report) { use_loader(make, expected, state, report); });
     }
   }
+  all.print_sum();
   return all.all_good() ? 0 : 1;
 }
 
