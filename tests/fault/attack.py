@@ -30,6 +30,8 @@ MOST_BYTES = 6 << 30  # of address space: what mutated sizes may make a program 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
 # Blocks of a few lines and a checkpoint after each, as a large corpus would have.
 HOOKS = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
+# What prepare-cache splits and samples of a few documents.
+SAMPLES = ["--split", "8,1,1", "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2"]
 CRASH = re.compile(r"terminate called|what\(\):|Assertion|Sanitizer|runtime error:|core dumped"
                    r"|Segmentation fault|Aborted|std::")
 
@@ -127,6 +129,29 @@ def fill(folder, files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+
+
+def preprocessing(program, inputs, prefix, *flags):
+    return [program, "--input", *inputs, "--output-prefix", prefix, *flags]
+
+
+def quarantine(*keys):
+    return ["--json-keys", *keys, "--on-bad-record", "quarantine"]
+
+
+def made(root, command, kill_at=None):
+    """The files that command(folder) leaves in a new folder, and its seconds. `kill_at` is a step at
+    which the program kills itself."""
+    folder = root / "made"
+    folder.mkdir()
+    killed = {"MILLRACE_TEST_KILL_AT": kill_at} if kill_at else {}
+    result = run(command(folder), {**HOOKS, **killed}, PATIENCE * LIMIT_S)
+    if result.status != (-signal.SIGKILL if kill_at else 0):
+        sys.exit(f"{subprocess.list2cmdline(map(str, command(folder)))}: this run is to prepare the "
+                 f"attack, but ends with status {result.status}: {result.err}")
+    files = contents(folder)
+    shutil.rmtree(folder)
+    return files, result.seconds
 
 
 def is_unfinished(name):

@@ -4,9 +4,8 @@
 // program and libc. `fail_kth.py` drives it through the environment:
 //
 //   MILLRACE_FAIL_FOLDER  Only calls on files under this absolute path count. Required.
-//   MILLRACE_FAIL_BOARD   A file of `sizeof(board)` zero bytes: receives the calls of each kind,
-//   and
-//                         where the fault struck. It is mapped, so that it survives SIGKILL.
+//   MILLRACE_FAIL_BOARD   A file of `sizeof(board)` zero bytes. It receives the calls of each kind
+//                         and where the fault struck. It is mapped, so it survives SIGKILL.
 //   MILLRACE_FAIL_KTH     KIND:K:FAULT:once|on. Counts from 1. `on` repeats the fault in all later
 //                         calls of the kind. Without this variable calls are only counted.
 //   MILLRACE_FAIL_NAME    Only calls on files whose path ends so.

@@ -83,7 +83,7 @@ class Scenario:
         self.command = command  # of the folder; `more` flags; what goes before each process
         self.begin = begin or {}
         self.wanted = wanted
-        self.old = old or {}  # of an earlier run, which may stay if this one fails
+        self.old = old or {}  # the output of an earlier run; it may stay if this run fails
         self.parts = parts or {}  # finished datasets that are made on the way
         self.retries = retries  # flags of the retries, the next only if the one before refuses
         self.refuses = refuses  # what is there stays as it is, whatever happens
@@ -323,34 +323,24 @@ def scenarios_in(root, programs, chance, mpiexec):
         shutil.copy(attack.GOLDEN / "tiny_bpe" / name, root / "in")
     gpt2 = ["--tokenizer-type", "GPT2BPETokenizer", "--vocab-file", root / "in/vocab.json",
             "--merge-file", root / "in/merges.txt"]
-    keys = ["--json-keys", "text", "title", "--on-bad-record", "quarantine"]
+    keys = attack.quarantine("text", "title")
 
-    def preprocessing(inputs, *flags, prefix="out", program=(preprocess,)):
+    def preprocessing(inputs, *flags, program=(preprocess,)):
         def command(folder, more, before):
-            return [*program[:-1], *before, program[-1], "--input", *inputs, "--output-prefix",
-                    folder / prefix, "--workers", "2", *flags, *more]
+            return [*program[:-1], *before, *attack.preprocessing(
+                program[-1], inputs, folder / "out", "--workers", "2", *flags, *more)]
         return command
 
-    def made(command, *, begin=None, hooks=attack.HOOKS, statuses=(0,), more=()):
-        """What a run leaves."""
-        folder = root / "made"
-        attack.fill(folder, begin or {})
-        result = attack.run(command(folder, more, []), hooks)
-        if result.status not in statuses:
-            sys.exit(f"a scenario cannot be prepared: status {result.status}: {result.err}")
-        files = attack.contents(folder)
-        shutil.rmtree(folder)
-        return files
+    def made(command, kill_at=None):
+        return attack.made(root, lambda folder: command(folder, (), []), kill_at)[0]
 
     resumes = [("--resume",), ("--overwrite",)]
     plain = preprocessing(good.inputs, "--append-eod", "--eod-token", "<|endoftext|>", *gpt2)
     quarantine = preprocessing(dirty.inputs, *keys)
     whole = made(quarantine)
     old = made(preprocessing(short.inputs, *keys))
-    half = made(quarantine, hooks={**attack.HOOKS, "MILLRACE_TEST_KILL_AT": "journal:9"},
-                statuses=(-9,))
-    all_but_done = made(quarantine, hooks={**attack.HOOKS, "MILLRACE_TEST_KILL_AT": "publish:1"},
-                        statuses=(-9,))
+    half = made(quarantine, "journal:9")
+    all_but_done = made(quarantine, "publish:1")
     partitions = preprocessing(dirty.inputs, *keys, "--partitions", "3")
     giant = {**attack.HOOKS, "MILLRACE_TEST_GIANT_BYTES": "70"}
 
@@ -363,7 +353,7 @@ def scenarios_in(root, programs, chance, mpiexec):
                    retries=resumes)
     yield Scenario("preprocess --resume", "preprocess_data", with_flag(quarantine, "--resume"),
                    begin=half, wanted=whole, retries=resumes)
-    yield Scenario("preprocess --resume, published by half", "preprocess_data",
+    yield Scenario("preprocess --resume, half published", "preprocess_data",
                    with_flag(quarantine, "--resume"), begin=all_but_done, wanted=whole,
                    retries=resumes)
     yield Scenario("preprocess --resume of a finished run", "preprocess_data",
@@ -426,8 +416,7 @@ def scenarios_in(root, programs, chance, mpiexec):
 
     def caching(folder, more, before):
         return [*before, inspect, "prepare-cache", "--data-path", "0.7", root / "in/a_document",
-                "0.3", root / "in/b_document", "--seq-length", "8", "--split", "8,1,1",
-                "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2",
+                "0.3", root / "in/b_document", "--seq-length", "8", *attack.SAMPLES,
                 "--data-cache-path", folder / "cache", "--tokenizer-description",
                 root / "in/tokenizer.json", *more]
 

@@ -139,21 +139,14 @@ def targets_in(root, programs):
     chance = random.Random(1)
     corpus = attack.Corpus(root / "in", chance, 32, dirty=True)
     corpus.add_archives(chance, root / "in")
-    keys = ["--json-keys", "text", "--on-bad-record", "quarantine", "--workers", "2"]
+    keys = [*attack.quarantine("text"), "--workers", "2"]
 
-    def made(command, hooks=None, status=0):
-        folder = root / "made"
-        folder.mkdir()
-        result = attack.run(command(folder), {**attack.HOOKS, **(hooks or {})})
-        if result.status != status:
-            sys.exit(f"a target cannot be prepared: status {result.status}: {result.err}")
-        files = attack.contents(folder)
-        shutil.rmtree(folder)
-        return files
+    def made(command, kill_at=None):
+        return attack.made(root, command, kill_at)[0]
 
     def preprocessing(*flags):
-        return lambda folder: [preprocess, "--input", *corpus.inputs, "--output-prefix",
-                               folder / "out", *keys, *flags]
+        return lambda folder: attack.preprocessing(preprocess, corpus.inputs, folder / "out", *keys,
+                                                   *flags)
 
     dataset = made(preprocessing())
     prefix = "out_text_document"
@@ -229,8 +222,7 @@ def targets_in(root, programs):
     shutil.copy(attack.GOLDEN / "megatron_cache" / "tokenizer.json", root)
     for name in (prefix + ".bin", prefix + ".idx"):
         (root / name).write_bytes(dataset[name])
-    cached = ["--data-path", root / prefix, "--seq-length", "8", "--split", "8,1,1",
-              "--train-samples", "30", "--valid-samples", "2", "--test-samples", "2",
+    cached = ["--data-path", root / prefix, "--seq-length", "8", *attack.SAMPLES,
               "--tokenizer-description", root / "tokenizer.json", "--data-cache-path"]
     caches = made(lambda folder: [inspect, "prepare-cache", *cached, folder])
 
@@ -269,7 +261,7 @@ def targets_in(root, programs):
                         folder / "state.json"]],
         Rule("a state that Python reads and that differs in its edits alone", other_edits))
 
-    half = made(preprocessing(), {"MILLRACE_TEST_KILL_AT": "journal:9"}, -9)
+    half = made(preprocessing(), "journal:9")
     yield Target("journal", half, ".journal", [
         preprocessing("--resume"), preprocessing("--overwrite")],
         NOTHING, is_output=True)

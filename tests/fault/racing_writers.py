@@ -73,17 +73,13 @@ class Races:
                       self.merge_race(), self.cache_race()]
 
     def preprocessing(self, corpus, *flags):
-        return lambda folder: [
-            self.programs / "preprocess_data", "--input", *corpus.inputs, "--output-prefix",
-            folder / "out", "--json-keys", "text", "title", "--on-bad-record", "quarantine",
-            "--workers", "1", *flags]
+        return lambda folder: attack.preprocessing(
+            self.programs / "preprocess_data", corpus.inputs, folder / "out",
+            *attack.quarantine("text", "title"), "--workers", "1", *flags)
 
     def with_ways(self, command_of, files):
         """A command as it may be given where files exist, and what it makes."""
         return [(command_of(*way), files) for way in ((), ("--resume",), ("--overwrite",))]
-
-    def half(self, command):
-        return self.made(command, {"MILLRACE_TEST_KILL_AT": "journal:9"}, -9)
 
     def of_corpora(self, *flags):
         """Commands, finished outputs and unfinished ones of both corpora."""
@@ -91,7 +87,7 @@ class Races:
         for corpus in self.corpora:
             command_of = lambda *way, corpus=corpus: self.preprocessing(corpus, *flags, *way)
             whole.append(self.made(command_of()))
-            half.append(self.half(command_of()))
+            half.append(self.made(command_of(), "journal:9"))
             commands += self.with_ways(command_of, whole[-1])
         return commands, whole, half
 
@@ -113,7 +109,7 @@ class Races:
             command_of = lambda *way, number=number: self.preprocessing(
                 self.corpora[0], "--task", f"{number}/3", *way)
             whole.append(self.made(command_of()))
-            half.append(self.made(command_of(), {"MILLRACE_TEST_KILL_AT": "journal:3"}, -9))
+            half.append(self.made(command_of(), "journal:3"))
             commands += self.with_ways(command_of, whole[-1])
         return Race("tasks", "preprocess_data", {
             "nothing": [{}], "an earlier output": whole, "an unfinished run": half}, commands,
@@ -143,8 +139,7 @@ class Races:
             command = lambda folder, length=length: [
                 self.programs / "inspect_dataset", "prepare-cache", "--data-path", "0.7",
                 self.root / "parts/first/a", "0.3", self.root / "parts/second/a", "--seq-length",
-                length, "--split", "8,1,1", "--train-samples", "30", "--valid-samples", "2",
-                "--test-samples", "2", "--data-cache-path", folder / "cache",
+                length, *attack.SAMPLES, "--data-cache-path", folder / "cache",
                 "--tokenizer-description", self.root / "in/tokenizer.json"]
             whole.append(self.made(command))
             commands.append((command, whole[-1]))
@@ -154,16 +149,9 @@ class Races:
             "nothing": [{}], "a whole cache": whole, "half a cache": half}, commands,
             side_by_side=True, waits=True)
 
-    def made(self, command, hooks=None, status=0):
-        folder = self.root / "made"
-        folder.mkdir()
-        result = attack.run(command(folder), {**attack.HOOKS, **(hooks or {})},
-                            attack.PATIENCE * attack.LIMIT_S)
-        self.limit_s = max(self.limit_s, attack.limit_of(3 * result.seconds))
-        if result.status != status:
-            sys.exit(f"a race cannot be prepared: status {result.status}: {result.err}")
-        files = attack.contents(folder)
-        shutil.rmtree(folder)
+    def made(self, command, kill_at=None):
+        files, seconds = attack.made(self.root, command, kill_at)
+        self.limit_s = max(self.limit_s, attack.limit_of(3 * seconds))
         return files
 
     def attempt(self, seed):
