@@ -8,7 +8,8 @@ each kind: open, read, write, sync, rename and so on. Then, for each kind, each 
 run is made again with that one fault, `once` or from there `on`. A fault is an errno, a short
 transfer, or SIGKILL before or after the call. Such a run must do one of these:
 
-  complete  exit 0 with the bytes of an undisturbed run, and no other file beside them;
+  complete  exit 0 with the bytes of an undisturbed run, and no other file beside them.
+            A lock that fails with EINTR must be tried again, so such runs must be complete;
   refused   exit with a status that is not 0 and a sentence on stderr. Then no index may lie under a
             final name without the tokens that belong to it, and the retry without a fault
             (--resume; --overwrite where its message says so) must give the undisturbed bytes;
@@ -229,6 +230,8 @@ class Attack:
             return ("complete" if fired else "missed"), None
         if not killed and (problem := attack.refusal_problem(result, scenario.program)):
             return "wrong", problem
+        if plan.startswith("lock:") and ":EINTR:" in plan and not scenario.refuses:
+            return "wrong", "an interrupted lock was not tried again"
         if problem := torn_index(found, scenario):
             return "wrong", problem
         if problem := self.retry(scenario, folder):

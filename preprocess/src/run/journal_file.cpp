@@ -53,7 +53,7 @@ journal_file::journal_file(std::filesystem::path path) : path_(std::move(path)) 
     fd_ = io::unique_fd(io::uninterrupted(
         [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
     if (!fd_) throw io_error(path_, "open", errno);
-    if (::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) continue;
+    if (io::uninterrupted([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) continue;
     if (errno != EWOULDBLOCK) throw io_error(path_, "flock", errno);
     throw config_error(fmt::format(
         "{}: another process is writing with this --output-prefix; wait for it, or name another",
