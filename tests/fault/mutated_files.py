@@ -389,7 +389,8 @@ class Mutations:
         self.table = attack.Table(("damaged", "command"),
                                   ("refused", "equal", "other", "wrong", "hangs"))
         (root / "cases").mkdir()
-        self.limit_memory = not attack.is_sanitized(programs / "preprocess_data")
+        self.limit_memory = not any(attack.is_sanitized(programs / each) for each in (
+            "preprocess_data", "merge_datasets", "inspect_dataset"))
 
     def control(self, target):
         """What the commands make of undamaged files."""
