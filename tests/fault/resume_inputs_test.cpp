@@ -310,6 +310,34 @@ TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
   }
 }
 
+// The journal must not take the stamp of the mended file while it still has the state of the
+// damaged one. Otherwise, the next run would resume in the middle of the mended file.
+TEST_F(ResumeInputs, BeginsAnewWhenKilledWithADamagedFirstInput) {
+  const damage files;
+  const auto expect_restarts = [&](const std::string& name) {
+    const file_set wanted = [&] {
+      add(name, files.zstd);
+      return undisturbed();
+    }();
+    for (const char* step : {"journal:1", "journal:2", "journal:3", "journal:4", "sync:3"}) {
+      SCOPED_TRACE(step);
+      empty_out();
+      add(name, files.bad_zstd);
+      EXPECT_EQ(run().status, 1);
+      add(name, files.zstd);
+      EXPECT_EQ(run_killed_at(step, {"--resume"}).status, killed);
+      expect_resumed(wanted);
+    }
+  };
+  {
+    SCOPED_TRACE("alone");
+    expect_restarts("1.jsonl.zst");
+  }
+  SCOPED_TRACE("first");
+  add("2.jsonl", good_lines(0, 20));
+  expect_restarts("1.jsonl.zst");
+}
+
 // A run that goes on over the damage proves nothing of the text before it: not if it is killed.
 TEST_F(ResumeInputs, BeginsAnewAfterAKillBehindTheDamage) {
   const damage files;

@@ -2,6 +2,7 @@
 #include "run/journal.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <exception>
 #include <type_traits>
@@ -233,6 +234,7 @@ void journal::begin(const run_identity& identity, const std::vector<input_stamp>
 }
 
 void journal::renew_stamps(const std::vector<input_stamp>& stamps) {
+  assert(state_);
   payload_writer writer('t');
   writer.put_all(std::span(stamps));
   file_.append(writer.bytes());

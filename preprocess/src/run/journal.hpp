@@ -101,13 +101,15 @@ class journal {
   /// safe on return.
   void begin(const run_identity& identity, const std::vector<input_stamp>& stamps);
   /// Replaces the stamps, after the inputs that changed were compared. Safe on return.
+  /// @pre state()
   void renew_stamps(const std::vector<input_stamp>& stamps);
   /// Makes the names of files safe that came after begin(), before the first write().
   void sync_names() { file_.sync_names(); }
   /// Call it when the outputs are safe up to `state`. Safe itself on return.
   void write(const run_state& state);
-  /// Forgets the last state, and what was read of the input that it is in: safely, or, where that
-  /// is the first one, until the next clear().
+  /// Forgets the last state, and what was read of the input that it is in. Safe on return, unless
+  /// that input is the first one: then there is no state(), but the file holds the old one until
+  /// clear(), and must get no new stamps before that.
   /// @param first  of the inputs that the run is to read
   void go_back(std::size_t first);
   /// Call it when all files are whole and safe under their partial names.

@@ -166,9 +166,11 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
                       display_path(options_.inputs[journal.state()->next.input]).string()));
       journal.go_back(options_.share().begin.input);
     }
-    // So that the next run need not compare them again. Last: after a kill, the stamp of a damaged
-    // input must still tell that it is another file now.
-    if (!journal.finished() && inputs.stamps != journal.stamps()) {
+    // The next run then need not compare these inputs again. The journal must not get the stamp of
+    // a mended file while it still holds the state of the damaged one: a run that resumed after a
+    // kill would take that state for one of the mended file. So this comes after go_back(); and
+    // where that left no state, write() clears the journal and begins it with new stamps.
+    if (journal.state() && !journal.finished() && inputs.stamps != journal.stamps()) {
       journal.renew_stamps(inputs.stamps);
     }
     if (!journal.finished()) return std::nullopt;
