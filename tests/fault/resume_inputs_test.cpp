@@ -162,6 +162,33 @@ TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
   EXPECT_EQ(run({"--resume", "--trust-inputs"}).status, 0);
 }
 
+// --trust-inputs is for one run. The next run without it compares what this one only trusted.
+TEST_F(ResumeInputs, ComparesATrustedInputInTheNextRun) {
+  const std::string text = good_lines(0, 30);
+  const fs::path input = add("1.jsonl", text);
+  add("2.jsonl", good_lines(30, 60));
+  const file_set wanted = undisturbed();
+  const auto modified = fs::last_write_time(input);
+  const auto put = [&](const std::string& other) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the clock of files is coarse
+    add("1.jsonl", other);
+    fs::last_write_time(input, modified);
+  };
+  std::string other = text;
+  other[other.find("line 3\"")] = 'L';
+  for (const bool old_journal : {false, true}) {
+    SCOPED_TRACE(old_journal);
+    put(text);
+    leave_unfinished("journal:27");
+    if (old_journal) test::turn_into_version_3(journal());
+    put(other);
+    EXPECT_EQ(run_killed_at("journal:4", {"--resume", "--trust-inputs"}).status, killed);
+    expect_sentence(run({"--resume"}), "1.jsonl is not what it was when the run read it");
+    put(text);
+    expect_resumed(wanted);
+  }
+}
+
 TEST_F(ResumeInputs, TrustsInputsOnlyToResume) {
   add("1.jsonl", good_lines(0, 3));
   const auto result = run({"--trust-inputs"});

@@ -230,7 +230,11 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
       continue;
     }
     const input_stamp& then = journal.stamps().at(i);
-    if (is_unchanged(then, found.stamps[i], options.trust_inputs)) continue;
+    if (is_unchanged(then, found.stamps[i], options.trust_inputs)) {
+      // Where it was only trusted, the next run compares it, unless that run is told to trust it.
+      found.stamps[i].changed_nanoseconds = then.changed_nanoseconds;
+      continue;
+    }
     if (!share.has_start_of(i) && state.inputs[i].text_bytes == 0) continue;  // another task's
     only_change_times = only_change_times && is_unchanged(then, found.stamps[i], true);
     old_journal = old_journal || then.changed_nanoseconds == input_stamp::unknown;

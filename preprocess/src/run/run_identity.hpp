@@ -31,7 +31,9 @@ struct resumed_inputs {
   /// The input that the journal's state is in was damaged when the run ended, and is another file
   /// now: read it again from its start.
   bool restart = false;
-  std::vector<input_stamp> stamps;  ///< taken before any input was compared
+  /// Taken before any input was compared. An input that was trusted, not compared, keeps the change
+  /// time that the journal has.
+  std::vector<input_stamp> stamps;
 };
 
 /// Checks that this run is the one of `journal`: equal flags, and inputs that still have the text
