@@ -208,10 +208,14 @@ void concatenation::join(const input_extent& next, std::size_t number) {
     throw config_error(where + ", but no input is before it");
   }
   input_extent& last = whole_.inputs.back();
-  if (last.path != next.path || last.begin + last.text_bytes != next.begin) {
+  // One of the two may be inexact, as metas of earlier versions are; the whole takes the exact one.
+  const bool next_is_exact = is_path_of(last.path, next.path);
+  const bool same_path = next_is_exact || is_path_of(next.path, last.path);
+  if (!same_path || last.begin + last.text_bytes != next.begin) {
     throw config_error(fmt::format("{}, but the parts before it end at byte {} of {}", where,
                                    last.begin + last.text_bytes, command::one_line(last.path)));
   }
+  if (next_is_exact) last.path = next.path;
   last.crc32c = formats::crc32c_combine(last.crc32c, next.crc32c, next.text_bytes);
   last.text_bytes = sum(last.text_bytes, next.text_bytes, "bytes of an input");
   last.lines = sum(last.lines, next.lines, "lines of an input");

@@ -153,6 +153,25 @@ TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
   refused(parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but no input is before it");
 }
 
+// A task by an older program has U+FFFD in place of each byte of a name that is not UTF-8.
+TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
+  const std::string exact = "caf\xE9 \xFF.jsonl";
+  const std::string replaced = "caf\uFFFD \uFFFD.jsonl";
+  for (const bool older_first : {true, false}) {
+    SCOPED_TRACE(older_first);
+    auto parts = tasks(0, 2, 3);
+    auto wanted = concatenate(parts);
+    parts[0].inputs[0].path = older_first ? replaced : exact;
+    parts[1].inputs[0].path = older_first ? exact : replaced;
+    wanted.inputs[0].path = exact;
+    EXPECT_EQ(concatenate(parts), wanted);
+  }
+  auto parts = tasks(0, 2, 3);
+  parts[0].inputs[0].path = replaced;
+  parts[1].inputs[0].path = "caf\xE9 x.jsonl";
+  refused(parts, "but the parts before it end at byte 86 of caf");
+}
+
 /// The tasks of `tasks`, with shares that meet.
 std::vector<dataset_meta> tasks_with_shares() {
   auto parts = tasks(0, 2, 3);
