@@ -387,6 +387,25 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
   }
 }
 
+// The inputs are compared when the dataset has its final names.
+TEST_F(MpiJob, ASignalWhileInputsAreComparedSaysThatTheOutputIsComplete) {
+  const std::string text = test::good_lines(0, 900);
+  const std::string path = add("a.jsonl", text);
+  const file_set wanted = undisturbed();
+  ASSERT_NE(run_job(2, 5, {}, {0, "MILLRACE_TEST_KILL_AT=parts:1"}).status, 0);
+  const auto later = fs::last_write_time(path) + std::chrono::seconds(5);
+  fs::last_write_time(path, later);
+  const auto result = run_job(2, 5, {"--resume"}, {0, "MILLRACE_TEST_STOP_AT=look:1"});
+  EXPECT_EQ(result.status, test::stopped) << result.err;
+  EXPECT_THAT(sentence_of(result), HasSubstr("stopped by SIGTERM: the output is complete; --resume "
+                                             "compares the inputs again"));
+  expect_files(wanted);
+  const auto again = run_job(2, 5, {"--resume"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("to compare its checksum"));
+  expect_files(wanted);
+}
+
 // Which had other flags, keys and text, but as many tasks, and was done but for its wholes.
 TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
   add("a.jsonl", test::good_lines(100, 999));

@@ -69,7 +69,7 @@ class mpi_job {
   void look_around();
   start what_is_there();
   void open_journal();
-  void expect_inputs_of(const std::vector<dataset_meta>& metas);
+  void expect_inputs_of(const std::vector<dataset_meta>& metas, const std::string& if_stopped);
   void do_all_tasks();
   void tell_what_is_kept(int status);
   run_summary do_task(std::int64_t task, task_progress& progress, const std::atomic<int>& stop);
@@ -130,7 +130,7 @@ run_summary mpi_job::finish() {
       if (!ranks_.is_first()) return;
       if (start_ == start::publish) {
         publish(*journal_->finished());
-        expect_inputs_of(read_metas(prefixes_));
+        expect_inputs_of(read_metas(prefixes_), "the output is complete");
       }
       shown_.note_outcome("already complete: nothing was read or written");
     });
@@ -218,7 +218,7 @@ mpi_job::start mpi_job::what_is_there() {
     return start::afresh;
   }
   if (const auto metas = finished_outputs(prefixes_, tokenizer_, encoding_, options_)) {
-    expect_inputs_of(*metas);
+    expect_inputs_of(*metas, "nothing was written");
     journal_->remove();
     return start::done;
   }
@@ -226,11 +226,12 @@ mpi_job::start mpi_job::what_is_there() {
   return start::afresh;
 }
 
-void mpi_job::expect_inputs_of(const std::vector<dataset_meta>& metas) {
+void mpi_job::expect_inputs_of(const std::vector<dataset_meta>& metas,
+                               const std::string& if_stopped) {
   run_options options = options_;
   options.trust_dates = inputs_are_dated_;
-  expect_as_finished(prefixes_, metas, options,
-                     [this](const std::string& what) { shown_.note(what); });
+  const auto tell = [this](const std::string& what) { shown_.note(what); };
+  expect_as_finished(prefixes_, metas, options, tell, if_stopped);
 }
 
 run_options mpi_job::options_of(std::int64_t task) const {

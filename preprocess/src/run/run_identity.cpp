@@ -37,7 +37,7 @@ using tell_function = std::function<void(const std::string&)>;
 // Whether the file still begins with the lines that were read of it, and, if it was read to its
 // end, still ends there.
 bool has_text(const input_file& file, const input_total& total, bool to_its_end,
-              const run_options& options) {
+              const run_options& options, const stop_flag& stop) {
   const std::uint64_t largest_part_bytes = options.limits.largest_part_bytes();
   std::shared_ptr<const seekable_input> seekable;
   if (total.begin_bytes != 0) {
@@ -49,7 +49,6 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
   std::uint32_t crc = 0;
   char last = '\n';
   std::uint64_t left = total.text_bytes;
-  const stop_flag stop(options.stop, "nothing was written; --resume compares the inputs again");
   while (left > 0) {
     stop.check();
     const auto part = std::span(chunk).first(std::min<std::uint64_t>(left, chunk.size()));
@@ -72,9 +71,12 @@ struct comparison {
 };
 
 // Calls `differs` with each input that does not have the text that was read of it.
+//
+// @param if_stopped  what became of the output, for the message of `stopped`
 template <class Differs>
 void compare_inputs(std::span<const comparison> comparisons, const std::string& why,
-                    const run_options& options, const tell_function& tell, Differs&& differs) {
+                    const run_options& options, const tell_function& tell,
+                    const std::string& if_stopped, Differs&& differs) {
   if (comparisons.empty()) return;
   std::uint64_t bytes = 0;
   for (const comparison& each : comparisons) bytes += each.total.text_bytes;
@@ -83,8 +85,10 @@ void compare_inputs(std::span<const comparison> comparisons, const std::string& 
                    command::counted(count, "input"), static_cast<double>(bytes) / 1e6,
                    count == 1 ? "its checksum" : "their checksums", why));
   const auto start = std::chrono::steady_clock::now();
+  const stop_flag stop(options.stop, if_stopped + "; --resume compares the inputs again");
   for (const comparison& each : comparisons) {
-    if (!has_text(options.inputs[each.input], each.total, each.to_its_end, options)) differs(each);
+    const input_file& file = options.inputs[each.input];
+    if (!has_text(file, each.total, each.to_its_end, options, stop)) differs(each);
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   tell(fmt::format("--resume: compared {} in {:.1f} s", command::counted(count, "input"),
@@ -246,16 +250,17 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
                            "--trust-inputs skips this"
                          : "the size and modification time are those of the journal, the inode "
                            "change time is not; --trust-inputs skips this";
-  compare_inputs(comparisons, why, options, tell, [&](const comparison& each) {
+  const auto differs = [&](const comparison& each) {
     if (!damaged || each.input != state.next.input) refuse_changed(options.inputs[each.input]);
     found.restart = true;
-  });
+  };
+  compare_inputs(comparisons, why, options, tell, "nothing was written", differs);
   return found;
 }
 
 void expect_as_finished(std::span<const std::filesystem::path> prefixes,
                         std::span<const dataset_meta> metas, const run_options& options,
-                        const tell_function& tell) {
+                        const tell_function& tell, const std::string& if_stopped) {
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     expect_sidecars(dataset_paths(prefixes[key]), metas[key]);
   }
@@ -288,7 +293,8 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
     newer.push_back({part.input, total, part.input < share.end.input});
   }
   const std::string why = fmt::format("newer than {}", meta_path.string());
-  compare_inputs(newer, why, options, tell, [&](const comparison& each) { refuse(each.input); });
+  compare_inputs(newer, why, options, tell, if_stopped,
+                 [&](const comparison& each) { refuse(each.input); });
 }
 
 }  // namespace millrace::preprocess

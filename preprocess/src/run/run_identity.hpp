@@ -55,11 +55,13 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
 ///
 /// @param metas  one per prefix, as finished_outputs() gave them
 /// @param tell   gets a note before inputs are read, and one with the time that it took
+/// @param if_stopped  what became of the output, for the message of `stopped`
 /// @throws config_error  an input is not what it was; a sidecar that P.meta names is missing.
 /// @throws stopped       `options.stop` was set.
 /// @throws io_error, format_error  an input cannot be read.
 void expect_as_finished(std::span<const std::filesystem::path> prefixes,
                         std::span<const dataset_meta> metas, const run_options& options,
-                        const std::function<void(const std::string&)>& tell);
+                        const std::function<void(const std::string&)>& tell,
+                        const std::string& if_stopped = "nothing was written");
 
 }  // namespace millrace::preprocess
