@@ -59,7 +59,7 @@ class composed_encoder final : public encoder {
                        [&](section part, id_buffer& out) { return engine_->encode(part, out); });
     if (normalized_.capacity() > kept_bytes) normalized_ = {};
     // Each of many sections may be within the limit, but not all together.
-    limit_.expect(ids.size() - ids_before_);
+    limit_.expect_ids(ids.size() - ids_before_);
     return fault;
   }
 

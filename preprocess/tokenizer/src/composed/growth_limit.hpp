@@ -12,7 +12,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Bounds what the steps of a tokenizer may make of one text: 32 times its size plus 1 MiB.
+/// Bounds what the steps of a tokenizer may make of one text: as many bytes, or ids, as 32 times
+/// its size in bytes plus 1 MiB.
 ///
 /// A few steps that each double a text would otherwise fill all memory. Real tokenizers stay far
 /// below: NFKC makes at most 11 bytes of one, and ByteLevel then doubles these. For one thread.
@@ -36,25 +37,42 @@ class growth_limit {
   /// @param step  its name in messages, e.g. "NFKC"; outlives the step
   void begin(std::string_view step) {
     step_ = step;
-    look_around(0);
+    look_around(0, unit::bytes);
   }
 
-  /// The step at hand makes `made` bytes, or as many ids. Call it while they are made: before they
-  /// are written, or soon after.
+  /// The step at hand makes `made` bytes. Call it while they are made: before they are written, or
+  /// soon after.
   ///
   /// @throws unencodable_text  it is more than the limit
   void expect(std::size_t made) {
-    if (made >= next_look_) look_around(made);
+    if (made >= next_look_) look_around(made, unit::bytes);
+  }
+
+  /// The text gives `made` ids so far, by all steps together.
+  ///
+  /// @throws unencodable_text  it is more than the limit
+  void expect_ids(std::size_t made) {
+    if (made >= next_look_) look_around(made, unit::ids);
   }
 
  private:
-  void look_around(std::size_t made) {
-    if (made > most_bytes_) {
-      throw unencodable_text("the tokenizer's " + std::string(step_) + " makes more than " +
-                             std::to_string(most_bytes_) + " bytes of a text of " +
-                             std::to_string(text_bytes_) + " bytes; a text may grow to " +
-                             std::to_string(most_times) + " times its size plus 1 MiB");
+  enum class unit : std::uint8_t { bytes, ids };
+
+  [[noreturn]] void refuse(unit of) const {
+    const std::string most = std::to_string(most_bytes_);
+    const std::string text = " of a text of " + std::to_string(text_bytes_) + " bytes; ";
+    if (of == unit::ids) {
+      throw unencodable_text("the tokenizer makes more than " + most + " ids" + text +
+                             "it may make " + std::to_string(most_times) +
+                             " ids per byte plus 2^20");
     }
+    throw unencodable_text("the tokenizer's " + std::string(step_) + " makes more than " + most +
+                           " bytes" + text + "a text may grow to " + std::to_string(most_times) +
+                           " times its size plus 1 MiB");
+  }
+
+  void look_around(std::size_t made, unit of) {
+    if (made > most_bytes_) refuse(of);
     if (meanwhile_ != nullptr && *meanwhile_) (*meanwhile_)();
     next_look_ = std::min(made + spare_bytes, most_bytes_ + 1);
   }

@@ -94,7 +94,7 @@ class bpe_encoder final : public section_encoder {
   // For encode_fragments.
 
   growth_limit& limit() noexcept { return *limit_; }
-  void expect_growth(const id_buffer& ids) { limit_->expect(ids.size() - start_); }
+  void expect_growth(const id_buffer& ids) { limit_->expect_ids(ids.size() - start_); }
 
   bool take(id_buffer& ids, std::size_t count) const {
     const std::size_t before = ids.size();

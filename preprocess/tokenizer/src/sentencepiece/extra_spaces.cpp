@@ -48,7 +48,7 @@ class extra_space_encoder final : public section_encoder {
         const std::size_t before = ids.size();
         if (auto fault = inner_->encode({stretch_, true}, ids)) return fault;
         if (ids.size() > before) ids.truncate(ids.size() - 1);
-        if (limit_ != nullptr) limit_->expect(ids.size() - start);
+        if (limit_ != nullptr) limit_->expect_ids(ids.size() - start);
       }
       rest.remove_prefix(std::min(size + mark.size(), rest.size()));
     }

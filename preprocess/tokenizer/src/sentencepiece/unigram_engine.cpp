@@ -73,7 +73,7 @@ class unigram_encoder final : public section_encoder {
   // For encode_fragments.
 
   growth_limit& limit() noexcept { return *limit_; }
-  void expect_growth(const id_buffer& ids) { limit_->expect(ids.size() - start_); }
+  void expect_growth(const id_buffer& ids) { limit_->expect_ids(ids.size() - start_); }
 
   // What the batch gives is steady. The scores are added up all the same, one by one, as another
   // fragment may want to know the sum to the last bit.
