@@ -12,6 +12,7 @@
 //   MILLRACE_FAIL_RANK    Only in the MPI process of this rank.
 //
 // FAULT is an errno by name; `short`, which transfers half of what a read or write asks for;
+// `no-size`, which reports a file system of 0 blocks, as FUSE does for one without statfs;
 // `kill-before` or `kill-after`, which end the process by SIGKILL before or after the call.
 #include <dirent.h>
 #include <fcntl.h>
@@ -344,22 +345,24 @@ MILLRACE_STAND_IN(char*, realpath, (const char* path, char* to)) {
 }
 MILLRACE_STAND_IN(int, statvfs, (const char* path, struct ::statvfs* to)) {
   MILLRACE_REAL(statvfs);
-  return on_path(kind::space, "statvfs", AT_FDCWD, path, [&] { return real(path, to); });
+  return report_size(is_ours(AT_FDCWD, path), {"statvfs", AT_FDCWD, path}, to,
+                     [&] { return real(path, to); });
 }
 MILLRACE_SAME(statvfs64, statvfs);
 MILLRACE_STAND_IN(int, fstatvfs, (int fd, struct ::statvfs* to)) {
   MILLRACE_REAL(fstatvfs);
-  return on_file(kind::space, "fstatvfs", fd, [&] { return real(fd, to); });
+  return report_size(is_tracked(fd), {"fstatvfs", fd}, to, [&] { return real(fd, to); });
 }
 MILLRACE_SAME(fstatvfs64, fstatvfs);
 MILLRACE_STAND_IN(int, statfs, (const char* path, struct ::statfs* to)) {
   MILLRACE_REAL(statfs);
-  return on_path(kind::space, "statfs", AT_FDCWD, path, [&] { return real(path, to); });
+  return report_size(is_ours(AT_FDCWD, path), {"statfs", AT_FDCWD, path}, to,
+                     [&] { return real(path, to); });
 }
 MILLRACE_SAME(statfs64, statfs);
 MILLRACE_STAND_IN(int, fstatfs, (int fd, struct ::statfs* to)) {
   MILLRACE_REAL(fstatfs);
-  return on_file(kind::space, "fstatfs", fd, [&] { return real(fd, to); });
+  return report_size(is_tracked(fd), {"fstatfs", fd}, to, [&] { return real(fd, to); });
 }
 MILLRACE_SAME(fstatfs64, fstatfs);
 

@@ -56,7 +56,7 @@ FAULTS = {
     "truncate": ["EIO", "EINTR", "kill-before", "kill-after"],
     "allocate": ["EIO", "ENOSPC", "EDQUOT", "EINTR"],
     "stat": ["EIO", "ENOMEM", "ESTALE"],
-    "space": ["EIO"],
+    "space": ["EIO", "no-size"],
     "map": ["ENOMEM", "EAGAIN"],
     "mkdir": ["EIO", "ENOSPC"],
     "link": ["EIO"],

@@ -54,7 +54,14 @@ struct board {
   std::array<char, 768> first;       // the first of them: function and path
 };
 
-enum class action : std::uint8_t { none, error, transfer_half, kill_before, kill_after };
+enum class action : std::uint8_t {
+  none,
+  error,
+  transfer_half,
+  kill_before,
+  kill_after,
+  report_no_size,
+};
 
 struct named_error {
   std::string_view name;
@@ -135,6 +142,7 @@ struct settings {
     if (fault == "short") what = action::transfer_half;
     if (fault == "kill-before") what = action::kill_before;
     if (fault == "kill-after") what = action::kill_after;
+    if (fault == "no-size") what = action::report_no_size;
     for (const named_error& error : errors) {
       if (error.name != fault) continue;
       what = action::error;
@@ -225,8 +233,11 @@ inline action next(kind which, const subject& of) {
 }
 
 /// A call that returns `failed` if it is to fail, and says why in errno.
-template <class Result, class Call>
-Result attempt(bool ours, kind which, const subject& of, Result failed, Call&& call) {
+/// @param no_size  called if the call is to report that a file system has no size
+template <class Result, class Call, class NoSize = void (*)()>
+Result attempt(
+    bool ours, kind which, const subject& of, Result failed, Call&& call,
+    NoSize&& no_size = [] {}) {
   if (!ours) return call();
   switch (next(which, of)) {
     case action::error:
@@ -237,9 +248,21 @@ Result attempt(bool ours, kind which, const subject& of, Result failed, Call&& c
     case action::kill_after:
       (void)call();
       die();
+    case action::report_no_size:
+      no_size();
+      return call();
     default:
       return call();
   }
+}
+
+/// A call that reports the size of a file system in `to`.
+template <class Report, class Call>
+int report_size(bool ours, const subject& of, Report* to, Call&& call) {
+  bool empty = false;
+  const int result = attempt(ours, kind::space, of, -1, call, [&] { empty = true; });
+  if (empty && result == 0) to->f_blocks = to->f_bfree = to->f_bavail = 0;
+  return result;
 }
 
 /// A call that transfers up to `size` bytes.

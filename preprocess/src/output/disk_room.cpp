@@ -48,6 +48,8 @@ std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder) 
   if (io::uninterrupted([&] { return ::statvfs(folder.c_str(), &disk); }) != 0) {
     return std::nullopt;
   }
+  // FUSE reports this for a file system without statfs, which need not be full.
+  if (disk.f_blocks == 0) return std::nullopt;
   // Some file systems keep blocks that root alone may fill.
   const std::uint64_t blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
   return blocks * disk.f_frsize;
@@ -77,10 +79,12 @@ void reserve_all(std::span<const room_claim> claims, const std::filesystem::path
       reserve(*claim.file, claim.bytes, stop);
     } catch (const io_error& e) {
       if (e.code() != ENOSPC && e.code() != EDQUOT) throw;
+      const std::string reported =
+          free ? fmt::format("the {} that the file system reports as free", *free) : "that";
       throw error(fmt::format(
           "{}: the disk has no room for {}: {} bytes are needed, and a quota or another process "
-          "leaves fewer than the {} that the file system reports as free; {}",
-          where.string(), what, needed, free.value_or(0), advice));
+          "leaves fewer than {}; {}",
+          where.string(), what, needed, reported, advice));
     }
   }
 }

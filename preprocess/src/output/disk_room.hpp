@@ -20,8 +20,8 @@ struct room_claim {
   std::uint64_t bytes = 0;
 };
 
-/// Bytes that this process may still write to the file system of `folder`; nothing if the file
-/// system does not say.
+/// Bytes that this process may still write to the file system of `folder`; nothing if that is not
+/// known: statvfs fails, or reports a size of 0 blocks, as for FUSE file systems without statfs.
 std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder);
 
 /// The sentence that refuses a disk which is too small.
@@ -34,7 +34,9 @@ std::string no_room(const std::filesystem::path& where, std::string_view what, s
 
 /// Checks that the disk has room for all the files together, then sets the room aside, so that a
 /// full disk is known now and not hours later. Room that a file has already is not counted again.
-/// On a file system that cannot set room aside, only the check is done.
+/// Where free_bytes_of() is nothing, the check is left out. On a file system that cannot set room
+/// aside, only the check is done; if it compresses, the check counts uncompressed bytes and may
+/// refuse what would fit.
 ///
 /// @param claims  files of one folder
 /// @param where, what, advice  as no_room()

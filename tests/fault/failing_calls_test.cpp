@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/failing_calls.hpp"
+
+#include "support/merge_fault.hpp"
+
+namespace millrace::preprocess {
+namespace {
+
+using test::calls_can_fail;
+using test::calls_cannot_fail;
+using test::file_set;
+using test::run_failing;
+
+using FailingCallsOfMerge = test::merge_fault;
+
+// FUSE file systems without statfs report a size of 0 blocks, and so no free ones.
+TEST_F(FailingCallsOfMerge, NeedsNoFileSystemThatReportsItsSize) {
+  if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
+  for (const test::strings& more : {test::strings{}, shuffled}) {
+    SCOPED_TRACE(more.size());
+    const file_set wanted = undisturbed(more);
+    empty_out();
+    const auto [result, struck] = run_failing(command(more), folder_.path(), "space:1:no-size:on");
+    EXPECT_TRUE(struck);
+    EXPECT_EQ(result.status, 0) << result.err;
+    expect_files(wanted);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::preprocess
