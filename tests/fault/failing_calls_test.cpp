@@ -27,5 +27,23 @@ TEST_F(FailingCallsOfMerge, NeedsNoFileSystemThatReportsItsSize) {
   }
 }
 
+// Each look at the P.bad of a part, the one for its size included.
+TEST_F(FailingCallsOfMerge, AreRefusedAtEveryLookAtASidecar) {
+  if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
+  constexpr int most = 100;
+  int k = 1;
+  for (; k < most; ++k) {
+    SCOPED_TRACE(k);
+    empty_out();
+    const auto [result, struck] =
+        run_failing(command({}), folder_.path(), "stat:" + std::to_string(k) + ":EIO:once",
+                    "_document.bad");
+    if (!struck) break;
+    expect_sentence(result, ".bad");
+  }
+  EXPECT_GT(k, 3) << "each of the three parts has a P.bad";
+  EXPECT_LT(k, most);
+}
+
 }  // namespace
 }  // namespace millrace::preprocess

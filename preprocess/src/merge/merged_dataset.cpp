@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <millrace/formats/sum.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "output/checksum_writer.hpp"
 #include "run/fault_point.hpp"
@@ -17,9 +18,8 @@ namespace {
 std::uint64_t size_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
   std::uint64_t total = 0;
   for (const auto& part : parts) {
-    std::error_code ignored;  // a part need not have a P.bad
-    const std::uintmax_t size = std::filesystem::file_size(dataset_paths(part).of(which), ignored);
-    if (!ignored) total += size;
+    const auto status = io::status_if_there(dataset_paths(part).of(which));
+    if (status) total += static_cast<std::uint64_t>(status->st_size);  // a part may have no P.bad
   }
   return total;
 }
