@@ -10,8 +10,11 @@ using test::calls_can_fail;
 using test::calls_cannot_fail;
 using test::file_set;
 using test::run_failing;
+using testing::HasSubstr;
+using testing::Not;
 
 using FailingCallsOfMerge = test::merge_fault;
+using FailingCallsOfResume = test::resume_fault;
 
 // FUSE file systems without statfs report a size of 0 blocks, and so no free ones.
 TEST_F(FailingCallsOfMerge, NeedsNoFileSystemThatReportsItsSize) {
@@ -35,13 +38,32 @@ TEST_F(FailingCallsOfMerge, AreRefusedAtEveryLookAtASidecar) {
   for (; k < most; ++k) {
     SCOPED_TRACE(k);
     empty_out();
-    const auto [result, struck] =
-        run_failing(command({}), folder_.path(), "stat:" + std::to_string(k) + ":EIO:once",
-                    "_document.bad");
+    const auto [result, struck] = run_failing(
+        command({}), folder_.path(), "stat:" + std::to_string(k) + ":EIO:once", "_document.bad");
     if (!struck) break;
     expect_sentence(result, ".bad");
   }
   EXPECT_GT(k, 3) << "each of the three parts has a P.bad";
+  EXPECT_LT(k, most);
+}
+
+// A run that did nothing keeps nothing, even if its journal cannot be looked at and so stays.
+TEST_F(FailingCallsOfResume, KeepNothingOfARunThatDidNothing) {
+  if (!calls_can_fail) GTEST_SKIP() << calls_cannot_fail;
+  add("1.jsonl", "{broken\n");
+  constexpr int most = 20;
+  int k = 1;
+  for (; k < most; ++k) {
+    SCOPED_TRACE(k);
+    empty_out();
+    const auto [result, struck] =
+        run_failing(command(), folder_.path(), "stat:" + std::to_string(k) + ":EIO:on", ".journal");
+    if (!struck) break;
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("kept what was done")));
+    for (const auto& [name, bytes] : test::files_of(out())) EXPECT_EQ(name, "x.journal");
+  }
+  EXPECT_GT(k, 2);
   EXPECT_LT(k, most);
 }
 

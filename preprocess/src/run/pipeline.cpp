@@ -27,9 +27,14 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-bool has_output(const std::filesystem::path& prefix) {
+// Where that cannot be found out, it may have.
+bool may_have_output(const std::filesystem::path& prefix) {
   const dataset_paths paths(prefix);
-  return io::is_there(paths.bin) || io::is_there(paths.idx);
+  try {
+    return io::is_there(paths.bin) || io::is_there(paths.idx);
+  } catch (const io_error&) {
+    return true;
+  }
 }
 
 // The files of a dataset, by name.
@@ -292,13 +297,12 @@ void run_in_progress::read_all(committer& committer, journal& journal, checkpoin
 // Keeps what was done, or leaves no trace if that was nothing; but where it was to replace
 // something, the journal still says so.
 void run_in_progress::give_up(committer& committer, journal& journal, checkpointer& checkpoints) {
+  if (committer.is_untouched()) {
+    committer.forget();
+    if (std::ranges::none_of(prefixes_, may_have_output)) journal.discard();
+    return;
+  }
   try {
-    if (committer.is_untouched()) {
-      committer.forget();
-      const bool replaces = std::ranges::any_of(prefixes_, has_output);
-      if (!replaces) journal.remove();
-      return;
-    }
     checkpoints.make_safe();
   } catch (const error&) {
     progress_.note_outcome(
