@@ -21,6 +21,9 @@ class growth_limit {
  public:
   static constexpr std::size_t most_times = 32;
   static constexpr std::size_t spare_bytes = std::size_t{1} << 20;
+  /// A step that makes a few bytes at a time need call expect() only once for so many bytes of what
+  /// it reads or makes.
+  static constexpr std::size_t unchecked_bytes = 4096;
 
   /// @param text_bytes  size of the text before the first step
   /// @param meanwhile   called when a step begins, and for each MiB that a step makes; what it

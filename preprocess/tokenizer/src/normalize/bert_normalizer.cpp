@@ -49,8 +49,12 @@ class lowercase_normalizer final : public normalizer {
   std::string_view with_dotted_i(std::string_view text, std::string& buffer,
                                  growth_limit& limit) const {
     buffer.clear();
+    std::size_t check_at = 0;
     for (std::size_t at = 0; at < text.size();) {
-      limit.expect(buffer.size());
+      if (at >= check_at) {
+        limit.expect(buffer.size());
+        check_at = at + growth_limit::unchecked_bytes;
+      }
       const code_point point = code_point_at(text, at);
       at += point.size_bytes;
       if (point.value == dotted_i) {

@@ -58,6 +58,9 @@ std::string_view change_characters(std::string_view text, std::string& buffer, g
     // ASCII in place: room for all that is left is made, and what was not used is given back.
     const std::size_t written = buffer.size();
     limit.expect(written);
+    const std::size_t check_at = text.size() - at > growth_limit::unchecked_bytes
+                                     ? at + growth_limit::unchecked_bytes
+                                     : text.size();
     const std::size_t run_begin = at;
     while (at < text.size() && byte_at(at) < 0x80) ++at;
     buffer.resize(written + (at - run_begin));
@@ -68,8 +71,7 @@ std::string_view change_characters(std::string_view text, std::string& buffer, g
       to += c != ascii_change::gone;
     }
     buffer.resize(static_cast<std::size_t>(to - buffer.data()));
-    while (at < text.size() && byte_at(at) >= 0x80) {
-      limit.expect(buffer.size());
+    while (at < check_at && byte_at(at) >= 0x80) {
       const code_point point = code_point_at(text, at);
       const std::uint32_t value = change(point.value);
       if (value == point.value) {

@@ -138,9 +138,11 @@ class byte_level_normalizer final : public normalizer {
                              growth_limit& limit) const override {
     limit.begin("ByteLevel");
     buffer.clear();
-    for (const char byte : text) {
+    for (std::size_t at = 0; at < text.size(); at += growth_limit::unchecked_bytes) {
       limit.expect(buffer.size());
-      append_small_code_point(buffer, gpt2_alphabet.character[static_cast<unsigned char>(byte)]);
+      for (const char byte : text.substr(at, growth_limit::unchecked_bytes)) {
+        append_small_code_point(buffer, gpt2_alphabet.character[static_cast<unsigned char>(byte)]);
+      }
     }
     return buffer;
   }

@@ -239,17 +239,22 @@ stretch_to_normalize next_unstable(normal_form form, std::string_view text, std:
 
 std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
                               const std::function<void(std::size_t)>& made) {
-  constexpr std::size_t many_points = 4096;
+  constexpr std::size_t untold = 4096;  // bytes made, or points, between two calls of `made`
   std::vector<marked> points;
   std::string piece;
   std::size_t copied = 0;  // of text, to the buffer
   bool changed = false;
-  const auto written = [&] { return changed ? buffer.size() : 0; };
+  std::size_t tell_at = untold;
+  const auto tell = [&](std::size_t now) {
+    if (now < tell_at || !made) return;
+    tell_at = now + untold;
+    made(now);
+  };
   for (std::size_t at = 0; at < text.size();) {
     const stretch_to_normalize stretch = next_unstable(form, text, at);
     if (stretch.found >= text.size()) break;
     points.clear();
-    std::size_t told = 0;  // points that were counted as made
+    const std::size_t written = changed ? buffer.size() : 0;
     std::size_t end = stretch.begin;
     while (end < text.size()) {
       const code_point point = code_point_at(text, end);
@@ -257,12 +262,8 @@ std::string_view normalize_to(normal_form form, std::string_view text, std::stri
       decompose(form, point.value, points);
       end += point.size_bytes;
       // A stretch may be all of the text. Few are longer than some characters.
-      if (made && points.size() >= told + many_points) {
-        told = points.size();
-        made(written() + told);
-      }
+      tell(written + points.size());
     }
-    if (made) made(written() + points.size());
     reorder(points);
     if (form == normal_form::nfc || form == normal_form::nfkc) compose(points);
     piece.clear();

@@ -18,7 +18,7 @@ enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
 /// stands.
 ///
 /// @param text  valid UTF-8, not in `buffer`
-/// @param made  called with the bytes made so far, about, while they grow; may throw
+/// @param made  called with the bytes made so far, about, for every 4 KiB of them; may throw
 std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
                               const std::function<void(std::size_t)>& made = {});
 
