@@ -66,7 +66,7 @@ class mpi_job {
   };
 
   void tell_apart();
-  void look_around();
+  void find_or_begin_job();
   start what_is_there();
   void open_journal();
   void expect_inputs_of(const std::vector<dataset_meta>& metas, const std::string& if_stopped);
@@ -116,7 +116,7 @@ run_summary mpi_job::finish() {
     }
   });
   ranks_.together([&] {
-    if (ranks_.is_first()) look_around();
+    if (ranks_.is_first()) find_or_begin_job();
   });
   ranks_.share(start_);
   ranks_.share(inputs_are_dated_);
@@ -158,7 +158,7 @@ void mpi_job::tell_apart() {
   digest_ = digest.finish();
 }
 
-void mpi_job::look_around() {
+void mpi_job::find_or_begin_job() {
   // A pipe is refused before anything is made.
   (void)share_of(options_.inputs, {0, tasks_}, options_.limits.largest_part_bytes());
   expect_folder(options_.output_prefix);

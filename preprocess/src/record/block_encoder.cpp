@@ -32,7 +32,7 @@ block_encoder::block_encoder(const tokenizer::tokenizer& tokenizer, const encode
       encoder_(tokenizer.make_encoder(options.tokenizer_bytes)) {
   assert(options.dtype == formats::dtype::uint16 || options.dtype == formats::dtype::int32);
   if (options.stop != nullptr) {
-    encoder_->call_meanwhile([stop = options.stop] { expect_going_on(stop); });
+    encoder_->set_interrupt_check([stop = options.stop] { expect_going_on(stop); });
   }
   if (options.sentences) {
     splitter_.emplace(options.sentences->language, options.sentences->keep_newlines);

@@ -119,7 +119,7 @@ struct encoding {
            const encoder_of_thread& of_thread, const std::atomic<int>* stop)
       : own(tokenizer.parts_in_order() ? tokenizer.make_encoder(memory_bytes) : nullptr),
         shared(of_thread) {
-    if (own && stop != nullptr) own->call_meanwhile([stop] { expect_going_on(stop); });
+    if (own && stop != nullptr) own->set_interrupt_check([stop] { expect_going_on(stop); });
   }
 
   tokenizer::encoder& here() const { return own ? *own : shared(); }

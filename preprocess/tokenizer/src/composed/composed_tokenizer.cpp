@@ -25,7 +25,7 @@ class composed_encoder final : public encoder {
   }
 
   std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) override {
-    limit_ = growth_limit(part.text.size(), &meanwhile_);
+    limit_ = growth_limit(part.text.size(), &interrupt_check_);
     ids_before_ = ids.size();
     if (part.is_first) ids.append(parts_->ids_before);
     auto fault = split(parts_->raw_tokens, {part.text, part.is_first, !part.is_first}, ids,
@@ -36,7 +36,9 @@ class composed_encoder final : public encoder {
 
   std::int64_t special_tokens_found() const noexcept override { return special_tokens_; }
 
-  void call_meanwhile(std::function<void()> check) override { meanwhile_ = std::move(check); }
+  void set_interrupt_check(std::function<void()> check) override {
+    interrupt_check_ = std::move(check);
+  }
 
  private:
   // What has no way to return a fault throws it.
@@ -114,7 +116,7 @@ class composed_encoder final : public encoder {
   const tokenizer_parts* parts_;
   std::unique_ptr<section_encoder> engine_;
   std::string normalized_;
-  std::function<void()> meanwhile_;
+  std::function<void()> interrupt_check_;
   growth_limit limit_{0};       // of the part at hand
   std::size_t ids_before_ = 0;  // of the part at hand
   std::int64_t special_tokens_ = 0;

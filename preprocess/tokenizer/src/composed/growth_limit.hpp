@@ -26,12 +26,13 @@ class growth_limit {
   static constexpr std::size_t unchecked_bytes = 4096;
 
   /// @param text_bytes  size of the text before the first step
-  /// @param meanwhile   called when a step begins, and for each MiB that a step makes; what it
-  ///                    throws ends the step. Empty: nothing is called. Outlives this.
-  explicit growth_limit(std::size_t text_bytes, const std::function<void()>* meanwhile = nullptr)
+  /// @param interrupt_check  called when a step begins, and for each MiB that a step makes; what it
+  ///                         throws ends the step. Null or empty: nothing is called. Outlives this.
+  explicit growth_limit(std::size_t text_bytes,
+                        const std::function<void()>* interrupt_check = nullptr)
       : text_bytes_(text_bytes),
         most_bytes_(most_times * text_bytes + spare_bytes),
-        meanwhile_(meanwhile) {}
+        interrupt_check_(interrupt_check) {}
 
   static growth_limit none() { return growth_limit(SIZE_MAX / most_times / 2); }
 
@@ -40,7 +41,7 @@ class growth_limit {
   /// @param step  its name in messages, e.g. "NFKC"; outlives the step
   void begin(std::string_view step) {
     step_ = step;
-    look_around(0, unit::bytes);
+    check_limit(0, unit::bytes);
   }
 
   /// The step at hand makes `made` bytes. Call it while they are made: before they are written, or
@@ -48,14 +49,14 @@ class growth_limit {
   ///
   /// @throws unencodable_text  it is more than the limit
   void expect(std::size_t made) {
-    if (made >= next_look_) look_around(made, unit::bytes);
+    if (made >= next_check_) check_limit(made, unit::bytes);
   }
 
   /// The text gives `made` ids so far, by all steps together.
   ///
   /// @throws unencodable_text  it is more than the limit
   void expect_ids(std::size_t made) {
-    if (made >= next_look_) look_around(made, unit::ids);
+    if (made >= next_check_) check_limit(made, unit::ids);
   }
 
  private:
@@ -74,17 +75,17 @@ class growth_limit {
                            " times its size plus 1 MiB");
   }
 
-  void look_around(std::size_t made, unit of) {
+  void check_limit(std::size_t made, unit of) {
     if (made > most_bytes_) refuse(of);
-    if (meanwhile_ != nullptr && *meanwhile_) (*meanwhile_)();
-    next_look_ = std::min(made + spare_bytes, most_bytes_ + 1);
+    if (interrupt_check_ != nullptr && *interrupt_check_) (*interrupt_check_)();
+    next_check_ = std::min(made + spare_bytes, most_bytes_ + 1);
   }
 
   std::size_t text_bytes_;
   std::size_t most_bytes_;
-  std::size_t next_look_ = 0;
+  std::size_t next_check_ = 0;
   std::string_view step_ = "encoder";
-  const std::function<void()>* meanwhile_;
+  const std::function<void()>* interrupt_check_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -32,10 +32,21 @@ class section_encoder {
   virtual std::optional<encode_fault> encode(const section& section, id_buffer& ids) = 0;
 
   /// What encode() may make of the text that its section is of. Only for an engine that normalizes
-  /// by itself; it may then throw unencodable_text.
+  /// by itself; it may then throw unencodable_text. Without this call there is no limit.
   ///
   /// @param limit  outlives this, and changes from text to text
-  virtual void limit_growth(growth_limit& limit) { static_cast<void>(limit); }
+  virtual void limit_growth(growth_limit& limit) { limit_ = &limit; }
+
+ protected:
+  section_encoder() = default;
+  section_encoder(const section_encoder&) = delete;
+  section_encoder& operator=(const section_encoder&) = delete;
+
+  growth_limit& limit() noexcept { return *limit_; }
+
+ private:
+  growth_limit no_limit_ = growth_limit::none();
+  growth_limit* limit_ = &no_limit_;
 };
 
 /// Pre-tokenizer and model: text without added tokens to ids. Immutable, shared by threads.

@@ -75,7 +75,7 @@ class bpe_encoder final : public section_encoder {
       return std::nullopt;
     }
     const std::string_view text =
-        model_->front.normalize_part(part.text, {!part.continues, true}, first_, *limit_);
+        model_->front.normalize_part(part.text, {!part.continues, true}, first_, limit());
     if (text.size() >= piece_merger::max_symbols) return too_long(part.text);
     if (text.empty()) return std::nullopt;
     if (model_->merges.has_unused()) {
@@ -89,12 +89,10 @@ class bpe_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  void limit_growth(growth_limit& limit) override { limit_ = &limit; }
-
   // For encode_fragments.
 
-  growth_limit& limit() noexcept { return *limit_; }
-  void expect_growth(const id_buffer& ids) { limit_->expect_ids(ids.size() - start_); }
+  using section_encoder::limit;
+  void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
 
   bool take(id_buffer& ids, std::size_t count) const {
     const std::size_t before = ids.size();
@@ -106,7 +104,7 @@ class bpe_encoder final : public section_encoder {
   void encode_fragment(std::string_view fragment, id_buffer& ids) {
     const std::size_t before = ids.size();
     if (!recall(fragment, ids)) {
-      encode_by_seams(model_->front.normalize_part(fragment, buffer_, *limit_), ids);
+      encode_by_seams(model_->front.normalize_part(fragment, buffer_, limit()), ids);
       remember(fragment, ids.ids().subspan(before));
     }
     fuse_unknown(ids, before);
@@ -160,7 +158,7 @@ class bpe_encoder final : public section_encoder {
   }
 
   void start(std::string_view fragment) {
-    if (model_->front.normalize_part(fragment, buffer_, *limit_).data() != fragment.data()) return;
+    if (model_->front.normalize_part(fragment, buffer_, limit()).data() != fragment.data()) return;
     if (!merger_.start(fragment, started_[started_count_])) return;
     fragments_[started_count_++] = fragment;
   }
@@ -279,8 +277,6 @@ class bpe_encoder final : public section_encoder {
   std::array<std::string_view, short_word::most_at_once> fragments_;
   std::size_t started_count_ = 0;
   std::size_t start_ = 0;  // of the text's ids
-  growth_limit no_limit_ = growth_limit::none();
-  growth_limit* limit_ = &no_limit_;
 };
 
 class bpe_engine final : public section_engine {

@@ -48,7 +48,7 @@ class extra_space_encoder final : public section_encoder {
         const std::size_t before = ids.size();
         if (auto fault = inner_->encode({stretch_, true}, ids)) return fault;
         if (ids.size() > before) ids.truncate(ids.size() - 1);
-        if (limit_ != nullptr) limit_->expect_ids(ids.size() - start);
+        limit().expect_ids(ids.size() - start);
       }
       rest.remove_prefix(std::min(size + mark.size(), rest.size()));
     }
@@ -56,13 +56,12 @@ class extra_space_encoder final : public section_encoder {
   }
 
   void limit_growth(growth_limit& limit) override {
-    limit_ = &limit;
+    section_encoder::limit_growth(limit);
     inner_->limit_growth(limit);
   }
 
  private:
   std::unique_ptr<section_encoder> inner_;
-  growth_limit* limit_ = nullptr;
   std::string marked_;
   std::string stretch_;
 };

@@ -68,12 +68,10 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  void limit_growth(growth_limit& limit) override { limit_ = &limit; }
-
   // For encode_fragments.
 
-  growth_limit& limit() noexcept { return *limit_; }
-  void expect_growth(const id_buffer& ids) { limit_->expect_ids(ids.size() - start_); }
+  using section_encoder::limit;
+  void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
 
   // What the batch gives is steady. The scores are added up all the same, one by one, as another
   // fragment may want to know the sum to the last bit.
@@ -110,7 +108,7 @@ class unigram_encoder final : public section_encoder {
         return add_scores(ids, before);
       }
     }
-    encode_anew(model_->front.normalize_part(fragment, buffer_, *limit_), ids);
+    encode_anew(model_->front.normalize_part(fragment, buffer_, limit()), ids);
   }
 
   void encode_normalized(std::string_view text, id_buffer& ids) {
@@ -126,7 +124,7 @@ class unigram_encoder final : public section_encoder {
       return std::nullopt;
     }
     const std::string_view text =
-        model_->front.normalize_part(part.text, {!part.continues, true}, first_, *limit_);
+        model_->front.normalize_part(part.text, {!part.continues, true}, first_, limit());
     if (text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
     if (model_->front.cuts_raw_text()) {
       encode_by_seams(text, ids);
@@ -165,7 +163,7 @@ class unigram_encoder final : public section_encoder {
   }
 
   void learn(std::string_view fragment, id_buffer& ids) {
-    const std::string_view text = model_->front.normalize_part(fragment, buffer_, *limit_);
+    const std::string_view text = model_->front.normalize_part(fragment, buffer_, limit());
     if (fragment.size() > fragment_memory::max_bytes) return encode_anew(text, ids);
     auto [path, limit] = lattice_.settle(text);
     if (model_->byte_fallback && has_unknown(path)) limit = -1;
@@ -242,8 +240,6 @@ class unigram_encoder final : public section_encoder {
   float score_ = 0;                  // of the path so far
   bool ends_unknown_ = false;        // the path so far does
   std::size_t start_ = 0;            // of the text's ids
-  growth_limit no_limit_ = growth_limit::none();
-  growth_limit* limit_ = &no_limit_;
 };
 
 class unigram_engine final : public section_engine {

@@ -96,11 +96,11 @@ TEST_F(GrowingTexts, AreInterruptedBetweenTwoSteps) {
   const auto t = make(with_normalizer(sequence("normalizers", 3, replace("c", "a"))));
   const auto encoder = t->make_encoder();
   int calls = 0;
-  encoder->call_meanwhile([&] {
+  encoder->set_interrupt_check([&] {
     if (++calls == 3) throw stop();
   });
   EXPECT_THROW((void)fault_of(*encoder, "c"), stop);
-  encoder->call_meanwhile({});
+  encoder->set_interrupt_check({});
   EXPECT_EQ(encode(*encoder, "c b"), (ids_list{1, 2}));
 }
 

@@ -98,9 +98,9 @@ TEST(GrowthLimit, CountsWhatIsThereAndNotWhatWasBefore) {
 
 TEST(GrowthLimit, AsksMeanwhileAtEachStepAndEachMebibyte) {
   int asked = 0;
-  const std::function<void()> meanwhile = [&] { ++asked; };
+  const std::function<void()> check = [&] { ++asked; };
   const std::string text(std::size_t{1} << 20, 'a');
-  growth_limit limit(text.size(), &meanwhile);
+  growth_limit limit(text.size(), &check);
   std::string buffer;
   (void)doubling(1)->normalize("a", buffer, limit);
   EXPECT_EQ(asked, 1);
@@ -111,8 +111,8 @@ TEST(GrowthLimit, AsksMeanwhileAtEachStepAndEachMebibyte) {
 
 TEST(GrowthLimit, LetsWhatIsThrownMeanwhileThrough) {
   struct stop {};
-  const std::function<void()> meanwhile = [] { throw stop(); };
-  growth_limit limit(1, &meanwhile);
+  const std::function<void()> check = [] { throw stop(); };
+  growth_limit limit(1, &check);
   std::string buffer;
   EXPECT_THROW((void)doubling(1)->normalize("b", buffer, limit), stop);
 }

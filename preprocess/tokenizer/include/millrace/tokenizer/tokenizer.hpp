@@ -50,10 +50,11 @@ class encoder {
     return encode(part.text, ids);
   }
 
-  /// Has encode() and encode_part() call `check` now and then from their own thread: when a
-  /// normalizer begins a step over a text, and for each MiB that it makes. What `check` throws
-  /// leaves them, and the encoder may be used again. Encoders that do not normalize call nothing.
-  virtual void call_meanwhile(std::function<void()> check) { static_cast<void>(check); }
+  /// Sets a function that encode() and encode_part() call from their own thread when a normalizer
+  /// begins a step over a text, and for each MiB that it makes. To interrupt them, `check` throws:
+  /// they let the exception through, and the encoder may be used again. An empty function checks
+  /// nothing. Encoders that do not normalize never call it.
+  virtual void set_interrupt_check(std::function<void()> check) { static_cast<void>(check); }
 
   /// Special tokens found in the texts so far, those that a template adds not among them.
   virtual std::int64_t special_tokens_found() const noexcept { return 0; }
