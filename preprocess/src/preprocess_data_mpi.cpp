@@ -51,17 +51,19 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   ranks.together([&] { to_run = take_flags(argc, argv, ranks.is_first(), line); });
   if (!to_run) return command::exit_done;
 
-  const int on_machine = ranks.ranks_on_machine();
+  const auto neighbors = ranks.count_neighbors();
   std::unique_ptr<const millrace::tokenizer::tokenizer> tokenizer;
   ranks.together([&] {
     tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
-    line.run.inputs = preprocess::plan_inputs(
-        line.inputs, preprocess::refusal_of_outputs(line.run),
-        line.zstd_window_bytes.value_or(preprocess::default_zstd_window_bytes(on_machine)));
+    line.run.inputs =
+        preprocess::plan_inputs(line.inputs, preprocess::refusal_of_outputs(line.run),
+                                line.zstd_window_bytes.value_or(
+                                    preprocess::default_zstd_window_bytes(neighbors.on_machine)));
     preprocess::take_test_hooks(line.run);
   });
-  const int beside = ranks.ranks_on_same_cores();
-  if (!line.workers_told) line.run.workers = std::max(1, line.run.workers / beside);
+  if (!line.workers_told) {
+    line.run.workers = std::max(1, line.run.workers / neighbors.on_same_cores);
+  }
   line.run.limits.spool_folder = millrace::io::parent_folder(line.run.output_prefix);
   line.run.stop = &preprocess::catch_stop_signals();
   const auto tasks = static_cast<std::int64_t>(preprocess::test_number(

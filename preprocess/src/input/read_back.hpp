@@ -42,7 +42,7 @@ inline void cut_back(io::atomic_file& file, std::uint64_t size) {
                     "--overwrite starts again",
                     file.partial_path().string(), file.size_bytes(), size));
   }
-  file.truncate(size);
+  file.resize(size);
 }
 
 }  // namespace millrace::preprocess

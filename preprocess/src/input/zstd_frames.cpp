@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::uint32_t skippable_magic = 0x184D2A50;  // and the fifteen after it
 
-std::uint64_t little_endian(std::span<const std::byte> bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) {
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-  }
-  return value;
-}
-
 }  // namespace
 
 std::optional<unit_size> zstd_frames::size_at(std::uint64_t offset) const {

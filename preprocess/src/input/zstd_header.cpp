@@ -6,14 +6,6 @@
 namespace millrace::preprocess {
 namespace {
 
-std::uint64_t little_endian(std::span<const std::byte> bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) {
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-  }
-  return value;
-}
-
 // Section 3.1.1.1.2: an exponent of 5 bits, and eighths of that power of two.
 std::uint64_t window_of(std::byte descriptor) {
   const auto value = std::to_integer<unsigned>(descriptor);

@@ -19,6 +19,15 @@ struct zstd_header {
   static constexpr std::size_t most_bytes = 4 + 1 + 1 + 4 + 8;
 };
 
+/// The number in `bytes`, at most eight.
+constexpr std::uint64_t little_endian(std::span<const std::byte> bytes) noexcept {
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) {
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  }
+  return value;
+}
+
 /// @return nothing where `head` begins no frame with text (a skippable one has none), or the
 ///         header is cut off.
 std::optional<zstd_header> parse_zstd_header(std::span<const std::byte> head);

@@ -31,17 +31,15 @@ merged_dataset::merged_dataset(const std::filesystem::path& prefix, const merged
                                const merged_sidecars& sidecars, std::string_view advice,
                                const stop_flag& stop)
     : paths_(prefix), layout_(layout), plan_(sidecars), bin_(paths_.bin), idx_(paths_.idx) {
-  using formats::sum_block_count;
   const auto afresh = io::atomic_file::start::afresh;
   if (plan_.sum) sum_.emplace(paths_.of(sidecar::sum));
   if (plan_.src) src_.emplace(paths_.of(sidecar::src), afresh);
   if (plan_.bad) bad_.emplace(paths_.of(sidecar::bad));
   reserve_all(claims(parts), prefix, "the merged dataset", advice, stop);
-  bin_.truncate(layout.total.bin_bytes);
-  idx_.truncate(layout.idx_bytes());
-  if (sum_) {
-    sum_->truncate(formats::sum_header_bytes + 4 * (sum_block_count(layout.total.bin_bytes) +
-                                                    sum_block_count(layout.idx_bytes())));
+  bin_.resize(layout.total.bin_bytes);
+  idx_.resize(layout.idx_bytes());
+  if (sum_) {  // complete_sum() appends the root
+    sum_->resize(sum_bytes(layout.total.bin_bytes, layout.idx_bytes()) - formats::sum_root_bytes);
   }
 }
 
@@ -84,8 +82,8 @@ void merged_dataset::append_sidecars(std::span<const std::filesystem::path> part
 
 void merged_dataset::finish(const stop_flag& stop) {
   // What was set aside and not needed goes back.
-  if (src_) src_->file().truncate(src_->file().size_bytes());
-  if (bad_) bad_->truncate(bad_->size_bytes());
+  if (src_) src_->file().resize(src_->file().size_bytes());
+  if (bad_) bad_->resize(bad_->size_bytes());
   std::string root;
   if (sum_) root = complete_sum(*sum_, layout_.total.bin_bytes, layout_.idx_bytes());
   if (plan_.meta) {

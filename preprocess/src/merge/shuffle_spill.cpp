@@ -16,8 +16,6 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::size_t written_bytes_at_a_time = std::size_t{4} << 20;
-
 /// What stands before a document; behind it lengths, modes and tokens, padded to eight bytes each.
 struct record {
   std::uint64_t turn = 0;
@@ -69,7 +67,7 @@ shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t tu
 }
 
 void shuffle_spill::begin() {
-  file_.truncate(file_bytes_);
+  file_.resize(file_bytes_);
 }
 
 void shuffle_spill::add(const spilled_document& document) {

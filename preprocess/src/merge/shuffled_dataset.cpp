@@ -16,7 +16,6 @@ namespace millrace::preprocess {
 namespace {
 
 constexpr std::size_t pending_bytes = std::size_t{1} << 20;
-constexpr std::size_t written_bytes_at_a_time = std::size_t{4} << 20;
 constexpr std::size_t pending_places = std::size_t{1} << 14;
 
 template <class T>
@@ -62,7 +61,7 @@ std::vector<room_claim> shuffled_dataset::claims(std::uint64_t src_bytes,
 // atomic_file counts what is appended: the whole length first, then each array in its place.
 void shuffled_dataset::begin() {
   idx_.append(formats::encode_mmidx_header(layout_.type, layout_.sequences, layout_.documents));
-  idx_.truncate(idx_bytes_);
+  idx_.resize(idx_bytes_);
   put(documents_, bytes_of(sequences_));
 }
 
@@ -127,7 +126,7 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
     append_places();
     provenance_->finish(inputs);
     // What was set aside and not needed goes back.
-    provenance_->file().truncate(provenance_->file().size_bytes());
+    provenance_->file().resize(provenance_->file().size_bytes());
   }
   const std::string root = checksums_ ? checksums_->finish(idx_, stop_) : std::string();
   std::optional<io::atomic_file> meta_file;

@@ -78,16 +78,7 @@ void rank_group::abort(int status) const {
   std::_Exit(status);
 }
 
-int rank_group::ranks_on_machine() const {
-  MPI_Comm machine = MPI_COMM_NULL;
-  (void)MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-  int count = 1;
-  (void)MPI_Comm_size(machine, &count);
-  (void)MPI_Comm_free(&machine);
-  return count;
-}
-
-int rank_group::ranks_on_same_cores() const {
+rank_group::neighbor_count rank_group::count_neighbors() const {
   MPI_Comm machine = MPI_COMM_NULL;
   (void)MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
   int count = 1;
@@ -98,8 +89,9 @@ int rank_group::ranks_on_same_cores() const {
   std::vector<::cpu_set_t> all(static_cast<std::size_t>(count));
   (void)MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, machine);
   (void)MPI_Comm_free(&machine);
-  return static_cast<int>(
-      std::ranges::count_if(all, [&](const auto& set) { return CPU_EQUAL(&set, &mine) != 0; }));
+  const auto same =
+      std::ranges::count_if(all, [&](const auto& set) { return CPU_EQUAL(&set, &mine) != 0; });
+  return {.on_machine = count, .on_same_cores = static_cast<int>(same)};
 }
 
 void rank_group::together(const std::function<void()>& step) {

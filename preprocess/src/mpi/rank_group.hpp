@@ -45,10 +45,13 @@ class rank_group {
   int size() const noexcept { return size_; }
   /// Rank 0: it alone talks to the user, and keeps the journal.
   bool is_first() const noexcept { return rank_ == 0; }
-  /// Ranks of this machine, itself included. All ranks have to ask together.
-  int ranks_on_machine() const;
-  /// Ranks of this machine that may run on just the processors that this one may, itself included.
-  int ranks_on_same_cores() const;
+  /// Numbers of ranks, this one included.
+  struct neighbor_count {
+    int on_machine = 1;     ///< of this machine
+    int on_same_cores = 1;  ///< of these, those that may run on exactly the cores of this rank
+  };
+  /// Collective: all ranks have to call it together.
+  neighbor_count count_neighbors() const;
 
   /// Runs a step on every rank, and goes on when all have done it. If one or several have failed,
   /// rank 0 tells why in one sentence, the first one's, and all ranks end.

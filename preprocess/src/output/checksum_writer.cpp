@@ -21,7 +21,7 @@ checksum_writer::checksum_writer(const std::filesystem::path& path, io::atomic_f
 }
 
 void checksum_writer::go_back(const state& to) {
-  file_.truncate(sum_header_bytes + 4 * (to.size / sum_block_bytes));
+  file_.resize(sum_header_bytes + 4 * (to.size / sum_block_bytes));
   bin_ = formats::block_checksums(to);
 }
 

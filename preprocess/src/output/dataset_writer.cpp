@@ -151,8 +151,8 @@ dataset_state dataset_writer::state() const noexcept {
 }
 
 void dataset_writer::go_back(const dataset_state& to) {
-  bin_.truncate(to.bin_bytes);
-  idx_.truncate(formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(to.sequences));
+  bin_.resize(to.bin_bytes);
+  idx_.resize(formats::mmidx_header_bytes + 4 * static_cast<std::uint64_t>(to.sequences));
   if (checksums_) checksums_->go_back(to.checksums);
   sequences_ = to.sequences;
 }
@@ -204,7 +204,7 @@ std::string dataset_writer::finish(std::span<const std::string> inputs) {
                  0, idx_.partial_path());
   if (provenance_) provenance_->finish(inputs);
   // Gives back what was reserved behind.
-  const auto trim = [](io::atomic_file& file) { file.truncate(file.size_bytes()); };
+  const auto trim = [](io::atomic_file& file) { file.resize(file.size_bytes()); };
   trim(bin_);
   trim(idx_);
   if (bad_) trim(*bad_);

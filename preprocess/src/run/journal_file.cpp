@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -31,19 +30,6 @@ struct record_head {
 };
 static_assert(sizeof(record_head) == head_bytes);
 
-// Whether the path still names this file. A kernel that does not say is an error: taken for "no",
-// it would leave the journal of a finished run behind, or have the constructor try for ever.
-bool is_named(const io::unique_fd& fd, const std::filesystem::path& path) {
-  struct ::stat mine {};
-  struct ::stat named {};
-  if (::fstat(fd.get(), &mine) != 0) throw io_error(path, "fstat", errno);
-  if (::lstat(path.c_str(), &named) != 0) {
-    if (errno == ENOENT) return false;
-    throw io_error(path, "lstat", errno);
-  }
-  return mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
-}
-
 }  // namespace
 
 journal_file::journal_file(std::filesystem::path path) : path_(std::move(path)) {
@@ -58,7 +44,7 @@ journal_file::journal_file(std::filesystem::path path) : path_(std::move(path)) 
     throw config_error(fmt::format(
         "{}: another process is writing with this --output-prefix; wait for it, or name another",
         path_.string()));
-  } while (!is_named(fd_, path_));
+  } while (!io::is_named(fd_, path_));
 }
 
 std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
@@ -130,7 +116,7 @@ void journal_file::sync() {
 }
 
 void journal_file::remove() {
-  if (is_named(fd_, path_)) io::remove_if_exists(path_);
+  if (io::is_named(fd_, path_)) io::remove_if_exists(path_);
   sync_names();
 }
 

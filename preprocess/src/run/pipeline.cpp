@@ -340,7 +340,8 @@ void run_in_progress::join_partitions(committer& committer, journal& journal,
   }
   if (joined) return;
   checkpoints.make_safe();
-  throw stopped("stopped while partitions were put one behind the other; --resume goes on");
+  throw stopped(stop_message(options_.stop->load(),
+                             "the partitions are not joined yet; --resume joins the rest"));
 }
 
 void run_in_progress::complete(committer& committer, journal& journal, checkpointer& checkpoints) {

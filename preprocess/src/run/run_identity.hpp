@@ -20,7 +20,9 @@ namespace millrace::preprocess {
 run_identity identity_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                          const run_options& options);
 
-/// Of the files as they are now. One that is gone, and a pipe, has an empty stamp.
+/// The stamps of the files as they are now. A pipe has an empty one.
+///
+/// @throws io_error  a regular file is gone, or the kernel does not report on it.
 std::vector<input_stamp> stamps_of(std::span<const input_file> inputs);
 
 /// Whether an input with stamp `now` needs no reading to know that it is the one that had `then`.

@@ -27,11 +27,15 @@ std::string name_of(int signal) {
 
 }  // namespace
 
+std::string stop_message(int signal, std::string_view consequence) {
+  return fmt::format("stopped by {}: {}", name_of(signal), consequence);
+}
+
 void stop_flag::check() const {
   if (signal_ == nullptr) return;
   fault_point("look");
   if (const int signal = signal_->load(); signal != 0) {
-    throw stopped(fmt::format("stopped by {}: {}", name_of(signal), consequence_));
+    throw stopped(stop_message(signal, consequence_));
   }
 }
 

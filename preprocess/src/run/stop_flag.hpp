@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <millrace/error.hpp>
@@ -14,6 +16,12 @@ class stopped : public error {
  public:
   using error::error;
 };
+
+/// How much to write between two calls of stop_flag::check().
+inline constexpr std::size_t written_bytes_at_a_time = std::size_t{4} << 20;
+
+/// What a stop is reported with: the name of the signal, then what became of the work.
+std::string stop_message(int signal, std::string_view consequence);
 
 /// Whether a signal has asked for long work to stop. Any thread.
 class stop_flag {

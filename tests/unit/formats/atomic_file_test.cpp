@@ -197,7 +197,7 @@ TEST_F(AtomicFile, GoesOnWithWhatWasKept) {
   {
     atomic_file file(path(), atomic_file::start::go_on);
     EXPECT_EQ(file.size_bytes(), 6U);
-    file.truncate(3);
+    file.resize(3);
     append(file, "XY");
     file.commit();
   }
@@ -227,7 +227,7 @@ TEST_F(AtomicFile, HoldsWhatWasAppendedHoweverItWas) {
     file.append(std::as_bytes(std::span(std::string_view("abc"))), page_cache::pass_through);
     append(file, "def");
     EXPECT_EQ(file.size_bytes(), 6U);
-    file.truncate(file.size_bytes());
+    file.resize(file.size_bytes());
     file.commit();
   }
   EXPECT_EQ(test::read_text(path()), "abcdef");

@@ -74,10 +74,11 @@ class atomic_file {
   /// @throws io_error  ENOSPC above all
   void reserve(std::uint64_t bytes, std::uint64_t after = 0);
 
-  /// Drops what lies behind the first `size` bytes, space reserved there included.
+  /// Makes the file `size` bytes long. Bytes after that, and space reserved there, are dropped; new
+  /// bytes are zero.
   ///
-  /// @pre size <= size_bytes()
-  void truncate(std::uint64_t size);
+  /// @throws io_error  the file cannot become so large, or the write failed.
+  void resize(std::uint64_t size);
 
   /// From now on the destructor leaves the partial file for a later writer, and so does a sync()
   /// that fails.
@@ -127,18 +128,6 @@ void remove_stale_partials(std::span<const std::filesystem::path> paths);
 
 // ---------------------------------------------------------------------------------------------
 
-namespace detail {
-
-/// Whether the file that `fd` has open still has the name `path`.
-inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
-  struct ::stat mine {};
-  if (::fstat(fd.get(), &mine) != 0) throw io_error(path, "fstat", errno);
-  const auto named = status_if_there(path, links::are_not_followed);
-  return named && mine.st_dev == named->st_dev && mine.st_ino == named->st_ino;
-}
-
-}  // namespace detail
-
 inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(std::move(path)) {
   partial_ = path_;
   partial_ += ".partial";
@@ -172,11 +161,11 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
     size_ = static_cast<std::uint64_t>(mine.st_size);
     keep_ = true;  // who cannot go on must not take it from who can
   } else {
-    truncate(0);
+    resize(0);
   }
 }
 
-inline void atomic_file::truncate(std::uint64_t size) {
+inline void atomic_file::resize(std::uint64_t size) {
   if (uninterrupted([&] { return ::ftruncate(fd_.get(), static_cast<::off_t>(size)); }) != 0) {
     throw io_error(partial_, "ftruncate", errno);
   }
@@ -224,7 +213,7 @@ inline void atomic_file::discard() noexcept {
 }
 
 inline bool atomic_file::owns_partial_name() const {
-  return detail::is_named(fd_, partial_);
+  return is_named(fd_, partial_);
 }
 
 inline void remove_stale_partials(std::span<const std::filesystem::path> paths) {
@@ -240,7 +229,7 @@ inline void remove_stale_partials(std::span<const std::filesystem::path> paths) 
   }
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return;
   // Between open and flock its writer may have renamed or removed it: then the lock guards nothing.
-  if (!detail::is_named(fd, first)) return;
+  if (!is_named(fd, first)) return;
   // The first one last: while it is there, a later call finds the others.
   for (std::size_t i = paths.size(); i-- > 0;) {
     try {

@@ -204,6 +204,16 @@ inline bool is_folder(const std::filesystem::path& path) {
   return status && S_ISDIR(status->st_mode);
 }
 
+/// Whether the file that `fd` has open still has the name `path`; a link is not followed.
+///
+/// @throws io_error  the kernel does not say.
+inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
+  struct ::stat mine {};
+  if (::fstat(fd.get(), &mine) != 0) throw io_error(path, "fstat", errno);
+  const auto named = status_if_there(path, links::are_not_followed);
+  return named && mine.st_dev == named->st_dev && mine.st_ino == named->st_ino;
+}
+
 /// Removes a file if it is there.
 ///
 /// @return whether it was there.
