@@ -18,20 +18,20 @@ class decoder {
  public:
   struct step {
     bool ended = false;        ///< the unit ended, checksums and all, at the new front of `in`
-    std::string problem = {};  ///< not empty: the data is damaged, behind what was given
-    /// Not empty: the unit is not decompressed, as it takes more memory than there is.
+    std::string problem = {};  ///< not empty: the data is damaged after the text in `out`
+    /// Not empty: decompressing the unit takes more memory than there is, so it is refused.
     std::string refusal = {};
   };
 
   virtual ~decoder() = default;
 
-  /// Makes ready for a unit that begins with the next bytes.
+  /// Prepares for a unit that begins with the next bytes.
   virtual void start() = 0;
 
-  /// Unpacks from the front of `in` to the front of `out` and takes off both what was used. Without
-  /// progress the unit wants more of `in`, or more of `out`.
+  /// Decompresses from the front of `in` to the front of `out`, and removes from both spans what
+  /// was used. If nothing was used, the unit needs more of `in` or more room in `out`.
   ///
-  /// @param last  `in` is all that is left of the file
+  /// @param last  `in` is the rest of the file
   virtual step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool last) = 0;
 
   /// "gzip"
@@ -45,8 +45,8 @@ std::unique_ptr<decoder> make_decoder(compression packing, const std::string& fi
                                       std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
 std::unique_ptr<decoder> make_gzip_decoder();
-/// @param most_window_bytes  a frame whose window takes more memory is refused. Of a window only
-///                           what text has filled takes memory.
+/// @param most_window_bytes  a frame whose window takes more memory is refused. A window takes
+///                           memory only for the part that text has filled.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
 /// The next two give null, and their versions are empty, in a build without the library.

@@ -6,18 +6,18 @@
 
 namespace millrace::preprocess {
 
-/// The run is to stop, and a giant line, or a text that takes its tokenizer long to normalize, was
-/// in its way: whoever was at it gave it up. What the line has brought so far is to be taken back;
-/// the next run begins with it, or with the block that it is in.
+/// The run is to stop, so a worker abandoned a giant line, or a text that takes long to normalize.
+/// The catcher drops what the line has given so far. The next run begins with that line, or with
+/// its block.
 ///
-/// No error, so that nobody who handles those takes it for one.
+/// Not derived from `error`, so that handlers of errors do not catch it.
 class line_abandoned : public std::exception {
  public:
   const char* what() const noexcept override { return "a long line was left to the next run"; }
 };
 
-/// Call it before each piece of a giant line: with gigabytes of it, whoever wants the run to stop
-/// would not wait for its end (Slurm kills after 30 s).
+/// Call it before each piece of a giant line, which may have gigabytes: a run must stop soon after
+/// a signal (Slurm kills it after 30 s).
 ///
 /// @param stop  not zero: stop; null if nothing can
 /// @throws line_abandoned

@@ -8,35 +8,35 @@
 #include <string>
 #include <string_view>
 
-/// How much memory it takes to decompress a zstd frame: its window, the text that later text may
-/// refer back to.
+/// How much memory it takes to decompress a zstd frame. Its window is the text that later text may
+/// refer to.
 namespace millrace::preprocess {
 
 /// `zstd --long=31`: the largest window that libzstd decompresses.
 inline constexpr std::uint64_t most_zstd_window_bytes = std::uint64_t{2} << 30;
 
-/// What RFC 8878 asks every decoder to support, so that no limit is below it.
+/// The smallest limit. RFC 8878 asks every decoder to support windows up to this size.
 inline constexpr std::uint64_t least_zstd_window_bytes = std::uint64_t{8} << 20;
 
 struct zstd_window {
   std::uint64_t window_bytes = 0;  ///< as the frame declares it
-  std::uint64_t memory_bytes = 0;  ///< less where the frame declares a text that is shorter
+  std::uint64_t memory_bytes = 0;  ///< less if the frame declares a text shorter than the window
 };
 
-/// @param head  of a frame: zstd_header::most_bytes, or what there is of them
-/// @return nothing where it begins no frame with text, or the header is cut off.
+/// @param head  the first zstd_header::most_bytes of a frame, or fewer if the file ends before
+/// @return nothing if `head` does not begin a frame with text, or its header is incomplete.
 std::optional<zstd_window> zstd_window_of(std::span<const std::byte> head);
 
-/// Why a frame is not decompressed, and what to do about it; empty if it is, and where the window
-/// is zstd_window_damage().
+/// The message that refuses a frame: the reason, and what to do about it. Empty if the frame is not
+/// refused, or if zstd_window_damage() is what is wrong with it.
 ///
 /// @param most_bytes  memory that a window may take
 std::string zstd_window_refusal(const zstd_window& window, std::uint64_t most_bytes);
 
-/// What is wrong with a window above most_zstd_window_bytes, which no program of zstd makes.
+/// What is wrong with a window above most_zstd_window_bytes. The zstd programs never make one.
 std::string zstd_window_damage(const zstd_window& window);
 
-/// As zstd_window_refusal() where the limit allows the window, but the memory for it is not there.
+/// The message that refuses a frame whose window is within the limit, but cannot be allocated.
 std::string zstd_memory_refusal(const zstd_window& window);
 
 /// @param name  of the file; the sentence begins with it

@@ -42,11 +42,11 @@ struct encoder_options {
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
-  /// That the tokenizer's encoder may remember words in.
+  /// Memory for the words that the tokenizer's encoder remembers.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
-  /// Not zero: encode() gives the block up soon, by line_abandoned, if its texts take long. Null if
-  /// nothing sets it.
+  /// If it becomes nonzero while texts take long, encode() soon throws line_abandoned and abandons
+  /// the block. Null if nothing sets it.
   const std::atomic<int>* stop = nullptr;
 };
 
