@@ -261,7 +261,7 @@ TEST_F(Merge, RefusesToWriteAmongItsInputs) {
   write_two();
   auto how = options();
   how.output_prefix = folder_ / "to/../in/all";
-  EXPECT_THAT(failure<config_error>(how), HasSubstr("among the inputs"));
+  EXPECT_THAT(failure<config_error>(how), HasSubstr("this is the input folder"));
   EXPECT_FALSE(fs::exists(in("all.bin")));
 }
 
