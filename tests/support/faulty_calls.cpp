@@ -2,6 +2,7 @@
 #include "support/faulty_calls.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -47,6 +48,11 @@ ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) 
     return errno = read_fault.code, -1;
   }
   return short_read(fd, parts, count, offset, flags);
+}
+
+int flock(int fd, int operation) {
+  if (flock_fault.strikes()) return errno = flock_fault.code, -1;
+  return static_cast<int>(::syscall(SYS_flock, fd, operation));
 }
 
 void* mmap(void* address, std::size_t bytes, int rights, int flags, int fd, off_t offset) {

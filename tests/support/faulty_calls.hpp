@@ -33,6 +33,7 @@ struct call_fault {
 inline call_fault open_fault;
 inline call_fault read_fault;  ///< of preadv2, without RWF_NOWAIT
 inline call_fault map_fault;   ///< of mmap of files
+inline call_fault flock_fault;
 inline std::atomic<int> nowait_code{
     0};  ///< of preadv2 with RWF_NOWAIT; 0: the kernel's own; -1: it reads nothing
 inline std::atomic<std::size_t> longest_read{SIZE_MAX};
@@ -48,7 +49,8 @@ class fault_scope {
   fault_scope(const fault_scope&) = delete;
   fault_scope& operator=(const fault_scope&) = delete;
   ~fault_scope() {
-    for (call_fault* fault : {&open_fault, &read_fault, &map_fault}) set(*fault, 0, 0, 0);
+    for (call_fault* fault : {&open_fault, &read_fault, &map_fault, &flock_fault})
+      set(*fault, 0, 0, 0);
     nowait_code = 0;
     longest_read = SIZE_MAX;
     pretended_magic = 0;

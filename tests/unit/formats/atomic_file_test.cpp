@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "support/faulty_calls.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::io {
@@ -103,6 +105,19 @@ TEST_F(AtomicFile, TellsALockFromOtherErrors) {
   const atomic_file first(path());
   EXPECT_THROW(atomic_file{path()}, file_busy);
   EXPECT_FALSE(throws_file_busy(folder_ / "none" / "a.bin")) << "there is no such folder";
+}
+
+TEST_F(AtomicFile, TriesALockAgainAfterASignal) {
+  {
+    const atomic_file first(path());
+    const test::fault_scope interrupted(test::flock_fault, EINTR, 2);
+    EXPECT_TRUE(throws_file_busy(path()));
+    EXPECT_EQ(test::flock_fault.failed, 2);
+  }
+  test::write_text(partial(), "of a process that was killed");
+  const test::fault_scope interrupted(test::flock_fault, EINTR, 2);
+  remove_stale_partials(std::vector<fs::path>{path()});
+  EXPECT_FALSE(fs::exists(partial()));
 }
 
 TEST_F(AtomicFile, RemovesStalePartialFiles) {

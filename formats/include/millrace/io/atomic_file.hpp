@@ -143,7 +143,8 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
     fd_ = unique_fd(uninterrupted(
         [&] { return ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
     if (!fd_) throw io_error(partial_, "open", errno);
-    if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    const auto lock = [&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); };
+    if (uninterrupted(lock) != 0 && errno == EWOULDBLOCK) {
       throw file_busy(partial_, "flock (is another process writing it?)", EWOULDBLOCK);
     }
     // Between open and flock the former owner may have renamed or removed this inode; then the
@@ -227,7 +228,7 @@ inline void remove_stale_partials(std::span<const std::filesystem::path> paths) 
     if (is_absent(errno) || may_not(errno)) return;
     throw io_error(first, "open", errno);
   }
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) return;
   // Between open and flock its writer may have renamed or removed it: then the lock guards nothing.
   if (!is_named(fd, first)) return;
   // The first one last: while it is there, a later call finds the others.
