@@ -34,7 +34,7 @@ extern "C" {
 int open(const char* path, int flags, ...) {
   ::va_list rest;
   va_start(rest, flags);
-  const int mode = (flags & O_CREAT) != 0 ? va_arg(rest, int) : 0;
+  const int mode = (flags & O_CREAT) != 0 ? va_arg(rest, int) : 0;  // NOLINT: va_start() was called
   va_end(rest);
   if ((flags & O_ACCMODE) == O_RDONLY && open_fault.strikes()) return errno = open_fault.code, -1;
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
@@ -57,7 +57,8 @@ int flock(int fd, int operation) {
 
 void* mmap(void* address, std::size_t bytes, int rights, int flags, int fd, off_t offset) {
   if (fd >= 0 && map_fault.strikes()) return errno = map_fault.code, MAP_FAILED;
-  return reinterpret_cast<void*>(::syscall(SYS_mmap, address, bytes, rights, flags, fd, offset));
+  const auto at = ::syscall(SYS_mmap, address, bytes, rights, flags, fd, offset);
+  return reinterpret_cast<void*>(at);  // NOLINT: an address
 }
 
 int fstatfs(int fd, struct statfs* status) {
