@@ -320,8 +320,8 @@ TEST_F(Merge, RefusesFaultsInTheMiddleOfTheArrays) {
   p.lengths = {2, 3, 1, 4};
   p.document_index = {0, 1, 3, 4};
   const std::size_t lengths = 34;
-  const std::size_t pointers = lengths + 4 * 4;
-  const std::size_t documents = pointers + 8 * 4;
+  const std::size_t pointers = lengths + std::size_t{4} * 4;
+  const std::size_t documents = pointers + std::size_t{8} * 4;
   const std::vector<std::function<std::string()>> faults = {
       [&] { return failure_with<std::int32_t>(lengths + 4, -1); },
       [&] { return failure_with<std::int32_t>(lengths + 4, 4); },
