@@ -235,7 +235,8 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
     }
     const input_stamp& then = journal.stamps().at(i);
     if (is_unchanged(then, found.stamps[i], options.trust_inputs)) {
-      // Where it was only trusted, the next run compares it, unless that run is told to trust it.
+      // --trust-inputs compared nothing. The old change time stays, so that a later run without the
+      // option compares this input.
       found.stamps[i].changed_nanoseconds = then.changed_nanoseconds;
       continue;
     }
