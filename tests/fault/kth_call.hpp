@@ -20,6 +20,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "fault/kth_board.hpp"
+
 /// Which calls count, which of them fails, and how.
 namespace millrace::test {
 
@@ -46,13 +48,6 @@ enum class kind : std::uint8_t {
 inline constexpr std::array<std::string_view, 18> kind_names = {
     "open",  "read", "write", "sync", "rename", "unlink", "truncate", "allocate", "stat",
     "space", "map",  "mkdir", "link", "lock",   "advise", "list",     "close",    "copy"};
-
-/// What the driver reads: fail_kth.py has the same layout.
-struct board {
-  std::array<std::atomic<std::uint64_t>, 32> calls;
-  std::atomic<std::uint64_t> fired;  // how many calls the fault struck
-  std::array<char, 768> first;       // the first of them: function and path
-};
 
 enum class action : std::uint8_t {
   none,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "fault/kth_board.hpp"
 #include "support/paths.hpp"
 #include "support/run_program.hpp"
 #include "support/sanitized.hpp"
@@ -32,16 +33,15 @@ inline failing_result run_failing(const std::vector<std::string>& command,
                                   const std::filesystem::path& folder, const std::string& plan,
                                   const std::string& ending = "",
                                   std::vector<std::string> environment = {}) {
-  // As fault/kth_call.hpp has it: calls of 32 kinds, how many were struck, the first of those.
-  constexpr std::size_t struck_at = 32 * sizeof(std::uint64_t);
-  constexpr std::size_t board_bytes = struck_at + sizeof(std::uint64_t) + 768;
-  const temp_folder boards;
-  const std::filesystem::path board = boards / "board";
-  write_text(board, std::string(board_bytes, '\0'));
-  const std::filesystem::path library = build_folder() / "tests/libfail_kth.so";
+  const temp_folder own;
+  const std::filesystem::path board_file = own / "board";
+  write_text(board_file, std::string(sizeof(board), '\0'));
+  // The loader splits LD_PRELOAD at spaces and colons, which the path of the build may have.
+  const std::filesystem::path library = own / "libfail_kth.so";
+  std::filesystem::copy_file(build_folder() / "tests/libfail_kth.so", library);
   for (const std::string& each :
        {"LD_PRELOAD=" + library.string(), "MILLRACE_FAIL_FOLDER=" + folder.string(),
-        "MILLRACE_FAIL_BOARD=" + board.string(), "MILLRACE_FAIL_KTH=" + plan,
+        "MILLRACE_FAIL_BOARD=" + board_file.string(), "MILLRACE_FAIL_KTH=" + plan,
         "MILLRACE_FAIL_NAME=" + ending,
         std::string("ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")}) {
     environment.push_back(each);
@@ -50,7 +50,7 @@ inline failing_result run_failing(const std::vector<std::string>& command,
   options.environment = std::move(environment);
   failing_result failing{.result = run_program(command, options)};
   std::uint64_t struck = 0;
-  std::memcpy(&struck, read_text(board).data() + struck_at, sizeof struck);
+  std::memcpy(&struck, read_text(board_file).data() + offsetof(board, fired), sizeof struck);
   failing.struck = struck != 0;
   return failing;
 }
