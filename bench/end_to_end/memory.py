@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of any size, and how much memory preprocess_data takes for them."""
+"""Inputs of any size for preprocess_data, and its peak memory for them."""
 import itertools
 import json
 import random
@@ -13,12 +13,12 @@ from programs import first_cores
 LIMIT_MB = 512
 PIECE = 1 << 20
 LINE = 1 << 14
-# Of a random byte: a letter, or in one of six cases a space.
+# Maps a random byte to a letter, or in one of six cases to a space.
 LETTERS = bytes(ord(" ") if i % 6 == 0 else ord(string.ascii_lowercase[i % 26]) for i in range(256))
 
 
 def cycle_of(text):
-    """The first lines of a text, 64 MB at most, over and over."""
+    """The first lines of a text (64 MB at most), repeated without end."""
     with open(text, "rb") as lines:
         known = list(itertools.takewhile(lambda _: lines.tell() < 64 << 20, iter(lines.readline, b"")))
     known[-1] = known[-1].rstrip(b"\n") + b"\n"
@@ -30,7 +30,7 @@ def random_words(generator, size):
 
 
 def lines_of(text, size):
-    """About `size` bytes of JSON lines in pieces: seven of `text`, one of words that nobody has met, and so on."""
+    """About `size` bytes of JSON lines, in pieces: seven pieces of `text`, then one of random words, and so on."""
     known, generator = cycle_of(text), random.Random(1)
     while size > 0:
         for _ in range(7):
@@ -48,13 +48,13 @@ def lines_of(text, size):
 
 
 def short_lines(_, size):
-    """Lines of 40 bytes: what is kept for each document would show."""
+    """Lines of 40 bytes: they would show any memory that is kept per document."""
     for first in range(0, size // 40, PIECE // 40):
         yield b"".join(b'{"text": "%-27d"}\n' % i for i in range(first, min(first + PIECE // 40, size // 40)))
 
 
 def one_line_of(text, size):
-    """The texts of those lines as one JSON line."""
+    """The texts of `lines_of` as one JSON line."""
     yield b'{"text": "'
     for piece in lines_of(text, size):
         texts = (json.loads(line)["text"] for line in piece.splitlines())
@@ -82,11 +82,11 @@ def feed(pieces, pipe):
         write(pieces, pipe)
         pipe.close()
     except BrokenPipeError:
-        pass  # the program ended early, and says why itself
+        pass  # the program ended early and reports why
 
 
 def measured(command, pieces=None):
-    """The program's answer, or what it complained of; its stdin is a pipe with `pieces` if they are given."""
+    """The program's JSON, or its error. If `pieces` are given, its stdin is a pipe that delivers them."""
     with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE if pieces else subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
         feeder = None
@@ -94,7 +94,7 @@ def measured(command, pieces=None):
             feeder = threading.Thread(target=feed, args=(pieces, program.stdin))
             feeder.start()
         complaint = []
-        # Not communicate(), which would take the pipe over.
+        # communicate() would close the pipe that `feed` writes to.
         listener = threading.Thread(target=lambda: complaint.append(program.stderr.read()))
         listener.start()
         said = program.stdout.read()
@@ -110,7 +110,7 @@ def measured(command, pieces=None):
 
 
 def inputs(options, folder):
-    """Name, size in bytes, pieces, and how it is given to the program."""
+    """Name, pieces, and how the program gets them: as a file, packed, or through a pipe."""
     text, scaled = options.text[0], lambda size: int(size * options.scale)
     enough = shutil.disk_usage(folder).free > 2.2 * scaled(20_000_000_000)
     large = "file" if enough and not options.pipe else "pipe"

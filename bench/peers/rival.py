@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times one other tokenizer on the texts of a JSON-lines file, in memory; one JSON line, as encode_corpus prints it.
+"""Times one other tokenizer on the texts of a JSON-lines file in memory, for bench/peers/tokenizers. Prints one JSON
+line with the keys of encode_corpus.
 
 usage: rival.py ENGINE MODEL FILE PASSES MEGABYTES
 
-ENGINE is gigatoken, quicktok:NAME, tiktoken:PATTERN, tokenizers or sentencepiece; MODEL the file it loads (quicktok brings its
-own). Each gets its best call: whole batches, on as many threads as cores it may use. MEGABYTES of text at most, 0 for all.
+ENGINE is gigatoken, quicktok:NAME, tiktoken:PATTERN, tokenizers or sentencepiece. MODEL is the file that it loads
+(quicktok brings its own). Each engine gets its fastest call: whole batches, on all cores that the process may use.
+Uses at most MEGABYTES of text; 0 means all.
 """
 import ctypes
 import hashlib
@@ -14,7 +16,8 @@ import os
 import sys
 import time
 
-# A new page of a virtual machine costs more than the text on it: malloc keeps what it gets, and gets it first.
+# On a virtual machine a new page costs more than encoding the text on it. So malloc gets its memory before the clock
+# runs and never returns it.
 HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20)}
 HEAP_BYTES = 3 << 30
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times what Megatron files are loaded with otherwise, for bench/peers/loader; one JSON line.
+"""Times other ways to load Megatron's files, for bench/peers/loader. Prints one JSON line.
 
 usage: rival_loader.py numpy|megatron PREFIX SEQ_LEN BATCH BATCHES
 
-numpy     random windows of a memmap, as int64, stacked: what a loop written by hand does
-megatron  megatron-core's GPTDataset and torch's collation, in the process itself (no workers)
+numpy     random windows of a memmap, converted to int64 and stacked: a loop written by hand megatron
+megatron-core's GPTDataset with torch's collation, without worker processes
 """
 import json
 import os

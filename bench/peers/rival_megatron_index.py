@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""megatron-core's own build of a GPTDataset's index caches, for bench/peers/megatron_index.
+"""megatron-core's build of a GPTDataset's index caches, for bench/peers/megatron_index.
 
 usage: rival_megatron_index.py PREFIX FOLDER SEQUENCE_LENGTH SAMPLES SEED
 
-Prints one JSON object: seconds from the open dataset to the written files.
+Prints one JSON object with the seconds from the open dataset to the written files.
 """
 import json
 import resource
@@ -13,7 +13,7 @@ import time
 import warnings
 
 warnings.filterwarnings("ignore")
-from megatron.core.datasets import helpers  # noqa: E402, F401  its compiled part is loaded beforehand
+from megatron.core.datasets import helpers  # noqa: E402, F401  loads its compiled part before the clock runs
 from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder  # noqa: E402
 from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig  # noqa: E402
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Turns JSON lines into a .bin/.idx pair the way Megatron's users do, with packages from PyPI, and prints what it
-took as one JSON line.
+"""Converts JSON lines to a .bin/.idx pair as Megatron's users do, for bench/peers/preprocess. Prints one JSON line.
 
 usage: rival_preprocess.py ENGINE TOKENIZER.json FILE.jsonl OUTPUT_PREFIX WORKERS [EOD_TOKEN]
 
-ENGINE is gigatoken (as tools/preprocess_data_fast.py: the whole file encoded in one call, on WORKERS threads) or
-tokenizers (as tools/preprocess_data.py: a pool of WORKERS processes over the lines, one writer). EOD_TOKEN ends
-each document that is not empty. Where the two tools differ, in documents without tokens, both write here what
-preprocess_data.py writes. "seconds" runs from the loaded tokenizer to the closed files; nothing is synchronised
-to disk, as in those tools.
+ENGINE is gigatoken (as tools/preprocess_data_fast.py: encodes the whole file in one call, on WORKERS threads) or
+tokenizers (as tools/preprocess_data.py: a pool of WORKERS processes encodes the lines, one process writes).
+EOD_TOKEN ends each document that has tokens. The two tools differ in documents without tokens; here both engines
+write what preprocess_data.py writes. "seconds" counts from the loaded tokenizer to the closed files. As in those
+tools, nothing is synchronized to disk.
 """
 import json
 import multiprocessing
@@ -18,9 +17,9 @@ import struct
 import sys
 import time
 
-SMALL_VOCABULARY = 65500  # below it ids are uint16
-CHUNK = 1_000_000         # documents that are written at a time
-LINES = 32                # that a worker of the pool gets at a time
+SMALL_VOCABULARY = 65500  # smaller vocabularies are stored as uint16
+CHUNK = 1_000_000         # documents per write
+LINES = 32                # lines per task of the pool
 
 
 def id_of(model, token):
@@ -29,7 +28,7 @@ def id_of(model, token):
 
 
 class writer:
-    """The pair of files. Lengths are kept, and the index is written at the end."""
+    """The .bin and .idx. The index is written at the end."""
 
     def __init__(self, prefix, vocabulary):
         import numpy
@@ -40,7 +39,7 @@ class writer:
         self.tokens = 0
 
     def add(self, ids):
-        """Ids as an array of 32 bits, or as a list."""
+        """Appends ids, given as an array of 32 bits or as a list."""
         numpy = self.numpy
         if isinstance(ids, numpy.ndarray) and self.dtype is numpy.int32:
             array = ids.view(numpy.int32)
@@ -50,7 +49,7 @@ class writer:
         self.tokens += len(array)
 
     def finish(self, lengths, document_ends):
-        """Lengths of the sequences in tokens; for each document how many sequences there are up to its end."""
+        """Writes the .idx. `lengths` are in tokens; `document_ends` counts the sequences up to each document's end."""
         numpy = self.numpy
         self.bin.close()
         lengths = numpy.asarray(lengths, dtype=numpy.int32)
@@ -102,7 +101,7 @@ def encode_line(line):
 
 def tokenizers(model, path, prefix, workers, eod):
     import tokenizers as package
-    encode_line.tokenizer = package.Tokenizer.from_file(model)  # the forked workers have it too
+    encode_line.tokenizer = package.Tokenizer.from_file(model)  # the forked workers inherit it
     start = time.perf_counter()
     out = writer(prefix, encode_line.tokenizer.get_vocab_size(with_added_tokens=True))
     lengths, document_ends = [], []
@@ -125,7 +124,7 @@ def peak_bytes():
 
 def main():
     engine, model, path, prefix, workers = sys.argv[1:6]
-    # One thread a process in the pool, as Megatron's users set it; gigatoken's threads are Rayon's.
+    # One thread per process of the pool, as Megatron's users set it. gigatoken's threads come from Rayon.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ["RAYON_NUM_THREADS"] = workers
     eod = id_of(model, sys.argv[6]) if len(sys.argv) > 6 else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts that time whole programs share: running them, on which cores, over which part of a text."""
+"""What the scripts share: running programs on given cores, parts of texts, medians, tables."""
 import hashlib
 import json
 import os
@@ -15,7 +15,7 @@ PACKAGES = ["gigatoken", "quicktok-v1", "tiktoken", "tokenizers", "sentencepiece
 
 
 def rival_python():
-    """The Python that has the programs to compare with, installed from PyPI where it is not there."""
+    """The Python with the rivals' packages. Creates it and installs them from PyPI if it does not exist."""
     python = RIVALS / "bin/python"
     if not python.exists():
         venv.create(RIVALS, with_pip=True)
@@ -24,28 +24,28 @@ def rival_python():
 
 
 def core_count(cores):
-    """How many cores `cores` names, as taskset takes them ("0", "0-1", "0,2"); "" are those of this process."""
+    """The number of cores in taskset's notation ("0", "0-1", "0,2"); "" means all cores of this process."""
     if cores == "":
         return len(os.sched_getaffinity(0))
     return sum(int(b or a) - int(a) + 1 for a, _, b in (r.partition("-") for r in cores.split(",")))
 
 
 def first_cores(count):
-    """The first `count` cores that this process may use, as taskset takes them."""
+    """The first `count` cores that this process may use, in taskset's notation."""
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < count:
-        sys.exit(f"{count} cores are asked for, and this process may use {len(usable)}")
+        sys.exit(f"{count} cores are required, but this process may use only {len(usable)}")
     return ",".join(map(str, usable[:count]))
 
 
 def attempt(command, cores=""):
-    """Runs a program on `cores`: its exit status, what it printed, and what it complained of."""
+    """Runs a program on `cores`; returns its exit status, stdout and stderr."""
     pinned = ["taskset", "-c", cores] if cores else []
     return subprocess.run([*pinned, *map(str, command)], capture_output=True, text=True, check=False)
 
 
 def answer(command, cores=""):
-    """The JSON of the last line that a program printed; if it failed, that is the end."""
+    """The JSON in the last line that a program prints. Exits if the program fails."""
     done = attempt(command, cores)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\nexit status {done.returncode}: {done.stderr.strip()[-1000:]}")
@@ -53,8 +53,8 @@ def answer(command, cores=""):
 
 
 def settle(folder, size):
-    """Writes and deletes as many bytes as a round will need, so that the machine has the pages at hand: on a virtual
-    one the first touch of a page may cost more than the text on it."""
+    """Writes and deletes `size` bytes, as many as a run will need. On a virtual machine the first touch of a page may
+    cost more than the work on it; afterwards the pages are available."""
     path = pathlib.Path(folder) / "settle"
     chunk = b"\0" * (1 << 20)
     with open(path, "wb") as out:
@@ -64,7 +64,7 @@ def settle(folder, size):
 
 
 def part_of(text, megabytes, folder):
-    """The first documents of `text`, up to so many MB of text, as a file of their own; 0 for all."""
+    """A file with the first documents of `text`, about `megabytes` MB of text; `text` itself if that is 0."""
     if not megabytes:
         return pathlib.Path(text)
     part = pathlib.Path(folder) / f"{pathlib.Path(text).stem}.{megabytes:g}MB.jsonl"
@@ -79,7 +79,7 @@ def part_of(text, megabytes, folder):
 
 
 def hugging_face(folder):
-    """Our flags for a tokenizer.json."""
+    """Flags of preprocess_data for the tokenizer.json of a folder."""
     return ["--tokenizer-type", "HuggingFaceTokenizer", "--tokenizer-model", f"{folder}/tokenizer.json",
             "--tokenizer-hf-no-include-special-tokens"]
 
@@ -106,7 +106,7 @@ def shown(value):
 
 
 def show(title, rows, as_json):
-    """Prints rows, dictionaries with the same keys, as a table or as JSON lines, each as soon as it is there."""
+    """Prints rows (dictionaries with the same keys) as a table or as JSON lines, each as soon as it is measured."""
     columns = None
     for row in rows:
         if as_json:
