@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opens a run and gathers its first rows, and says in seconds how long each took, and how much
-// memory of its own the process has then:
+// Opens a run and gathers its first rows. Prints the seconds of each step and the private memory
+// of the process as one line of JSON.
+//
 //   bench_first_batch instant|megatron FOLDER|- SEQ_LENGTH ROWS TRAIN_SAMPLES PREFIX...
-// Prefixes are blended by equal weights. megatron builds its indices in memory, or takes those that
-// inspect_dataset prepare-cache left in FOLDER for the tokenizer {}.
+//
+// The prefixes are blended with equal weights. `megatron` builds its indices in memory (-), or uses
+// those that `inspect_dataset prepare-cache` wrote to FOLDER for the tokenizer description {}.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodes a file as one line of JSON that is too long for memory, and prints a line of JSON:
+// Encodes a file that is one JSON line, which may be larger than memory. Prints a line of JSON.
 //
 //   bench_giant_line FILE KEY WORKERS <the tokenizer flags of preprocess_data>
 //
-// "checksum" is over the ids in their order, "peak_mb" is VmHWM. The file has no line end.
+// The file must not end with a newline. "checksum" covers the ids in order, "peak_mb" is VmHWM.
 
 #include <algorithm>
 #include <chrono>

@@ -21,16 +21,16 @@
 
 namespace millrace::bench {
 
-/// A tokenizer that looks a text's ids up in the dataset that a real one made of the same file, so
-/// that a run with it does all that a run does, but tokenize.
+/// A tokenizer that looks up the ids of a text in a dataset that a real tokenizer made from the
+/// same file. A run with it does everything but tokenize.
 ///
-/// Looking up and handing out take time too, though less: `seconds()` says how much, over all
-/// threads, for the caller to take off.
+/// The lookup takes time as well, though less. `seconds()` is its total over all threads, which the
+/// caller can subtract.
 class given_ids final : public tokenizer::tokenizer {
  public:
-  /// @param prefix  of the dataset, made without `--append-eod`
-  /// @param input   the JSON lines that it was made of, one string under the key "text" each
-  /// @throws config_error  the dataset is none of this file.
+  /// @param prefix  dataset, made without `--append-eod`
+  /// @param input   the JSON lines it was made from, each with one string under the key "text"
+  /// @throws config_error  the file cannot be read, or has another number of lines than documents
   given_ids(const std::filesystem::path& prefix, const std::filesystem::path& input)
       : dataset_(prefix) {
     std::ifstream lines(input);
@@ -51,7 +51,7 @@ class given_ids final : public tokenizer::tokenizer {
   std::unique_ptr<millrace::tokenizer::encoder> make_encoder(std::size_t) const override {
     return std::make_unique<looking_up>(*this);
   }
-  /// Whatever gives the dtype of the dataset.
+  /// A size that leads to the dtype of the dataset.
   std::int64_t vocab_size() const noexcept override {
     return dataset_.type() == formats::dtype::uint16 ? 512 : 1 << 20;
   }
@@ -85,8 +85,7 @@ class given_ids final : public tokenizer::tokenizer {
     const given_ids& given_;
   };
 
-  // All of a text, so that texts with equal beginnings are told apart; their 64 bits stand for
-  // them.
+  // Hashes the whole text, because texts may begin alike. The 64 bits stand for the text.
   static std::size_t key_of(std::string_view text) { return std::hash<std::string_view>()(text); }
 
   dataset::indexed_dataset dataset_;

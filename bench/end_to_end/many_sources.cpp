@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a rank with thousands of sources takes: files open, maps, threads, seconds, memory. The
-/// loader serves a blend of all by equal weights, with sums beside them and all checks that it does
-/// by itself, 8 rows of 4,096 tokens a batch; each line is a process of its own. Datasets of 1 MiB
-/// are made in FOLDER and removed again; they are warm.
+/// What a rank with thousands of sources needs: open files, maps, threads, seconds, memory. The
+/// loader serves a blend of all sources with equal weights, 8 rows of 4,096 tokens per batch, with
+/// its default checks. Each printed row is a process of its own. The datasets, of 1 MiB with
+/// checksums, are created in FOLDER and removed afterwards; they are warm.
 ///
 /// usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]
 #include <sys/wait.h>
@@ -47,7 +47,7 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Documents of 640 tokens.
+/// Creates a dataset of documents of 640 tokens.
 void make_dataset(const std::filesystem::path& prefix, std::size_t number) {
   constexpr std::size_t documents = (std::size_t{1} << 20) / (640 * sizeof(std::uint16_t));
   test::documents_of<std::uint16_t> all(documents, {std::vector<std::uint16_t>(640)});
@@ -74,7 +74,7 @@ dataset::instant_run instant(const prefixes& all, std::int64_t samples) {
   return {sources, options};
 }
 
-/// Its indices are built in memory.
+/// A run in Megatron's order, whose indices are built in memory.
 dataset::megatron_run megatron(const prefixes& all, std::int64_t samples) {
   dataset::data_blends data;
   data.split = "100,0,0";
@@ -86,7 +86,7 @@ dataset::megatron_run megatron(const prefixes& all, std::int64_t samples) {
       *plan[0], {.sequence_length = seq_len, .part = dataset::split_part::train}, data.split);
 }
 
-/// Serves as many rows as there are sources, in which each source comes once, and `rows` more.
+/// Serves as many rows as there are sources, one row per source, and then `rows` more.
 template <class Open>
 void serve(const char* order, const Open& open, const prefixes& all, const std::string& reader,
            std::int64_t rows) {
@@ -102,7 +102,7 @@ void serve(const char* order, const Open& open, const prefixes& all, const std::
   const auto take = [&](std::int64_t batches) {
     for (; batches > 0; --batches) {
       const auto batch = loader.next();
-      if (!batch) throw config_error("the run has come to its end");
+      if (!batch) throw config_error("the run ended before all rows were served");
       bytes += static_cast<std::int64_t>(batch->bytes().size());
     }
     return since(begin);
@@ -126,7 +126,7 @@ void serve(const char* order, const Open& open, const prefixes& all, const std::
       static_cast<double>(bench::status_of("VmPTE") - tables_before) / 1024);
 }
 
-/// In a process of its own, so that nothing of one is left for the next.
+/// Runs `work` in a process of its own, so that it leaves nothing behind for the next one.
 template <class Work>
 void in_child(const Work& work) {
   (void)std::fflush(stdout);
@@ -144,7 +144,9 @@ void in_child(const Work& work) {
     ::_exit(status);
   }
   int status = 0;
-  if (::waitpid(pid, &status, 0) != pid || status != 0) throw config_error("a run has failed");
+  if (::waitpid(pid, &status, 0) != pid || status != 0) {
+    throw config_error("a run failed; its message is above");
+  }
 }
 
 }  // namespace
@@ -153,7 +155,9 @@ int main(int argc, char** argv) try {
   if (argc < 2) throw config_error("usage: bench_many_sources FOLDER [SOURCES=2000] [ROWS=20000]");
   const std::size_t sources = argc > 2 ? std::stoul(argv[2]) : 2000;
   const std::int64_t rows = argc > 3 ? std::stoll(argv[3]) : 20000;
-  if (sources < 1 || rows < batch_size) throw config_error("SOURCES or ROWS are too few");
+  if (sources < 1 || rows < batch_size) {
+    throw config_error("SOURCES must be at least 1, ROWS at least 8");
+  }
   const std::filesystem::path folder = std::filesystem::path(argv[1]) / "many_sources";
   std::filesystem::create_directories(folder);
   prefixes all;
@@ -164,7 +168,7 @@ int main(int argc, char** argv) try {
   std::puts(
       "| order | reader (granted) | descriptors | those of readers, most | maps | threads | made, "
       "s | "
-      "first batch, s | each source once, s | us a row later | CPU us a row | MB | "
+      "first batch, s | each source once, s | us per later row | CPU us per row | MB | "
       "page tables, MB |");
   std::puts("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
   for (const char* reader : {"auto", "mmap", "pread", "io_uring"}) {

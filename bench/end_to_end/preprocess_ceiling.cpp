@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ceiling of preprocess_data: the same pipeline over the same file, without the tokenizer's
-// work.
+// The ceiling of preprocess_data: the same pipeline on the same file without the tokenizer's work.
 //
 //   bench_preprocess_ceiling WORKERS OUTPUT_PREFIX FILE [DATASET_PREFIX]
 //
-// With a tokenizer that gives no ids, reading, splitting and parsing are all that is left, and the
-// output files are empty. With DATASET_PREFIX, a dataset made of FILE, texts get the ids that they
-// have there, so that the same files are written; of the seconds, those that handing the ids out
-// took are taken off.
+// Without DATASET_PREFIX the tokenizer returns no ids. The run then reads, splits and parses, and
+// its output files are empty. With DATASET_PREFIX, a dataset made from FILE, each text gets the ids
+// it has there, so the run writes the same files. The seconds exclude the lookup of those ids.
 //
-// Prints the summary of preprocess_data as JSON. The output files are overwritten.
+// Prints the summary of preprocess_data as JSON. Overwrites the output files.
 
 #include <cstddef>
 #include <cstdlib>
@@ -63,7 +61,7 @@ preprocess::run_summary run_with_ids(const char* dataset_prefix, const char* inp
   const millrace::bench::given_ids tokenizer(dataset_prefix, input);
   auto summary = run(tokenizer, options);
   if (summary.tokens() != tokenizer.token_count()) {
-    throw millrace::error(fmt::format("{} tokens were written, {} has {}", summary.tokens(),
+    throw millrace::error(fmt::format("{} tokens were written, but {} has {}", summary.tokens(),
                                       dataset_prefix, tokenizer.token_count()));
   }
   summary.seconds -= tokenizer.seconds() / options.workers;

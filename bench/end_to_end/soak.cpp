@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whether a loader that serves as fast as it can stays as large as it is: a blend of all PREFIXes,
-/// shuffled, checked and counted, is served for SECONDS and taken up again from its state every
-/// minute. A line each minute; at the end, exit status 1 if memory, descriptors, maps or threads
-/// grew by more than a hundredth (memory: and more than 4 MiB) in the second half: before, the heap
-/// takes a dozen reloads to find its shape.
+/// Whether a loader that serves as fast as it can grows. It serves a shuffled blend of all PREFIXes
+/// for SECONDS, with its default checks and telemetry, and reloads its state every minute. Prints a
+/// row per minute. The exit status is 1 if descriptors, maps or threads grew by more than 1 % in
+/// the second half, or private memory by more than 1 % and 4 MiB. The first half does not count:
+/// the heap settles only after a dozen reloads.
 ///
 /// usage: bench_soak SECONDS PREFIX [PREFIX...]
 #include <algorithm>
@@ -50,13 +50,12 @@ dataset::instant_run blend_of(const std::vector<std::string>& prefixes) {
   return dataset::instant_run(sources, options);
 }
 
-/// Serves until `end`; the number of batches, and the sum of their first tokens, so that they are
-/// used.
+/// Serves until `end`. Returns the number of batches. Adds to `sum` so that batches are used.
 std::int64_t serve(loader::batch_loader& loader, clock::time_point end, std::int64_t& sum) {
   std::int64_t batches = 0;
   while (clock::now() < end) {
     const auto batch = loader.next();
-    if (!batch) throw config_error("the run has come to its end");
+    if (!batch) throw config_error("the run ended before the time was over");
     sum += batch->tokens().front() + batch->labels().back();
     ++batches;
   }
@@ -65,7 +64,7 @@ std::int64_t serve(loader::batch_loader& loader, clock::time_point end, std::int
 
 bool has_grown(const char* what, long first, long last, long spare) {
   if (last - first <= std::max(first / 100, spare)) return false;
-  std::fprintf(stderr, "bench_soak: %s: %ld, but %ld at half time\n", what, last, first);
+  std::fprintf(stderr, "bench_soak: %s grew to %ld, from %ld at half time\n", what, last, first);
   return true;
 }
 
@@ -99,7 +98,7 @@ int main(int argc, char** argv) try {
     loader.load_state(dataset::write_state(loader.state()));
   }
   const figures late;
-  std::printf("sum of what was served %lld\n", static_cast<long long>(sum));
+  std::printf("checksum of the served tokens %lld\n", static_cast<long long>(sum));
   const bool memory = has_grown("own memory, kB", early->own_kilobytes, late.own_kilobytes, 4096);
   const bool files = has_grown("descriptors", early->descriptors, late.descriptors, 0);
   const bool maps = has_grown("maps", early->maps, late.maps, 0);

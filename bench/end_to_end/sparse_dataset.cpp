@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes a dataset of very many documents, whose `.bin` is a hole:
+// Creates a dataset of very many documents, whose `.bin` is a hole.
+//
 //   bench_sparse_dataset PREFIX DOCUMENTS
-// The index takes 20 bytes a document: 20 GB of disk for 10^9.
+//
+// The index takes 20 bytes per document: 20 GB of disk for 10^9.
 #include <cstdint>
 #include <cstdio>
 #include <exception>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the loader costs a step on a GPU: the time of a step that takes its batch from the loader
-// over that of one whose batch is on the device already, p50 over all steps, in one run.
+// What the loader costs in a training step on a GPU: the time of a step that takes its batch from
+// the loader, divided by that of a step whose batch is on the device already. p50, in one run.
 //
 //   step_ratio PREFIX [STEPS [MILLISECONDS [ROWS [SEQ_LEN]]]]
 //
-// PREFIX is a dataset; it is served from its start again where it ends. A step is a kernel that
-// spins; steps are timed by events on its stream. Prints one line of JSON. Exit code 77 without a
-// device.
+// PREFIX is a dataset; at its end the loader starts again. A step is a kernel that spins, 5 ms by
+// default. Events on its stream time the steps. Prints one line of JSON. Without a GPU the exit
+// status is 77.
 
 #include <cuda_runtime_api.h>
 
@@ -41,7 +41,7 @@ void must(int code, const char* call) {
   cuda::check(*cuda::runtime_api(), code, call);
 }
 
-/// Times between marks on a stream, in milliseconds.
+/// Measures the times between marks on a stream, in milliseconds.
 class stream_clock {
  public:
   explicit stream_clock(std::int64_t marks) {
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
     if (argc > 5) s.seq_len = std::strtol(argv[5], nullptr, 10);
     const auto answer = cuda::find_device(cuda::runtime_api(), 0);
     if (!answer.usable) {
-      std::cerr << "step_ratio: skipped, there is no GPU: " << answer.why << '\n';
+      std::cerr << "step_ratio: skipped, no usable GPU: " << answer.why << '\n';
       return 77;
     }
     run(s);

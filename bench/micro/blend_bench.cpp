@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blending by weight: Megatron's plain loop over all datasets, our blocks, and our blocks without
-// AVX-512, on the same log-normal weights. All write the same blend, which is checked.
+// Greedy blending with the same log-normal weights in three ways: Megatron's plain loop over all
+// datasets, our blocks, and our blocks without AVX-512. Checks that all write the same blend.
 //
 //   blend_bench --benchmark_filter=/200/1000000
 //   blend_bench --benchmark_filter=/200/100000000
 //
-// Time is CPU time, on one thread; `per_sample` is what to compare.
+// Times are CPU time of one thread. Compare `per_sample`.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -35,20 +35,19 @@ std::vector<double> weights_of(std::int64_t datasets) {
   return normalize(weights);
 }
 
-/// Every blend of a shape must be the first one.
+/// Exits unless all blends of a shape are equal.
 void check(const benchmark::State& state, const test::blend_columns& columns) {
   static std::map<std::pair<std::int64_t, std::int64_t>, test::blend_columns> firsts;
   const auto [first, is_new] = firsts.try_emplace({state.range(0), state.range(1)}, columns);
   if (is_new || first->second == columns) return;
-  std::cerr << "blend_bench: two ways of blending differ\n";
+  std::cerr << "blend_bench: two ways wrote different blends\n";
   std::exit(1);
 }
 
 template <class Fill>
 void run(benchmark::State& state, Fill fill) {
   const std::vector<double> weights = weights_of(state.range(0));
-  test::blend_columns columns(
-      state.range(1));  // touched, so that no page is new while time is taken
+  test::blend_columns columns(state.range(1));  // touches the pages before the clock runs
   for (auto _ : state) fill(weights, columns.span());
   check(state, columns);
   using benchmark::Counter;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fields of a sample cost: tokens, labels, loss mask and positions out of a text of 4,096
-// tokens, as ns a token, and beside it the roof, filling as many bytes.
+// What the fields of a sample cost: tokens, labels, loss mask and positions from a text of 4,096
+// tokens, in ns per token. The roof fills as many bytes.
 //
 //   fields_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //
-// Arguments: whether the three options by token value are on, and how many tokens there are to an
-// eod.
+// Arguments: 1 if the three options that look at token values are on, else 0; tokens per eod.
 #include <cstdint>
 #include <cstring>
 #include <random>

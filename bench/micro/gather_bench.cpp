@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to bring windows of a file that is in memory into the slots of a ring: the readers,
-// in random order, and beside them the roof, one thread's memcpy of the same windows in the order
-// of the file, out of a map, into the same ring.
+// What it costs to gather windows of a cached file into the slots of a ring. The readers gather in
+// random order. The roof is one thread's memcpy of the same windows in file order, from a map into
+// the same ring.
 //
 //   gather_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// Windows are of 4,096 tokens of uint16, and one token more where it is said. `threads` is how many
-// a gather may use. bytes_per_second counts what is copied; where other programs run, compare the
-// CPU time of what runs on one thread.
+// Windows have 4,096 uint16 tokens (8,192 bytes), or one more (8,194). `threads` is the number of
+// threads that a gather may use. bytes_per_second counts copied bytes. On a busy machine compare
+// the CPU time of runs with one thread.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -31,10 +31,10 @@
 namespace millrace::loader {
 namespace {
 
-constexpr std::size_t file_bytes = std::size_t{1} << 30;  // more than any cache
+constexpr std::size_t file_bytes = std::size_t{1} << 30;  // larger than most caches
 constexpr std::size_t slots = 8;
 
-/// A file on the disk of the temporary folder, in the page cache.
+/// A file in the temporary folder, in the page cache.
 const data_file& warm_file() {
   static const test::temp_folder folder;
   static const data_file file = [] {
@@ -47,7 +47,7 @@ const data_file& warm_file() {
   return file;
 }
 
-/// Slots of one block that was touched before, as a ring of batches has.
+/// Slots in one block of touched memory, like a ring of batches.
 class ring {
  public:
   explicit ring(std::size_t slot_bytes) : slot_bytes_(slot_bytes), memory_(slot_bytes * slots) {
@@ -96,7 +96,7 @@ void memcpy_in_file_order(benchmark::State& state) {
   report(state, s);
 }
 
-/// One that has read all of the file: nothing is to be faulted in while it is timed.
+/// A reader that has read the whole file, so no page faults fall into the measurement.
 template <class Reader>
 Reader& warm_reader(int threads) {
   static std::map<int, Reader> readers;

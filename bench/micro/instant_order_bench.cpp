@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the instant order costs: position to window and back, through a blend of 200 sources, window
-// to documents, and the first sample of a large dataset.
+// What the order `instant` costs: position to window and back, the same through a blend of 200
+// sources, window to documents, and the first sample of a large dataset.
 //
 //   instant_order_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// The dataset is made sparse in /dev/shm or the folder $MILLRACE_BENCH_FOLDER: documents of 700
-// tokens on average, 10^7 of them (a 200 MB index), or $MILLRACE_BENCH_DOCUMENTS. Or it is the one
-// that $MILLRACE_BENCH_PREFIX names. CPU time counts. The first sample of 10^9 documents, by a new
-// process each time, is for end_to_end/first_sample.
+// Creates a sparse dataset in /dev/shm or $MILLRACE_BENCH_FOLDER: 10^7 documents (a 200 MB index)
+// or $MILLRACE_BENCH_DOCUMENTS, of 700 tokens on average. $MILLRACE_BENCH_PREFIX names an existing
+// dataset instead. Compare CPU time. end_to_end/first_sample measures the first sample of 10^9
+// documents, in new processes.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::int64_t seq_len = 4096;
 
-/// Random positions, made beforehand.
+/// Random positions, drawn before the clock runs.
 std::vector<std::int64_t> random_below(std::int64_t limit) {
   std::mt19937_64 random(1);
   std::vector<std::int64_t> out(1 << 14);
@@ -38,7 +38,7 @@ std::vector<std::int64_t> random_below(std::int64_t limit) {
   return out;
 }
 
-// The argument is the number of windows; just above a power of two is the worst there is.
+// The argument is the number of windows. Just above a power of two is the worst case.
 void position_to_window(benchmark::State& state) {
   const std::int64_t count = state.range(0);
   const window_order order("web", count * seq_len + 77, seq_len, 1234);
@@ -46,7 +46,7 @@ void position_to_window(benchmark::State& state) {
   std::size_t i = 0;
   std::int64_t sum = 0;
   for (auto _ : state) {
-    // Each waits for the one before, so that no two overlap.
+    // Each lookup depends on the one before, so that no two overlap.
     sum += order.at(positions[i++ & 0x3fff] + (sum & 1)).window;
   }
   benchmark::DoNotOptimize(sum);
@@ -69,7 +69,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 BENCHMARK(position_to_window)->Apply(sizes);
 BENCHMARK(window_to_position)->Apply(sizes);
 
-// The argument: the smallest weight is one in so many of the largest.
+// `smallest`: the largest weight divided by the smallest.
 instant_order blend_of(std::int64_t sources, std::int64_t smallest) {
   std::vector<instant_source> all;
   schedule_segment segment;
@@ -119,7 +119,7 @@ std::int64_t document_count() {
   return given != nullptr ? std::strtoll(given, nullptr, 10) : 10'000'000;
 }
 
-/// A whole index over a `.bin` that is one hole.
+/// A complete index with a `.bin` that is a hole.
 const std::filesystem::path& large_dataset() {
   const char* folder = std::getenv("MILLRACE_BENCH_FOLDER");
   static const test::temp_folder home(folder != nullptr ? std::filesystem::path(folder)
@@ -151,7 +151,7 @@ void window_to_documents(benchmark::State& state) {
 }
 BENCHMARK(window_to_documents)->ArgName("pread")->Arg(0)->Arg(1);
 
-// From nothing to the pieces of a sample: open, order, search.
+// From opening the dataset to the pieces of a sample.
 void first_sample(benchmark::State& state) {
   const auto& prefix = large_dataset();
   std::int64_t position = 0;

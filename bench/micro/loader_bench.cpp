@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a batch costs: batch_loader over a warm dataset in the order instant, and beside it the
-// roof, one thread that copies the same windows in the order of the file into as many buffers.
+// What a batch costs: batch_loader over a warm dataset in the order `instant`. The roof is one
+// thread that copies the same windows in file order into as many buffers.
 //
 //   loader_bench --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
-// text is the source dtype alone, 2 bytes a token of uint16; int64 is tokens and labels beside it.
-// Time is the caller's, CPU that of all threads of the process: compare CPU where other programs
-// run. Threads are those that fill.
+// `text` is the source dtype alone, 2 bytes per uint16 token; `int64` adds tokens and labels.
+// `threads` is the number of filling threads. Time is that of the caller, CPU that of all threads
+// of the process. On a busy machine compare CPU.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t dataset_bytes = std::size_t{64} << 20;
 
-/// 64 MiB of random ids below 32,000, made once and read once, so that it is warm.
+/// 64 MiB of random ids below 32,000, read once, so that they are warm.
 template <class T>
 const dataset::indexed_dataset& warm_dataset() {
   static const test::temp_folder folder;
@@ -47,7 +47,7 @@ const dataset::indexed_dataset& warm_dataset() {
   return data;
 }
 
-/// All epochs there are, so that no bench comes to an end.
+/// A run without a last epoch, so that no bench reaches its end.
 dataset::instant_run run_over(const dataset::indexed_dataset& data, std::int64_t seq_len) {
   dataset::instant_options options;
   options.seq_len = seq_len;
@@ -74,7 +74,7 @@ void serve(benchmark::State& state, const host_fields& fields, std::int64_t byte
   for (std::size_t i = 0; i < 2 * dataset_bytes / sizeof(T) /
                                   static_cast<std::size_t>(state.range(0) * state.range(1));
        ++i) {
-    (void)loader.next();  // two epochs: whatever is looked at once is looked at
+    (void)loader.next();  // two epochs, so that one-time checks are over
   }
   for (auto _ : state) {
     const auto batch = loader.next();
@@ -93,7 +93,7 @@ void text_next(benchmark::State& state) {
   serve<T>(state, no_host_fields, sizeof(T));
 }
 
-/// Windows of an epoch in the order of the file, into as many buffers as the ring has slots.
+/// Copies the windows of an epoch in file order, into as many buffers as the ring has slots.
 template <class T>
 void text_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();
@@ -116,7 +116,7 @@ void text_roof(benchmark::State& state) {
   report(state, sizeof(T));
 }
 
-/// As many bytes as tokens and labels have, copied from the file into as many buffers.
+/// Copies as many bytes as tokens and labels have, from the file into as many buffers.
 template <class T>
 void int64_roof(benchmark::State& state) {
   const auto bytes = warm_dataset<T>().stream().bytes();
@@ -135,8 +135,8 @@ void int64_roof(benchmark::State& state) {
   report(state, 16);
 }
 
-/// What becomes of one batch between sampler and slot, on the caller's own thread: no ring, no
-/// second thread, so that CPU time is time.
+/// One batch from sampler to slot on the caller's own thread. Without ring and second thread, CPU
+/// time is wall time.
 template <class T>
 void fill_one(benchmark::State& state) {
   const auto& data = warm_dataset<T>();
@@ -146,8 +146,8 @@ void fill_one(benchmark::State& state) {
   detail::look_ahead ahead(plan, micro_batch_sequence(plan.end(), options, nullptr), 8, false);
   const slot_layout layout(options.batch_size, plan.seq_len(), true,
                            detail::width_of(plan.types()));
-  // As many as go round where the caller is quicker than the thread that fills: the ring hands out
-  // first what was released last.
+  // As many as circulate if the caller is faster than the filling thread, because the ring reuses
+  // the slot that was released last.
   constexpr std::size_t slot_count = 2;
   std::vector<detail::batch_slot> slots;
   const auto texts = plain_memory(slot_count, layout.capacity_bytes());
@@ -189,7 +189,7 @@ void shapes(benchmark::internal::Benchmark* bench) {
 void one_thread(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 4096, 1})->Args({4, 1024, 1})->ArgNames({"batch", "seq", "threads"});
 }
-// The third: 1 text alone, 2 int64 tokens and labels too.
+// Third argument: 1 is text alone, 2 adds int64 tokens and labels.
 void alone(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 4096, 1})->Args({8, 4096, 2})->ArgNames({"batch", "seq", "fields"});
 }

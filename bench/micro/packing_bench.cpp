@@ -3,12 +3,11 @@
 // What packing costs, in seconds and in padding: 100 million documents of synthetic lengths
 // (lognormal, median 400 tokens, mean about 820, at most 2^20) into rows of 4,096 and of 32,768.
 //
-//   packing_bench --benchmark_filter=lengths        best fit in blocks against a plain one
-//   packing_bench --benchmark_filter=random_row     a row anywhere, its block packed for it; the
-//   index
-//                                                   mapped, and read as where maps are refused
+//   packing_bench --benchmark_filter=lengths     best fit in blocks and plain best fit
+//   packing_bench --benchmark_filter=random_row  a random row, whose block is packed for it; the
+//                                                index mapped, and read as if maps were refused
 //
-// All on one thread; the pass over the blocks divides among threads, the plain one does not.
+// All on one thread. Blocks could be divided among threads; the plain best fit could not.
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -63,14 +62,13 @@ void lengths_in_blocks(benchmark::State& state) {
   report(state, rows);
 }
 
-/// The textbook's: one document after the other, in stored order, into the fullest of all rows so
-/// far that has room.
+/// The textbook's best fit: puts each document, in stored order, into the fullest row with room.
 void lengths_plain_best_fit(benchmark::State& state) {
   const std::int64_t seq_len = state.range(0);
   std::int64_t rows = 0;
   for (auto _ : state) {
     rows = 0;
-    std::map<std::int64_t, std::int64_t> open;  // rows by their room
+    std::map<std::int64_t, std::int64_t> open;  // number of rows by their room
     for (std::int64_t length : many_lengths()) {
       rows += length / seq_len;
       length %= seq_len;

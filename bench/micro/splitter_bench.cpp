@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast texts are cut into pretokens: each pattern with each instruction set of this machine on
-// four kinds of made-up text, or on the file that MILLRACE_BENCH_TEXT names.
+// How fast texts are cut into pretokens: each pattern with each instruction set of this machine, on
+// four kinds of synthetic text, or on the file that MILLRACE_BENCH_TEXT names.
 //
 //   splitter_bench --benchmark_filter='llama3/.*/english'
 //
-// The ends are written to an array of 256, as the encoders ask for them, and not looked at. Two
-// patterns also run as a Split of a tokenizer.json whose pattern has no walker ("regex").
+// As for the encoders, the ends go to an array of 256 entries; nothing reads them. "regex" runs two
+// of the patterns by PCRE2, like a Split of a tokenizer.json without a specialized splitter.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -30,13 +30,13 @@ namespace {
 
 constexpr std::size_t text_bytes = std::size_t{4} << 20;
 
-/// How a made-up language writes: its letters, how long its words are, and what stands between.
+/// A synthetic language: its letters, the lengths of its words, and what separates them.
 struct language {
   std::vector<std::string> letters;
   std::uint64_t shortest_word;
   std::uint64_t longest_word;
-  std::vector<std::string> between;  ///< drawn evenly, so a common one is there several times
-  bool capitals;                     ///< now and then a word begins with the last of its letters
+  std::vector<std::string> between;  ///< drawn uniformly; a common one is listed several times
+  bool capitals;                     ///< if true, one word in eight begins with the last letter
 };
 
 std::vector<std::string> letters_between(char32_t first, char32_t last) {
@@ -143,7 +143,7 @@ void cut(benchmark::State& state, pattern pattern, instruction_set set, const st
       static_cast<double>(text.size()) / static_cast<double>(number);
 }
 
-// As a Split, behavior Isolated, of a pattern that nobody knows.
+// Like a Split of an unknown pattern, with the behavior Isolated.
 void cut_by_regex(benchmark::State& state, std::string_view pattern, const std::string& text) {
   const auto stage = make_regex_stage(pattern, split_behavior::isolated, false);
   stage_scratch scratch;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What verification costs: `data_verifier` over windows of 4,096 tokens in a random order, over a
-// warm file with its `.sum`. Every window comes once an epoch.
+// What verification costs: `data_verifier` checks windows of 4,096 tokens in random order, of a
+// warm file with its `.sum`. Every window comes once per epoch.
 //
 //   verify_bench --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 //
-// per_token is processor time of the one thread there is. The roof of a first epoch is CRC-32C of
-// the same bytes from memory, without a file.
+// per_token is CPU time; there is one thread. The roof of a first epoch is CRC-32C of the same
+// bytes in memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ const test::summed_dataset<T>& warm_dataset() {
   return data;
 }
 
-/// All windows, and the bytes that a reader would have gathered for each.
+/// All windows, each with the bytes that a reader would have gathered.
 template <class T>
 std::vector<read_request> windows(std::vector<std::byte>& bytes) {
   const auto& tokens = warm_dataset<T>().tokens();
@@ -59,7 +59,7 @@ verify_options options_of(const benchmark::State& state) {
   return {.vocab_size = state.range(0), .scrub_bytes_per_second = 0};
 }
 
-/// Arguments: vocab_size, or 0 for checksums alone; whether a reader has mapped the file.
+/// Arguments: vocab_size, or 0 for checksums alone; 1 if a reader has mapped the file, else 0.
 template <class T>
 void first_epoch(benchmark::State& state) {
   std::vector<std::byte> bytes;
@@ -104,7 +104,7 @@ void crc_roof(benchmark::State& state) {
   count_tokens(state, bytes.size() / sizeof(T) / seq_len);
 }
 
-/// Ids of a window in a near cache: what a sample of an unchecked block costs.
+/// Checks the ids of a window in a near cache: the cost of a sample from an unchecked block.
 template <class T>
 void token_range(benchmark::State& state) {
   const auto tokens = std::span(warm_dataset<T>().tokens()).first(seq_len);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What serving micro-batches costs us, for bench/peers/loader; one JSON line.
+// What serving our micro-batches costs, for bench/peers/loader. Prints one JSON line.
 //
-//   bench_batches ORDER PREFIX SEQ_LEN BATCH BATCHES     ORDER: instant or megatron
+//   bench_batches instant|megatron PREFIX SEQ_LEN BATCH BATCHES
 //
-// int64 tokens and labels on the host, by one filling thread. Times are from the second batch on.
+// int64 tokens and labels on the host, one filling thread. Times exclude the first batch.
 #include <sys/resource.h>
 
 #include <chrono>

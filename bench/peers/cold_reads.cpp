@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Random windows of a cold file, by one way of reading: one line of JSON. bench/peers/cold_reads
-/// runs the ways in turns. One thread; batches of windows into reused memory, whose bytes are
-/// summed, as a consumer would touch them, and compared with what pread(2) says when the time is
-/// taken.
+/// Reads random windows of a cold file in one way, for bench/peers/cold_reads. Prints one JSON
+/// line. One thread reads batches of windows into reused memory and sums their bytes, as a consumer
+/// would touch them. After the clock has stopped, the sum is compared with what pread(2) reads.
 ///
 /// usage: bench_cold_reads FILE WAY [NAME=NUMBER ...]
-///   WAY      memmap: a plain map, the kernel's own read-ahead, as numpy.memmap; libaio; or one of
-///            ours: mmap, mmap_random, pread, io_uring; or evict, which reads nothing
+///   WAY      memmap (a plain map with the kernel's read-ahead, like numpy.memmap), libaio, one of
+///            our readers (mmap, mmap_random, pread, io_uring), or evict, which reads nothing
 ///   windows=2000 bytes=8192 batch=8 ahead=192 depth=64 seed=1 align=2
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -49,7 +48,7 @@ double seconds(::timeval t) {
   return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
 }
 
-/// Of this process: bytes that it had the disk read.
+/// Bytes that the disk read for this process.
 std::uint64_t disk_bytes() {
   std::ifstream in("/proc/self/io");
   for (std::string key; in >> key;) {
@@ -70,7 +69,7 @@ std::uint64_t sum_of(const std::byte* bytes, std::size_t size) {
   return sum;
 }
 
-/// Evicts the file. @return the share of it that stays in memory all the same
+/// Drops the file from the page cache. @return the share that stays in memory; -1 if unknown
 double evict(const std::filesystem::path& path) {
   const io::unique_fd fd = io::open_read_only(path);
   const std::uint64_t size = io::regular_file_size(fd, path);
@@ -87,11 +86,11 @@ std::vector<loader::file_range> random_windows(const setting& s, std::uint64_t s
 }
 
 struct result {
-  std::vector<double> waits;  // of each batch, in seconds
+  std::vector<double> waits;  // seconds per batch
   std::uint64_t sum = 0;
 };
 
-// A plain map and a copy out of it: what numpy.memmap and Megatron's reader do.
+// Copies from a plain map, like numpy.memmap and Megatron's reader.
 result by_memmap(const setting& s, const std::vector<loader::file_range>& windows) {
   const io::file_mapping map(s.file);
   std::vector<std::byte> memory(s["batch"] * s["bytes"]);
@@ -125,7 +124,7 @@ result by_libaio(const setting& s, const std::vector<loader::file_range>& window
   return r;
 }
 
-// Our readers, told of `ahead` windows before they are gathered.
+// Our readers; each window is announced `ahead` windows before it is gathered.
 result by_reader(const setting& s, const std::vector<loader::file_range>& windows,
                  loader::range_reader& reader) {
   const std::size_t batch = s["batch"];
@@ -168,7 +167,7 @@ std::unique_ptr<loader::range_reader> make(const setting& s, const std::string& 
     return std::make_unique<loader::uring_reader>(files, options, ring);
   }
 #endif
-  throw config_error("no way of reading: " + way);
+  throw config_error(way + ": unknown way, or not in this build");
 }
 
 double part(const std::vector<double>& sorted, double share) {
@@ -207,7 +206,7 @@ void run(const setting& s, const std::string& way) {
     }
     sum += sum_of(memory.data(), memory.size());
   }
-  if (sum != r.sum) throw config_error(way + " has read other bytes than pread");
+  if (sum != r.sum) throw config_error(way + ": read other bytes than pread");
 
   std::ranges::sort(r.waits);
   const auto count = static_cast<double>(windows.size());

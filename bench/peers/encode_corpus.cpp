@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times one tokenizer on the texts of a JSON-lines file, in memory, and prints one JSON line:
+//
+// Times one tokenizer on the texts of a JSON-lines file in memory. Prints one JSON line.
 //
 //   encode_corpus FILE PASSES THREADS <the tokenizer flags of preprocess_data>
 //
-// Pass 1 is the first: nothing but the vocabulary is known to the encoders. Later ones meet the
-// same texts again. "md5" is over the ids of all texts as little-endian uint32. All memory is
-// touched before the clock runs: on a virtual machine a new page costs more than the text on it.
+// In the first pass the encoders know only the vocabulary; later passes repeat the same texts.
+// "md5" covers the ids of all texts as little-endian uint32. All memory is touched before the clock
+// runs, because on a virtual machine a new page costs more than encoding the text on it.
 #include <time.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ double now() {
 
 struct corpus {
   std::string text;
-  std::vector<std::size_t> ends;  // of each document
+  std::vector<std::size_t> ends;  // end of each document
 
   std::string_view document(std::size_t i) const {
     const std::size_t begin = i == 0 ? 0 : ends[i - 1];
@@ -59,7 +60,7 @@ corpus read_corpus(const char* path) {
   return all;
 }
 
-// One thread's share of the documents: neighbours, and about as many bytes as the others have.
+// One thread's share: consecutive documents with about as many bytes as the other shares.
 struct share {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -93,7 +94,7 @@ std::vector<share> shares_of(const corpus& all, std::size_t threads,
 
 struct pass_time {
   double wall;
-  double cpu;  // of all threads: what a loaded machine distorts less
+  double cpu;  // of all threads; a busy machine distorts it less
 };
 
 double cpu_now() {

@@ -21,17 +21,17 @@
 
 namespace millrace::bench {
 
-/// Reads as DeepSpeed's DeepNVMe does (csrc/aio/common, `do_aio_operation_overlap`): libaio and
-/// O_DIRECT, the queue filled up to its depth, then at least one result waited for, and so on.
-/// Written anew, with results looked at, as a peer of our own readers.
+/// Reads like DeepSpeed's DeepNVMe (csrc/aio/common, `do_aio_operation_overlap`): libaio with
+/// O_DIRECT fills its queue, waits for at least one result, and fills it again. This is a
+/// reimplementation that also checks results.
 ///
-/// One difference in its favour: all windows are one stream, so that the queue never runs dry at
-/// the end of a batch.
+/// It has one advantage over our readers: all windows are one stream, so the queue never runs empty
+/// at the end of a batch.
 class libaio_reader {
  public:
   static constexpr std::size_t alignment = 512;
 
-  /// @param most_bytes  of a window
+  /// @param most_bytes  upper bound of a window's size
   libaio_reader(const std::filesystem::path& path, std::size_t depth, std::size_t most_bytes)
       : path_(path),
         fd_(io::open_read_only(path, O_DIRECT)),
@@ -48,7 +48,7 @@ class libaio_reader {
   libaio_reader& operator=(const libaio_reader&) = delete;
   ~libaio_reader() { (void)::io_destroy(context_); }
 
-  /// Calls done(i, bytes) for each window, in the order in which they come.
+  /// Calls done(i, bytes) for each window, in order of completion.
   template <class Done>
   void read(std::span<const loader::file_range> windows, const Done& done) {
     std::vector<std::size_t> free;

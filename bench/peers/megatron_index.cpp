@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the index caches of one epoch-shuffled dataset, and says what each part took:
+// Builds Megatron's index caches of one dataset, for bench/peers/megatron_index. Prints one JSON
+// line.
+//
 //   bench_megatron_index PREFIX FOLDER SEQUENCE_LENGTH SAMPLES SEED THREADS TOKENIZER_JSON
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +26,7 @@ double now(::clockid_t clock) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Kilobytes of a line of /proc/self/status.
+/// A value of /proc/self/status, in kilobytes.
 long status_kb(const char* name) {
   long kb = 0;
   char line[256];

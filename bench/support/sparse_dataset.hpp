@@ -17,10 +17,10 @@
 #include <millrace/io/file_ops.hpp>
 #include <millrace/io/unique_fd.hpp>
 
-/// Datasets of any number of documents, for what an order costs and tokens do not matter.
+/// Datasets of any number of documents, for benches of orders, which do not look at tokens.
 namespace millrace::bench {
 
-/// Tokens of document i: 1 to 1,399, without a rule that a search could profit from.
+/// Tokens of document i: 1 to 1,399, without a pattern that a search could exploit.
 constexpr std::int32_t sparse_document_tokens(std::int64_t i) noexcept {
   auto x = static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15U;
   x = (x ^ x >> 31) * 0xD6E8FEB86659FD93U;
@@ -29,7 +29,7 @@ constexpr std::int32_t sparse_document_tokens(std::int64_t i) noexcept {
 
 namespace detail {
 
-/// Appends to a file, and lets go of what is on the disk: others need the page cache as well.
+/// Appends to a file, and drops written pages from the page cache to leave room for others.
 class column_writer {
  public:
   explicit column_writer(const std::filesystem::path& path)
@@ -69,10 +69,10 @@ class column_writer {
 
 }  // namespace detail
 
-/// Writes PREFIX.idx, whole, of documents of one sequence of uint16 tokens each (20 bytes a
-/// document), and PREFIX.bin, which is one hole: 1,400 bytes a document that take no place.
+/// Writes a complete PREFIX.idx of documents with one sequence of uint16 tokens each (20 bytes per
+/// document), and PREFIX.bin, a hole of 1,400 bytes per document that takes no disk space.
 ///
-/// @throws io_error  a file cannot be written, or be so long
+/// @throws io_error  a file cannot be written, or is too long for the file system
 inline void write_sparse_dataset(const std::filesystem::path& prefix, std::int64_t documents) {
   const std::filesystem::path bin = prefix.string() + ".bin";
   detail::column_writer idx(prefix.string() + ".idx");
