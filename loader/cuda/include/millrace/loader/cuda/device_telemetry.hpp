@@ -36,10 +36,10 @@ inline std::vector<trace_event> joined_trace(std::vector<trace_event> host,
                                              const std::vector<trace_event>& pipe,
                                              std::size_t host_threads) {
   std::erase_if(host, [](const trace_event& e) { return e.kind >= trace_kind::wait; });
-  for (trace_event event : pipe) {
-    if (event.kind < trace_kind::copy) continue;
-    if (event.kind < trace_kind::wait) event.detail = static_cast<std::uint8_t>(host_threads);
-    host.push_back(event);
+  for (trace_event each : pipe) {
+    if (each.kind < trace_kind::copy) continue;
+    if (each.kind < trace_kind::wait) each.detail = static_cast<std::uint8_t>(host_threads);
+    host.push_back(each);
   }
   std::ranges::stable_sort(host, {}, &trace_event::begin_ns);
   return host;
