@@ -27,9 +27,12 @@
 #include <millrace/io/residency.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
-#include <millrace/loader/io/uring_reader.hpp>
 
 #include "libaio_reader.hpp"
+
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#include <millrace/loader/io/uring_reader.hpp>
+#endif
 
 namespace {
 

@@ -22,29 +22,14 @@ namespace millrace::dataset::detail {
 /// @param offset     of the pointer, in the file
 /// @param item       bytes of a token
 /// @param bin_bytes  of the `.bin`
-[[noreturn]] inline void throw_bad_pointer(const std::filesystem::path& idx, std::uint64_t offset,
-                                           std::int64_t i, std::int64_t length,
-                                           std::int64_t pointer, std::size_t item,
-                                           std::uint64_t bin_bytes) {
-  throw format_error(idx, offset,
-                     "sequence " + std::to_string(i) + " of " + std::to_string(length) +
-                         " tokens starts at byte " + std::to_string(pointer) +
-                         ", expected a multiple of " + std::to_string(item) +
-                         " from which it fits the " + std::to_string(bin_bytes) +
-                         " bytes of the .bin");
-}
+[[noreturn]] void throw_bad_pointer(const std::filesystem::path& idx, std::uint64_t offset,
+                                    std::int64_t i, std::int64_t length, std::int64_t pointer,
+                                    std::size_t item, std::uint64_t bin_bytes);
 
 /// @param offset     of the document's first sequence, in the file
 /// @param sequences  of the dataset
-[[noreturn]] inline void throw_bad_document(const std::filesystem::path& idx, std::uint64_t offset,
-                                            std::int64_t d, std::int64_t first, std::int64_t last,
-                                            std::int64_t sequences) {
-  // Which of the two is wrong: one outside the sequences is; else the order is, where it shows.
-  const bool bad_first = first < 0 || first > sequences;
-  throw format_error(idx, bad_first ? offset : offset + 8,
-                     "document " + std::to_string(d) + " takes sequences from " +
-                         std::to_string(first) + " up to " + std::to_string(last) +
-                         ", expected two that ascend in 0 to " + std::to_string(sequences));
-}
+[[noreturn]] void throw_bad_document(const std::filesystem::path& idx, std::uint64_t offset,
+                                     std::int64_t d, std::int64_t first, std::int64_t last,
+                                     std::int64_t sequences);
 
 }  // namespace millrace::dataset::detail

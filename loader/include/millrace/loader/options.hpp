@@ -4,16 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/sample/fields.hpp>
-#include <millrace/error.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
 #include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/range_reader.hpp>
@@ -98,62 +95,7 @@ struct loader_options {
 /// The same options.
 ///
 /// @throws config_error  the first one that is out of range; the message names it.
-inline const loader_options& check(const loader_options& options) {
-  const auto expect = [](bool good, const char* name, std::int64_t value,
-                         const std::string& range) {
-    if (!good) {
-      throw config_error(std::string(name) + " is " + std::to_string(value) + ", expected " +
-                         range);
-    }
-  };
-  // What fits an int32 leaves room for every product of two of them.
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  expect(options.batch_size >= 1 && options.batch_size <= most, "batch_size", options.batch_size,
-         "1 to 2147483647");
-  expect(options.seq_len >= 0 && options.seq_len < most, "seq_len", options.seq_len,
-         "1 to 2147483646, or 0 for that of the run");
-  expect(options.world_size >= 1 && options.world_size <= most, "world_size", options.world_size,
-         "1 to 2147483647");
-  expect(options.rank >= 0 && options.rank < options.world_size, "rank", options.rank,
-         "0 to world_size - 1, which is " + std::to_string(options.world_size - 1));
-  expect(options.consumed_samples >= 0, "consumed_samples", options.consumed_samples, "0 or more");
-  expect(options.look_ahead >= 1 && options.look_ahead <= 1024, "look_ahead", options.look_ahead,
-         "1 to 1024");
-  expect(options.prefetch_samples >= 0 && options.prefetch_samples <= 65536, "prefetch_samples",
-         options.prefetch_samples, "0 to 65536");
-  expect(options.threads >= 1 && options.threads <= 255, "threads", options.threads, "1 to 255");
-  const std::int64_t width = options.samples_of_micro_batch();
-  const auto whole = [&](std::int64_t samples, const char* name) {
-    expect(samples >= 1 && samples % width == 0, name, samples,
-           "a multiple of " + std::to_string(width) + ", the batch_size " +
-               std::to_string(options.batch_size) + " times the world_size " +
-               std::to_string(options.world_size));
-  };
-  whole(options.samples_of_step(), "global_batch_size");
-  if (options.rampup) {
-    check(*options.rampup, options.samples_of_step());
-    whole(options.rampup->start, "the first batch of the ramp-up");
-    whole(options.rampup->increment, "the increment of the ramp-up");
-  }
-  if (options.sampler != sampler_type::single && !options.edits.empty()) {
-    throw config_error("there are " + std::to_string(options.edits.size()) +
-                       " edits, expected none: only the sampler single serves positions one after "
-                       "another, so that they can be skipped or replayed");
-  }
-  if (options.sampler != sampler_type::single && options.rampup) {
-    throw config_error("a ramp-up of the batch goes with the sampler single only");
-  }
-  if (options.sampler != sampler_type::single && !options.drop_last) {
-    throw config_error(
-        "drop_last is false, expected true: only the sampler single has a last micro-batch that "
-        "may be short");
-  }
-  if (options.sampler == sampler_type::full_validation) {
-    expect(options.batch_size == 1, "batch_size", options.batch_size,
-           "1: full validation takes one sample at a time");
-  }
-  return options;
-}
+const loader_options& check(const loader_options& options);
 
 /// The steps that options ask for.
 inline dataset::batch_steps steps_of(const loader_options& options) {

@@ -3,11 +3,8 @@
 
 #include <cstdint>
 
-#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/run/state.hpp>
-#include <millrace/io/file_ops.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/verify/source_identity.hpp>
 
 /// What a loader puts into the state of its run (orders.md 7), beside what the order says of
 /// itself.
@@ -17,15 +14,7 @@ namespace detail {
 
 /// Sizes of a dataset, into what names it already.
 /// @throws io_error, format_error  it cannot be opened.
-inline void describe_dataset(dataset::state_source& source) {
-  const dataset::index_columns columns(source.prefix, dataset::index_access::pread);
-  source.tokens = columns.token_count();
-  source.sequences = columns.sequence_count();
-  source.documents = columns.document_count();
-  source.bin_bytes = source.tokens * static_cast<std::int64_t>(formats::size_bytes(columns.type()));
-  const auto& idx = columns.idx_path();
-  source.idx_bytes = static_cast<std::int64_t>(io::regular_file_size(io::open_read_only(idx), idx));
-}
+void describe_dataset(dataset::state_source& source);
 
 }  // namespace detail
 
@@ -37,25 +26,7 @@ inline void describe_dataset(dataset::state_source& source) {
 /// @param end    of the order
 /// @throws io_error, format_error  a dataset cannot be opened, or as identify_sources
 /// @throws config_error  datasets are of several tokenizers, which the options do not allow
-inline dataset::run_state describe(dataset::run_state state, std::int64_t end,
-                                   const loader_options& options) {
-  for (dataset::state_source& source : state.data) detail::describe_dataset(source);
-  (void)identify_sources(state, options.allow_several_tokenizers);
-  state.global_batch = options.samples_of_step();
-  if (options.rampup) {
-    state.rampup_batch = {options.rampup->start, options.rampup->increment,
-                          options.rampup->samples};
-  }
-  if (options.sampler == sampler_type::full_validation) state.sampler = "full_validation";
-  if (options.sampler == sampler_type::cyclic) {
-    state.sampler = "cyclic";
-    state.micro_batch = options.batch_size;
-    state.ranks = options.world_size;
-    state.sampled = end;
-    state.data_sharding = options.data_sharding;
-  }
-  state.edits = options.edits;
-  return state;
-}
+dataset::run_state describe(dataset::run_state state, std::int64_t end,
+                            const loader_options& options);
 
 }  // namespace millrace::loader

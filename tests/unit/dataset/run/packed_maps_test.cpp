@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/run/audit.hpp>
-#include <millrace/dataset/run/state_json.hpp>
+#include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/where.hpp>
 
 #include "support/faulty_calls.hpp"

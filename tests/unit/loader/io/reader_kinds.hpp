@@ -12,7 +12,10 @@
 #include <millrace/loader/io/cufile_reader.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
+
+#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
 #include <millrace/loader/io/uring_reader.hpp>
+#endif
 
 #include "support/paths.hpp"
 

@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -57,24 +56,8 @@ gpt_index build_gpt_index(const gpt_plan& plan, formats::unaligned_span<std::int
 /// The sum of some lengths.
 ///
 /// @throws format_error  one is negative: `lengths_offset` is where they are in their file.
-inline std::int64_t count_tokens(formats::unaligned_span<std::int32_t> lengths,
-                                 sequence_range sequences, std::uint64_t lengths_offset) {
-  std::int64_t tokens = 0;
-  std::int32_t least = 0;
-  const auto first = static_cast<std::size_t>(sequences.first);
-  const auto last = static_cast<std::size_t>(sequences.last);
-  for (std::size_t i = first; i < last; ++i) {
-    tokens += lengths[i];
-    least = std::min(least, lengths[i]);
-  }
-  for (std::size_t i = first; least < 0 && i < last; ++i) {
-    if (lengths[i] >= 0) continue;
-    throw format_error(lengths_offset + 4 * i, "length of sequence " + std::to_string(i) + " is " +
-                                                   std::to_string(lengths[i]) +
-                                                   ", expected 0 or more");
-  }
-  return tokens;
-}
+std::int64_t count_tokens(formats::unaligned_span<std::int32_t> lengths, sequence_range sequences,
+                          std::uint64_t lengths_offset);
 
 // ---------------------------------------------------------------------------------------------
 

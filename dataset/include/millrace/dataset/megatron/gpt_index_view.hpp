@@ -8,11 +8,8 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <utility>
-#include <variant>
 
 #include <millrace/dataset/megatron/gpt_index.hpp>
-#include <millrace/formats/unaligned_span.hpp>
 #include <millrace/io/lost_pages.hpp>
 
 namespace millrace::dataset {
@@ -82,18 +79,6 @@ struct gpt_index_view {
 };
 
 /// A view of indices that it takes over.
-inline gpt_index_view view_of(gpt_index index) {
-  const auto owner = std::make_shared<const gpt_index>(std::move(index));
-  gpt_index_view view;
-  view.document = {index_numbers::type::int32, owner->document.bytes()};
-  view.sample = {
-      owner->sample.index() == 0 ? index_numbers::type::int32 : index_numbers::type::int64,
-      std::visit([](const auto& array) { return array.bytes(); }, owner->sample)};
-  view.shuffle = {
-      owner->shuffle.index() == 0 ? index_numbers::type::uint32 : index_numbers::type::int64,
-      std::visit([](const auto& array) { return array.bytes(); }, owner->shuffle)};
-  view.owner = owner;
-  return view;
-}
+gpt_index_view view_of(gpt_index index);
 
 }  // namespace millrace::dataset

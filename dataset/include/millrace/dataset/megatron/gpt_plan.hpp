@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 
 #include <millrace/dataset/megatron/split.hpp>
-#include <millrace/error.hpp>
 
 namespace millrace::dataset {
 
@@ -60,110 +57,5 @@ struct gpt_plan {
 ///                       where Megatron stops.
 gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequences,
                         std::int64_t tokens_per_epoch, const std::string& whose);
-
-// ---------------------------------------------------------------------------------------------
-
-namespace detail {
-
-constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
-
-/// a * b + c of numbers that are not negative.
-inline std::int64_t checked_product(std::int64_t a, std::int64_t b, std::int64_t c,
-                                    const std::string& message) {
-  std::int64_t result = 0;
-  if (__builtin_mul_overflow(a, b, &result) || __builtin_add_overflow(result, c, &result)) {
-    throw config_error(message);
-  }
-  return result;
-}
-
-inline void check_gpt_request(const gpt_request& request, sequence_range sequences,
-                              const std::string& whose) {
-  if (request.sequence_length < 2 || request.sequence_length > int32_max - 1) {
-    throw config_error("the sequence length is " + std::to_string(request.sequence_length) +
-                       ", expected 2 to 2147483646");
-  }
-  if (request.num_samples.value_or(0) < 0) {
-    throw config_error(whose + " is asked for " + std::to_string(*request.num_samples) +
-                       " samples, expected 0 or more");
-  }
-  if (sequences.last > int32_max) {
-    throw config_error(whose + " has sequences up to number " + std::to_string(sequences.last - 1) +
-                       ", but Megatron keeps their numbers in 32 bits: cut the data into datasets "
-                       "of at most 2147483647 sequences and blend them");
-  }
-}
-
-/// The least number of epochs that have the tokens which the samples need.
-inline std::int64_t gpt_epochs(const gpt_request& request, const gpt_plan& plan,
-                               const std::string& whose) {
-  if (request.num_samples.value_or(0) == 0) return 1;
-  const std::string wanted = whose + " is asked for " + std::to_string(*request.num_samples) +
-                             " samples of " + std::to_string(plan.sequence_length) + " tokens, ";
-  if (plan.tokens_per_epoch <= 1) {
-    throw config_error(wanted + "but has " + std::to_string(plan.tokens_per_epoch) +
-                       " tokens: give it a larger part of --split, or more data, or ask for none");
-  }
-  const std::int64_t tokens = checked_product(*request.num_samples, plan.sequence_length,
-                                              plan.extra_token + plan.tokens_per_epoch,
-                                              wanted + "more than 2^63 tokens: ask for fewer");
-  return (tokens - 1) / plan.tokens_per_epoch;
-}
-
-/// ceil(tokens / sequence_length), computed in float as Megatron does.
-inline std::int64_t samples_with_partial(std::int64_t tokens, std::int64_t sequence_length) {
-  const volatile float quotient = static_cast<float>(tokens) / static_cast<float>(sequence_length);
-  return static_cast<std::int64_t>(std::ceil(quotient));
-}
-
-}  // namespace detail
-
-inline gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequences,
-                               std::int64_t tokens_per_epoch, const std::string& whose) {
-  detail::check_gpt_request(request, sequences, whose);
-  gpt_plan plan;
-  plan.sequences = sequences;
-  plan.sequence_length = request.sequence_length;
-  plan.extra_token = request.add_extra_token ? 1 : 0;
-  plan.random_seed = request.random_seed;
-  plan.tokens_per_epoch = tokens_per_epoch;
-  plan.epochs = detail::gpt_epochs(request, plan, whose);
-  const std::string epochs = whose + " needs " + std::to_string(plan.epochs) + " epochs, ";
-  if (plan.epochs > detail::int32_max) {
-    throw config_error(epochs + "expected at most 2147483647: ask for fewer samples");
-  }
-  (void)detail::checked_product(plan.epochs, tokens_per_epoch, 0,
-                                epochs + "more than 2^63 tokens: ask for fewer samples");
-
-  const std::int64_t length = plan.sequence_length;
-  const std::int64_t usable = plan.tokens() - plan.extra_token;  // -1 if there are no tokens
-  plan.samples = usable / length;
-  if (request.part == split_part::valid && !request.drop_last_partial_validation_sequence) {
-    const std::int64_t whole = plan.samples;
-    plan.samples = detail::samples_with_partial(usable, length);
-    plan.last_sample_is_partial = plan.samples > 0 && plan.samples * length > usable;
-    // One that has only the token which it shares is taken, as Megatron does; one without is not.
-    const bool too_many = plan.samples > 0 && (plan.samples - 1) * length > usable;
-    if (too_many || plan.samples < request.num_samples.value_or(0)) {
-      throw config_error(whose + " has " + std::to_string(whole) + " whole samples of " +
-                         std::to_string(length) + " tokens, but Megatron counts " +
-                         std::to_string(plan.samples) +
-                         " in single precision: drop the last partial sample, or change the "
-                         "sequence length or the number of samples");
-    }
-  }
-  if (plan.epochs > 1) {
-    plan.samples_before_last_epoch =
-        ((plan.epochs - 1) * tokens_per_epoch - plan.extra_token) / length;
-    const std::int64_t of_last = *request.num_samples - plan.samples_before_last_epoch;
-    const std::int64_t per_epoch = (tokens_per_epoch - plan.extra_token) / length;
-    plan.separate_last_epoch =
-        of_last < static_cast<std::int64_t>(0.80 * static_cast<double>(per_epoch));
-  }
-  if (!plan.separate_last_epoch) plan.samples_before_last_epoch = 0;
-  plan.wide_sample_index = plan.document_entries() > detail::int32_max;
-  plan.wide_shuffle_index = plan.samples >= std::int64_t{0xFFFFFFFE};
-  return plan;
-}
 
 }  // namespace millrace::dataset

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <millrace/dataset/packing/room_index.hpp>
-#include <millrace/error.hpp>
 
 namespace millrace::dataset {
 
@@ -73,71 +68,5 @@ class best_fit {
   std::vector<std::pair<std::uint32_t, std::uint16_t>> rests_;
   std::vector<std::pair<std::uint32_t, std::uint16_t>> sorting_;
 };
-
-// ---------------------------------------------------------------------------------------------
-
-inline void check(const best_fit_options& options) {
-  constexpr std::int64_t most = 1 << 24;  // a packer's memory is four times that
-  if (options.seq_len < 1 || options.seq_len > most) {
-    throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 1 to " +
-                       std::to_string(most) + " where documents are packed");
-  }
-  const std::int64_t multiple = options.pad_documents_to;
-  if (multiple < 1 || options.seq_len % multiple != 0) {
-    throw config_error("pad_documents_to is " + std::to_string(multiple) +
-                       ", expected a number that divides seq_len, which is " +
-                       std::to_string(options.seq_len));
-  }
-}
-
-inline best_fit::best_fit(best_fit_options options)
-    : options_((check(options), options)),
-      row_units_(static_cast<std::size_t>(options.seq_len / options.pad_documents_to)),
-      rooms_(row_units_, static_cast<std::size_t>(packing_block)) {}
-
-inline std::int64_t best_fit::pack(std::span<const std::int64_t> lengths) {
-  assert(static_cast<std::int64_t>(lengths.size()) <= packing_block);
-  full_rows_ = 0;
-  shared_rows_ = 0;
-  row_of_.assign(lengths.size(), no_row);
-  rests_.clear();
-  const auto row = static_cast<std::uint64_t>(options_.seq_len);
-  const auto unit = static_cast<std::uint64_t>(options_.pad_documents_to);
-  for (std::size_t d = 0; d < lengths.size(); ++d) {
-    auto length = static_cast<std::uint64_t>(lengths[d]);
-    if (length >= row) {  // few are, and a division is slow
-      full_rows_ += static_cast<std::int64_t>(length / row);
-      length %= row;
-    }
-    if (length == 0) continue;
-    const std::uint64_t units = unit == 1 ? length : (length + unit - 1) / unit;
-    rests_.emplace_back(static_cast<std::uint32_t>(row_units_ - units),
-                        static_cast<std::uint16_t>(d));
-  }
-  sort_longest_first();
-  for (const auto& [lacking, document] : rests_) {
-    const std::size_t share = row_units_ - lacking;
-    room_index::found fit = rooms_.take(share);
-    if (fit.row == room_index::no_row) {
-      fit = {static_cast<std::uint32_t>(shared_rows_++), row_units_};
-    }
-    row_of_[document] = static_cast<std::uint16_t>(fit.row);
-    if (fit.room > share) rooms_.put(fit.room - share, fit.row);
-  }
-  rooms_.clear();
-  return full_rows_ + shared_rows_;
-}
-
-// Radix sort, stable, 11 bits at a time: a tenth of what comparing takes.
-inline void best_fit::sort_longest_first() {
-  sorting_.resize(rests_.size());
-  for (unsigned shift = 0; row_units_ >> shift != 0; shift += 11) {
-    std::array<std::uint32_t, 2049> begins{};
-    for (const auto& rest : rests_) ++begins[(rest.first >> shift & 2047) + 1];
-    for (std::size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
-    for (const auto& rest : rests_) sorting_[begins[rest.first >> shift & 2047]++] = rest;
-    rests_.swap(sorting_);
-  }
-}
 
 }  // namespace millrace::dataset

@@ -62,30 +62,4 @@ auto with_lengths(const index_columns& columns, const document_range& of, std::i
   });
 }
 
-inline void document_lengths(const index_columns& columns, std::int64_t first, std::int64_t last,
-                             std::vector<std::int64_t>& out) {
-  out.clear();
-  if (first == last) return;
-  const auto count = static_cast<std::size_t>(last - first);
-  std::vector<std::byte> scratch;
-  const auto starts = columns.document_starts(first, last - first + 1, scratch);
-  // Starts that ascend between good ends are good; which one is not matters only where they do not.
-  bool good = 0 <= starts[0] && starts[count] <= columns.sequence_count();
-  for (std::size_t d = 0; d < count; ++d) good &= starts[d] <= starts[d + 1];
-  columns.check_there();
-  for (std::size_t d = 0; !good && d < count; ++d) {
-    columns.check_document(first + static_cast<std::int64_t>(d), {starts[d], starts[d + 1]});
-  }
-  constexpr std::int64_t most = 1 << 16;
-  with_lengths(columns, {starts[0], starts[count]}, most, [&](const auto& length_of) {
-    out.reserve(count);
-    for (std::size_t d = 0; d < count; ++d) {
-      std::int64_t tokens = 0;
-      for (std::int64_t i = starts[d]; i < starts[d + 1]; ++i) tokens += length_of(i);
-      out.push_back(tokens);
-    }
-  });
-  columns.check_there();  // starts were read once more
-}
-
 }  // namespace millrace::dataset

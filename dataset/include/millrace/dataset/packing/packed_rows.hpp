@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -9,13 +8,11 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/packing/block_layout.hpp>
-#include <millrace/dataset/packing/document_lengths.hpp>
 #include <millrace/dataset/packing/row_table.hpp>
 #include <millrace/error.hpp>
 
@@ -134,71 +131,5 @@ struct unshuffled {
   };
   identity operator()(std::int64_t) const noexcept { return {}; }
 };
-
-// ---------------------------------------------------------------------------------------------
-
-inline packed_rows::packed_rows(const index_columns& columns, packing_options options,
-                                const std::filesystem::path& table_path)
-    : columns_(&columns), options_(options), table_(open_row_table(columns, options, table_path)) {}
-
-inline packing_report packed_rows::report() const noexcept {
-  const formats::rows_header& h = table_.header;
-  return {row_count(), h.last_document - h.first_document, h.tokens,
-          row_count() * h.seq_len - h.tokens};
-}
-
-inline void packed_rows::row(std::int64_t r, std::vector<packed_part>& parts) const {
-  assert(0 <= r && r < row_count());
-  const auto block = std::ranges::upper_bound(table_.ends, r) - table_.ends.begin();
-  parts.clear();
-  layout_of(block)->append_row(r - first_row(block), parts);
-}
-
-inline std::vector<std::int64_t> packed_rows::rows_of(std::int64_t document) const {
-  assert(table_.header.first_document <= document && document < table_.header.last_document);
-  const std::int64_t block = (document - table_.header.first_document) / packing_block;
-  std::vector<std::int64_t> rows;
-  layout_of(block)->append_rows_of(document, rows);
-  for (std::int64_t& r : rows) r += first_row(block);
-  return rows;
-}
-
-inline packed_rows::layout_pointer packed_rows::layout_of(std::int64_t block) const {
-  slot& s = (*slots_)[static_cast<std::size_t>(block) % slots_->size()];
-  {
-    const std::lock_guard lock(s.mutex);
-    if (s.block == block) return s.layout;
-  }
-  auto layout = make_layout(block);  // outside the lock: two threads may make it, none waits
-  const std::lock_guard lock(s.mutex);
-  s.block = block;
-  s.layout = layout;
-  return layout;
-}
-
-inline packed_rows::layout_pointer packed_rows::make_layout(std::int64_t block) const {
-  const formats::rows_header& h = table_.header;
-  const std::int64_t first = h.first_document + block * packing_block;
-  const std::int64_t last = std::min(h.last_document, first + packing_block);
-  // A thread's own, so that the memory is had once; it depends on the options alone.
-  thread_local std::unique_ptr<best_fit> packer;
-  if (!packer || packer->options().seq_len != h.seq_len ||
-      packer->options().pad_documents_to != h.pad_documents_to) {
-    packer = std::make_unique<best_fit>(best_fit_options{h.seq_len, h.pad_documents_to});
-  }
-  std::vector<std::int64_t> lengths;
-  document_lengths(*columns_, first, last, lengths);
-  auto layout = std::make_shared<const block_layout>(*packer, lengths, first);
-  const std::int64_t expected = table_.ends[static_cast<std::size_t>(block)] - first_row(block);
-  if (layout->row_count() != expected) {
-    throw format_error(columns_->idx_path(), columns_->document_offset(0),
-                       "documents " + std::to_string(first) + " up to " + std::to_string(last) +
-                           " make " + std::to_string(layout->row_count()) + " rows, expected the " +
-                           std::to_string(expected) +
-                           " of the table of rows: the dataset was changed since, remove " +
-                           row_table_path(*columns_, options_).string());
-  }
-  return layout;
-}
 
 }  // namespace millrace::dataset

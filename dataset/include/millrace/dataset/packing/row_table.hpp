@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
-#include <mutex>
-#include <numeric>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/packing/best_fit.hpp>
-#include <millrace/dataset/packing/document_lengths.hpp>
-#include <millrace/dataset/sidecar_paths.hpp>
-#include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
 #include <millrace/formats/rows.hpp>
-#include <millrace/formats/sum.hpp>
-#include <millrace/io/atomic_file.hpp>
 
 namespace millrace::dataset {
 
@@ -70,183 +55,10 @@ row_table open_row_table(const index_columns& columns, const packing_options& op
 
 namespace detail {
 
-/// The header of the table that is asked for, without tokens and what tells datasets apart.
-inline formats::rows_header asked_header(const index_columns& columns,
-                                         const packing_options& options) {
-  check(best_fit_options{options.seq_len, options.pad_documents_to});
-  formats::rows_header header;
-  header.seq_len = options.seq_len;
-  header.pad_documents_to = options.pad_documents_to;
-  header.first_document = options.first_document;
-  header.last_document =
-      options.last_document == -1 ? columns.document_count() : options.last_document;
-  if (header.first_document < 0 || header.last_document < header.first_document ||
-      header.last_document > columns.document_count()) {
-    throw config_error("documents " + std::to_string(header.first_document) + " up to " +
-                       std::to_string(header.last_document) + " of " + columns.prefix().string() +
-                       " are to be packed, expected two numbers that ascend in 0 to " +
-                       std::to_string(columns.document_count()));
-  }
-  header.idx_bytes = static_cast<std::int64_t>(columns.idx_size_bytes());
-  header.bin_bytes = static_cast<std::int64_t>(columns.bin_size_bytes());
-  return header;
-}
-
-/// The root of PREFIX.sum; nothing if there is none, or one of files of other sizes.
-inline std::optional<std::array<std::byte, 32>> root_of(const index_columns& columns) {
-  try {
-    const auto file = map_sidecar(sidecar_paths(columns.prefix()).sum);
-    if (!file) return std::nullopt;
-    const formats::sum_view sum = formats::parse_sum(file->bytes());
-    if (sum.bin_bytes != columns.bin_size_bytes() || sum.idx_bytes != columns.idx_size_bytes()) {
-      return std::nullopt;
-    }
-    std::array<std::byte, 32> root{};
-    std::ranges::copy(sum.root, root.begin());
-    return root;
-  } catch (const error&) {
-    return std::nullopt;  // whoever wants to know runs verify; the lengths say enough here
-  }
-}
-
-/// Of the lengths and the document index, one behind the other. Where they are not mapped, in
-/// pieces of a megabyte at most.
-inline std::uint32_t lengths_crc(const index_columns& columns) {
-  constexpr std::int64_t at_once = 1 << 17;
-  std::uint32_t crc = 0;
-  std::vector<std::byte> scratch;
-  const std::int64_t sequences = columns.sequence_count();
-  for (std::int64_t i = 0; i < sequences; i += at_once) {
-    const std::int64_t count = std::min(at_once, sequences - i);
-    crc = formats::crc32c(columns.lengths(i, count, scratch).bytes(), crc);
-  }
-  const std::int64_t starts = columns.document_count() + 1;
-  for (std::int64_t d = 0; d < starts; d += at_once) {
-    const std::int64_t count = std::min(at_once, starts - d);
-    crc = formats::crc32c(columns.document_starts(d, count, scratch).bytes(), crc);
-  }
-  columns.check_there();
-  return crc;
-}
-
 /// Whether a table is that of the dataset. `asked` has all that is known without reading.
-inline bool fits(const formats::rows_header& found, const formats::rows_header& asked,
-                 const index_columns& columns) {
-  formats::rows_header rest = found;
-  rest.tokens = asked.tokens;
-  rest.idx_crc = asked.idx_crc;
-  rest.has_root = asked.has_root;
-  rest.root = asked.root;
-  if (rest != asked) return false;
-  if (found.has_root != 0) {
-    if (const auto root = root_of(columns)) return *root == found.root;
-  }
-  return found.idx_crc == lengths_crc(columns);
-}
-
-inline std::optional<row_table> read_row_table(const index_columns& columns,
-                                               const formats::rows_header& asked,
-                                               const std::filesystem::path& path) {
-  try {
-    const auto file = map_sidecar(path);
-    if (!file) return std::nullopt;
-    const formats::rows_view rows = formats::parse_rows(file->bytes());
-    if (!fits(rows.header, asked, columns)) return std::nullopt;
-    return row_table{rows.header, rows.ends.to_vector(), true, {}};
-  } catch (const error&) {
-    return std::nullopt;
-  }
-}
-
-/// Calls work(i) for i in 0 to count - 1, from many threads; rethrows what the first of them threw
-/// after all have ended.
-template <class MakeWorker>
-void in_parallel(std::size_t count, int threads, const MakeWorker& make_worker) {
-  std::atomic<std::size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto run = [&] {
-    try {
-      auto work = make_worker();
-      for (std::size_t i = next++; i < count; i = next++) work(i);
-    } catch (...) {
-      next = count;
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  const std::size_t asked = threads > 0 ? static_cast<std::size_t>(threads)
-                                        : std::max(1U, std::thread::hardware_concurrency());
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t t = 1; t < std::min(asked, count); ++t) helpers.emplace_back(run);
-    run();
-  }
-  if (failure) std::rethrow_exception(failure);
-}
+bool fits(const formats::rows_header& found, const formats::rows_header& asked,
+          const index_columns& columns);
 
 }  // namespace detail
-
-inline row_table make_row_table(const index_columns& columns, const packing_options& options) {
-  row_table table;
-  table.header = detail::asked_header(columns, options);
-  const auto blocks = static_cast<std::size_t>(table.header.block_count());
-  table.ends.resize(blocks);
-  std::atomic<std::int64_t> tokens = 0;
-  constexpr std::size_t run = 16;  // of blocks: so that threads seldom write to one cache line
-  detail::in_parallel((blocks + run - 1) / run, options.threads, [&] {
-    return [&, packer = best_fit({options.seq_len, options.pad_documents_to}),
-            lengths = std::vector<std::int64_t>()](std::size_t i) mutable {
-      for (std::size_t b = i * run; b < std::min(blocks, (i + 1) * run); ++b) {
-        const std::int64_t first =
-            table.header.first_document + static_cast<std::int64_t>(b) * packing_block;
-        const std::int64_t last = std::min(table.header.last_document, first + packing_block);
-        document_lengths(columns, first, last, lengths);
-        tokens += std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-        table.ends[b] = packer.pack(lengths);
-      }
-    };
-  });
-  std::partial_sum(table.ends.begin(), table.ends.end(), table.ends.begin());
-  table.header.tokens = tokens;
-  return table;
-}
-
-inline std::filesystem::path row_table_path(const index_columns& columns,
-                                            const packing_options& options) {
-  const auto header = detail::asked_header(columns, options);
-  const bool whole = header.first_document == 0 && header.last_document == columns.document_count();
-  std::string suffix = ".rows-" + std::to_string(header.seq_len);
-  if (!whole || header.pad_documents_to != 1) {
-    suffix += '-' + std::to_string(header.pad_documents_to);
-  }
-  if (!whole) {
-    suffix +=
-        '-' + std::to_string(header.first_document) + '-' + std::to_string(header.last_document);
-  }
-  std::filesystem::path path = columns.prefix();
-  return path += suffix;
-}
-
-inline row_table open_row_table(const index_columns& columns, const packing_options& options,
-                                const std::filesystem::path& path) {
-  if (path.empty()) return make_row_table(columns, options);
-  const auto asked = detail::asked_header(columns, options);
-  if (auto found = detail::read_row_table(columns, asked, path)) return *std::move(found);
-  row_table table = make_row_table(columns, options);
-  table.header.idx_crc = detail::lengths_crc(columns);
-  if (const auto root = detail::root_of(columns)) {
-    table.header.has_root = 1;
-    table.header.root = *root;
-  }
-  try {
-    io::atomic_file file(path);
-    file.append(formats::encode_rows(table.header, table.ends));
-    file.commit();
-  } catch (const io_error& e) {
-    table.not_written = e.what();  // a folder of others, or another rank is writing the same
-  }
-  return table;
-}
 
 }  // namespace millrace::dataset

@@ -4,10 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
-
-#include <millrace/dataset/run_limits.hpp>
-#include <millrace/error.hpp>
 
 namespace millrace::dataset {
 
@@ -52,31 +48,6 @@ inline std::string name_of(const edit& e) {
 }
 
 /// @throws config_error  the edit contradicts itself; the message names it by its number.
-inline void check(const edit& e, std::size_t number) {
-  const auto refuse = [&](const std::string& what) {
-    throw config_error("edit " + std::to_string(number) + ", " + name_of(e) + " [" +
-                       std::to_string(e.first) + ", " + std::to_string(e.last) + "]: " + what);
-  };
-  const bool steps = e.unit == edit_unit::steps;
-  const std::int64_t most = steps ? most_steps : most_positions;
-  const std::string up_to_most = steps ? "2^40" : "2^62";
-  if (e.first < 0 || e.last < e.first || e.last > most) {
-    refuse("expected two numbers that ascend in 0 to " + up_to_most);
-  }
-  if (e.since < 0 || e.since > most_positions) {
-    refuse("since is " + std::to_string(e.since) + ", expected 0 to 2^62");
-  }
-  if ((e.kind == edit_kind::block) != (e.unit == edit_unit::documents)) {
-    refuse("expected to block documents, and to skip or replay samples or steps");
-  }
-  if (e.kind == edit_kind::block && e.source.empty()) {
-    refuse("expected a source, the prefix of the dataset whose documents they are");
-  }
-  if (e.kind == edit_kind::replay && (e.at < e.last || e.at > most)) {
-    refuse("it is to be served again at " + std::to_string(e.at) + ", expected " +
-           std::to_string(e.last) + " or later, when it was served, and up to " + up_to_most);
-  }
-  if (e.why.empty()) refuse("expected a reason");
-}
+void check(const edit& e, std::size_t number);
 
 }  // namespace millrace::dataset

@@ -93,6 +93,3 @@ void check(const run_state& state);
 run_state parse_state(std::string_view text);
 
 }  // namespace millrace::dataset
-
-#include <millrace/dataset/run/state_check.hpp>
-#include <millrace/dataset/run/state_json.hpp>

@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/sample/piece.hpp>
-#include <millrace/error.hpp>
 
 /// Where the documents of a sample begin and end, out of the index and not out of token values:
 /// what attention kernels take in place of a mask.
@@ -81,18 +78,6 @@ std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows, std::int64_t se
 
 namespace detail {
 
-/// The document of sequence s: the last that begins at s or before and is not empty.
-inline std::int64_t document_of(const indexed_dataset& data, std::int64_t sequence) {
-  const auto& ends = data.index().document_index;
-  std::size_t low = 0;  // document_index[low] <= sequence < document_index[high]
-  std::size_t high = ends.size() - 1;
-  while (high - low > 1) {
-    const std::size_t middle = low + (high - low) / 2;
-    (ends[middle] <= sequence ? low : high) = middle;
-  }
-  return static_cast<std::int64_t>(low);
-}
-
 /// Writes the boundaries, those made twice only if `twice`. False if they do not fit.
 template <class Joined>
 bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::int64_t limit,
@@ -122,13 +107,6 @@ bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::in
 }
 
 }  // namespace detail
-
-inline bool same_document::operator()(const piece& before, const piece& after) const {
-  if (after.sequence < before.sequence) return false;
-  if (after.sequence == before.sequence) return after.first == before.first + before.tokens;
-  return detail::document_of(*data_, before.sequence) ==
-         detail::document_of(*data_, after.sequence);
-}
 
 template <class Joined>
 requires std::predicate<const Joined&, const piece&, const piece&> cu_seqlens_size
@@ -160,29 +138,6 @@ void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> p
     const std::int32_t count = cu_seqlens[d + 1] - cu_seqlens[d];
     for (std::int32_t i = 0; i < count; ++i) out[i] = static_cast<Id>(i);
   }
-}
-
-inline std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows, std::int64_t seq_len,
-                                    std::span<std::int32_t> out) {
-  const auto row_size = static_cast<std::size_t>(seq_len) + 1;
-  const std::size_t row_count = rows.size() / row_size;
-  assert(rows.size() == row_count * row_size);
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  if (static_cast<std::int64_t>(row_count) > most / seq_len) {
-    throw config_error("a micro-batch of " + std::to_string(row_count) + " rows of " +
-                       std::to_string(seq_len) + " tokens is longer than the " +
-                       std::to_string(most) + " tokens that cu_seqlens can count");
-  }
-  std::size_t entries = 0;
-  out[entries++] = 0;
-  for (std::size_t row = 0; row < row_count; ++row) {
-    const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(row) * seq_len);
-    for (const std::int32_t at : rows.subspan(row * row_size + 1, row_size - 1)) {
-      out[entries++] = offset + at;
-      if (at == seq_len) break;
-    }
-  }
-  return static_cast<std::int64_t>(entries);
 }
 
 }  // namespace millrace::dataset

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,12 +16,7 @@ namespace millrace::dataset {
 /// @param special_tokens   eos and eod, or all special tokens but pad where the tokenizer lists
 /// them
 /// @param allow_ambiguous  keep a pad id that is a special token's: its labels get no loss
-inline std::int64_t pad_id(std::optional<std::int64_t> pad,
-                           std::span<const std::int64_t> special_tokens,
-                           bool allow_ambiguous = false) noexcept {
-  if (!pad) return -1;
-  const bool ambiguous = std::ranges::find(special_tokens, *pad) != special_tokens.end();
-  return ambiguous && !allow_ambiguous ? -1 : *pad;
-}
+std::int64_t pad_id(std::optional<std::int64_t> pad, std::span<const std::int64_t> special_tokens,
+                    bool allow_ambiguous = false) noexcept;
 
 }  // namespace millrace::dataset

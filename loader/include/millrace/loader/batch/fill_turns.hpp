@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -15,7 +14,6 @@
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
 #include <millrace/loader/slot_ring.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
 
 namespace millrace::loader::detail {
 
@@ -71,63 +69,5 @@ class fill_turns {
   bool is_planning_ = false;
   bool is_over_ = false;
 };
-
-// ---------------------------------------------------------------------------------------------
-
-inline bool fill_turns::take(std::size_t worker, fill_turn& out) {
-  std::unique_lock lock(mutex_);
-  desk& mine = desks_[worker];
-  for (;;) {
-    if (!mine.due.empty()) {
-      std::swap(out, mine.due.front());
-      keep_spare(std::move(mine.due.front()));
-      mine.due.pop_front();
-      out.ahead.clear();
-      std::swap(out.ahead, mine.told);
-      return true;
-    }
-    if (is_over_) return false;
-    if (is_planning_) {
-      planned_.wait(lock);
-      continue;
-    }
-    // The wait for a slot may be long, and others have turns to fetch meanwhile.
-    is_planning_ = true;
-    lock.unlock();
-    const ring::claim claim = slots_->acquire_free();
-    lock.lock();
-    is_planning_ = false;
-    plan_one(claim);
-    planned_.notify_all();
-  }
-}
-
-inline void fill_turns::plan_one(const ring::claim& claim) {
-  if (claim.slot == nullptr) {
-    is_over_ = true;
-    return;
-  }
-  std::exception_ptr failure;  // handed on behind the handler, which has a share in it
-  try {
-    fill_turn turn;
-    if (!spare_.empty()) {
-      turn = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    turn.claim = claim;
-    turn.got_ns = now_ns();
-    const auto told = [this](std::int64_t number) -> std::vector<file_range>& {
-      return desks_[static_cast<std::size_t>(number) % desks_.size()].told;
-    };
-    if (plan_.next(turn.batch, told)) {
-      desks_[static_cast<std::size_t>(claim.ticket) % desks_.size()].due.push_back(std::move(turn));
-      return;
-    }
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  slots_->finish(claim.ticket, std::move(failure));
-  is_over_ = true;
-}
 
 }  // namespace millrace::loader::detail

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <millrace/dataset/sample/fields.hpp>
@@ -25,20 +23,7 @@ inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layo
 
 /// Lays the arrays that are asked for into `memory`.
 /// @param memory  of host_bytes(); nothing where these are 0
-inline void place_host_fields(const host_fields& wanted, memory_block memory, batch_slot& slot) {
-  slot.host_block = std::move(memory);
-  const auto size = static_cast<std::size_t>(slot.layout.rows() * slot.layout.seq_len());
-  std::byte* at = slot.host_block.get();
-  const auto place = [&]<class T>(bool is_wanted, std::span<T>& field) {
-    if (!is_wanted) return;
-    field = {reinterpret_cast<T*>(at), size};
-    at += field.size_bytes();
-  };
-  place(wanted.tokens, slot.tokens);
-  place(wanted.labels, slot.labels);
-  place(wanted.position_ids, slot.position_ids);
-  place(wanted.loss_mask, slot.loss_mask);
-}
+void place_host_fields(const host_fields& wanted, memory_block memory, batch_slot& slot);
 
 /// The same for all slots of a ring.
 /// @return as many, which are nothing where no array is asked for
@@ -72,39 +57,8 @@ void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_opt
 }
 
 /// The boundaries of all rows laid end to end, as `dataset::join_cu_seqlens` has them.
-inline void join_boundaries(batch_slot& slot) {
-  const std::span boundaries = slot.all_boundaries();
-  const std::span begin = slot.boundary_begin();
-  slot.cu_seqlens.assign(1, 0);
-  slot.max_seqlen = 0;
-  for (std::size_t row = 0; row + 1 < begin.size(); ++row) {
-    const auto offset =
-        static_cast<std::int32_t>(row) * static_cast<std::int32_t>(slot.layout.seq_len());
-    for (std::int32_t i = begin[row] + 1; i < begin[row + 1]; ++i) {
-      const std::int32_t at = offset + boundaries[static_cast<std::size_t>(i)];
-      slot.max_seqlen = std::max(slot.max_seqlen, at - slot.cu_seqlens.back());
-      slot.cu_seqlens.push_back(at);
-    }
-  }
-}
+void join_boundaries(batch_slot& slot);
 
-inline void fill_host_fields(const host_fields& wanted, dataset::field_options rules,
-                             batch_slot& slot) {
-  if (!wanted.any()) return;
-  const slot_layout& layout = slot.layout;
-  rules.extra_token = layout.extra_token();
-  const dataset::sample_fields<> all{slot.tokens, slot.labels, slot.loss_mask, slot.position_ids};
-  if (wanted.tokens || wanted.labels || wanted.loss_mask || wanted.position_ids) {
-    for (std::int64_t row = 0; row < layout.rows(); ++row) {
-      const auto out = dataset::part_of(all, row * layout.seq_len(), layout.seq_len());
-      if (layout.width() == token_width::u16) {
-        fill_row<std::uint16_t>(slot, row, rules, out);
-      } else {
-        fill_row<std::int32_t>(slot, row, rules, out);
-      }
-    }
-  }
-  if (wanted.cu_seqlens) join_boundaries(slot);
-}
+void fill_host_fields(const host_fields& wanted, dataset::field_options rules, batch_slot& slot);
 
 }  // namespace millrace::loader::detail

@@ -3,12 +3,9 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <new>
 #include <vector>
 
 namespace millrace::loader {
@@ -24,22 +21,6 @@ using slot_memory = std::function<std::vector<memory_block>(std::size_t slots, s
 /// here, and by the thread that asks, so that pages lie on its NUMA node. All slots are one region,
 /// of huge pages where it is large enough and the system gives them: with small ones, three slots
 /// of 0.5 MiB do not stay in a cache of 2 MiB, as their pages fall on the same places of it.
-inline std::vector<memory_block> plain_memory(std::size_t slots, std::size_t bytes) {
-  constexpr std::size_t page = 4096;
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
-  const auto rounded = [](std::size_t size, std::size_t to) { return (size + to - 1) / to * to; };
-  const std::size_t stride = std::max(page, rounded(bytes, page));
-  const std::size_t all_bytes = slots * stride;
-  const std::size_t alignment = all_bytes < huge_page / 2 ? page : huge_page;
-  const std::size_t region_bytes = std::max(page, rounded(all_bytes, alignment));
-  void* address = std::aligned_alloc(alignment, region_bytes);
-  if (address == nullptr) throw std::bad_alloc();
-  const memory_block all(static_cast<std::byte*>(address), [](std::byte* p) { std::free(p); });
-  if (alignment == huge_page) (void)::madvise(address, region_bytes, MADV_HUGEPAGE);
-  std::fill_n(all.get(), all_bytes, std::byte{});
-  std::vector<memory_block> blocks;
-  for (std::size_t i = 0; i < slots; ++i) blocks.emplace_back(all, all.get() + i * stride);
-  return blocks;
-}
+std::vector<memory_block> plain_memory(std::size_t slots, std::size_t bytes);
 
 }  // namespace millrace::loader

@@ -7,16 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <bit>
-#include <cerrno>
 #include <cstdint>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <millrace/io/unique_fd.hpp>
-#include <millrace/loader/io/file_system.hpp>
 
 namespace millrace::loader {
 
@@ -39,50 +34,10 @@ struct direct_file {
 /// today may be refused by another disk.
 ///
 /// The alignment is {0, 0} where the file system says that there are no direct reads.
-inline std::pair<direct_alignment, std::string> direct_alignment_of(int fd) {
-#if defined(STATX_DIOALIGN)
-  struct ::statx status {};
-  // The system call itself: the struct of older C libraries has no room for the answer.
-  if (::syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
-      (status.stx_mask & STATX_DIOALIGN) != 0) {
-    const direct_alignment said{status.stx_dio_mem_align, status.stx_dio_offset_align};
-    return {said, "statx: multiples of " + std::to_string(said.offset) + " bytes"};
-  }
-#endif
-  return {{}, "statx says no alignment: multiples of 4096 bytes"};
-}
+std::pair<direct_alignment, std::string> direct_alignment_of(int fd);
 
 /// Opens the file that `fd` is once more, for direct reads: the very same one, whatever its name
 /// means by now.
-inline direct_file open_direct(const io::unique_fd& fd) {
-  direct_file file;
-  auto [alignment, why] = direct_alignment_of(fd.get());
-  // What memory is laid out for: more is asked by no disk, and by no file system that we know.
-  constexpr std::uint32_t most = 4096;
-  if (alignment.offset == 0) {
-    file.why = "the file system has no direct reads";
-    return file;
-  }
-  if (std::max(alignment.offset, alignment.memory) > most ||
-      !std::has_single_bit(alignment.offset) || !std::has_single_bit(alignment.memory)) {
-    file.why = "direct reads would have to be multiples of " + std::to_string(alignment.offset) +
-               " bytes, and at most 4096 is provided for";
-    return file;
-  }
-  // A direct read by io_uring that such a program answers short is gone on with by the kernel from
-  // its beginning again: all of it is said to be there, and its end is other bytes (Linux 6.18).
-  if (magic_of(fd) == fuse_magic) {
-    file.why = "a FUSE file system, of which direct reads that come short bring other bytes";
-    return file;
-  }
-  const std::string again = "/proc/self/fd/" + std::to_string(fd.get());
-  file.fd = io::unique_fd(
-      io::uninterrupted([&] { return ::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT); }));
-  const int code = file.fd ? 0 : errno;
-  file.alignment = alignment;
-  file.why = file.fd ? why : "open with O_DIRECT: " + std::generic_category().message(code);
-  file.may_pass = code == EMFILE || code == ENFILE || code == ENOMEM;
-  return file;
-}
+direct_file open_direct(const io::unique_fd& fd);
 
 }  // namespace millrace::loader

@@ -4,12 +4,9 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include <millrace/error.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 
 namespace millrace::loader {
@@ -37,22 +34,7 @@ struct file_stamp {
 /// @param first  what it was when it was first opened; nothing: this is the first time
 /// @throws io_error  it is shorter than by its index (ENODATA), or another file than at first, or
 ///                   than the one whose index was read (ESTALE)
-inline void check_same(const data_file& what, std::uint64_t size,
-                       const std::optional<file_stamp>& first, const file_stamp& found) {
-  if (size < what.bytes) {
-    throw io_error(what.path, "compare", ENODATA, size,
-                   "it ends there, and should have " + std::to_string(what.bytes) +
-                       " bytes by its index; it was cut off or replaced: restore it");
-  }
-  const bool same = !first || found == *first;
-  const bool is_the_indexs =
-      !what.identity || *what.identity == io::file_identity{found.device, found.inode};
-  if (same && is_the_indexs) return;
-  throw io_error(what.path, "compare", ESTALE, std::nullopt,
-                 "it is not the file any more that this run began with (inode " +
-                     std::to_string(first ? first->inode : what.identity->inode) + " then, " +
-                     std::to_string(found.inode) + " now, of " + std::to_string(found.size) +
-                     " bytes): put the old one back, or start anew with the new one");
-}
+void check_same(const data_file& what, std::uint64_t size, const std::optional<file_stamp>& first,
+                const file_stamp& found);
 
 }  // namespace millrace::loader

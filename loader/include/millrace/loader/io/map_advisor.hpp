@@ -3,17 +3,12 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,8 +16,6 @@
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/sigbus_guard.hpp>
-#include <millrace/loader/memory/available_memory.hpp>
 
 namespace millrace::loader {
 
@@ -92,85 +85,5 @@ class map_advisor {
   std::string why_random_;            // of the others
   bool populate_;
 };
-
-// ---------------------------------------------------------------------------------------------
-
-inline void map_advisor::choose(std::span<const data_file> files, const reader_options& options) {
-  in_memory_ = std::make_shared<memory_flags>(files.size());
-  for (const data_file& file : files) bytes_.push_back(file.bytes);
-  if (options.advice != map_advice::by_memory) {
-    advice_.assign(files.size(), options.advice);
-    why_ = options.advice_why.empty() ? "asked for by name" : options.advice_why;
-    why_random_ = why_;
-    return;
-  }
-  std::uint64_t left = options.resident_bytes;
-  why_ = "files that fit into the " + std::to_string(left >> 20) + " MiB of resident_bytes";
-  if (left == 0) {
-    const auto room = available_memory();
-    left = room ? room->bytes / 2 : 0;
-    why_ = "files that fit into " + std::to_string(left >> 20) +
-           " MiB, half of what is available (" + (room ? room->by : "unknown") + ")";
-  }
-  why_ += ", in their order";
-  why_random_ = "not among the " + why_;
-  for (const data_file& file : files) {
-    const bool fits = file.bytes <= left;
-    if (fits) left -= file.bytes;
-    advice_.push_back(fits ? map_advice::resident : map_advice::random);
-  }
-}
-
-inline void map_advisor::ask(const open_files::held_map& map, int advice, const char* name,
-                             const std::string& why) {
-  const bool granted = ::madvise(map->bytes.data(), map->bytes.bytes(), advice) == 0;
-  log_->note(name, granted, granted ? why : std::generic_category().message(errno));
-}
-
-inline void map_advisor::advise(std::int64_t file, const open_files::held_map& map) noexcept try {
-  switch (of(file)) {
-    case map_advice::resident:
-      ask(map, MADV_HUGEPAGE, "MADV_HUGEPAGE, where files will be resident", why_);
-      if (populate_ && threads_->most() > 0) {
-        const auto i = static_cast<std::size_t>(file);
-        const bool whole = map->bytes.bytes() == bytes_[i];
-        threads_->when_idle(populate{threads_.get(), map, stop_, log_, in_memory_, i, whole, 0});
-      }
-      break;
-    case map_advice::random:
-      ask(map, MADV_RANDOM, "MADV_RANDOM, where they will not", why_random_);
-      break;
-    case map_advice::by_memory:
-    case map_advice::none:
-      break;
-  }
-} catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a hint
-}
-
-inline void map_advisor::populate::operator()() noexcept try {
-  if (*stop) return;
-  const auto held = map.lock();
-  if (!held) return;  // unmapped for others
-  const std::size_t bytes = std::min(piece, held->bytes.bytes() - done);
-  const char* const what = "MADV_POPULATE_READ, in the background";
-  if (::madvise(held->bytes.data() + done, bytes, MADV_POPULATE_READ) != 0) {
-    const int code = errno;
-    if (code == EINTR || code == EAGAIN) {
-      threads->when_idle(*this);
-      return;
-    }
-    log->note(what, false, std::generic_category().message(code));
-    return;
-  }
-  done += bytes;
-  if (done < held->bytes.bytes()) {
-    threads->when_idle(*this);
-    return;
-  }
-  log->note(what, true, "so that resident files are in memory before they are asked for");
-  // In one map alone can be seen that this was the whole file.
-  if (whole) in_memory->flags[file].store(true, std::memory_order_relaxed);
-} catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the file is read when it is needed
-}
 
 }  // namespace millrace::loader

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cerrno>
 #include <cstdint>
 
 namespace millrace::loader {
@@ -29,26 +28,6 @@ enum class read_outcome : std::uint8_t {
 /// Less than was asked for is no error: it is read on. That ends where nothing more comes, or where
 /// a read ends inside a block, which it does at the end of a file: then pread is to say whether the
 /// file is shorter than it should be, or only this read was.
-inline read_outcome take_result(read_progress& progress, std::int64_t result) noexcept {
-  constexpr int most_repeats = 8;
-  if (result > 0) {
-    progress.repeated = 0;
-    progress.done += static_cast<std::uint64_t>(result);
-    if (progress.done >= progress.need) return read_outcome::complete;
-    if (progress.done % progress.alignment == 0) return read_outcome::resume;
-    return read_outcome::hand_over;
-  }
-  switch (-result) {
-    case EINTR:
-    case EAGAIN:
-      return ++progress.repeated <= most_repeats ? read_outcome::repeat : read_outcome::hand_over;
-    case EINVAL:
-    case EOPNOTSUPP:
-    case ENOSYS:
-      return read_outcome::demote;
-    default:  // 0: nothing comes any more
-      return read_outcome::hand_over;
-  }
-}
+read_outcome take_result(read_progress& progress, std::int64_t result) noexcept;
 
 }  // namespace millrace::loader

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <csetjmp>
-#include <csignal>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <span>
-
-#include <millrace/io/lost_pages.hpp>  // first: it goes by what the program says, not by sanitizers
 
 // Without the handler: each copy asks the kernel beforehand (MADV_POPULATE_READ), which takes twice
 // the time, and does not help where a file is cut off between the two. For programs that must not
@@ -27,10 +18,6 @@
 #endif
 #endif
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // NOLINT: of Linux 5.14, which C libraries may be older than
-#endif
-
 /// Copies out of mapped files that survive what the kernel says by SIGBUS: a page that the file no
 /// longer has, or that cannot be read.
 namespace millrace::loader {
@@ -42,141 +29,27 @@ struct copy_piece {
   std::size_t bytes = 0;
 };
 
-namespace detail {
-
-/// Fetches what comes next while this one is copied: a copy of a few KiB is over before the
-/// processor itself reads ahead.
-inline void fetch_ahead(const copy_piece& piece) noexcept {
-  constexpr std::size_t line = 64;
-  constexpr std::size_t most = 1024;
-  for (std::size_t i = 0; i < piece.bytes && i < most; i += line) {
-    __builtin_prefetch(piece.from + i);
-  }
-}
-
-#if defined(MILLRACE_NO_SIGBUS_GUARD)
-
-inline constexpr bool has_sigbus_guard = false;
-inline bool sigbus_guard_displaced() noexcept {
-  return false;
-}
-
-inline std::size_t copy_guarded(std::span<const copy_piece> pieces, const std::byte*,
-                                const std::byte*) noexcept {
-  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const copy_piece& piece = pieces[i];
-    const auto skew = reinterpret_cast<std::uintptr_t>(piece.from) % page;
-    // The kernel only looks at it: what it refuses, older kernels all of it, is for read(2) to say.
-    auto* const begin = const_cast<std::byte*>(piece.from - skew);  // NOLINT: older than const
-    if (::madvise(begin, piece.bytes + skew, MADV_POPULATE_READ) != 0) return i;
-    std::memcpy(piece.to, piece.from, piece.bytes);
-  }
-  return pieces.size();
-}
-
-#else
-
-inline constexpr bool has_sigbus_guard = true;
-
-/// Where a thread goes on if it touches a lost page between `begin` and `end`.
-struct sigbus_arm {
-  ::sigjmp_buf back;
-  const std::byte* begin;
-  const std::byte* end;
-};
-
-inline constinit thread_local sigbus_arm* volatile armed = nullptr;
-
-/// The handler that was there before ours.
-inline struct ::sigaction& previous_sigbus() noexcept {
-  static struct ::sigaction previous {};
-  return previous;
-}
-
-inline void on_sigbus(int signal, ::siginfo_t* info, void* context) {
-  sigbus_arm* const arm = armed;
-  // A code above 0: the kernel says it of an access. Sent by kill(2), si_addr means nothing.
-  if (arm != nullptr && info->si_code > 0) {
-    const auto* const at = static_cast<const std::byte*>(info->si_addr);
-    if (at >= arm->begin && at < arm->end) {
-      armed = nullptr;
-      ::siglongjmp(arm->back, 1);
-    }
-  }
-  const struct ::sigaction& previous = previous_sigbus();
-  const bool handles = (previous.sa_flags & SA_SIGINFO) != 0;
-  // Sent, and to be ignored: as it would have been without us.
-  if (!handles && previous.sa_handler == SIG_IGN && info->si_code <= 0) return;
-  if (handles) {
-    previous.sa_sigaction(signal, info, context);
-  } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
-    // The access, made again on return, or the signal, sent again, ends the process as it would
-    // have without us.
-    (void)::sigaction(SIGBUS, &previous, nullptr);
-    if (info->si_code <= 0) (void)::raise(SIGBUS);
-  } else {
-    previous.sa_handler(signal);
-  }
-}
-
-/// Puts the handler there, once a process. One that is set later must pass on what is not its own.
-inline bool install_sigbus_guard() noexcept {
-  static const bool installed = [] {
-    io::detail::install_lost_page_handler();  // below ours, which its own would displace later
-    struct ::sigaction ours {};
-    ours.sa_sigaction = on_sigbus;
-    // SA_NODEFER: it is left by a jump, after which the signal must not stay blocked.
-    ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-    (void)::sigaction(SIGBUS, nullptr, &previous_sigbus());
-    return ::sigaction(SIGBUS, &ours, nullptr) == 0;
-  }();
-  return installed;
-}
-
-/// Whether somebody has put another handler there since, and so decides what becomes of lost pages.
-inline bool sigbus_guard_displaced() noexcept {
-  struct ::sigaction now {};
-  return install_sigbus_guard() && ::sigaction(SIGBUS, nullptr, &now) == 0 &&
-         ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != on_sigbus);
-}
-
-// Never inlined: no variable but these is between setting the mark and the jump back to it.
-[[gnu::noinline]] inline std::size_t copy_armed(const copy_piece* pieces, std::size_t count,
-                                                const std::byte* begin, const std::byte* end) {
-  volatile std::size_t done = 0;
-  sigbus_arm arm;
-  arm.begin = begin;
-  arm.end = end;
-  if (sigsetjmp(arm.back, 0) != 0) return done;  // NOLINT: signals are not masked (SA_NODEFER)
-  armed = &arm;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i + 1 < count) fetch_ahead(pieces[i + 1]);
-    std::memcpy(pieces[i].to, pieces[i].from, pieces[i].bytes);
-    done = i + 1;
-  }
-  armed = nullptr;
-  return count;
-}
-
-inline std::size_t copy_guarded(std::span<const copy_piece> pieces, const std::byte* begin,
-                                const std::byte* end) noexcept {
-  (void)install_sigbus_guard();
-  io::unblock_sigbus();
-  return copy_armed(pieces.data(), pieces.size(), begin, end);
-}
-
-#endif
-
-}  // namespace detail
-
 /// Copies pieces of the map [begin, end), one behind another.
 ///
 /// @return how many were copied: all, or those before the first that touches a page that cannot be
 ///         had, whose memory then holds anything.
-inline std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
-                               const std::byte* end) noexcept {
-  return detail::copy_guarded(pieces, begin, end);
-}
+std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
+                        const std::byte* end) noexcept;
+
+namespace detail {
+
+#if defined(MILLRACE_NO_SIGBUS_GUARD)
+inline constexpr bool has_sigbus_guard = false;
+#else
+inline constexpr bool has_sigbus_guard = true;
+
+/// Puts the handler there, once a process. One that is set later must pass on what is not its own.
+bool install_sigbus_guard() noexcept;
+#endif
+
+/// Whether somebody has put another handler there since, and so decides what becomes of lost pages.
+bool sigbus_guard_displaced() noexcept;
+
+}  // namespace detail
 
 }  // namespace millrace::loader

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +8,8 @@
 #include <memory>
 #include <random>
 #include <span>
-#include <string>
-#include <thread>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include <millrace/error.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 
@@ -64,79 +58,5 @@ class throttled_reader final : public range_reader {
   clock::time_point line_free_{};
   std::multimap<range_key, clock::time_point> announced_;
 };
-
-// ---------------------------------------------------------------------------------------------
-
-inline throttled_reader::throttled_reader(std::unique_ptr<range_reader> reader,
-                                          const throttle& storage)
-    : reader_(std::move(reader)), storage_(storage), random_(storage.seed) {
-  if (storage.latency.count() < 0 || storage.jitter.count() < 0 ||
-      !(storage.bytes_per_second >= 0)) {
-    throw config_error("a throttle of " + std::to_string(storage.latency.count()) +
-                       " us latency, " + std::to_string(storage.jitter.count()) + " us jitter, " +
-                       std::to_string(storage.bytes_per_second) +
-                       " bytes a second: expected none below 0");
-  }
-}
-
-inline throttled_reader::clock::time_point throttled_reader::arrival_of(const file_range& range,
-                                                                        clock::time_point now) {
-  if (range.bytes == 0) return now;
-  line_free_ = std::max(line_free_, now);
-  if (storage_.bytes_per_second > 0) {
-    const std::chrono::duration<double> took(static_cast<double>(range.bytes) /
-                                             storage_.bytes_per_second);
-    line_free_ += std::chrono::duration_cast<clock::duration>(took);
-  }
-  const auto most = static_cast<std::uint64_t>(storage_.jitter.count());
-  const std::chrono::microseconds jitter(most == 0 ? 0 : random_() % (most + 1));
-  return line_free_ + storage_.latency + jitter;
-}
-
-inline void throttled_reader::prefetch(std::span<const file_range> ranges) noexcept try {
-  reader_->prefetch(ranges);
-  if (!storage_.sees_prefetch) return;
-  const auto now = clock::now();
-  for (const file_range& range : ranges) {
-    if (announced_.size() >= most_announced) announced_.erase(announced_.begin());
-    announced_.emplace(key_of(range), arrival_of(range, now));
-  }
-} catch (...) {  // NOLINT(bugprone-empty-catch): no memory: then it is not under way yet
-}
-
-inline void throttled_reader::gather(std::span<const read_request> requests) {
-  const auto now = clock::now();
-  auto arrived = now;
-  for (const read_request& request : requests) {
-    const auto known = announced_.find(key_of(request.from));
-    if (known == announced_.end()) {
-      arrived = std::max(arrived, arrival_of(request.from, now));
-    } else {
-      arrived = std::max(arrived, known->second);
-      announced_.erase(known);
-    }
-  }
-  reader_->gather(requests);
-  wait_until(arrived);
-}
-
-// To some microseconds: the end of a sleep is late by more than that.
-inline void throttled_reader::wait_until(clock::time_point when) {
-  constexpr std::chrono::microseconds margin(150);
-  if (clock::now() + margin < when) std::this_thread::sleep_until(when - margin);
-  while (clock::now() < when) std::this_thread::yield();
-}
-
-inline reader_report throttled_reader::report() const {
-  reader_report report = reader_->report();
-  std::string what = std::to_string(storage_.latency.count()) + " us latency, up to " +
-                     std::to_string(storage_.jitter.count()) + " us jitter (seed " +
-                     std::to_string(storage_.seed) + ")";
-  if (storage_.bytes_per_second > 0) {
-    what += ", " + std::to_string(storage_.bytes_per_second / 1e6) + " MB/s";
-  }
-  report.grants.push_back({"a storage of " + what, "yes", "waits make up for the difference"});
-  return report;
-}
 
 }  // namespace millrace::loader

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,63 +26,8 @@ std::optional<memory_room> available_memory(const system_files& files = {});
 namespace detail {
 
 /// The number behind `key` at the start of a line; nothing if there is none.
-inline std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view key) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::string_view line = text.substr(at, text.find('\n', at) - at);
-    at += line.size() + 1;
-    if (!line.starts_with(key)) continue;
-    const std::size_t digits = line.find_first_of("0123456789", key.size());
-    if (digits == std::string_view::npos) return std::nullopt;
-    std::uint64_t value = 0;
-    const char* end = line.data() + line.size();
-    if (std::from_chars(line.data() + digits, end, value).ec != std::errc()) return std::nullopt;
-    return value;
-  }
-  return std::nullopt;
-}
-
-/// What a control group leaves; nothing where it sets no limit.
-inline std::optional<std::uint64_t> room_of_group(const std::filesystem::path& group) {
-  const auto limit = read_system_file(group / "memory.max");
-  const auto current = read_system_file(group / "memory.current");
-  if (!limit || !current) return std::nullopt;
-  const auto most = number_behind(*limit, "");
-  const auto used = number_behind(*current, "");
-  if (!most || !used) return std::nullopt;  // "max"
-  const std::string stat = read_system_file(group / "memory.stat").value_or("");
-  // Goes when it must. Pages of files that are in use are, too: those of a dataset that is read
-  // over and over all are.
-  std::uint64_t clean = 0;
-  for (const char* key : {"inactive_file ", "active_file ", "slab_reclaimable "}) {
-    clean += std::min(*used - clean, number_behind(stat, key).value_or(0));
-  }
-  return *most - std::min(*most, *used - clean);
-}
+std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view key);
 
 }  // namespace detail
-
-inline std::optional<memory_room> available_memory(const system_files& files) {
-  std::optional<memory_room> room;
-  const auto take = [&](std::uint64_t bytes, std::string by) {
-    if (!room || bytes < room->bytes) room = memory_room{bytes, std::move(by)};
-  };
-  const std::string meminfo = read_system_file(files.proc / "meminfo").value_or("");
-  if (const auto kib = detail::number_behind(meminfo, "MemAvailable:")) {
-    take(*kib * 1024, "MemAvailable");
-  }
-  // "0::/a/b": the group of version 2, whose parents limit it too.
-  const std::string groups = read_system_file(files.proc / "self/cgroup").value_or("");
-  const std::size_t at = groups.starts_with("0::") ? 3 : groups.find("\n0::");
-  if (at != std::string::npos && !groups.empty()) {
-    const std::size_t begin = at == 3 ? at : at + 4;
-    std::filesystem::path group = groups.substr(begin, groups.find('\n', begin) - begin);
-    for (group = group.relative_path();; group = group.parent_path()) {
-      const std::filesystem::path folder = files.sys / "fs/cgroup" / group;
-      if (const auto bytes = detail::room_of_group(folder)) take(*bytes, folder.string());
-      if (group.empty()) break;
-    }
-  }
-  return room;
-}
 
 }  // namespace millrace::loader

@@ -44,14 +44,7 @@ inline bool is_numa_node(int node) noexcept {
 ///
 /// @pre memory begins at a page
 /// @return 0, or the errno: ENOSYS without NUMA in the kernel, EINVAL without such a node
-inline int prefer_node(std::span<std::byte> memory, int node) noexcept {
-  if (!detail::is_numa_node(node)) return EINVAL;
-  const detail::numa_mask mask = detail::mask_of(node);
-  // The kernel takes one bit less than the number says.
-  const long result = ::syscall(SYS_mbind, memory.data(), memory.size(), MPOL_PREFERRED,
-                                mask.data(), detail::most_numa_nodes + 1, 0U);
-  return result == 0 ? 0 : errno;
-}
+int prefer_node(std::span<std::byte> memory, int node) noexcept;
 
 /// While it lives, what this thread touches first comes from `node`; then again from where it came
 /// before. For memory that somebody else takes on this thread's behalf. Does nothing for node -1.

@@ -8,10 +8,8 @@
 
 #include <atomic>
 #include <concepts>
-#include <cstddef>
 #include <exception>
 #include <memory>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -20,8 +18,6 @@
 
 #include <millrace/io/lost_pages.hpp>
 #include <millrace/loader/io/reader_report.hpp>
-#include <millrace/loader/memory/cpu_list.hpp>
-#include <millrace/loader/memory/memory_policy.hpp>
 
 namespace millrace::loader {
 
@@ -82,41 +78,6 @@ class named_thread {
 };
 
 // ---------------------------------------------------------------------------------------------
-
-namespace detail {
-
-inline grant bind_thread(const std::string& name, std::span<const int> cpus) {
-  const std::string asked = "CPUs " + cpu_list_text(cpus) + " for thread " + name;
-  if (const int code = bind_to_cpus(cpus); code != 0) {
-    return {asked, "no", "sched_setaffinity refused: " + message_of(code)};
-  }
-  const std::vector<int> got = allowed_cpus();
-  if (got.size() == cpus.size()) return {asked, "yes", "sched_setaffinity took them"};
-  return {asked, std::to_string(got.size()) + " of " + std::to_string(cpus.size()),
-          "the control group leaves it " + cpu_list_text(got)};
-}
-
-}  // namespace detail
-
-inline std::vector<grant> set_up_this_thread(const thread_setup& setup) {
-  std::vector<grant> grants;
-  if (!setup.name.empty()) {
-    (void)::pthread_setname_np(::pthread_self(), setup.name.substr(0, 15).c_str());
-  }
-  if (!setup.cpus.empty()) grants.push_back(detail::bind_thread(setup.name, setup.cpus));
-  if (setup.node >= 0) {
-    preferred_node near(setup.node);
-    near.keep();
-    const std::string asked =
-        "memory of NUMA node " + std::to_string(setup.node) + " for thread " + setup.name;
-    if (near.error() == 0) {
-      grants.push_back({asked, "yes", "set_mempolicy prefers it"});
-    } else {
-      grants.push_back({asked, "no", "set_mempolicy refused: " + detail::message_of(near.error())});
-    }
-  }
-  return grants;
-}
 
 template <class Run>
 requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread::named_thread(

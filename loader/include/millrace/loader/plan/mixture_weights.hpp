@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,26 +10,7 @@ namespace millrace::loader {
 
 /// The weights of a run's sources at a step, one a source: what telemetry holds what was served
 /// against. Empty where there is one source, or no weights, as in a blend by lengths.
-inline std::vector<double> weights_at(const dataset::run_state& run, std::int64_t step) {
-  std::vector<double> weights;
-  if (run.data.size() < 2) return weights;
-  const bool weighted = std::ranges::any_of(
-      run.data, [](const dataset::state_source& source) { return source.weight != 1; });
-  if (run.schedule.empty()) {
-    if (!weighted && run.order == "megatron") return weights;
-    for (const dataset::state_source& source : run.data) weights.push_back(source.weight);
-    return weights;
-  }
-  weights.resize(run.data.size());
-  for (const dataset::state_segment& segment : run.schedule) {
-    if (segment.first_step > step) break;
-    std::ranges::fill(weights, 0.0);
-    for (std::size_t i = 0; i < segment.sources.size(); ++i) {
-      weights[static_cast<std::size_t>(segment.sources[i])] = segment.weights[i];
-    }
-  }
-  return weights;
-}
+std::vector<double> weights_at(const dataset::run_state& run, std::int64_t step);
 
 /// The first step behind `step` at which weights change; -1 where none does.
 inline std::int64_t next_change(const dataset::run_state& run, std::int64_t step) {

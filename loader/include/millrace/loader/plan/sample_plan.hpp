@@ -10,7 +10,6 @@
 #include <millrace/dataset/instant/schedule.hpp>
 #include <millrace/dataset/megatron/split.hpp>
 #include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
@@ -79,19 +78,7 @@ inline void check_integers(const data_file& file, formats::dtype type) {
 }
 
 /// @throws config_error  a segment of the schedule does not begin where its step does.
-inline void check_begins(const dataset::schedule& blend, const dataset::batch_steps& steps) {
-  for (const dataset::segment_begin& segment : blend.begins()) {
-    const std::int64_t position = steps.first_position(segment.step);
-    if (position == segment.position) continue;
-    throw config_error("the segment of the schedule from step " + std::to_string(segment.step) +
-                       " on begins at sample " + std::to_string(segment.position) +
-                       " of the run, but step " + std::to_string(segment.step) +
-                       " of the loader at sample " + std::to_string(position) + ", of " +
-                       std::to_string(steps.samples_of(segment.step)) +
-                       ": expected the same global_batch_size and ramp-up as "
-                       "instant_options::first_position_of counts by");
-  }
-}
+void check_begins(const dataset::schedule& blend, const dataset::batch_steps& steps);
 
 /// The `.bin` of an open dataset: no other file is taken for it, should it be replaced.
 inline data_file bin_file_of(const dataset::indexed_dataset& data) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstddef>
@@ -113,23 +112,7 @@ class context_slices {
 ///
 /// @param pieces  of the whole text, in order
 /// @return those of its tokens part.first .. part.first + part.length - 1
-inline std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
-                                             const row_slice& part) {
-  std::vector<dataset::piece> result;
-  std::int64_t begin = 0;  // of the piece, in the text
-  for (const dataset::piece& each : pieces) {
-    const std::int64_t end = begin + each.tokens;
-    const std::int64_t first = std::max(begin, part.first);
-    const std::int64_t last = std::min(end, part.first + part.length);
-    if (first < last) {
-      dataset::piece cut = each;
-      cut.first += first - begin;
-      cut.tokens = last - first;
-      result.push_back(cut);
-    }
-    begin = end;
-  }
-  return result;
-}
+std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
+                                      const row_slice& part);
 
 }  // namespace millrace::loader

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include <millrace/error.hpp>
 #include <millrace/loader/ranks/context_slices.hpp>
 #include <millrace/loader/ranks/parallel_layout.hpp>
 
@@ -38,21 +36,8 @@ struct pipeline_options {
 /// stage, where Megatron gives each chunk an iterator of its own.
 ///
 /// @throws config_error  there is no such stage
-inline batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
-                                  const pipeline_options& options = {}) {
-  const auto check = [&](const char* what, std::int64_t value) {
-    if (value >= 0 && value < stages) return;
-    throw config_error(std::string(what) + " is " + std::to_string(value) + ", expected 0 to " +
-                       std::to_string(stages - 1));
-  };
-  check("the pipeline stage", stage);
-  batch_needs needs{stage == 0, stage == stages - 1, options.document_ends};
-  for (const std::int64_t each : options.mtp_stages) {
-    check("a stage of multi-token prediction", each);
-    if (each == stage) needs.tokens = needs.labels = true;
-  }
-  return needs;
-}
+batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
+                           const pipeline_options& options = {});
 
 /// How the tensor-parallel ranks of a group, which all take the same, come by their batches.
 enum class tensor_sharing : std::uint8_t {
@@ -80,22 +65,8 @@ struct rank_role {
 /// rank, its own chunks; what is left of the world takes nothing.
 ///
 /// @throws config_error  there is no such rank or stage, or seq_len does not divide into chunks
-inline rank_role role_of(const parallel_layout& layout, std::int64_t rank, std::int64_t seq_len,
-                         tensor_sharing sharing = tensor_sharing::broadcast,
-                         const pipeline_options& options = {}) {
-  const axis_values& sizes = layout.attention().sizes();
-  const parallel_place place = layout.place_of(rank);
-  rank_role role{place, needs_of_stage(place.pp, sizes.pp, options), place.dp, sizes.dp,
-                 context_slices(seq_len, sizes.cp, place.cp)};
-  if (!role.needs.any()) return role;
-  role.reads = sharing == tensor_sharing::each_reads || place.tp == 0;
-  if (sharing == tensor_sharing::each_reads) return role;
-  for (std::int64_t tp = 0; tp < sizes.tp; ++tp) {
-    const std::int64_t other = layout.attention().rank_of({tp, place.cp, 0, place.dp, place.pp});
-    if (tp == 0 && place.tp != 0) role.source = other;
-    if (tp != 0 && place.tp == 0) role.receivers.push_back(other);
-  }
-  return role;
-}
+rank_role role_of(const parallel_layout& layout, std::int64_t rank, std::int64_t seq_len,
+                  tensor_sharing sharing = tensor_sharing::broadcast,
+                  const pipeline_options& options = {});
 
 }  // namespace millrace::loader

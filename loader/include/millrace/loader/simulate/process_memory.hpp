@@ -4,9 +4,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <fstream>
-#include <sstream>
-#include <string>
 
 namespace millrace::loader {
 
@@ -17,20 +14,7 @@ struct process_memory {
   std::int64_t own = 0;       ///< now, without pages of files
 };
 
-inline process_memory memory_of_process() {
-  process_memory memory;
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::int64_t kib = 0;
-    words >> name >> kib;
-    if (name == "VmRSS:") memory.resident = kib * 1024;
-    if (name == "VmHWM:") memory.peak = kib * 1024;
-    if (name == "RssAnon:") memory.own = kib * 1024;
-  }
-  return memory;
-}
+process_memory memory_of_process();
 
 /// Memory of the machine, in bytes.
 inline std::int64_t memory_of_machine() noexcept {

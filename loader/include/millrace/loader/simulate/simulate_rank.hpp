@@ -5,18 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <thread>
-#include <utility>
 
-#include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/simulate/utilisation.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
 #include <millrace/loader/telemetry/duration_histogram.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
 
@@ -64,75 +56,5 @@ inline std::int64_t batches_of(const simulate_options& options, std::int64_t slo
 /// @throws error         as `batch_loader::next`
 simulated_rank simulate_rank(batch_loader& loader, std::int64_t slots,
                              const simulate_options& options);
-
-// ---------------------------------------------------------------------------------------------
-
-namespace detail {
-
-// The end of a sleep is late by tens of microseconds: the last of the time is spent looking.
-inline void wait_until_ns(std::int64_t when) {
-  constexpr std::int64_t margin = 200'000;
-  const std::int64_t left = when - now_ns();
-  if (left > margin) std::this_thread::sleep_for(std::chrono::nanoseconds(left - margin));
-  while (now_ns() < when) {
-  }
-}
-
-}  // namespace detail
-
-inline simulated_rank simulate_rank(batch_loader& loader, std::int64_t slots,
-                                    const simulate_options& options) {
-  if (options.steps < 2) {
-    throw config_error("steps is " + std::to_string(options.steps) +
-                       ", expected 2 or more: the first one is not counted");
-  }
-  if (loader.micro_batches() < batches_of(options, slots)) {
-    throw config_error("the run has " + std::to_string(loader.micro_batches()) +
-                       " micro-batches for a rank, expected " +
-                       std::to_string(batches_of(options, slots)) +
-                       ": take fewer steps, or a longer run");
-  }
-  simulated_rank result;
-  result.steps = options.steps;
-  duration_histogram waits;
-  std::int64_t first_end = 0;
-  std::int64_t end = 0;
-  const std::int64_t begin = now_ns();
-  for (std::int64_t s = 0; s < options.steps; ++s) {
-    const std::int64_t asked = now_ns();
-    const std::optional<batch> b = loader.next();
-    const std::int64_t got = now_ns();
-    result.checksum = formats::crc32c(b->bytes(), result.checksum);
-    result.bytes += static_cast<std::int64_t>(b->bytes().size());
-    detail::wait_until_ns(got + options.compute.count());
-    end = now_ns();
-    if (s == 0) {
-      first_end = end;
-      result.first_step_ns = end - begin;
-    } else {
-      waits.add(got - asked);
-      result.compute_ns += end - got;
-    }
-    if (options.after_step) options.after_step();
-  }
-  result.elapsed_ns = end - first_end;
-  result.waits = waits.counts();
-  const telemetry_report told = loader.meter()->report();
-  result.stalls = told.stalls;
-  result.major_faults = told.major_faults;
-  if (options.full_speed_steps == 0) return result;
-
-  std::uint32_t looked = 0;
-  const auto take = [&](std::int64_t batches) {
-    for (std::int64_t i = 0; i < batches; ++i) {
-      looked = formats::crc32c(loader.next()->bytes(), looked);
-    }
-  };
-  take(slots);
-  const std::int64_t full_begin = now_ns();
-  take(options.full_speed_steps);
-  result.period_ns = (now_ns() - full_begin) / options.full_speed_steps;
-  return result;
-}
 
 }  // namespace millrace::loader

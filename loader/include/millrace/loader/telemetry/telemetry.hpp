@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <millrace/loader/telemetry/batch_times.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
 #include <millrace/loader/telemetry/duration_histogram.hpp>
 #include <millrace/loader/telemetry/mixture.hpp>
 #include <millrace/loader/telemetry/producer_log.hpp>
@@ -133,33 +132,5 @@ class telemetry {
   mixture mixture_;
   std::unique_ptr<counter[]> occupancy_;  // [slots + 1]
 };
-
-// ---------------------------------------------------------------------------------------------
-
-inline telemetry_report telemetry::report() const {
-  telemetry_report now;
-  now.rank = rank_;
-  now.batches = batches_.value();
-  now.first_wait_ns = first_wait_.value();
-  now.elapsed_ns = last_end_.value() - first_end_.value();
-  now.waits = waits_.counts();
-  for (std::size_t i = 0; i < now.stalls.size(); ++i) {
-    now.stalls[i] = {stalls_[i].value(), stall_ns_[i].value()};
-  }
-  for (const producer_log& each : producers_) {
-    for (std::size_t i = 0; i < now.stages.size(); ++i) {
-      now.stages[i].add(each.stage_times(i).counts());
-    }
-    now.slot_waits.add(each.slot_waits().counts());
-    now.bytes += each.bytes();
-    now.major_faults += each.faults();
-  }
-  now.slots = slots_;
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(slots_); ++i) {
-    now.occupancy.push_back(occupancy_[i].value());
-  }
-  now.mixture = mixture_.shares();
-  return now;
-}
 
 }  // namespace millrace::loader

@@ -59,19 +59,7 @@ struct verify_options {
 
 /// The same options.
 /// @throws config_error  one is out of range; the message names it
-inline const verify_options& check(const verify_options& options) {
-  const auto refuse = [](const std::string& what) { throw config_error(what); };
-  if (options.vocab_size < 0) {
-    refuse("vocab_size is " + std::to_string(options.vocab_size) +
-           ", expected the number of ids, or 0 not to look at them");
-  }
-  if (options.scrub_parts < 1 || options.scrub_part < 0 ||
-      options.scrub_part >= options.scrub_parts) {
-    refuse("scrub_part is " + std::to_string(options.scrub_part) + " of scrub_parts " +
-           std::to_string(options.scrub_parts) + ", expected 0 to scrub_parts - 1");
-  }
-  return options;
-}
+const verify_options& check(const verify_options& options);
 
 /// @throws config_error  it is none
 inline verify_mode parse_verify_mode(const std::string& text) {

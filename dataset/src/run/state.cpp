@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+#include <millrace/dataset/run/state.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -8,22 +8,104 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run_limits.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/json.hpp>
 
-/// The body of `check` of `state.hpp`.
+#include "state_json.hpp"
+
 namespace millrace::dataset::detail {
 
-[[noreturn]] inline void refuse_option(const std::string& place, const std::string& found,
-                                       const std::string& expected) {
+MILLRACE_INLINE formats::json_value edit_to_json(const edit& e) {
+  formats::json_object object;
+  object.push_back({name_of(e), formats::json_array{e.first, e.last}});
+  if (e.kind == edit_kind::replay) {
+    object.push_back({e.unit == edit_unit::steps ? "at_step" : "at_sample", e.at});
+  }
+  if (e.kind == edit_kind::block) object.push_back({"source", e.source});
+  if (e.since != 0) object.push_back({"since", e.since});
+  object.push_back({"why", e.why});
+  return object;
+}
+
+MILLRACE_INLINE void state_reader::read(const formats::json_value& from, edit& to,
+                                        const std::string& place) {
+  state_reader io(from, place);
+  std::vector<std::int64_t> range;
+  for (const edit_kind kind : {edit_kind::skip, edit_kind::replay, edit_kind::block}) {
+    for (const edit_unit unit : {edit_unit::samples, edit_unit::steps, edit_unit::documents}) {
+      const std::size_t before = io.used_;
+      to.kind = kind;
+      to.unit = unit;
+      io(name_of(to).c_str(), range);
+      if (io.used_ == before) continue;
+      if (range.size() != 2) refuse(place, from, name_of(to) + " with two numbers");
+      to.first = range[0];
+      to.last = range[1];
+      if (kind == edit_kind::replay) io(unit == edit_unit::steps ? "at_step" : "at_sample", to.at);
+      if (kind == edit_kind::block) io("source", to.source);
+      io("since", to.since);
+      io("why", to.why);
+      const std::string own = name_of(to);
+      io.finish([&](const std::string& name) {
+        return name == own || name == "since" || name == "why" ||
+               (kind == edit_kind::block && name == "source") ||
+               (kind == edit_kind::replay &&
+                name == (unit == edit_unit::steps ? "at_step" : "at_sample"));
+      });
+      return;
+    }
+  }
+  refuse(place, from, "skip_, replay_ or block_ with samples, steps or documents");
+}
+
+}  // namespace millrace::dataset::detail
+
+namespace millrace::dataset {
+
+MILLRACE_INLINE std::string write_state(const run_state& state) {
+  detail::state_writer io;
+  io("millrace_state", std::int64_t{1});
+  detail::fields(io, state);
+  return formats::write_json(io.take());
+}
+
+MILLRACE_INLINE run_state parse_state(std::string_view text) {
+  const formats::json_value whole = formats::parse_json(text);
+  const formats::json_value* version = whole.find("millrace_state");
+  if (version == nullptr) {
+    throw config_error("this is no state of a run: it has no \"millrace_state\"");
+  }
+  if (*version != formats::json_value(std::int64_t{1})) {
+    throw config_error("the state is of version " + formats::write_json(*version) +
+                       ", expected 1: a newer release saved it");
+  }
+  run_state state;
+  detail::state_reader io(whole, "");
+  std::int64_t ignored = 0;
+  io("millrace_state", ignored);
+  detail::fields(io, state);
+  io.finish([&](const std::string& name) {
+    return name == "millrace_state" || detail::state_reader::names_of(state, name);
+  });
+  check(state);
+  return state;
+}
+
+}  // namespace millrace::dataset
+
+namespace millrace::dataset::detail {
+
+[[noreturn]] MILLRACE_INLINE void refuse_option(const std::string& place, const std::string& found,
+                                                const std::string& expected) {
   throw config_error(place + " of the state is " + found + ", expected " + expected);
 }
 
-inline void check_word(const char* place, const std::string& found,
-                       std::initializer_list<std::string_view> words) {
+MILLRACE_INLINE void check_word(const char* place, const std::string& found,
+                                std::initializer_list<std::string_view> words) {
   if (std::ranges::find(words, found) != words.end()) return;
   std::string expected;
   for (const std::string_view word : words) {
@@ -33,17 +115,18 @@ inline void check_word(const char* place, const std::string& found,
   refuse_option(place, '"' + found + '"', expected);
 }
 
-inline void check_count(const std::string& place, std::int64_t found, std::int64_t least = 0) {
+MILLRACE_INLINE void check_count(const std::string& place, std::int64_t found,
+                                 std::int64_t least = 0) {
   if (least <= found && found <= most_positions) return;
   refuse_option(place, std::to_string(found), std::to_string(least) + " to 2^62");
 }
 
-inline void check_weight(const std::string& place, double found, bool may_be_zero) {
+MILLRACE_INLINE void check_weight(const std::string& place, double found, bool may_be_zero) {
   if (std::isfinite(found) && (found > 0 || (may_be_zero && found == 0))) return;
   refuse_option(place, std::to_string(found), may_be_zero ? "0 or more" : "a number above zero");
 }
 
-inline void check_source(const std::string& place, const state_source& source) {
+MILLRACE_INLINE void check_source(const std::string& place, const state_source& source) {
   check_weight(place + "weight", source.weight, true);
   check_count(place + "tokens", source.tokens);
   check_count(place + "sequences", source.sequences);
@@ -52,8 +135,8 @@ inline void check_source(const std::string& place, const state_source& source) {
   check_count(place + "idx_bytes", source.idx_bytes);
 }
 
-inline void check_segment(const std::string& place, const state_segment& segment,
-                          std::size_t sources) {
+MILLRACE_INLINE void check_segment(const std::string& place, const state_segment& segment,
+                                   std::size_t sources) {
   if (segment.first_step < 0 || segment.first_step > most_steps) {
     refuse_option(place + "first_step", std::to_string(segment.first_step), "0 to 2^40");
   }
@@ -74,7 +157,7 @@ inline void check_segment(const std::string& place, const state_segment& segment
 
 namespace millrace::dataset {
 
-inline void check(const run_state& state) {
+MILLRACE_INLINE void check(const run_state& state) {
   detail::check_word("order", state.order, {"instant", "megatron", "stored"});
   detail::check_word("packing", state.packing, {"none", "best_fit"});
   detail::check_word("split_part", state.split_part, {"train", "valid", "test"});

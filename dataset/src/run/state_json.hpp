@@ -16,7 +16,8 @@
 #include <millrace/formats/json.hpp>
 #include <millrace/formats/utf8.hpp>
 
-/// The bodies of `state.hpp`: each struct lists its fields once, for reader, writer and comparison.
+/// How states are written and read as JSON: each struct lists its fields once, for reader, writer
+/// and comparison.
 namespace millrace::dataset::detail {
 
 /// The fields in the order of the text. `io` is called as io(name, member).
@@ -72,17 +73,7 @@ void fields(Io& io, State& s) {
   io("edits", s.edits);
 }
 
-inline formats::json_value edit_to_json(const edit& e) {
-  formats::json_object object;
-  object.push_back({name_of(e), formats::json_array{e.first, e.last}});
-  if (e.kind == edit_kind::replay) {
-    object.push_back({e.unit == edit_unit::steps ? "at_step" : "at_sample", e.at});
-  }
-  if (e.kind == edit_kind::block) object.push_back({"source", e.source});
-  if (e.since != 0) object.push_back({"since", e.since});
-  object.push_back({"why", e.why});
-  return object;
-}
+formats::json_value edit_to_json(const edit& e);
 
 /// Builds an object out of fields.
 class state_writer {
@@ -245,68 +236,4 @@ class state_reader {
   friend run_state millrace::dataset::parse_state(std::string_view text);
 };
 
-inline void state_reader::read(const formats::json_value& from, edit& to,
-                               const std::string& place) {
-  state_reader io(from, place);
-  std::vector<std::int64_t> range;
-  for (const edit_kind kind : {edit_kind::skip, edit_kind::replay, edit_kind::block}) {
-    for (const edit_unit unit : {edit_unit::samples, edit_unit::steps, edit_unit::documents}) {
-      const std::size_t before = io.used_;
-      to.kind = kind;
-      to.unit = unit;
-      io(name_of(to).c_str(), range);
-      if (io.used_ == before) continue;
-      if (range.size() != 2) refuse(place, from, name_of(to) + " with two numbers");
-      to.first = range[0];
-      to.last = range[1];
-      if (kind == edit_kind::replay) io(unit == edit_unit::steps ? "at_step" : "at_sample", to.at);
-      if (kind == edit_kind::block) io("source", to.source);
-      io("since", to.since);
-      io("why", to.why);
-      const std::string own = name_of(to);
-      io.finish([&](const std::string& name) {
-        return name == own || name == "since" || name == "why" ||
-               (kind == edit_kind::block && name == "source") ||
-               (kind == edit_kind::replay &&
-                name == (unit == edit_unit::steps ? "at_step" : "at_sample"));
-      });
-      return;
-    }
-  }
-  refuse(place, from, "skip_, replay_ or block_ with samples, steps or documents");
-}
-
 }  // namespace millrace::dataset::detail
-
-namespace millrace::dataset {
-
-inline std::string write_state(const run_state& state) {
-  detail::state_writer io;
-  io("millrace_state", std::int64_t{1});
-  detail::fields(io, state);
-  return formats::write_json(io.take());
-}
-
-inline run_state parse_state(std::string_view text) {
-  const formats::json_value whole = formats::parse_json(text);
-  const formats::json_value* version = whole.find("millrace_state");
-  if (version == nullptr) {
-    throw config_error("this is no state of a run: it has no \"millrace_state\"");
-  }
-  if (*version != formats::json_value(std::int64_t{1})) {
-    throw config_error("the state is of version " + formats::write_json(*version) +
-                       ", expected 1: a newer release saved it");
-  }
-  run_state state;
-  detail::state_reader io(whole, "");
-  std::int64_t ignored = 0;
-  io("millrace_state", ignored);
-  detail::fields(io, state);
-  io.finish([&](const std::string& name) {
-    return name == "millrace_state" || detail::state_reader::names_of(state, name);
-  });
-  check(state);
-  return state;
-}
-
-}  // namespace millrace::dataset

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/megatron/blend_cache.hpp>
+
+#include <cassert>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/megatron/blend_rounding.hpp>
+#include <millrace/dataset/megatron/gpt_cache.hpp>
+#include <millrace/dataset/megatron/large_array.hpp>
+#include <millrace/io/atomic_file.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+namespace millrace::dataset {
+
+MILLRACE_INLINE blended_sample blend_index::operator[](std::int64_t i) const {
+  assert(0 <= i && i < size());
+  const auto at = static_cast<std::size_t>(i);
+  const std::int64_t dataset = datasets_[at];
+  const std::int64_t sample = samples_[at];
+  io::check_there(files_->dataset.watch, paths_[0]);
+  io::check_there(files_->sample.watch, paths_[1]);
+  if (dataset < 0 || dataset >= static_cast<std::int64_t>(lengths_.size())) {
+    const detail::mapped_npy& mapped = files_->dataset;
+    const std::size_t header = mapped.file.bytes().size() - mapped.npy.data.size();
+    throw format_error(paths_[0], header + at * sizeof(std::int16_t),
+                       "entry " + std::to_string(i) + " is dataset " + std::to_string(dataset) +
+                           ", expected 0 to " + std::to_string(lengths_.size() - 1));
+  }
+  const auto d = static_cast<std::size_t>(dataset);
+  if (sample < 0 || sample >= lengths_[d]) {
+    throw format_error(paths_[1], sample_byte(at),
+                       "entry " + std::to_string(i) + " is sample " + std::to_string(sample) +
+                           " of dataset " + std::to_string(dataset) + ", expected 0 to " +
+                           std::to_string(lengths_[d] - 1));
+  }
+  return {d, sample};
+}
+
+MILLRACE_INLINE void blend_index::verify() const {
+  std::vector<std::int64_t> next(lengths_.size());
+  for (std::int64_t i = 0; i < size(); ++i) {
+    const blended_sample found = (*this)[i];
+    const std::int64_t expected = next[found.dataset]++;
+    if (found.sample == expected) continue;
+    throw format_error(paths_[1], sample_byte(static_cast<std::size_t>(i)),
+                       "entry " + std::to_string(i) + " is sample " + std::to_string(found.sample) +
+                           " of dataset " + std::to_string(found.dataset) + ", expected " +
+                           std::to_string(expected) + ", its next one");
+  }
+}
+
+MILLRACE_INLINE std::optional<blend_index> blend_cache::load(std::string* why,
+                                                             check_level check) const {
+  const auto nothing = [&](std::string reason) {
+    if (why != nullptr) *why = std::move(reason);
+    return std::nullopt;
+  };
+  auto files = std::make_shared<blend_index::files>();
+  blend_index index;
+  try {
+    const io::file_mapping description(description_path());
+    const auto bytes = description.bytes();
+    if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
+      return nothing(description_path().string() + ": not the description that its name is for");
+    }
+    files->dataset = detail::map_npy(dataset_path());
+    files->sample = detail::map_npy(sample_path());
+    const std::vector<std::uint64_t> shape = {static_cast<std::uint64_t>(recipe_.size())};
+    if (files->dataset.npy.shape != shape) {
+      return nothing(dataset_path().string() + ": not as long as the blend");
+    }
+    if (files->sample.npy.shape != shape) {
+      return nothing(sample_path().string() + ": not as long as the blend");
+    }
+    index.datasets_ = files->dataset.npy.elements<std::int16_t>();
+    index.samples_ = files->sample.npy.elements<std::int64_t>();
+  } catch (const format_error& e) {
+    return nothing(e.what());
+  } catch (const io_error& e) {
+    if (e.code() != ENOENT) throw;
+    return nothing(e.path().string() + ": no such file");
+  }
+  index.files_ = std::move(files);
+  index.paths_ = {dataset_path(), sample_path()};
+  index.lengths_.assign(recipe_.lengths().begin(), recipe_.lengths().end());
+  if (check == check_level::full) {
+    try {
+      index.verify();
+    } catch (const format_error& e) {
+      return nothing(e.what());
+    }
+  }
+  return index;
+}
+
+MILLRACE_INLINE void blend_cache::build(blend_rounding rounding) const {
+  std::error_code problem;
+  std::filesystem::create_directories(folder_, problem);
+  if (problem) throw io_error(folder_, "mkdir", problem.value());
+
+  const auto size = static_cast<std::size_t>(recipe_.size());
+  io::atomic_file description(description_path());
+  auto dataset = detail::npy_file::of<std::int16_t>(dataset_path(), {size});
+  auto sample = detail::npy_file::of<std::int64_t>(sample_path(), {size});
+  large_array<std::int16_t> datasets(size);
+  large_array<std::int64_t> samples(size);
+  recipe_.fill({datasets.numbers(), samples.numbers()}, rounding);
+  description.append(std::as_bytes(std::span(text_)));
+  dataset.put(datasets.bytes());
+  sample.put(samples.bytes());
+  for (io::atomic_file* file : {&dataset.file(), &sample.file(), &description}) file->sync();
+  for (io::atomic_file* file : {&dataset.file(), &sample.file(), &description}) file->commit();
+}
+
+MILLRACE_INLINE blend_index blend_cache::load_or_build(blend_rounding rounding, bool* built,
+                                                       check_level check) const {
+  if (built != nullptr) *built = false;
+  for (bool done = false;;) {
+    std::string why;
+    if (auto index = load(&why, check)) {
+      io::remove_stale_partials(files_as_built());
+      return *std::move(index);
+    }
+    if (done) throw error("the cache was just built, and is no more what was written: " + why);
+    try {
+      build(rounding);
+      done = true;
+      if (built != nullptr) *built = true;
+    } catch (const io::file_busy&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+}
+
+}  // namespace millrace::dataset

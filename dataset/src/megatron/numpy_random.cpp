@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/megatron/numpy_random.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace millrace::dataset {
+
+namespace detail {
+
+/// The smallest 2^b - 1 that is at least `max`.
+constexpr std::uint64_t interval_mask(std::uint64_t max) noexcept {
+  return max == 0 ? 0 : ~std::uint64_t{0} >> std::countl_zero(max);
+}
+
+}  // namespace detail
+
+MILLRACE_INLINE std::uint64_t numpy_random::interval(std::uint64_t max) noexcept {
+  const std::uint64_t mask = detail::interval_mask(max);
+  if (max == 0) return 0;
+  std::uint64_t drawn = 0;
+  if (max <= 0xFFFFFFFFU) {
+    do drawn = twister_() & mask;
+    while (drawn > max);
+  } else {
+    do drawn = twister_.next64() & mask;
+    while (drawn > max);
+  }
+  return drawn;
+}
+
+MILLRACE_INLINE void numpy_random::intervals(std::uint32_t last,
+                                             std::span<std::uint32_t> out) noexcept {
+  assert(out.size() <= last);
+  while (!out.empty()) {
+    const auto mask = static_cast<std::uint32_t>(detail::interval_mask(last));
+    // Down to half of the mask, where the next smaller one begins.
+    const std::size_t n = std::min<std::size_t>(out.size(), last - (mask >> 1));
+    intervals_of_one_mask(last, mask, out.first(n));
+    out = out.subspan(n);
+    last -= static_cast<std::uint32_t>(n);
+  }
+}
+
+MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std::uint32_t mask,
+                                                         std::span<std::uint32_t> out) noexcept {
+  constexpr std::uint32_t group = 16;
+  std::size_t count = 0;
+  while (count < out.size()) {
+    const std::span<const std::uint32_t> draws = twister_.ready();
+    std::size_t used = 0;
+    while (out.size() - count >= group && draws.size() - used >= group) {
+      const std::uint32_t* const drawn = draws.data() + used;
+      // The bound sinks by one with each draw that is taken. Of a group, all at most `lowest` are
+      // taken and all above `bound` are not, however many were before; only one in between makes
+      // it matter which, and it is rare.
+      const auto bound = static_cast<std::uint32_t>(last - count);
+      const std::uint32_t lowest = bound - (group - 1);
+      std::uint32_t between = 0;
+      for (std::size_t i = 0; i < group; ++i) {
+        between |= static_cast<std::uint32_t>((drawn[i] & mask) - lowest - 1 < group - 1);
+      }
+      std::uint32_t* const to = out.data() + count;
+      std::size_t taken = 0;
+      if (between == 0) {
+        for (std::size_t i = 0; i < group; ++i) {
+          to[taken] = drawn[i] & mask;
+          taken += static_cast<std::size_t>(to[taken] <= lowest);
+        }
+      } else {
+        for (std::size_t i = 0; i < group; ++i) {
+          to[taken] = drawn[i] & mask;
+          taken += static_cast<std::size_t>(to[taken] <= bound - taken);
+        }
+      }
+      count += taken;
+      used += group;
+    }
+    // What is left is less than a group, of draws or of numbers wanted.
+    for (std::size_t i = 0; i < group && used < draws.size() && count < out.size(); ++i) {
+      const std::uint32_t drawn = draws[used++] & mask;
+      out[count] = drawn;
+      count += static_cast<std::size_t>(drawn <= last - count);
+    }
+    twister_.take(used);
+  }
+}
+
+}  // namespace millrace::dataset

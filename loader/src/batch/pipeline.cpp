@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/batch/pipeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/batch/batch_slot.hpp>
+#include <millrace/loader/batch/fill_turns.hpp>
+#include <millrace/loader/batch/fill_worker.hpp>
+#include <millrace/loader/batch/host_fields.hpp>
+#include <millrace/loader/batch/slot_layout.hpp>
+#include <millrace/loader/io/make_reader.hpp>
+#include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/options.hpp>
+#include <millrace/loader/plan/look_ahead.hpp>
+#include <millrace/loader/plan/micro_batch_sequence.hpp>
+#include <millrace/loader/plan/mixture_weights.hpp>
+#include <millrace/loader/plan/sample_plan.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/verify/data_verifier.hpp>
+
+namespace millrace::loader::detail {
+
+MILLRACE_INLINE pipeline::pipeline(sample_plan& plan, const loader_options& options,
+                                   const micro_batch_sequence& numbers)
+    : options_(options),
+      ring_(make_ring(plan, options, numbers.count())),
+      turns_(*ring_,
+             look_ahead(plan, numbers, batches_ahead(options, numbers.count()),
+                        options.boundaries || options.fields.cu_seqlens),
+             static_cast<std::size_t>(options.threads)),
+      meter_(std::make_shared<telemetry>(meter_options(plan, options, ring_->size()))),
+      verifier_(make_verifier(plan, options)) {
+  const std::vector<data_file> files = plan.files();
+  io_options io = options.io;
+  if (io.request_bytes == 0) {  // what is asked for at a time, which decides what reads best
+    const auto row = static_cast<std::uint64_t>(plan.seq_len() + (plan.extra_token() ? 1 : 0));
+    io.request_bytes = row * formats::size_bytes(plan.types().front());
+  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
+    auto reader = options.reader ? options.reader(files) : make_reader(files, io);
+    workers_.emplace_back(options_, files, plan.types(), std::move(reader), verifier_.get(),
+                          meter_->producer(i));
+  }
+}
+
+MILLRACE_INLINE std::unique_ptr<data_verifier> pipeline::make_verifier(
+    const sample_plan& plan, const loader_options& options) {
+  const verify_options& verify = options.verify;
+  if (verify.mode == verify_mode::off && verify.vocab_size == 0) return nullptr;
+  std::vector<verified_file> files;
+  const std::vector<formats::dtype> types = plan.types();
+  for (const data_file& file : plan.files()) files.push_back({file, types[files.size()]});
+  return std::make_unique<data_verifier>(files, verify, options.io.reader.files);
+}
+
+// One source is no mixture, and without weights there is nothing that it was to be.
+MILLRACE_INLINE telemetry_options pipeline::meter_options(const sample_plan& plan,
+                                                          const loader_options& options,
+                                                          std::size_t slots) {
+  telemetry_options meter;
+  meter.rank = options.rank;
+  meter.slots = static_cast<std::int64_t>(slots);
+  meter.producers = static_cast<std::size_t>(options.threads);
+  meter.trace_events = options.trace_events;
+  const dataset::run_state run = plan.description();
+  const std::vector<double> weights = weights_at(run, 0);
+  for (std::size_t s = 0; s < weights.size(); ++s) {
+    const dataset::state_source& source = run.data[s];
+    meter.mixture.push_back({source.name.empty() ? source.prefix : source.name, weights[s]});
+  }
+  return meter;
+}
+
+MILLRACE_INLINE void pipeline::start() try {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    thread_setup setup{.name = "mr-fill-" + std::to_string(i)};
+    if (!options_.cpus.empty()) setup.cpus = {options_.cpus[i % options_.cpus.size()]};
+    threads_.emplace_back(std::move(setup), [this, i] { fill_slots(i); });
+  }
+} catch (...) {
+  ring_->finish(0, std::current_exception());
+  throw;
+}
+
+// Beside those that are looked ahead, a slot for the caller and one for each thread to work on. No
+// more than there are micro-batches, so that no option asks for more memory than the run takes.
+MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& plan,
+                                                                    const loader_options& options,
+                                                                    std::int64_t batches) {
+  const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
+  if (slots == 0) return std::make_shared<ring>(0, [](std::size_t) -> batch_slot { throw 0; });
+  const slot_layout layout = layout_of(plan, options);
+  const auto count = static_cast<std::size_t>(slots);
+  const std::vector<memory_block> blocks = options.memory
+                                               ? options.memory(count, layout.capacity_bytes())
+                                               : plain_memory(count, layout.capacity_bytes());
+  const std::vector<memory_block> host_blocks = host_memory(options.fields, layout, count);
+  return std::make_shared<ring>(count, [&](std::size_t i) {
+    batch_slot slot(layout, blocks.at(i));
+    place_host_fields(options.fields, host_blocks[i], slot);
+    return slot;
+  });
+}
+
+MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
+  fill_worker& with = workers_[worker];
+  fill_turn turn;
+  for (;;) {
+    const std::int64_t asked_ns = now_ns();
+    if (!turns_.take(worker, turn)) return;
+    // Another worker may have got the slot long before.
+    const std::int64_t begin_ns = std::max(asked_ns, turn.got_ns);
+    std::exception_ptr failure;
+    try {
+      with.log().slot_wait(turn.claim.ticket, asked_ns, begin_ns);
+      with.fill(turn.claim.ticket, turn.batch, turn.ahead, begin_ns, *turn.claim.slot);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    // Not from the handler, which has a share in the exception: so the consumer is its one owner.
+    if (failure) return ring_->finish(turn.claim.ticket, std::move(failure));
+    ring_->publish(turn.claim);
+  }
+}
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/io/sigbus_guard.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <csetjmp>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include <millrace/io/lost_pages.hpp>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22  // NOLINT: of Linux 5.14, which C libraries may be older than
+#endif
+
+namespace millrace::loader {
+
+namespace detail {
+
+/// Fetches what comes next while this one is copied: a copy of a few KiB is over before the
+/// processor itself reads ahead.
+MILLRACE_INLINE void fetch_ahead(const copy_piece& piece) noexcept {
+  constexpr std::size_t line = 64;
+  constexpr std::size_t most = 1024;
+  for (std::size_t i = 0; i < piece.bytes && i < most; i += line) {
+    __builtin_prefetch(piece.from + i);
+  }
+}
+
+#if defined(MILLRACE_NO_SIGBUS_GUARD)
+
+MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
+  return false;
+}
+
+MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, const std::byte*,
+                                         const std::byte*) noexcept {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const copy_piece& piece = pieces[i];
+    const auto skew = reinterpret_cast<std::uintptr_t>(piece.from) % page;
+    // The kernel only looks at it: what it refuses, older kernels all of it, is for read(2) to say.
+    auto* const begin = const_cast<std::byte*>(piece.from - skew);  // NOLINT: older than const
+    if (::madvise(begin, piece.bytes + skew, MADV_POPULATE_READ) != 0) return i;
+    std::memcpy(piece.to, piece.from, piece.bytes);
+  }
+  return pieces.size();
+}
+
+#else
+
+/// Where a thread goes on if it touches a lost page between `begin` and `end`.
+struct sigbus_arm {
+  ::sigjmp_buf back;
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+MILLRACE_INLINE constinit thread_local sigbus_arm* volatile armed = nullptr;
+
+/// The handler that was there before ours.
+MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
+  static struct ::sigaction previous {};
+  return previous;
+}
+
+MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
+  sigbus_arm* const arm = armed;
+  // A code above 0: the kernel says it of an access. Sent by kill(2), si_addr means nothing.
+  if (arm != nullptr && info->si_code > 0) {
+    const auto* const at = static_cast<const std::byte*>(info->si_addr);
+    if (at >= arm->begin && at < arm->end) {
+      armed = nullptr;
+      ::siglongjmp(arm->back, 1);
+    }
+  }
+  const struct ::sigaction& previous = previous_sigbus();
+  const bool handles = (previous.sa_flags & SA_SIGINFO) != 0;
+  // Sent, and to be ignored: as it would have been without us.
+  if (!handles && previous.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (handles) {
+    previous.sa_sigaction(signal, info, context);
+  } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
+    // The access, made again on return, or the signal, sent again, ends the process as it would
+    // have without us.
+    (void)::sigaction(SIGBUS, &previous, nullptr);
+    if (info->si_code <= 0) (void)::raise(SIGBUS);
+  } else {
+    previous.sa_handler(signal);
+  }
+}
+
+MILLRACE_INLINE bool install_sigbus_guard() noexcept {
+  static const bool installed = [] {
+    io::detail::install_lost_page_handler();  // below ours, which its own would displace later
+    struct ::sigaction ours {};
+    ours.sa_sigaction = on_sigbus;
+    // SA_NODEFER: it is left by a jump, after which the signal must not stay blocked.
+    ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    (void)::sigaction(SIGBUS, nullptr, &previous_sigbus());
+    return ::sigaction(SIGBUS, &ours, nullptr) == 0;
+  }();
+  return installed;
+}
+
+MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
+  struct ::sigaction now {};
+  return install_sigbus_guard() && ::sigaction(SIGBUS, nullptr, &now) == 0 &&
+         ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != on_sigbus);
+}
+
+// Never inlined: no variable but these is between setting the mark and the jump back to it.
+[[gnu::noinline]] MILLRACE_INLINE std::size_t copy_armed(const copy_piece* pieces,
+                                                         std::size_t count, const std::byte* begin,
+                                                         const std::byte* end) {
+  volatile std::size_t done = 0;
+  sigbus_arm arm;
+  arm.begin = begin;
+  arm.end = end;
+  if (sigsetjmp(arm.back, 0) != 0) return done;  // NOLINT: signals are not masked (SA_NODEFER)
+  armed = &arm;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + 1 < count) fetch_ahead(pieces[i + 1]);
+    std::memcpy(pieces[i].to, pieces[i].from, pieces[i].bytes);
+    done = i + 1;
+  }
+  armed = nullptr;
+  return count;
+}
+
+MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, const std::byte* begin,
+                                         const std::byte* end) noexcept {
+  (void)install_sigbus_guard();
+  io::unblock_sigbus();
+  return copy_armed(pieces.data(), pieces.size(), begin, end);
+}
+
+#endif
+
+}  // namespace detail
+
+MILLRACE_INLINE std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
+                                        const std::byte* end) noexcept {
+  return detail::copy_guarded(pieces, begin, end);
+}
+
+}  // namespace millrace::loader

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/io/uring_reader.hpp>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/loader/io/ahead_reads.hpp>
+#include <millrace/loader/io/direct_plan.hpp>
+#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/read_outcome.hpp>
+#include <millrace/loader/io/reader_options.hpp>
+#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/io/uring_files.hpp>
+#include <millrace/loader/io/uring_options.hpp>
+#include <millrace/loader/io/uring_probe.hpp>
+#include <millrace/loader/io/uring_ring.hpp>
+
+namespace millrace::loader {
+
+namespace detail {
+
+MILLRACE_INLINE std::string why_not_granted(int code) {
+  std::string said = std::generic_category().message(code);
+  struct ::rlimit most {};
+  switch (code) {
+    case EEXIST:
+      return "another thread has read before";
+    case EINVAL:
+    case EOPNOTSUPP:
+      return said + " (the kernel is older than 6.1)";
+    case ENOMEM:
+      if (::getrlimit(RLIMIT_MEMLOCK, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return said;
+      return said + " (at most " + std::to_string(most.rlim_cur / 1024) +
+             " KiB may be locked: ulimit -l)";
+    default:
+      return said;
+  }
+}
+
+}  // namespace detail
+
+MILLRACE_INLINE uring_reader::uring_reader(const std::vector<data_file>& files,
+                                           reader_options options, uring_options ring)
+    : options_(std::move(options)),
+      limits_(detail::checked(std::move(ring))),
+      table_(options_.files ? options_.files : open_files::of_process()),
+      plain_(files, options_),
+      files_(files, table_, static_cast<std::size_t>(limits_.most_files), log_),
+      ahead_(limits_.slot_bytes),
+      ahead_plan_(limits_.slot_bytes),
+      plan_(limits_.slot_bytes) {}
+
+// A ring that this thread may use; false where none is to be had.
+MILLRACE_INLINE bool uring_reader::has_ring() {
+  if (ring_ && ring_->is_mine()) return true;
+  if (no_ring_.load(std::memory_order_relaxed)) return false;
+  const bool first = ring_ == nullptr;
+  const auto slots = static_cast<std::size_t>(limits_.slots);
+  const auto depth = static_cast<std::size_t>(limits_.depth);
+  // What allocates comes first. If it throws, nothing has changed: a ring without operations would
+  // be waited for in vain.
+  std::vector<operation> operations(slots + depth);
+  std::vector<std::size_t> free_slots;
+  std::vector<std::size_t> free_straight;
+  free_slots.reserve(slots);
+  free_straight.reserve(depth);
+  for (std::size_t i = slots; i-- > 0;) free_slots.push_back(i);
+  for (std::size_t i = slots + depth; i-- > slots;) free_straight.push_back(i);
+  retired_.reserve(retired_.size() + 2);  // the present ring, and the new one
+  auto made =
+      std::make_unique<uring_ring>(static_cast<unsigned>(limits_.depth), slots * limits_.slot_bytes,
+                                   static_cast<unsigned>(limits_.most_files), first);
+  if (!made->valid()) log_.note("io_uring", false, why_no_ring(made->error()));
+
+  // Results of the present ring come only to the thread that made it, which may be gone.
+  retire_ring();
+  if (!made->valid()) {
+    no_ring_ = true;
+    return false;
+  }
+  ring_ = std::move(made);
+  operations_ = std::move(operations);
+  free_slots_ = std::move(free_slots);
+  free_straight_ = std::move(free_straight);
+  in_flight_ = 0;
+  demand_in_flight_ = 0;
+  try {
+    note_ring();
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): for the report alone
+  }
+  return true;
+}
+
+// What was read ahead is lost with it.
+MILLRACE_INLINE void uring_reader::retire_ring() noexcept {
+  if (!ring_) return;
+  ahead_.clear();
+  files_.close_direct();
+  retired_.push_back(std::move(ring_));
+}
+
+MILLRACE_INLINE void uring_reader::note_ring() {
+  const uring_ring::grants& granted = ring_->granted();
+  const auto note = [&](const char* asked, int code, const std::string& why) {
+    log_.note(asked, code == 0, code == 0 ? why : detail::why_not_granted(code));
+  };
+  note("SINGLE_ISSUER and DEFER_TASKRUN", granted.single_issuer, "one thread reads");
+  note("registered buffers", granted.buffers, "memory is pinned once, not with each read");
+  note("registered files", granted.files, "a file is looked up once, not with each read");
+}
+
+// Notes what is left of an operation for the next submit. False: its file cannot be opened.
+MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
+  operation& op = operations_[token];
+  const std::size_t place = files_.place_of(op.file, *ring_);
+  if (place == uring_files::none) return false;
+  const std::uint64_t done = op.progress.done;
+  const auto left = static_cast<std::uint32_t>(op.progress.bytes - done);
+  while (!ring_->read(files_.fd_at(place), static_cast<unsigned>(place), op.to + done, left,
+                      op.begin + done, token)) {
+    if (ring_->submit(0) != 0) return false;
+  }
+  return true;
+}
+
+// Starts what was announced, as far as there are slots.
+MILLRACE_INLINE void uring_reader::pump() {
+  const std::size_t most = static_cast<std::size_t>(limits_.depth) * 7 / 8;
+  bool started = false;
+  for (;;) {
+    const ahead_reads::place next = ahead_.next_queued();
+    if (next == ahead_.none() || in_flight_ >= most) break;
+    if (free_slots_.size() <= kept_for_gather) {
+      const auto old = ahead_.stale(gathers_, static_cast<std::uint64_t>(limits_.slots));
+      if (old == ahead_.none()) break;
+      release(old);
+      continue;
+    }
+    const std::size_t slot = free_slots_.back();
+    const auto& [key, entry] = *next;
+    operation& op = operations_[slot];
+    const std::uint32_t unit = files_.alignment_of(key.file).offset;
+    const std::uint64_t bytes = (entry.end - key.begin + unit - 1) / unit * unit;
+    op = {key.file,
+          key.begin,
+          ring_->memory() + slot * limits_.slot_bytes,
+          {bytes, entry.end - key.begin, 0, unit, 0},
+          next,
+          none};
+    if (!ahead_.start(next, slot)) break;  // no memory: it stays in the queue
+    if (!start(slot)) {
+      ahead_.erase(next);  // gather will say why
+      continue;
+    }
+    free_slots_.pop_back();
+    ++in_flight_;
+    started = true;
+  }
+  most_in_flight_ = std::max(most_in_flight_.load(), in_flight_);
+  if (started) (void)ring_->submit(0);
+}
+
+// For at least one read that is in flight. 0 or an errno.
+MILLRACE_INLINE int uring_reader::wait() {
+  const int code = ring_->submit(in_flight_ > 0 ? 1 : 0);
+  const unsigned taken = ring_->take_results([&](std::uint64_t token, std::int64_t result) {
+    take(static_cast<std::size_t>(token), result);
+  });
+  if (code == 0 || taken > 0) vain_waits_ = 0;
+  // Out of memory, or out of room for results, which there is now: it may pass.
+  const bool may_pass = code == EAGAIN || code == EBUSY || code == ENOMEM;
+  if (!may_pass || vain_waits_ >= most_vain_waits) return code;
+  if (taken > 0) return 0;
+  ++vain_waits_;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return 0;
+}
+
+MILLRACE_INLINE void uring_reader::take(std::size_t token, std::int64_t result) {
+  operation& op = operations_[token];
+  if (limits_.alter_result) {
+    const std::uint64_t left = op.progress.bytes - op.progress.done;
+    result = limits_.alter_result(result, {op.to + op.progress.done, left});
+  }
+  if (result > 0) log_.add_read(static_cast<std::uint64_t>(result));
+  read_outcome outcome = take_result(op.progress, result);
+  if (outcome == read_outcome::resume || outcome == read_outcome::repeat) {
+    if (outcome == read_outcome::repeat) log_.add_retry();
+    if (start(token)) return;
+    outcome = read_outcome::hand_over;
+  }
+  if (outcome == read_outcome::demote) {
+    try {
+      files_.demote(op.file, "read: " + std::generic_category().message(static_cast<int>(-result)));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory for the report alone
+    }
+  }
+  --in_flight_;
+  const bool ok = outcome == read_outcome::complete;
+  if (op.extent == none) {
+    end_ahead(op, ok);
+  } else {
+    end_demand(token, op, ok);
+  }
+}
+
+MILLRACE_INLINE void uring_reader::end_ahead(operation& op, bool ok) noexcept {
+  op.ahead->second.now = ok ? ahead_reads::state::ready : ahead_reads::state::failed;
+  if (!ok && op.ahead->second.pinned == 0) release(op.ahead);
+}
+
+MILLRACE_INLINE void uring_reader::end_demand(std::size_t token, operation& op, bool ok) {
+  --demand_in_flight_;
+  const extent& e = plan_.extents()[op.extent];
+  for (const read_request& piece : plan_.pieces_of(e)) {
+    if (!ok) {
+      handed_over_.push_back(piece);
+    } else if (e.straight == nullptr) {
+      std::memcpy(piece.to, op.to + (piece.from.offset - e.begin), piece.from.bytes);
+    }
+  }
+  (e.straight == nullptr ? free_slots_ : free_straight_).push_back(token);
+}
+
+MILLRACE_INLINE void uring_reader::release(ahead_reads::place p) {
+  if (p->second.now != ahead_reads::state::queued) free_slots_.push_back(p->second.slot);
+  ahead_.erase(p);
+}
+
+MILLRACE_INLINE void uring_reader::prefetch(std::span<const file_range> ranges) noexcept try {
+  if (!has_ring()) return plain_.prefetch(ranges);
+  wanted_.clear();
+  plain_ahead_.clear();
+  for (const file_range& range : ranges) {
+    if (range.bytes == 0) continue;
+    if (!files_.is_direct(range.file, *ring_)) {
+      plain_ahead_.push_back(range);
+      continue;
+    }
+    ahead_.walk(
+        range, [](ahead_reads::place p, auto, auto) { ++p->second.expected; },
+        [&](std::uint64_t begin, std::uint64_t end) {
+          wanted_.push_back({{range.file, begin, end - begin}, nullptr});
+        });
+  }
+  if (!plain_ahead_.empty()) plain_.prefetch(plain_ahead_);
+  ahead_plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
+  for (const extent& e : ahead_plan_.extents()) {
+    if (ahead_.queued() >= most_queued) break;
+    // Whole blocks, as far as the file has them: another range may begin in the last one.
+    ahead_.add({e.file, e.begin}, std::min(e.end, files_[e.file].bytes()),
+               static_cast<std::int64_t>(e.pieces), gathers_);
+  }
+  pump();
+} catch (...) {  // NOLINT(bugprone-empty-catch): gather reads what is missing
+}
+
+MILLRACE_INLINE void uring_reader::gather(std::span<const read_request> requests) {
+  std::uint64_t bytes = 0;
+  for (const read_request& r : requests) {
+    assert(r.from.bytes <= files_[r.from.file].bytes() &&
+           r.from.offset <= files_[r.from.file].bytes() - r.from.bytes);
+    bytes += r.from.bytes;
+  }
+  if (!has_ring()) {
+    plain_.gather(requests);
+    log_.add_gather(requests.size(), bytes);
+    return;
+  }
+  ++gathers_;
+  claims_.clear();
+  claims_taken_ = 0;
+  handed_over_.clear();
+  next_extent_ = 0;
+  try {
+    split(requests);
+    start_demand();
+    if (!by_plain_.empty()) plain_.gather(by_plain_);
+    finish_demand();
+    take_claims();
+    if (!handed_over_.empty()) {
+      for (std::size_t i = 0; i < handed_over_.size(); ++i) log_.add_retry();
+      plain_.gather(handed_over_);
+    }
+  } catch (const lost_ring& lost) {
+    give_up_ring(lost.code);
+    plain_.gather(requests);
+    log_.add_gather(requests.size(), bytes);
+    return;
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  pump();
+  log_.add_gather(requests.size(), bytes);
+}
+
+// What was read ahead, what is to be read now, and what the ring does not read.
+MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests) {
+  wanted_.clear();
+  by_plain_.clear();
+  for (const read_request& r : requests) {
+    if (r.from.bytes == 0) continue;
+    if (!files_.is_direct(r.from.file, *ring_)) {
+      by_plain_.push_back(r);
+      continue;
+    }
+    const auto part = [&](std::uint64_t begin, std::uint64_t end) {
+      return read_request{{r.from.file, begin, end - begin}, r.to + (begin - r.from.offset)};
+    };
+    ahead_.walk(
+        r.from,
+        [&](ahead_reads::place p, std::uint64_t begin, std::uint64_t end) {
+          if (p->second.now == ahead_reads::state::queued) {
+            wanted_.push_back(part(begin, end));  // too late to be ahead
+            if (--p->second.expected <= 0) ahead_.erase(p);
+            return;
+          }
+          claims_.push_back({p, part(begin, end)});
+          ++p->second.pinned;
+        },
+        [&](std::uint64_t begin, std::uint64_t end) { wanted_.push_back(part(begin, end)); });
+  }
+  plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
+  handed_over_.reserve(plan_.pieces() + claims_.size());  // so that results are taken without fail
+}
+
+// As many as there is room for.
+MILLRACE_INLINE void uring_reader::start_demand() {
+  const std::span<const extent> extents = plan_.extents();
+  for (; next_extent_ < extents.size(); ++next_extent_) {
+    const extent& e = extents[next_extent_];
+    auto& free = e.straight == nullptr ? free_slots_ : free_straight_;
+    if (free.empty() || in_flight_ >= static_cast<std::size_t>(limits_.depth)) break;
+    const std::size_t token = free.back();
+    std::byte* const to =
+        e.straight != nullptr ? e.straight : ring_->memory() + token * limits_.slot_bytes;
+    const std::uint32_t unit = files_.alignment_of(e.file).offset;
+    operations_[token] = {
+        e.file,        e.begin,     to, {e.end - e.begin, e.need_end - e.begin, 0, unit, 0},
+        ahead_.none(), next_extent_};
+    if (!start(token)) {
+      const auto pieces = plan_.pieces_of(e);
+      handed_over_.insert(handed_over_.end(), pieces.begin(), pieces.end());
+      continue;
+    }
+    free.pop_back();
+    ++in_flight_;
+    ++demand_in_flight_;
+  }
+  most_in_flight_ = std::max(most_in_flight_.load(), in_flight_);
+  (void)ring_->submit(0);
+}
+
+MILLRACE_INLINE void uring_reader::finish_demand() {
+  while (demand_in_flight_ > 0 || next_extent_ < plan_.extents().size()) {
+    if (const int code = wait(); code != 0) throw lost_ring{code};
+    start_demand();
+  }
+}
+
+MILLRACE_INLINE void uring_reader::take_claims() {
+  for (; claims_taken_ < claims_.size(); ++claims_taken_) {
+    const auto& [from, piece] = claims_[claims_taken_];
+    ahead_reads::entry& entry = from->second;
+    while (entry.now == ahead_reads::state::reading) {
+      if (const int code = wait(); code != 0) throw lost_ring{code};
+      // Reads end in any order, and this one may be the last: the others' places are not left
+      // empty.
+      if (entry.now == ahead_reads::state::reading) pump();
+    }
+    if (entry.now == ahead_reads::state::ready) {
+      const std::byte* const at = ring_->memory() + entry.slot * limits_.slot_bytes;
+      std::memcpy(piece.to, at + (piece.from.offset - from->first.begin), piece.from.bytes);
+    } else {
+      handed_over_.push_back(piece);
+      entry.expected = 0;
+    }
+    --entry.expected;
+    if (--entry.pinned == 0 && entry.expected <= 0) release(from);
+  }
+}
+
+// After an error: nothing reads into the memory of requests any more, and nothing is pinned.
+MILLRACE_INLINE void uring_reader::abandon() noexcept try {
+  next_extent_ = plan_.extents().size();
+  while (demand_in_flight_ > 0) {
+    if (const int code = wait(); code != 0) return give_up_ring(code);
+  }
+  for (; claims_taken_ < claims_.size(); ++claims_taken_) {
+    const ahead_reads::place from = claims_[claims_taken_].from;
+    --from->second.expected;
+    if (--from->second.pinned == 0 && from->second.now == ahead_reads::state::failed) release(from);
+  }
+} catch (...) {  // NOLINT(bugprone-empty-catch): the error is on its way already
+}
+
+// After which pread reads all. What the kernel has not taken it never will; reads into the memory
+// of requests that it has taken are waited for as long as they take: their results are all that
+// says when that memory is the caller's again.
+MILLRACE_INLINE void uring_reader::give_up_ring(int code) {
+  const auto slots = static_cast<std::size_t>(limits_.slots);
+  std::size_t under_way = in_flight_ - std::min<std::size_t>(in_flight_, ring_->unsubmitted());
+  std::size_t straight = static_cast<std::size_t>(limits_.depth) - free_straight_.size();
+  while (straight > 0 && under_way > 0) {
+    if (ring_->wait() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    (void)ring_->take_results([&](std::uint64_t token, std::int64_t) {
+      --under_way;
+      if (token >= slots) --straight;
+    });
+  }
+  no_ring_ = true;
+  retire_ring();
+  try {
+    log_.note("io_uring", false,
+              "io_uring_enter: " + std::generic_category().message(code) +
+                  ": the ring was given up, and pread reads from then on");
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): for the report alone
+  }
+}
+
+MILLRACE_INLINE reader_report uring_reader::report() const {
+  reader_report report;
+  report.asked = options_.asked.empty() ? "io_uring" : options_.asked;
+  const bool reads = !no_ring_ && !files_.all_plain();
+  report.granted = reads ? "io_uring" : "pread";
+  report.why = options_.why.empty() ? "asked for by name" : options_.why;
+  log_.fill(report, *table_);
+  if (!reads) {
+    report.why += no_ring_ ? "; no ring was to be had, or none that went on"
+                           : "; no file can be read past the page cache";
+  }
+  if (const std::size_t most = most_in_flight_; most > 0) {
+    report.grants.push_back({std::to_string(limits_.depth) + " reads in flight",
+                             std::to_string(most), "the most that there were to read at a time"});
+  }
+  const reader_report plain = plain_.report();
+  report.bytes_read += plain.bytes_read;
+  report.retries += plain.retries;
+  report.grants.insert(report.grants.end(), plain.grants.begin(), plain.grants.end());
+  return report;
+}
+
+}  // namespace millrace::loader

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/verify/token_range.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include <millrace/formats/dtype.hpp>
+
+namespace millrace::loader {
+
+namespace detail {
+
+/// By memcpy, which costs nothing: tokens lie where their row begins.
+template <class Id>
+Id load_id(const std::byte* at) noexcept {
+  Id id;
+  std::memcpy(&id, at, sizeof(Id));
+  return id;
+}
+
+/// As unsigned, negative ids are above all others: one comparison finds both kinds.
+template <class Id>
+[[gnu::always_inline]] inline Id largest_of(const std::byte* tokens, std::size_t count) noexcept {
+  // Steps of one length, which compilers make vectors of at their lower levels too.
+  constexpr std::size_t step = 128;
+  Id largest = 0;
+  std::size_t i = 0;
+  for (; i + step <= count; i += step) {
+    for (std::size_t k = 0; k < step; ++k) {
+      largest = std::max(largest, load_id<Id>(tokens + (i + k) * sizeof(Id)));
+    }
+  }
+  for (; i < count; ++i) largest = std::max(largest, load_id<Id>(tokens + i * sizeof(Id)));
+  return largest;
+}
+
+#if defined(__x86_64__)
+/// The instructions of every x86-64 have no largest of unsigned words.
+template <class Id>
+[[gnu::target("avx2")]] inline Id largest_of_avx2(const std::byte* tokens,
+                                                  std::size_t count) noexcept {
+  return largest_of<Id>(tokens, count);
+}
+#endif
+
+template <class Id>
+Id largest_id(const std::byte* tokens, std::size_t count) noexcept {
+#if defined(__x86_64__)
+  static const bool wide = __builtin_cpu_supports("avx2") != 0;
+  if (wide) return largest_of_avx2<Id>(tokens, count);
+#endif
+  return largest_of<Id>(tokens, count);
+}
+
+template <class Id>
+std::size_t find_outside(std::span<const std::byte> bytes, std::int64_t vocab_size) noexcept {
+  const std::size_t count = bytes.size() / sizeof(Id);
+  const auto limit = static_cast<std::uint64_t>(vocab_size);
+  // Signed types: an id above their largest number is a negative one.
+  constexpr std::size_t block = 4096;
+  for (std::size_t first = 0; first < count; first += block) {
+    const std::size_t some = std::min(block, count - first);
+    const std::byte* at = bytes.data() + first * sizeof(Id);
+    if (largest_id<Id>(at, some) < limit) continue;
+    for (std::size_t i = 0;; ++i) {
+      if (load_id<Id>(at + i * sizeof(Id)) >= limit) return first + i;
+    }
+  }
+  return count;
+}
+
+}  // namespace detail
+
+MILLRACE_INLINE std::size_t find_outside(std::span<const std::byte> tokens, formats::dtype type,
+                                         std::int64_t vocab_size) noexcept {
+  return formats::with_type(type, [&]<class T>(T) -> std::size_t {
+    if constexpr (std::is_floating_point_v<T>) {
+      return tokens.size() / sizeof(T);
+    } else {
+      // A vocabulary larger than a signed type holds must not let its negative ids through.
+      constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<T>::max()) + 1;
+      const auto limit = std::min(static_cast<std::uint64_t>(vocab_size), most);
+      return detail::find_outside<std::make_unsigned_t<T>>(tokens,
+                                                           static_cast<std::int64_t>(limit));
+    }
+  });
+}
+
+MILLRACE_INLINE std::int64_t token_at(std::span<const std::byte> tokens, formats::dtype type,
+                                      std::size_t place) noexcept {
+  return formats::with_type(type, [&]<class T>(T) -> std::int64_t {
+    if constexpr (std::is_floating_point_v<T>) {
+      return 0;
+    } else {
+      return detail::load_id<T>(tokens.data() + place * sizeof(T));
+    }
+  });
+}
+
+}  // namespace millrace::loader
