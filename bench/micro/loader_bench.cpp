@@ -22,6 +22,7 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
+#include <millrace/loader/io/mmap_reader.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"

@@ -19,6 +19,7 @@
 
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
+#include <millrace/loader/verify/token_range.hpp>
 
 #include "support/summed_dataset.hpp"
 

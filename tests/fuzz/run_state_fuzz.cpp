@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/error.hpp>
 
 /// Whatever is taken for a state is written and read again as the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -37,6 +37,7 @@
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/megatron/sentence_mapping.hpp>
 #include <millrace/dataset/megatron/torch_random.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
 #include <millrace/formats/md5.hpp>
 
 #include "support/hex_word.hpp"

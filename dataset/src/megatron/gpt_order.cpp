@@ -159,7 +159,10 @@ MILLRACE_INLINE std::vector<piece> gpt_order::read_behind_last_sample() const {
 }
 
 MILLRACE_INLINE std::string gpt_order::text_of(row r) {
-  return "(" + std::to_string(r.entry) + ", " + std::to_string(r.offset) + ")";
+  std::string text = "(";
+  text += std::to_string(r.entry) + ", ";
+  text += std::to_string(r.offset) + ")";
+  return text;
 }
 
 MILLRACE_INLINE void gpt_order::throw_at_row(std::int64_t j, const std::string& what) const {

@@ -62,7 +62,6 @@ struct sigbus_arm {
 
 MILLRACE_INLINE constinit thread_local sigbus_arm* volatile armed = nullptr;
 
-/// The handler that was there before ours.
 MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
   static struct ::sigaction previous {};
   return previous;

@@ -9,6 +9,7 @@
 
 #include <millrace/dataset/megatron/greedy_blend.hpp>
 #include <millrace/dataset/megatron/normalize.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
 
 #include "support/paths.hpp"
 #include "support/plain_blend.hpp"

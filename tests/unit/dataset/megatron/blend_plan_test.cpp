@@ -12,6 +12,8 @@
 
 #include <millrace/dataset/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron/blend_recipe.hpp>
+#include <millrace/dataset/megatron/normalize.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
 
 #include "support/paths.hpp"
 #include "support/plain_blend.hpp"

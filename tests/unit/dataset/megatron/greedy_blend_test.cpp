@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/megatron/normalize.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
 
 #include "support/plain_blend.hpp"
 #include "support/seed.hpp"

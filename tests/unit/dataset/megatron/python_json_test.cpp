@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/megatron/read_python_json.hpp>
+#include <millrace/error.hpp>
 
 namespace millrace::dataset {
 namespace {

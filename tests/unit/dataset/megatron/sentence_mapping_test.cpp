@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/megatron/sentence_mapping.hpp>
+#include <millrace/error.hpp>
 
 #include <algorithm>
 #include <cstdint>

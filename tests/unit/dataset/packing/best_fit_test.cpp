@@ -13,6 +13,7 @@
 #include <millrace/dataset/packing/block_layout.hpp>
 #include <millrace/dataset/packing/context_parallel.hpp>
 #include <millrace/dataset/packing/room_index.hpp>
+#include <millrace/error.hpp>
 
 #include "support/seed.hpp"
 #include "unit/dataset/packing/naive_packing.hpp"

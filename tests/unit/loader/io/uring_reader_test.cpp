@@ -28,6 +28,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/io/make_reader.hpp>
+#include <millrace/loader/io/uring_probe.hpp>
 
 #include "support/child_process.hpp"
 #include "support/fail_kth_allocation.hpp"

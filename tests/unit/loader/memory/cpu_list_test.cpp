@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.hpp>
 #include <millrace/loader/memory/cpu_list.hpp>
 
 #include <thread>

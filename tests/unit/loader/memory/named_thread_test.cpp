@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/loader/memory/cpu_list.hpp>
+#include <millrace/loader/memory/memory_policy.hpp>
 #include <millrace/loader/memory/system_files.hpp>
 
 #include "support/child_process.hpp"

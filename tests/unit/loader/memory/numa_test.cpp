@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/memory/cpu_list.hpp>
 #include <millrace/loader/memory/numa.hpp>
 
 #include <gmock/gmock.h>

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/slot_ring.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
 
 #include "support/seed.hpp"
 #include "unit/loader/telemetry/simulated_pipeline.hpp"

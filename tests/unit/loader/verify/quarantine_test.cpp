@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/run/state.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 
 #include "support/summed_dataset.hpp"

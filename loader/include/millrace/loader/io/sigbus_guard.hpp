@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <span>
 
@@ -45,6 +46,9 @@ inline constexpr bool has_sigbus_guard = true;
 
 /// Puts the handler there, once a process. One that is set later must pass on what is not its own.
 bool install_sigbus_guard() noexcept;
+
+/// The handler that was there before ours.
+struct ::sigaction& previous_sigbus() noexcept;
 #endif
 
 /// Whether somebody has put another handler there since, and so decides what becomes of lost pages.
