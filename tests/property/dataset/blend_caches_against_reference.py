@@ -4,7 +4,7 @@
 GPTDatasets of real .bin and .idx files, with a cache folder, in a process group of one over gloo.
 
 usage: blend_caches_against_reference.py --driver D [--program I] [--cases N] [--seed S]
-       blend_caches_against_reference.py --plant-bugs --include FOLDER ... [--cases N] [--seed S]
+       blend_caches_against_reference.py --plant-bugs [--cases N] [--seed S]
 
 The driver is the program made of tests/support/megatron_caches.cpp; I is inspect_dataset, whose verb
 prepare-cache makes the folder of every fourth case. Both folders must hold the same names and the same
@@ -12,7 +12,7 @@ bytes. Then each reads what the other wrote: nothing may be written again, and M
 samples of ours, down to their tokens, must be those of before.
 
 With --plant-bugs the driver is built here, by $CXX or c++, once for each bug that is put into a copy of
-our headers; each must be found. The same seed gives the same cases. What Megatron refuses, or would never
+our sources; each must be found. The same seed gives the same cases. What Megatron refuses, or would never
 finish, is left out and counted; we must refuse it too. Exits 1 on a difference, on a bug that was not
 found, and where one of BRANCHES was never met in 150 cases or more; 77 where megatron-core is missing.
 """
@@ -59,26 +59,26 @@ STRICTER = ("above all", "sequence of 1 token", "1 token", "has no samples", "no
 
 # Each is a line of ours as it is, and as somebody might write it.
 BUGS = (
-    ("the weights of a blend are normalised once", "megatron/blend_recipe.hpp",
+    ("the weights of a blend are normalised once", "src/megatron/blend_recipe.cpp",
      "shares_ = normalize(plan.weights);", "shares_ = plan.weights;"),
-    ("an exhaustive blend is described by its size", "megatron/blend_recipe.hpp",
+    ("an exhaustive blend is described by its size", "src/megatron/blend_recipe.cpp",
      'all.set("size", exhaustive() ? python_json() : python_json::integer(size_));',
      'all.set("size", python_json::integer(size_));'),
-    ("a blend by length is not cut off", "megatron/blend_recipe.hpp",
+    ("a blend by length is not cut off", "src/megatron/blend_recipe.cpp",
      "size_ = std::min(size_, *plan.size);", "size_ = *plan.size;"),
-    ("the surplus is always 0.005", "megatron/blend_plan.hpp",
+    ("the surplus is always 0.005", "src/megatron/blend_plan.cpp",
      "static_cast<double>(target) * (1 + surplus)", "static_cast<double>(target) * (1 + 0.005)"),
-    ("the last epoch is separate at 0.80, too", "megatron/gpt_plan.hpp",
+    ("the last epoch is separate at 0.80, too", "src/megatron/gpt_plan.cpp",
      "        of_last < static_cast", "        of_last <= static_cast"),
-    ("the column of samples has 32 bits", "megatron/blend_cache.hpp",
+    ("the column of samples has 32 bits", "src/megatron/blend_cache.cpp",
      "detail::npy_file::of<std::int64_t>(sample_path(), {size})",
      "detail::npy_file::of<std::int32_t>(sample_path(), {size})"),
-    ("a blend serves its datasets in their own order", "run/megatron_run.hpp",
+    ("a blend serves its datasets in their own order", "include/millrace/dataset/run/megatron_run.hpp",
      "return {blend().dataset[i], blend().sample[i]};", "return {blend().dataset[i], position};"),
-    ("data of its own is described by an empty split", "megatron/gpt_description.hpp",
+    ("data of its own is described by an empty split", "src/megatron/gpt_description.cpp",
      'all.set("split", split ? python_json::string(*split) : python_json());',
      'all.set("split", python_json::string(split.value_or("")));'),
-    ("indices that Megatron kept as int64 are not taken", "megatron/gpt_cache.hpp",
+    ("indices that Megatron kept as int64 are not taken", "src/megatron/gpt_cache.cpp",
      "(mapped.npy.type != narrow && !wide)", "(mapped.npy.type != narrow)"),
 )
 
@@ -372,7 +372,7 @@ def find_planted(options):
     missed = 0
     for bug in BUGS:
         with tempfile.TemporaryDirectory() as folder:
-            driver = plant(bug, options.include, folder, "megatron_caches.cpp", "millrace/dataset")
+            driver = plant(bug, folder, "megatron_caches.cpp")
             try:
                 run(driver, None, options.cases, options.seed)
                 print(f"NOT FOUND: {bug[0]}", flush=True)
@@ -390,7 +390,6 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--enough", type=int, default=400)
     parser.add_argument("--plant-bugs", action="store_true")
-    parser.add_argument("--include", nargs="*", default=[])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         start_process_group(folder)

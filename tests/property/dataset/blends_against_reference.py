@@ -5,10 +5,10 @@ of --data-path and the other flags of data, sizes and surpluses; samples of sent
 float() and numpy's default_rng, and permutations with torch.randperm.
 
 usage: blends_against_reference.py --driver D [--cases N] [--seed S]
-       blends_against_reference.py --plant-bugs --include FOLDER ... [--cases N] [--seed S]
+       blends_against_reference.py --plant-bugs [--cases N] [--seed S]
 
 The driver is the program made of tests/support/megatron_blend.cpp. With --plant-bugs it is built here,
-by $CXX or c++, once for each bug that is put into a copy of our headers; each must be found. The seed
+by $CXX or c++, once for each bug that is put into a copy of our sources; each must be found. The seed
 is printed; the same seed gives the same cases. What Megatron refuses, we must refuse too; what we refuse
 beyond that is counted. Exits 1 on a difference, on a bug that was not found, and where one of BRANCHES was
 never met in 1000 cases or more; 77 where megatron-core is missing. Whole runs, over files and with a cache
@@ -52,47 +52,47 @@ BRANCHES = (
 
 # Each is a line of ours as it is, and as somebody might write it.
 BUGS = (
-    ("errors are rounded once", "blend_rounding.hpp",
+    ("errors are rounded once", "include/millrace/dataset/megatron/blend_rounding.hpp",
      "return rounded(weight * position) - count;", "return std::fma(weight, position, -count);"),
-    ("errors are rounded once, by AVX-512", "greedy_lanes_avx512.hpp",
+    ("errors are rounded once, by AVX-512", "include/millrace/dataset/megatron/greedy_lanes_avx512.hpp",
      "return _mm512_sub_pd(product, counts);", "return _mm512_fmsub_pd(weights, position, counts);"),
-    ("of equals the last wins (>= for >)", "greedy_lanes.hpp",
+    ("of equals the last wins (>= for >)", "include/millrace/dataset/megatron/greedy_lanes.hpp",
      "all.next_of(some.groups[winner]) < all.next_of(some.groups[lane])",
      "all.next_of(some.groups[winner]) > all.next_of(some.groups[lane])"),
-    ("of equals the last wins, by AVX-512", "greedy_lanes_avx512.hpp",
+    ("of equals the last wins, by AVX-512", "include/millrace/dataset/megatron/greedy_lanes_avx512.hpp",
      "all.next_of(some.groups[lane]) < all.next_of(some.groups[winner])",
      "all.next_of(some.groups[lane]) > all.next_of(some.groups[winner])"),
-    ("the first step has position 0", "greedy_lanes.hpp",
+    ("the first step has position 0", "include/millrace/dataset/megatron/greedy_lanes.hpp",
      "return std::max(static_cast<double>(at), 1.0);", "return static_cast<double>(at);"),
-    ("groups are bounded by where a block begins", "greedy_blend.hpp",
+    ("groups are bounded by where a block begins", "include/millrace/dataset/megatron/greedy_blend.hpp",
      "blend_position(end - 1)", "blend_position(begin)"),
-    ("blocks go on below their floor", "greedy_blend.hpp",
+    ("blocks go on below their floor", "include/millrace/dataset/megatron/greedy_blend.hpp",
      "steps(end, floor_);", "steps(end, floor_ - 0.01);"),
     # That they are never spent would not show: a dataset that has given all is never furthest behind.
-    ("datasets are spent a sample early", "greedy_groups.hpp",
+    ("datasets are spent a sample early", "include/millrace/dataset/megatron/greedy_groups.hpp",
      "t.round == t.limit ?", "t.round + 1 == t.limit ?"),
-    ("weights are normalised once", "blend_recipe.hpp",
+    ("weights are normalised once", "src/megatron/blend_recipe.cpp",
      "shares_ = normalize(plan.weights);", "shares_ = plan.weights;"),
-    ("sums are pairwise in longer pieces", "normalize.hpp",
+    ("sums are pairwise in longer pieces", "src/megatron/normalize.cpp",
      "most_at_once = 128", "most_at_once = 256"),
-    ("built samples are rounded up once", "blend_plan.hpp",
+    ("built samples are rounded up once", "src/megatron/blend_plan.cpp",
      "static_cast<double>(target) * (1 + surplus)",
      "static_cast<double>(size) * plan.weights[d] * (1 + surplus)"),
-    ("a blend by length is not capped", "blend_recipe.hpp",
+    ("a blend by length is not capped", "src/megatron/blend_recipe.cpp",
      "size_ = std::min(size_, *plan.size);", "size_ = *plan.size;"),
-    ("a weighted single prefix is no blend", "blend_plan.hpp",
+    ("a weighted single prefix is no blend", "src/megatron/blend_plan.cpp",
      "list.prefixes.size() == 1 && (!split || !list.weighted())", "list.prefixes.size() == 1"),
-    ("the surplus is taken for all samples", "blend_plan.hpp",
+    ("the surplus is taken for all samples", "src/megatron/blend_plan.cpp",
      "*plan.size += target;", "*plan.size += built;"),
-    ("prefixes keep their spaces", "blend_list.hpp",
+    ("prefixes keep their spaces", "src/megatron/blend_list.cpp",
      "list.prefixes.emplace_back(detail::python_strip(words[i]));",
      "list.prefixes.emplace_back(words[i]);"),
-    ("underscores are no part of a number", "blend_list.hpp",
+    ("underscores are no part of a number", "src/megatron/blend_list.cpp",
      "!is_digit(text[i - 1]) || !is_digit(text[i + 1])", "true"),
-    ("permutations are shuffled from the end", "torch_random.hpp",
+    ("permutations are shuffled from the end", "include/millrace/dataset/megatron/torch_random.hpp",
      "i + twister() % left",
      "twister() % static_cast<std::uint32_t>(i + 1)"),
-    ("no length is drawn behind the last sample of a document", "sentence_mapping.hpp",
+    ("no length is drawn behind the last sample of a document", "src/megatron/sentence_mapping.cpp",
      "target = targets.next();  // drawn behind the last sample, too",
      "if (left != 0) target = targets.next();"),
 )
@@ -344,7 +344,6 @@ def main():
     parser.add_argument("--cases", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--plant-bugs", action="store_true")
-    parser.add_argument("--include", nargs="*", default=[])
     options = parser.parse_args()
     if not options.plant_bugs:
         print(f"seed {options.seed}", flush=True)
@@ -359,7 +358,7 @@ def main():
             print(f"left out, as this processor has no AVX-512: {bug[0]}")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            driver = plant(bug, options.include, folder, "megatron_blend.cpp")
+            driver = plant(bug, folder, "megatron_blend.cpp")
             try:
                 run(driver, options.cases, options.seed)
                 print(f"NOT FOUND: {bug[0]}", flush=True)

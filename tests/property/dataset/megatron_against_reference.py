@@ -4,10 +4,10 @@
 corpora, splits, lengths, numbers of samples and seeds; and some samples with what it serves.
 
 usage: megatron_against_reference.py --driver D [--cases N] [--seed S]
-       megatron_against_reference.py --plant-bugs --include FOLDER ... [--cases N] [--seed S]
+       megatron_against_reference.py --plant-bugs [--cases N] [--seed S]
 
 The driver is the program made of tests/support/megatron_index.cpp. With --plant-bugs it is built here,
-by $CXX or c++, once for each bug that is put into a copy of our headers; each must be found. The seed
+by $CXX or c++, once for each bug that is put into a copy of our sources; each must be found. The seed
 is printed; the same seed gives the same cases. What Megatron refuses, or would never finish, is left
 out and counted; we must refuse it too. Exits 1 on a difference, on a bug that was not found, and where
 one of BRANCHES was never met in 400 corpora or more; 77 where megatron-core is missing.
@@ -51,22 +51,22 @@ BRANCHES = (
 
 # Each is a line of ours as it is, and as somebody might write it.
 BUGS = (
-    ("the last epoch is separate at 0.80, too", "gpt_plan.hpp",
+    ("the last epoch is separate at 0.80, too", "src/megatron/gpt_plan.cpp",
      "        of_last < static_cast", "        of_last <= static_cast"),
-    ("every epoch is shuffled by itself", "gpt_index.hpp",
+    ("every epoch is shuffled by itself", "include/millrace/dataset/megatron/gpt_index.hpp",
      "    run(0, ends_[0]);",
      "    for (std::int64_t i = 0; i < ends_[0]; i += plan_.sequences.size()) "
      "run(i, i + plan_.sequences.size());"),
-    ("bounds of a split are rounded up from the middle", "split.hpp",
+    ("bounds of a split are rounded up from the middle", "src/megatron/split.cpp",
      "above_it == 0.5 && integer % 2 != 0", "above_it == 0.5"),
-    ("partial samples are counted in double precision", "gpt_plan.hpp",
+    ("partial samples are counted in double precision", "src/megatron/gpt_plan.cpp",
      "const volatile float quotient = static_cast<float>(tokens) / static_cast<float>(sequence_length)",
      "const volatile double quotient = static_cast<double>(tokens) / static_cast<double>(sequence_length)"),
-    ("empty sequences before the first token are passed over", "sample_rows.hpp",
+    ("empty sequences before the first token are passed over", "include/millrace/dataset/megatron/sample_rows.hpp",
      "  rows_[0] = 0;\n  rows_[1] = 0;\n", ""),
-    ("a draw is taken for an interval of one", "numpy_random.hpp",
+    ("a draw is taken for an interval of one", "include/millrace/dataset/megatron/numpy_random.hpp",
      "  settled(0);\n", "  (void)twister_();\n  settled(0);\n"),
-    ("a first bound of 0 is always printed as a float", "split.hpp",
+    ("a first bound of 0 is always printed as a float", "src/megatron/split.cpp",
      "i == 0 ? python_json::integer(0) : python_json::real(bounds_[i])",
      "python_json::real(bounds_[i])"),
 )
@@ -299,21 +299,25 @@ def run(driver_path, cases, seed):
     return seen
 
 
-def plant(bug, includes, folder, source="megatron_index.cpp", below="millrace/dataset/megatron"):
-    """The driver with a bug in it."""
+def plant(bug, folder, source="megatron_index.cpp"):
+    """The driver with a bug in it, built with a copy of the dataset library."""
     name, file, old, new = bug
-    copy = pathlib.Path(folder) / "include"
+    root = SUPPORT.parent.parent
+    copy = pathlib.Path(folder) / "dataset"
     shutil.rmtree(copy, ignore_errors=True)
-    for include in includes:
-        shutil.copytree(include, copy, dirs_exist_ok=True)
-    header = copy / below / file
-    text = header.read_text()
+    for part in ("include", "src"):
+        shutil.copytree(root / "dataset" / part, copy / part)
+    altered = copy / file
+    text = altered.read_text()
     if text.count(old) != 1:
         sys.exit(f"{name}: the line to alter is not once in {file}: {old!r}")
-    header.write_text(text.replace(old, new))
+    altered.write_text(text.replace(old, new))
+    library = copy / "all.cpp"
+    library.write_text("".join(f'#include "{each}"\n' for each in sorted((copy / "src").rglob("*.cpp"))))
     driver = f"{folder}/driver"
-    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-DNDEBUG", f"-I{copy}", f"-I{SUPPORT.parent}",
-                    str(SUPPORT / source), "-o", driver, "-pthread"], check=True)
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-DNDEBUG", "-DMILLRACE_INLINE=",
+                    f"-I{copy}/include", f"-I{root}/formats/include", f"-I{SUPPORT.parent}",
+                    str(SUPPORT / source), str(library), "-o", driver, "-pthread"], check=True)
     return driver
 
 
@@ -323,7 +327,6 @@ def main():
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--plant-bugs", action="store_true")
-    parser.add_argument("--include", nargs="*", default=[])
     options = parser.parse_args()
     if not options.plant_bugs:
         print(f"seed {options.seed}", flush=True)
@@ -335,7 +338,7 @@ def main():
     for bug in BUGS:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                run(plant(bug, options.include, folder), options.cases, options.seed)
+                run(plant(bug, folder), options.cases, options.seed)
                 print(f"NOT FOUND: {bug[0]}")
                 missed += 1
             except AssertionError as e:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Whether the lines in which the other scripts here plant bugs are there, each once: needs none of what those compare with, so that
-a header that changed shows at once.
+a source that changed shows at once.
 
-usage: planted_lines.py INCLUDE      the folder of dataset's headers
+usage: planted_lines.py FOLDER      the folder of the dataset library
 """
 import ast
 import pathlib
@@ -20,13 +20,13 @@ def bugs_of(script):
 
 
 def main():
-    below = pathlib.Path(sys.argv[1]) / "millrace/dataset"
+    below = pathlib.Path(sys.argv[1])
     seen = wrong = 0
     for script in sorted(HERE.glob("*.py")):
         for name, file, line, _ in bugs_of(script):
             seen += 1
-            header = below / file if (below / file).exists() else below / "megatron" / file
-            count = header.read_text().count(line) if header.exists() else 0
+            source = below / file
+            count = source.read_text().count(line) if source.exists() else 0
             if count != 1:
                 wrong += 1
                 print(f"{script.name}: {name}: {count} times in {file}, expected once: {line!r}")
