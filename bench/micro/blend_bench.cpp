@@ -58,7 +58,7 @@ void run(benchmark::State& state, Fill fill) {
 
 void plain_loop(benchmark::State& state) {
   run(state, [](const std::vector<double>& weights, blend_index_span out) {
-    test::fill_plain_blend(weights, {}, out, detail::blend_error<blend_rounding::twice>);
+    test::fill_plain_blend(weights, {}, out, test::error_rounded_twice);
   });
 }
 
@@ -70,7 +70,7 @@ void greedy_blend(benchmark::State& state) {
 
 void greedy_blend_plain_kernel(benchmark::State& state) {
   run(state, [](const std::vector<double>& weights, blend_index_span out) {
-    detail::run_greedy<detail::plain_kernel>({weights, {}}, out, blend_rounding::twice);
+    detail::fill_blend_by(detail::greedy_kernel::plain, weights, {}, out, blend_rounding::twice);
   });
 }
 

@@ -30,8 +30,8 @@
 
 #include "libaio_reader.hpp"
 
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
-#include <millrace/loader/io/uring_reader.hpp>
+#if defined(MILLRACE_HAS_URING)
+#include "io/uring_reader.hpp"
 #endif
 
 namespace {
@@ -163,7 +163,7 @@ std::unique_ptr<loader::range_reader> make(const setting& s, const std::string& 
   options.advice = loader::map_advice::random;
   if (way == "mmap_random") return std::make_unique<loader::mmap_reader>(files, options);
   if (way == "pread") return std::make_unique<loader::pread_reader>(files, options);
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
   if (way == "io_uring") {
     loader::uring_options ring;
     ring.depth = static_cast<int>(s["depth"]);

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs a finished build into a scratch folder and has a foreign project use it: find_package,
-# every installed header in two sources, links, and reads a dataset through the loader.
+# every installed header in two sources, links, and reads a dataset through the loader. Three times:
+# with the static libraries, with shared ones, and header-only. The project is compiled with flags
+# that let a compiler contract products and sums; blends stay those of Megatron all the same.
 #
 # usage: tests/install/run.sh BUILD_DIR
 set -euo pipefail
@@ -12,6 +14,7 @@ if (($# != 1)) || [[ $1 == -* ]]; then
   exit 2
 fi
 here=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")")
+root=$here/../..
 build=$(realpath -- "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
@@ -19,27 +22,82 @@ trap 'rm -rf -- "$scratch"' EXIT
 # cached NAME: what the build was configured with.
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 
-cmake --install "$build" --prefix "$scratch/installed" >"$scratch/log" || {
-  cat "$scratch/log"
-  exit 1
+# quietly COMMAND...: its output only where it fails.
+quietly() {
+  "$@" >"$scratch/log" 2>&1 || {
+    cat "$scratch/log"
+    exit 1
+  }
 }
 
 # Built like the library itself, so that a sanitizer or coverage build links.
-cmake -S "$here/consumer" -B "$scratch/build" -G "$(cached CMAKE_GENERATOR)" \
-  -DCMAKE_PREFIX_PATH="$scratch/installed" -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" -DCMAKE_CXX_FLAGS="$(cached CMAKE_CXX_FLAGS)"
-cmake --build "$scratch/build"
+flags=$(cached CMAKE_CXX_FLAGS)
+alike=(-G "$(cached CMAKE_GENERATOR)" -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)"
+  -DCMAKE_CXX_COMPILER_LAUNCHER="$(cached CMAKE_CXX_COMPILER_LAUNCHER)")
+contracting=
+if grep -qw fma /proc/cpuinfo; then contracting=' -mfma -ffp-contract=fast'; fi
+
+quietly cmake --install "$build" --prefix "$scratch/static"
+# Beside the other build: so ccache sees the same relative paths, and has the objects already.
+quietly cmake -C "$root/scripts/presets/release.cmake" -S "$root" -B "$build-shared" "${alike[@]}" \
+  -DCMAKE_CXX_FLAGS="$flags" -DBUILD_SHARED_LIBS=ON -DMILLRACE_DEV=OFF
+quietly cmake --build "$build-shared"
+quietly cmake --install "$build-shared" --prefix "$scratch/shared"
 
 # Tokens of the byte-level tokenizer: the bytes of the text, then its end.
 printf '{"text": "%s"}\n' 'To be, or not to be' 'that is the question' >"$scratch/in.jsonl"
-"$scratch/installed/bin/preprocess_data" --input "$scratch/in.jsonl" \
-  --output-prefix "$scratch/data" --append-eod 2>"$scratch/log" || {
-  cat "$scratch/log"
-  exit 1
+quietly "$scratch/static/bin/preprocess_data" --input "$scratch/in.jsonl" \
+  --output-prefix "$scratch/data" --append-eod
+
+# Blends that Megatron's own helpers made.
+golden=$root/../shared/golden/megatron_golden.json
+blends=()
+if [[ -r $golden ]]; then
+  blends=("$scratch/blends")
+  python3 - "$golden" >"${blends[0]}" <<'END'
+import json, sys
+for each in json.load(open(sys.argv[1]))["blend"]:
+    if "exhaustive" in each:
+        print("sizes", *each["exhaustive"])
+    else:
+        print("weights", *map(repr, each["normalized_twice"]))
+    print(*each["dataset_index"])
+    print(*each["dataset_sample_index"])
+END
+else
+  echo 'without ../shared: blends are not compared'
+fi
+
+# expect LINE: what the program must have printed.
+expect() {
+  grep -qx -- "$1" "$scratch/printed" || {
+    echo "run.sh: $form: expected \"$1\"" >&2
+    exit 1
+  }
 }
-"$scratch/build/consumer" "$scratch/data_text_document" | tee "$scratch/printed"
-# "To be, o": eight tokens, as the program asks for.
-grep -qx 'first window: 84 111 32 98 101 44 32 111' "$scratch/printed" || {
-  echo 'run.sh: that is not the first window of the text' >&2
+
+for form in static shared header_only; do
+  installed=$scratch/$form
+  options=()
+  if [[ $form == header_only ]]; then
+    installed=$scratch/static
+    options=(-DHEADER_ONLY=ON)
+  fi
+  quietly cmake -S "$here/consumer" -B "$scratch/$form.build" "${alike[@]}" "${options[@]}" \
+    -DCMAKE_PREFIX_PATH="$installed" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS="$flags$contracting"
+  quietly cmake --build "$scratch/$form.build"
+  printf '%s:\n' "$form"
+  "$scratch/$form.build/consumer" "$scratch/data_text_document" "${blends[@]}" | tee "$scratch/printed"
+  # "To be, o": eight tokens, as the program asks for.
+  expect 'first window: 84 111 32 98 101 44 32 111'
+  expect 'caught: config_error'
+  expect 'caught: io_error 2'
+  if ((${#blends[@]})); then expect 'blends: 7'; fi
+done
+
+# What a shared library shows is what is marked: nothing of its own sources' helpers.
+libraries=("$scratch"/shared/lib*/libmillrace_{dataset,loader}.so)
+if nm -D --defined-only -C "${libraries[@]}" | grep -E 'state_reader|on_lost_page|copy_armed'; then
+  echo 'run.sh: the shared libraries show the names above, which are private' >&2
   exit 1
-}
+fi

@@ -110,6 +110,7 @@ MILLRACE_INLINE void blend_slots::lay() {
   std::vector<std::int64_t> had(n);
   const auto release = [&](std::size_t i, std::int64_t earliest) {
     const std::int64_t per = m * counts_[i];
+    assert(per > 0);  // there are two sources or more, and each has a slot
     // ceil(P (1 + M x) / (M c)); P x M is at most 2^22 2^17 2^22.
     const std::int64_t time = std::max(earliest, (size * (1 + m * had[i]) + per - 1) / per);
     if (time > size) return;

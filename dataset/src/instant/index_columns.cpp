@@ -17,11 +17,11 @@
 
 #include <millrace/dataset/index_errors.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/lost_pages.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/io/lost_pages.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 namespace millrace::dataset {
@@ -107,7 +107,7 @@ MILLRACE_INLINE void index_columns::map(std::uint64_t size, index_access access)
   if (address == MAP_FAILED) return;
   region_ = io::detail::unique_region({address, size});
   bytes_ = {static_cast<const std::byte*>(address), size};
-  watch_ = io::lost_page_watch(bytes_);
+  watch_ = lost_page_watch(bytes_);
   if (access != index_access::map_with_read_ahead) {
     (void)::madvise(address, size, MADV_RANDOM);  // read-ahead would fetch what nobody asks for
   }

@@ -31,8 +31,8 @@ MILLRACE_INLINE blended_sample blend_index::operator[](std::int64_t i) const {
   const auto at = static_cast<std::size_t>(i);
   const std::int64_t dataset = datasets_[at];
   const std::int64_t sample = samples_[at];
-  io::check_there(files_->dataset.watch, paths_[0]);
-  io::check_there(files_->sample.watch, paths_[1]);
+  files_->dataset.watch.check_there(paths_[0]);
+  files_->sample.watch.check_there(paths_[1]);
   if (dataset < 0 || dataset >= static_cast<std::int64_t>(lengths_.size())) {
     const detail::mapped_npy& mapped = files_->dataset;
     const std::size_t header = mapped.file.bytes().size() - mapped.npy.data.size();

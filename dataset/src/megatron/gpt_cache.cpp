@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/lost_pages.hpp>
 #include <millrace/dataset/megatron/gpt_index.hpp>
 #include <millrace/dataset/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/megatron/gpt_order.hpp>
@@ -26,7 +27,6 @@
 #include <millrace/formats/npy.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/io/lost_pages.hpp>
 
 namespace millrace::dataset {
 
@@ -34,11 +34,11 @@ namespace detail {
 
 MILLRACE_INLINE mapped_npy map_npy(const std::filesystem::path& path) {
   mapped_npy mapped{io::file_mapping::or_copy(path), {}, {}};
-  mapped.watch = io::lost_page_watch(mapped.file.bytes());
+  mapped.watch = lost_page_watch(mapped.file.bytes());
   try {
     mapped.npy = formats::parse_npy(mapped.file.bytes());
   } catch (const format_error& e) {
-    io::check_there(mapped.watch, path);
+    mapped.watch.check_there(path);
     throw e.in(path);
   }
   return mapped;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/greedy_groups.hpp>
+#include "greedy_groups.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/packing/context_parallel.hpp>
 
+#include <cassert>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -22,6 +23,7 @@ MILLRACE_INLINE std::int64_t document_multiple(const sequence_split& split) {
 
 MILLRACE_INLINE void check_cu_seqlens(const sequence_split& split, std::int64_t pad_documents_to) {
   const std::int64_t multiple = document_multiple(split);
+  assert(multiple >= 1);
   if (pad_documents_to >= 1 && pad_documents_to % multiple == 0) return;
   throw config_error("pad_documents_to is " + std::to_string(pad_documents_to) +
                      ", expected a multiple of " + std::to_string(multiple) +

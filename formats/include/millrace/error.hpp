@@ -10,18 +10,20 @@
 #include <system_error>
 #include <utility>
 
+#include <millrace/export.hpp>
+
 /// The three kinds of failure that end an operation. All derive from `millrace::error`, so one
 /// handler at the edge of a program catches them; each `what()` is a whole sentence, on
 /// one line unless a name in it has line ends of its own.
 namespace millrace {
 
-class error : public std::runtime_error {
+class MILLRACE_EXPORT error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 /// The operating system said no.
-class io_error : public error {
+class MILLRACE_EXPORT io_error : public error {
  public:
   /// @param call   a literal: the system call that failed, e.g. "mmap"
   /// @param code   its errno
@@ -59,7 +61,7 @@ class io_error : public error {
 ///
 /// Codecs see bytes, not files: they throw without a path, and whoever opened the file
 /// rethrows `in(path)`.
-class format_error : public error {
+class MILLRACE_EXPORT format_error : public error {
  public:
   /// @param offset  byte in the file (or span) where the contradiction shows
   format_error(std::uint64_t offset, const std::string& problem)
@@ -87,7 +89,7 @@ class format_error : public error {
 
 /// An option, or a combination of options, cannot be honoured. The message names the option, the
 /// value found and the values allowed.
-class config_error : public error {
+class MILLRACE_EXPORT config_error : public error {
  public:
   using error::error;
 };

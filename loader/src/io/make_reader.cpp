@@ -25,8 +25,8 @@
 #include <millrace/loader/io/uring_probe.hpp>
 #include <millrace/loader/memory/available_memory.hpp>
 
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
-#include <millrace/loader/io/uring_reader.hpp>
+#if defined(MILLRACE_HAS_URING)
+#include "uring_reader.hpp"
 #endif
 
 namespace millrace::loader {
@@ -120,7 +120,7 @@ MILLRACE_INLINE asked_reader asked_of(const io_options& options) {
 MILLRACE_INLINE std::unique_ptr<range_reader> make_uring(const std::vector<data_file>& files,
                                                          reader_options options, int depth) {
   const uring_probe probe = probe_uring();
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
   if (probe.usable) {
     return std::make_unique<uring_reader>(files, std::move(options), uring_options{.depth = depth});
   }

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <span>
 
-#include <millrace/io/lost_pages.hpp>
+#include <millrace/dataset/lost_pages.hpp>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22  // NOLINT: of Linux 5.14, which C libraries may be older than
@@ -95,7 +95,7 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
 
 MILLRACE_INLINE bool install_sigbus_guard() noexcept {
   static const bool installed = [] {
-    io::detail::install_lost_page_handler();  // below ours, which its own would displace later
+    dataset::detail::install_lost_page_handler();  // below ours, which its own would displace later
     struct ::sigaction ours {};
     ours.sa_sigaction = on_sigbus;
     // SA_NODEFER: it is left by a jump, after which the signal must not stay blocked.
@@ -134,7 +134,7 @@ MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
 MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, const std::byte* begin,
                                          const std::byte* end) noexcept {
   (void)install_sigbus_guard();
-  io::unblock_sigbus();
+  dataset::unblock_sigbus();
   return copy_armed(pieces.data(), pieces.size(), begin, end);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/uring_files.hpp>
+#include "uring_files.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,8 @@
 #include <millrace/loader/io/direct_file.hpp>
 #include <millrace/loader/io/direct_files.hpp>
 #include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/uring_ring.hpp>
+
+#include "uring_ring.hpp"
 
 namespace millrace::loader {
 

@@ -6,14 +6,14 @@
 #include <string>
 #include <system_error>
 
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
 #include <liburing.h>
 #endif
 
 namespace millrace::loader {
 
 MILLRACE_INLINE std::string optional_parts() {
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
   return "liburing";
 #else
   return "without liburing";
@@ -37,7 +37,7 @@ MILLRACE_INLINE std::string why_no_ring(int code) {
   }
 }
 
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
 
 MILLRACE_INLINE uring_probe probe_uring() {
   ::io_uring ring{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/uring_reader.hpp>
+#include "uring_reader.hpp"
 
 #include <sys/resource.h>
 
@@ -27,10 +27,11 @@
 #include <millrace/loader/io/read_outcome.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
-#include <millrace/loader/io/uring_files.hpp>
 #include <millrace/loader/io/uring_options.hpp>
 #include <millrace/loader/io/uring_probe.hpp>
-#include <millrace/loader/io/uring_ring.hpp>
+
+#include "uring_files.hpp"
+#include "uring_ring.hpp"
 
 namespace millrace::loader {
 

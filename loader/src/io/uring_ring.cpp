@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/uring_ring.hpp>
+#include "uring_ring.hpp"
 
 #include <liburing.h>
 #include <sys/mman.h>

@@ -9,13 +9,14 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/src.hpp>
 
 namespace millrace::dataset {
 
 /// Where the documents of a dataset come from: its PREFIX.src, mapped. Any number of threads may
 /// read it.
-class document_sources {
+class MILLRACE_EXPORT document_sources {
  public:
   /// The sources of `data`, or nothing if it has none.
   ///

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 /// What is wrong with an entry of an `.idx`, said alike by all that follow one.
 namespace millrace::dataset::detail {
@@ -22,14 +23,16 @@ namespace millrace::dataset::detail {
 /// @param offset     of the pointer, in the file
 /// @param item       bytes of a token
 /// @param bin_bytes  of the `.bin`
-[[noreturn]] void throw_bad_pointer(const std::filesystem::path& idx, std::uint64_t offset,
-                                    std::int64_t i, std::int64_t length, std::int64_t pointer,
-                                    std::size_t item, std::uint64_t bin_bytes);
+[[noreturn]] MILLRACE_EXPORT void throw_bad_pointer(const std::filesystem::path& idx,
+                                                    std::uint64_t offset, std::int64_t i,
+                                                    std::int64_t length, std::int64_t pointer,
+                                                    std::size_t item, std::uint64_t bin_bytes);
 
 /// @param offset     of the document's first sequence, in the file
 /// @param sequences  of the dataset
-[[noreturn]] void throw_bad_document(const std::filesystem::path& idx, std::uint64_t offset,
-                                     std::int64_t d, std::int64_t first, std::int64_t last,
-                                     std::int64_t sequences);
+[[noreturn]] MILLRACE_EXPORT void throw_bad_document(const std::filesystem::path& idx,
+                                                     std::uint64_t offset, std::int64_t d,
+                                                     std::int64_t first, std::int64_t last,
+                                                     std::int64_t sequences);
 
 }  // namespace millrace::dataset::detail

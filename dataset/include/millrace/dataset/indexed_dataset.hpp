@@ -12,6 +12,7 @@
 #include <millrace/dataset/index_errors.hpp>
 #include <millrace/dataset/token_view.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/file_mapping.hpp>
 
@@ -52,7 +53,7 @@ struct document_range {
 ///
 /// Both files may be replaced at any time, in the order of formats/spec/mmidx.md: who has them open
 /// keeps the old ones, who opens them meanwhile gets the old pair, the new pair, or an `io_error`.
-class indexed_dataset {
+class MILLRACE_EXPORT indexed_dataset {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
   /// @throws config_error  the prefix ends in `.bin` or `.idx`.
@@ -149,7 +150,7 @@ class indexed_dataset {
 namespace detail {
 
 /// @throws config_error  it is the name of a file of a dataset, and no prefix of one.
-void check_prefix(const std::filesystem::path& prefix);
+MILLRACE_EXPORT void check_prefix(const std::filesystem::path& prefix);
 
 /// Maps the index at `path`, then calls `map_bin`; both anew for as long as the index is another
 /// one afterwards. The mapping holds the index, so that no other file has its identity.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -24,12 +25,12 @@ struct length_statistics {
 /// Lengths of all sequences. Reads the `.idx` a few times in a row, in constant memory.
 ///
 /// @throws format_error  a length is negative.
-length_statistics sequence_lengths(const indexed_dataset& data);
+MILLRACE_EXPORT length_statistics sequence_lengths(const indexed_dataset& data);
 
 /// Lengths of all documents, each the sum of its sequences. Cost as above.
 ///
 /// @throws format_error  a length is negative, or the document index does not ascend.
-length_statistics document_lengths(const indexed_dataset& data);
+MILLRACE_EXPORT length_statistics document_lengths(const indexed_dataset& data);
 
 // ---------------------------------------------------------------------------------------------
 

@@ -7,12 +7,13 @@
 
 #include <millrace/dataset/document_sources.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
 /// Whether documents that lie side by side are more alike than any two: then windows are no fair
 /// sample of the whole, whatever the order in which they are served.
-struct neighbour_statistics {
+struct MILLRACE_EXPORT neighbour_statistics {
   /// Documents that were looked at: in runs of 1,024 neighbours, spread over the whole.
   std::int64_t documents = 0;
   /// Correlation of log2(1 + tokens) of a document with that of the next one: near 0 in shuffled
@@ -32,7 +33,7 @@ struct neighbour_statistics {
 ///
 /// @param sources  of `data`, or null
 /// @throws format_error  an entry that is looked at contradicts itself.
-neighbour_statistics look_at_neighbours(const indexed_dataset& data,
-                                        const document_sources* sources);
+MILLRACE_EXPORT neighbour_statistics look_at_neighbours(const indexed_dataset& data,
+                                                        const document_sources* sources);
 
 }  // namespace millrace::dataset

@@ -6,6 +6,7 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/token_view.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -15,7 +16,7 @@ namespace millrace::dataset {
 ///   stream    0 1 2 3 4 5 6 7 8        seq_len 3: windows 0 1 2 3 | 3 4 5 6; tokens 7, 8 dropped
 ///
 /// Document ends do not matter to it. A view: the dataset must outlive it. Any thread.
-class token_windows {
+class MILLRACE_EXPORT token_windows {
  public:
   /// @throws config_error  `seq_len` is below 1, or the dataset has less than one window, or it
   ///                       holds no integers.

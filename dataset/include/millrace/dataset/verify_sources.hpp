@@ -5,6 +5,7 @@
 #include <span>
 
 #include <millrace/dataset/document_sources.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -26,7 +27,7 @@ enum class source_order {
 /// One pass over the `.src`, in constant memory.
 ///
 /// @throws format_error  the first one that is not, with the path and the byte.
-void verify_sources(const document_sources& sources);
+MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 
 /// Also that the inputs are as many, that each document comes from within what was read of its one,
 /// and that documents lie in `order`: what a PREFIX.meta promises (formats/spec/meta.md).
@@ -34,7 +35,8 @@ void verify_sources(const document_sources& sources);
 /// @param inputs  of the dataset's PREFIX.meta, in its order
 /// @throws format_error  the first document that does not, with the path, and the byte where the
 ///                       `.src` tells its group.
-void verify_sources(const document_sources& sources, std::span<const source_extent> inputs,
-                    source_order order = source_order::of_inputs);
+MILLRACE_EXPORT void verify_sources(const document_sources& sources,
+                                    std::span<const source_extent> inputs,
+                                    source_order order = source_order::of_inputs);
 
 }  // namespace millrace::dataset

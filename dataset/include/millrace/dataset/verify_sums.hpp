@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// Compares PREFIX.bin and PREFIX.idx with their checksums in PREFIX.sum: one pass over both, in
@@ -14,6 +16,6 @@ namespace millrace::dataset {
 /// @throws format_error  the `.sum` is none; or the first block that is not what it was when it was
 ///                       written, with its bytes.
 /// @throws io_error      a file cannot be read.
-std::optional<std::string> verify_sums(const std::filesystem::path& prefix);
+MILLRACE_EXPORT std::optional<std::string> verify_sums(const std::filesystem::path& prefix);
 
 }  // namespace millrace::dataset

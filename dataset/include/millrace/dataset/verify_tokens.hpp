@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -14,6 +15,6 @@ namespace millrace::dataset {
 /// @throws format_error  the first token outside 0 .. vocab_size - 1, with its sequence, its place
 ///                       in that, and its byte in the `.bin`.
 /// @throws config_error  the tokens are floats, which are no ids.
-void verify_tokens(const indexed_dataset& data, std::int64_t vocab_size);
+MILLRACE_EXPORT void verify_tokens(const indexed_dataset& data, std::int64_t vocab_size);
 
 }  // namespace millrace::dataset

@@ -15,13 +15,14 @@
 #include <span>
 #include <utility>
 
+#include <millrace/export.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::io {
 
 /// Another writer holds the lock on a partial file. Its code is EWOULDBLOCK. Catch this type, and
 /// do not compare the code: on Linux it is EAGAIN as well, which a failing write may report.
-class file_busy : public io_error {
+class MILLRACE_EXPORT file_busy : public io_error {
  public:
   using io_error::io_error;
 };

@@ -18,6 +18,7 @@
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/batch.hpp>
 #include <millrace/loader/batch/pipeline.hpp>
 #include <millrace/loader/options.hpp>
@@ -41,7 +42,7 @@ namespace millrace::loader {
 ///   millrace::dataset::indexed_dataset data("out/web_text_document");
 ///   millrace::loader::batch_loader loader(data, {.batch_size = 8, .seq_len = 4096});
 ///   for (const auto& batch : loader) train(batch.tokens(), batch.labels());
-class batch_loader {
+class MILLRACE_EXPORT batch_loader {
  public:
   /// One dataset in stored order, once: windows of `options.seq_len` tokens, as
   /// `dataset::token_windows`.
@@ -175,7 +176,7 @@ class batch_loader {
   std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the plan
 };
 
-class batch_loader::resumption {
+class MILLRACE_EXPORT batch_loader::resumption {
  private:
   friend class batch_loader;
   resumption(const loader_options& options, const micro_batch_sequence& numbers,
@@ -188,7 +189,7 @@ class batch_loader::resumption {
 };
 
 /// Over the batches that are left; of one pass.
-class batch_loader::iterator {
+class MILLRACE_EXPORT batch_loader::iterator {
  public:
   using value_type = batch;
   using difference_type = std::ptrdiff_t;

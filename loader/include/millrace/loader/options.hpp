@@ -11,6 +11,7 @@
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/sample/fields.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
 #include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/range_reader.hpp>
@@ -95,7 +96,7 @@ struct loader_options {
 /// The same options.
 ///
 /// @throws config_error  the first one that is out of range; the message names it.
-const loader_options& check(const loader_options& options);
+MILLRACE_EXPORT const loader_options& check(const loader_options& options);
 
 /// The steps that options ask for.
 inline dataset::batch_steps steps_of(const loader_options& options) {

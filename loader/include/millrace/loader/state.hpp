@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/options.hpp>
 
 /// What a loader puts into the state of its run (orders.md 7), beside what the order says of
@@ -14,7 +15,7 @@ namespace detail {
 
 /// Sizes of a dataset, into what names it already.
 /// @throws io_error, format_error  it cannot be opened.
-void describe_dataset(dataset::state_source& source);
+MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 
 }  // namespace detail
 
@@ -26,7 +27,7 @@ void describe_dataset(dataset::state_source& source);
 /// @param end    of the order
 /// @throws io_error, format_error  a dataset cannot be opened, or as identify_sources
 /// @throws config_error  datasets are of several tokenizers, which the options do not allow
-dataset::run_state describe(dataset::run_state state, std::int64_t end,
-                            const loader_options& options);
+MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64_t end,
+                                            const loader_options& options);
 
 }  // namespace millrace::loader

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled with -mfma -ffp-contract=fast -O3 where compilers know these: what an includer of a
-// header library may do. The blend must still round twice; that the flags do contract here is
-// checked too.
+// The blend of the header-only form, compiled with -mfma -ffp-contract=fast -O3 where compilers
+// know these, as a user may compile it. It must still round twice. That the flags do contract here
+// is checked too.
 //
-// Not a *_test.cpp: it must not share a program with sources compiled otherwise, as the linker
-// would keep one copy of each inline function, of whichever.
+// Not a *_test.cpp: it shares no program with sources that are compiled otherwise, as the linker
+// keeps one copy of each inline function, of whichever.
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -14,9 +14,14 @@
 
 #include <millrace/dataset/megatron/greedy_blend.hpp>
 #include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
 
 #include "support/plain_blend.hpp"
+
+// The bodies that round, as <millrace/header_only/loader.hpp> has them among all others.
+#define MILLRACE_INLINE inline
+#include "megatron/greedy_blend.cpp"   // NOLINT: a body, of which this is the one user
+#include "megatron/greedy_groups.cpp"  // NOLINT
+#include "megatron/normalize.cpp"      // NOLINT
 
 namespace {
 
@@ -31,15 +36,18 @@ void expect(bool holds, const char* what) {
   failed = true;
 }
 
-template <class Kernel>
 void compare(const std::vector<double>& weights, const blend_columns& twice,
-             const blend_columns& fused, const char* name) {
-  if (!Kernel::is_there()) return;
-  blend_columns ours(static_cast<std::int64_t>(twice.dataset_index.size()));
-  dataset::detail::run_greedy<Kernel>({weights, {}}, ours.span(), dataset::blend_rounding::twice);
-  expect(ours == twice, name);
-  dataset::detail::run_greedy<Kernel>({weights, {}}, ours.span(), dataset::blend_rounding::fused);
-  expect(ours == fused, name);
+             const blend_columns& fused) {
+  using dataset::detail::greedy_kernel;
+  for (const auto kernel : {greedy_kernel::plain, greedy_kernel::avx512}) {
+    if (!dataset::detail::is_there(kernel)) continue;
+    const char* const name = kernel == greedy_kernel::plain ? "plain" : "avx512";
+    blend_columns ours(static_cast<std::int64_t>(twice.dataset_index.size()));
+    for (const auto rounding : {dataset::blend_rounding::twice, dataset::blend_rounding::fused}) {
+      dataset::detail::fill_blend_by(kernel, weights, {}, ours.span(), rounding);
+      expect(ours == (rounding == dataset::blend_rounding::twice ? twice : fused), name);
+    }
+  }
 }
 
 }  // namespace
@@ -67,10 +75,7 @@ int main() {
       return w * position - count;
     });
     contracted += naive == twice ? 0 : 1;
-    compare<dataset::detail::plain_kernel>(weights, twice, fused, "plain_kernel");
-#if defined(__x86_64__)
-    compare<dataset::detail::avx512_kernel>(weights, twice, fused, "avx512_kernel");
-#endif
+    compare(weights, twice, fused);
   }
   std::cout << contracted << " of 200 blends come out differently where a compiler contracts\n";
   expect(contracted > 50, "these flags were to contract products and differences");

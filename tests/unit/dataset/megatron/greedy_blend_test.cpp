@@ -45,16 +45,13 @@ void expect_plain(const std::vector<double>& weights, std::int64_t size,
   for (const auto rounding : {blend_rounding::twice, blend_rounding::fused}) {
     SCOPED_TRACE(rounding == blend_rounding::twice ? "rounded twice" : "fused");
     const blend_columns expected = plain(weights, size, rounding, limits);
-    blend_columns ours(size);
-    detail::run_greedy<detail::plain_kernel>({weights, limits}, ours.span(), rounding);
-    EXPECT_TRUE(ours == expected) << "plain_kernel, " << weights.size() << " datasets";
-#if defined(__x86_64__)
-    if (detail::avx512_kernel::is_there()) {
-      ours = blend_columns(size);
-      detail::run_greedy<detail::avx512_kernel>({weights, limits}, ours.span(), rounding);
-      EXPECT_TRUE(ours == expected) << "avx512_kernel, " << weights.size() << " datasets";
+    for (const auto kernel : {detail::greedy_kernel::plain, detail::greedy_kernel::avx512}) {
+      if (!detail::is_there(kernel)) continue;
+      blend_columns ours(size);
+      detail::fill_blend_by(kernel, weights, limits, ours.span(), rounding);
+      EXPECT_TRUE(ours == expected) << (kernel == detail::greedy_kernel::plain ? "plain" : "avx512")
+                                    << ", " << weights.size() << " datasets";
     }
-#endif
   }
 }
 

@@ -13,8 +13,8 @@
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
 
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
-#include <millrace/loader/io/uring_reader.hpp>
+#if defined(MILLRACE_HAS_URING)
+#include "io/uring_reader.hpp"
 #endif
 
 #include "support/paths.hpp"
@@ -43,7 +43,7 @@ reader_kind kind_of(std::string name, loader::reader_options changed = {}) {
           }};
 }
 
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
 inline reader_kind uring_kind(std::string name, loader::uring_options ring = {}) {
   return {std::move(name),
           [ring](std::vector<loader::data_file> files, loader::reader_options options) {
@@ -76,7 +76,7 @@ inline std::vector<reader_kind> reader_kinds() {
                                      {.gather_threads = 1, .advice = map_advice::random}),
         kind_of<loader::mmap_reader>("mmap_none",
                                      {.gather_threads = 1, .advice = map_advice::none}),
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
         uring_kind("io_uring"),
         uring_kind("io_uring_small",
                    {.depth = 8, .slots = 32, .slot_bytes = 4096, .most_files = 2}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/uring_reader.hpp>
+#include "io/uring_reader.hpp"
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -112,7 +112,7 @@ TEST_F(Uring, WhereItIsForbiddenPreadReads) {
       if (!is_right(*reader, {{0, 1000, 8192}})) return 1;
       const reader_report report = reader->report();
       if (report.asked != "io_uring" || report.granted != "pread") return 2;
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
       const char* const reason = code == EPERM ? "io_uring_setup: Operation not permitted"
                                                : "io_uring_setup: Function not";
 #else
@@ -127,7 +127,7 @@ TEST_F(Uring, WhereItIsForbiddenPreadReads) {
   }
 }
 
-#if defined(MILLRACE_HAS_URING) && MILLRACE_HAS_URING
+#if defined(MILLRACE_HAS_URING)
 
 class UringReader : public Uring {
  protected:

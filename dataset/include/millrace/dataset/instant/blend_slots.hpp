@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// A sample of a blend: which source, by its place among the weights, and its number there, from 0.
@@ -27,7 +29,7 @@ struct blend_place {
 /// less than one. Exact numbers: formats/spec/instant_order.md, section 5.
 ///
 /// Memory 12 bytes a position of the period: 0.75 MiB, 48 MiB at most. Any thread.
-class blend_slots {
+class MILLRACE_EXPORT blend_slots {
  public:
   static constexpr int least_period_bits = 16;
   static constexpr int most_period_bits = 22;

@@ -9,6 +9,7 @@
 #include <millrace/dataset/instant/sampled_search.hpp>
 #include <millrace/dataset/megatron/split.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -18,7 +19,7 @@ namespace millrace::dataset {
 /// Memory 128 KiB at most, however many documents. Any number of threads. Each answer is checked
 /// against the entries that it rests on: where an index contradicts itself, `format_error` with its
 /// path and the byte.
-class document_search {
+class MILLRACE_EXPORT document_search {
  public:
   explicit document_search(index_columns columns)
       : columns_(std::move(columns)),

@@ -15,10 +15,11 @@
 
 #include <millrace/dataset/index_errors.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/lost_pages.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/unaligned_span.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/io/lost_pages.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 namespace millrace::dataset {
@@ -36,8 +37,8 @@ enum class index_access {
 /// Entries are as they lie in the file, unchecked but where it says so: who follows one checks it.
 /// Any number of threads may read it. Whatever reads entries throws `io_error` where the disk does
 /// not give them, or the file became shorter: mapped, from then on for all entries (see
-/// `io/lost_pages.hpp`; not where a dataset has the map); else `format_error` where it did.
-class index_columns {
+/// `dataset/lost_pages.hpp`; not where a dataset has the map); else `format_error` where it did.
+class MILLRACE_EXPORT index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
   /// @throws config_error  the prefix ends in `.bin` or `.idx`.
@@ -153,7 +154,7 @@ class index_columns {
 
   /// Throws where something that was looked at in the map was not there.
   /// @throws io_error  ENODATA: the file is shorter now; EIO: it cannot be read
-  void check_there() const { io::check_there(watch_, idx_path_); }
+  void check_there() const { watch_.check_there(idx_path_); }
 
   /// Where in the file an entry lies, for messages.
   std::uint64_t length_offset(std::int64_t i) const noexcept {
@@ -195,7 +196,7 @@ class index_columns {
   std::filesystem::path idx_path_;
   io::unique_fd idx_;                   // empty where it is mapped
   io::detail::unique_region region_;    // empty where it is not, or where a dataset owns it
-  io::lost_page_watch watch_;           // of the region, and gone before it
+  lost_page_watch watch_;               // of the region, and gone before it
   std::span<const std::byte> bytes_{};  // of the mapping
   formats::mmidx_layout layout_;
   std::uint64_t bin_bytes_ = 0;

@@ -12,6 +12,7 @@
 #include <millrace/dataset/instant/source_pool.hpp>
 #include <millrace/dataset/instant/window_order.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -56,7 +57,7 @@ struct instant_sample {
 /// Sources may store their tokens in different types: an id is the same number in each.
 /// Positions are those of all ranks: a rank that serves every n-th of them, or a run that goes on
 /// from any of them, gets what one reader from the start would get. Any number of threads.
-class instant_order {
+class MILLRACE_EXPORT instant_order {
  public:
   /// @throws config_error  an option is out of range, names are not unique, a source has less than
   ///                       one window; or what `schedule` refuses. Each is a sentence that names
@@ -120,13 +121,14 @@ class instant_order {
 
 namespace detail {
 
-schedule::first_position checked_steps(schedule::first_position first_position_of);
+MILLRACE_EXPORT schedule::first_position checked_steps(schedule::first_position first_position_of);
 
 /// What the orders of the sources go by, which must not be the same.
-std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
+MILLRACE_EXPORT std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
 
 /// What may be served of a source, an epoch of which has `samples`.
-source_limit limit_of(const instant_source& source, const std::string& name, std::int64_t samples);
+MILLRACE_EXPORT source_limit limit_of(const instant_source& source, const std::string& name,
+                                      std::int64_t samples);
 
 }  // namespace detail
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <millrace/dataset/instant/blend_slots.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -53,7 +54,7 @@ struct exceeded_limit {
 /// A source's k goes on in each segment where the segments before have left it, so that a source
 /// that comes or goes moves nothing of what was consumed. Definition:
 /// formats/spec/instant_order.md, section 6. Any thread.
-class schedule {
+class MILLRACE_EXPORT schedule {
  public:
   /// The first position of a step: step times global batch where that is constant, a sum where it
   /// ramps up. It is 0 of step 0 and ascends with each step. It is asked for steps up to

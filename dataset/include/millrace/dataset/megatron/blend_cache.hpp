@@ -16,6 +16,7 @@
 #include <millrace/dataset/megatron/blend_recipe.hpp>
 #include <millrace/dataset/megatron/blend_rounding.hpp>
 #include <millrace/dataset/megatron/gpt_cache.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/unaligned_span.hpp>
 
 namespace millrace::dataset {
@@ -29,7 +30,7 @@ struct blended_sample {
 
 /// A blend, out of a cache: sample i of it is which sample of which dataset. Copies share the
 /// mapped files. Reading from many threads at once is safe.
-class blend_index {
+class MILLRACE_EXPORT blend_index {
  public:
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(datasets_.size()); }
 
@@ -61,7 +62,7 @@ class blend_index {
 /// it writes them, in the folder of --data-cache-path; but they appear whole or not at all.
 ///
 /// The rounding is not in their names: a folder that has been filled on ARM holds `fused` ones.
-class blend_cache {
+class MILLRACE_EXPORT blend_cache {
  public:
   /// @param datasets  identifiers of the blended datasets, in their order
   blend_cache(std::filesystem::path folder, blend_recipe recipe, std::vector<python_json> datasets,

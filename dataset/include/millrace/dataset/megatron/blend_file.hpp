@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <millrace/dataset/megatron/blend_list.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -18,6 +19,6 @@ using part_blends = std::array<std::optional<blend_list>, 3>;
 /// @param option  as for `parse_blend_list`; the key is added
 /// @throws format_error  it is no JSON
 /// @throws config_error  a key is missing, a value is something else, or its words are no blend
-part_blends read_part_blends(std::string_view json, std::string_view option);
+MILLRACE_EXPORT part_blends read_part_blends(std::string_view json, std::string_view option);
 
 }  // namespace millrace::dataset

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// Datasets to blend: prefixes of `.bin` and `.idx`, and a weight for each or for none.
@@ -28,17 +30,18 @@ struct blend_list {
 /// @throws config_error  no words, an empty prefix, some numbers and some not where weights would
 /// be,
 ///                       a weight that is not finite and above 0
-blend_list parse_blend_list(std::span<const std::string> words, std::string_view option);
+MILLRACE_EXPORT blend_list parse_blend_list(std::span<const std::string> words,
+                                            std::string_view option);
 
 /// A text as Python's float() reads it: spaces around, underscores between digits, inf, nan. Digits
 /// and spaces are ASCII ones. Nothing where float() would raise ValueError.
-std::optional<double> read_python_float(std::string_view text);
+MILLRACE_EXPORT std::optional<double> read_python_float(std::string_view text);
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-std::vector<std::string> python_split(std::string_view text);
+MILLRACE_EXPORT std::vector<std::string> python_split(std::string_view text);
 
 }  // namespace detail
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/dataset/megatron/data_flags.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -49,6 +50,6 @@ using data_plan = std::array<std::optional<part_plan>, 3>;
 /// epoch.
 ///
 /// @throws config_error  weights without a size, a negative size, a share that is no number above 0
-data_plan plan_data(const data_blends& blends, const part_sizes& sizes);
+MILLRACE_EXPORT data_plan plan_data(const data_blends& blends, const part_sizes& sizes);
 
 }  // namespace millrace::dataset

@@ -9,16 +9,17 @@
 
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/megatron/greedy_groups.hpp>
+#include <millrace/dataset/megatron/greedy_blend.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/megatron/split.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/md5.hpp>
 
 namespace millrace::dataset {
 
 /// How the datasets of a part are blended, once it is known how long each of them is: what
 /// megatron-core's BlendedDataset is given, and makes of it.
-class blend_recipe {
+class MILLRACE_EXPORT blend_recipe {
  public:
   /// @param plan     of a part that is blended
   /// @param lengths  samples that each of its datasets has, in their order

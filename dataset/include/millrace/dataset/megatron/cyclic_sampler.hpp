@@ -8,6 +8,7 @@
 
 #include <millrace/dataset/megatron/data_share.hpp>
 #include <millrace/dataset/megatron/torch_random.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -72,7 +73,7 @@ struct cyclic_layout {
 /// Megatron: these then are ahead for good, so follow each rank's own `next_pass`.
 ///
 /// The order is held whole, 4 or 8 bytes a sample of it. Reading is for any thread.
-class cyclic_sampler {
+class MILLRACE_EXPORT cyclic_sampler {
  public:
   /// @throws config_error  a number is out of range, there are fewer samples than W, or `consumed`
   /// is

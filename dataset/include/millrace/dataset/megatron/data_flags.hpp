@@ -9,6 +9,7 @@
 
 #include <millrace/dataset/megatron/blend_file.hpp>
 #include <millrace/dataset/megatron/blend_list.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -40,7 +41,8 @@ struct data_blends {
 ///
 /// @return false: no flag of data has that name
 /// @throws config_error  it has too many values or too few, or its value is no number
-bool set_data_flag(data_flags& flags, std::string_view flag, std::span<const std::string> values);
+MILLRACE_EXPORT bool set_data_flag(data_flags& flags, std::string_view flag,
+                                   std::span<const std::string> values);
 
 /// Reads the files that are named, and sees whether the flags fit together.
 ///
@@ -48,6 +50,6 @@ bool set_data_flag(data_flags& flags, std::string_view flag, std::span<const std
 /// of
 ///                       words is no blend
 /// @throws io_error, format_error  a file cannot be read, or is not what it is to be
-data_blends resolve_data_flags(const data_flags& flags);
+MILLRACE_EXPORT data_blends resolve_data_flags(const data_flags& flags);
 
 }  // namespace millrace::dataset

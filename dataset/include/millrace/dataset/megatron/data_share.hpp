@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// Which data-parallel rank asks, and how many samples one of its micro-batches has.
@@ -17,8 +19,8 @@ struct data_share {
 
 namespace detail {
 
-void check_sampler(std::int64_t total_samples, std::int64_t consumed_samples,
-                   const data_share& share);
+MILLRACE_EXPORT void check_sampler(std::int64_t total_samples, std::int64_t consumed_samples,
+                                   const data_share& share);
 
 }  // namespace detail
 }  // namespace millrace::dataset

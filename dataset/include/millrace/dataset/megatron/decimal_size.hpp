@@ -3,12 +3,14 @@
 
 #include <string_view>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// Whether a decimal number is 1 or more, its sign aside, by its digits and its exponent alone: for
 /// those that no double holds, which are infinity or zero to Python.
 ///
 /// @param number  [+-]digits[.digits][(e|E)[+-]digits], with a digit other than 0
-bool is_beyond_one(std::string_view number) noexcept;
+MILLRACE_EXPORT bool is_beyond_one(std::string_view number) noexcept;
 
 }  // namespace millrace::dataset

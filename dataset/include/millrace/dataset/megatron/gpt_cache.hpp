@@ -12,12 +12,13 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/lost_pages.hpp>
 #include <millrace/dataset/megatron/gpt_description.hpp>
 #include <millrace/dataset/megatron/gpt_order.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/npy.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/io/lost_pages.hpp>
 
 namespace millrace::dataset {
 
@@ -26,7 +27,7 @@ namespace millrace::dataset {
 /// and are looked at before they are used.
 ///
 /// Names are relative to a folder: Megatron's --data-cache-path, or `default_folder`.
-class gpt_cache {
+class MILLRACE_EXPORT gpt_cache {
  public:
   gpt_cache(std::filesystem::path folder, const gpt_description& description)
       : folder_(std::move(folder)), text_(description.text()), name_(description.cache_name()) {}
@@ -94,10 +95,10 @@ namespace detail {
 struct mapped_npy {
   io::file_mapping file;
   formats::npy_view npy;
-  io::lost_page_watch watch;  // of the file's map, and gone before it
+  lost_page_watch watch;  // of the file's map, and gone before it
 };
 
-mapped_npy map_npy(const std::filesystem::path& path);
+MILLRACE_EXPORT mapped_npy map_npy(const std::filesystem::path& path);
 
 /// A file of an array that is written in any order.
 class npy_file {

@@ -7,13 +7,14 @@
 
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/megatron/split.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/md5.hpp>
 
 namespace millrace::dataset {
 
 /// What Megatron knows a GPTDataset by. Its JSON text is the description in a cache, and the MD5 of
 /// that names the files (formats/spec/megatron_cache.md).
-struct gpt_description {
+struct MILLRACE_EXPORT gpt_description {
   std::string dataset_path;                 ///< the prefix as it was typed
   std::optional<std::int64_t> num_samples;  ///< asked for; nothing means one epoch
   split_part part = split_part::train;

@@ -17,6 +17,7 @@
 #include <millrace/dataset/megatron/large_array.hpp>
 #include <millrace/dataset/megatron/numpy_random.hpp>
 #include <millrace/dataset/megatron/sample_rows.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/unaligned_span.hpp>
 
 namespace millrace::dataset {
@@ -56,8 +57,8 @@ gpt_index build_gpt_index(const gpt_plan& plan, formats::unaligned_span<std::int
 /// The sum of some lengths.
 ///
 /// @throws format_error  one is negative: `lengths_offset` is where they are in their file.
-std::int64_t count_tokens(formats::unaligned_span<std::int32_t> lengths, sequence_range sequences,
-                          std::uint64_t lengths_offset);
+MILLRACE_EXPORT std::int64_t count_tokens(formats::unaligned_span<std::int32_t> lengths,
+                                          sequence_range sequences, std::uint64_t lengths_offset);
 
 // ---------------------------------------------------------------------------------------------
 

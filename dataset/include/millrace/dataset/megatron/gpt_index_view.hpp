@@ -9,8 +9,9 @@
 #include <memory>
 #include <span>
 
+#include <millrace/dataset/lost_pages.hpp>
 #include <millrace/dataset/megatron/gpt_index.hpp>
-#include <millrace/io/lost_pages.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -64,21 +65,21 @@ struct gpt_index_view {
   std::filesystem::path document_path, sample_path, shuffle_path;
   std::uint64_t document_offset = 0, sample_offset = 0, shuffle_offset = 0;  ///< bytes
   /// Of the maps; null for those in memory.
-  const io::lost_page_watch* document_watch = nullptr;
-  const io::lost_page_watch* sample_watch = nullptr;
-  const io::lost_page_watch* shuffle_watch = nullptr;
+  const lost_page_watch* document_watch = nullptr;
+  const lost_page_watch* sample_watch = nullptr;
+  const lost_page_watch* shuffle_watch = nullptr;
   std::shared_ptr<const void> owner;
 
   /// For who has read numbers of them.
-  /// @throws io_error  one was not there any more, as `io::check_there` says it
+  /// @throws io_error  one was not there any more, as `lost_page_watch::check_there` says it
   void check_there() const {
-    if (document_watch != nullptr) io::check_there(*document_watch, document_path);
-    if (sample_watch != nullptr) io::check_there(*sample_watch, sample_path);
-    if (shuffle_watch != nullptr) io::check_there(*shuffle_watch, shuffle_path);
+    if (document_watch != nullptr) document_watch->check_there(document_path);
+    if (sample_watch != nullptr) sample_watch->check_there(sample_path);
+    if (shuffle_watch != nullptr) shuffle_watch->check_there(shuffle_path);
   }
 };
 
 /// A view of indices that it takes over.
-gpt_index_view view_of(gpt_index index);
+MILLRACE_EXPORT gpt_index_view view_of(gpt_index index);
 
 }  // namespace millrace::dataset

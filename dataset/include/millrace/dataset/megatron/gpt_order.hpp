@@ -12,6 +12,7 @@
 #include <millrace/dataset/megatron/length_column.hpp>
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -20,7 +21,7 @@ namespace millrace::dataset {
 ///
 /// Indices from a file are checked where they are followed: a sample is what `plan` says it must
 /// be, or `format_error`. Copies share the indices. Any thread.
-class gpt_order {
+class MILLRACE_EXPORT gpt_order {
  public:
   /// @param lengths  of all sequences of the `.idx`
   /// @pre the sizes of `index` are those of `plan`

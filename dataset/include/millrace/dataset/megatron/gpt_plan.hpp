@@ -6,6 +6,7 @@
 #include <string>
 
 #include <millrace/dataset/megatron/split.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -55,7 +56,7 @@ struct gpt_plan {
 ///                       loops forever; counts pass 63 bits, or numbers of sequences 31; single
 ///                       precision counts samples that are not there, or fewer than are asked for,
 ///                       where Megatron stops.
-gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequences,
-                        std::int64_t tokens_per_epoch, const std::string& whose);
+MILLRACE_EXPORT gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequences,
+                                        std::int64_t tokens_per_epoch, const std::string& whose);
 
 }  // namespace millrace::dataset

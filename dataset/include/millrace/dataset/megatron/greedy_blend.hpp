@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <numeric>
 #include <span>
-#include <string>
-#include <vector>
 
 #include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/megatron/greedy_groups.hpp>
-#include <millrace/dataset/megatron/greedy_lanes.hpp>
-#include <millrace/dataset/megatron/greedy_lanes_avx512.hpp>
-#include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 /// How Megatron interleaves datasets by weight, bit for bit: build_blending_indices and
 /// build_exhaustive_blending_indices of megatron-core's helpers.
@@ -26,180 +16,48 @@
 /// thread.
 namespace millrace::dataset {
 
+/// Where a blend is written: for each sample its dataset and its number there.
+struct blend_index_span {
+  std::span<std::int16_t> dataset_index;
+  std::span<std::int64_t> dataset_sample_index;  ///< as long
+};
+
 /// As many datasets as a blend may have: their numbers are int16, and Megatron stops one below.
 inline constexpr std::size_t most_blended_datasets = 32766;
 
 /// Fills `out`, whose length is the size of the blend.
 ///
-/// @param weights  normalised: sum 1 but for rounding
+/// @param weights  normalized: their sum is 1 but for rounding
 /// @throws config_error  none or too many weights, or one that is not in 0 to 1
-inline void fill_greedy_blend(std::span<const double> weights, blend_index_span out,
-                              blend_rounding rounding = blend_rounding::twice);
+MILLRACE_EXPORT void fill_greedy_blend(std::span<const double> weights, blend_index_span out,
+                                       blend_rounding rounding = blend_rounding::twice);
 
 /// Fills `out` so that each dataset d gives exactly sizes[d] samples, spread as evenly as the
 /// greedy choice among those not yet spent allows. `out` is as long as the sum of the sizes.
 ///
 /// @throws config_error  none or too many sizes, one below 1, or a sum that is not the length of
-/// `out`
-inline void fill_exhaustive_blend(std::span<const std::int64_t> sizes, blend_index_span out,
-                                  blend_rounding rounding = blend_rounding::twice);
-
-// ---------------------------------------------------------------------------------------------
+///                       `out`
+MILLRACE_EXPORT void fill_exhaustive_blend(std::span<const std::int64_t> sizes,
+                                           blend_index_span out,
+                                           blend_rounding rounding = blend_rounding::twice);
 
 namespace detail {
 
-/// Serves samples in blocks, each out of the few groups that can win in it.
-///
-/// Errors never fall as positions rise while nothing is taken, so a group's error at the end of a
-/// block bounds all its errors in it. Groups whose bound is at most `floor` stay out of the block,
-/// and the block ends where the largest error of the others is no longer above `floor`: no group
-/// that was left out could have won, or tied, before. How long blocks are only changes the speed.
-template <class Kernel, blend_rounding Rounding>
-class greedy_blocks {
- public:
-  greedy_blocks(greedy_groups groups, blend_index_span out)
-      : groups_(std::move(groups)),
-        out_(out),
-        size_(static_cast<std::int64_t>(out.dataset_index.size())),
-        keys_(groups_.size()) {}
+/// @throws config_error  a blend cannot have so many datasets, or has none
+void check_blended_count(std::size_t count);
 
-  void run() {
-    if (groups_.size() <= Kernel::most_lanes) {
-      Kernel::pack(groups_, keys_.data(), -1.0, lanes_);
-      steps(size_, -std::numeric_limits<double>::infinity());
-      assert(at_ == size_);
-    }
-    while (at_ < size_) block();
-  }
+/// The loops that can make a blend. All make the same one; the functions above take the best that
+/// this processor has.
+enum class greedy_kernel { plain, avx512 };
 
- private:
-  void steps(std::int64_t end, double floor) {
-    at_ = Kernel::template steps<Rounding>(lanes_, groups_, out_, at_, end, floor);
-  }
+MILLRACE_EXPORT bool is_there(greedy_kernel kernel) noexcept;
 
-  void block() {
-    const std::int64_t begin = at_;
-    const std::int64_t end = std::min(size_, begin + length_);
-    Kernel::template errors<Rounding>(groups_, blend_position(end - 1), keys_.data());
-    if (find_floor()) {
-      Kernel::pack(groups_, keys_.data(), floor_, lanes_);
-      steps(end, floor_);
-    }
-    // Where too many are level, or none was surely first, one look at all of them is what remains.
-    if (at_ == begin) look_at_all();
-    length_ = at_ == end ? std::min(length_ + 1, most_length)
-                         : std::max(length_ - length_ / 4, shortest_length);
-  }
-
-  /// Looks for a floor that lets about as many groups in as there are lanes, from the last one on.
-  bool find_floor() {
-    constexpr std::size_t enough = Kernel::most_lanes - Kernel::most_lanes / 4;
-    double low = -std::numeric_limits<double>::infinity();
-    double high = std::numeric_limits<double>::infinity();
-    double stride = 1.0 / 64;
-    for (int probe = 0; probe < 40; ++probe) {
-      const std::size_t count = Kernel::above(keys_.data(), keys_.size(), floor_);
-      const bool fits = count <= Kernel::most_lanes;
-      if (fits && (count >= enough || (probe >= 8 && count > 0))) return true;
-      (fits ? high : low) = floor_;
-      if (std::isinf(low) || std::isinf(high)) {
-        floor_ += fits ? -stride : stride;
-        stride *= 2;
-      } else {
-        floor_ = low + (high - low) / 2;
-      }
-    }
-    return false;
-  }
-
-  void look_at_all() {
-    Kernel::template errors<Rounding>(groups_, blend_position(at_), keys_.data());
-    std::size_t winner = 0;
-    for (std::size_t g = 1; g < keys_.size(); ++g) {
-      if (keys_[g] < keys_[winner]) continue;
-      if (keys_[g] > keys_[winner] || groups_.next_of(g) < groups_.next_of(winner)) winner = g;
-    }
-    groups_.take(winner, at_, out_);
-    ++at_;
-  }
-
-  static constexpr std::int64_t shortest_length = 4;
-  static constexpr std::int64_t most_length = 4096;
-
-  greedy_groups groups_;
-  blend_index_span out_;
-  std::int64_t size_;
-  std::int64_t at_ = 0;
-  std::int64_t length_ = 32;
-  double floor_ = 0.0;
-  std::vector<double> keys_;
-  typename Kernel::lanes lanes_;
-};
-
-template <class Kernel>
-void run_greedy(greedy_groups groups, blend_index_span out, blend_rounding rounding) {
-  if (rounding == blend_rounding::twice) {
-    greedy_blocks<Kernel, blend_rounding::twice>(std::move(groups), out).run();
-  } else {
-    greedy_blocks<Kernel, blend_rounding::fused>(std::move(groups), out).run();
-  }
-}
-
-/// With the best kernel that this processor has.
-inline void run_greedy(greedy_groups groups, blend_index_span out, blend_rounding rounding) {
-  assert(out.dataset_index.size() == out.dataset_sample_index.size());
-#if defined(__x86_64__)
-  if (avx512_kernel::is_there()) {
-    return run_greedy<avx512_kernel>(std::move(groups), out, rounding);
-  }
-#endif
-  run_greedy<plain_kernel>(std::move(groups), out, rounding);
-}
-
-inline void check_blended_count(std::size_t count) {
-  if (count == 0 || count > most_blended_datasets) {
-    throw config_error("a blend is of " + std::to_string(count) + " datasets, expected 1 to " +
-                       std::to_string(most_blended_datasets));
-  }
-}
+/// A blend by one of them, so that tests can compare them.
+/// @param limits  how many samples each dataset has; none where that is not looked at
+/// @pre is_there(kernel); as many weights as a blend may have, each in 0 to 1
+MILLRACE_EXPORT void fill_blend_by(greedy_kernel kernel, std::span<const double> weights,
+                                   std::span<const std::int64_t> limits, blend_index_span out,
+                                   blend_rounding rounding);
 
 }  // namespace detail
-
-inline void fill_greedy_blend(std::span<const double> weights, blend_index_span out,
-                              blend_rounding rounding) {
-  detail::check_blended_count(weights.size());
-  for (std::size_t d = 0; d < weights.size(); ++d) {
-    if (weights[d] >= 0.0 && weights[d] <= 1.0) continue;
-    throw config_error("the normalised weight of dataset " + std::to_string(d) + " is " +
-                       std::to_string(weights[d]) + ", expected 0 to 1");
-  }
-  detail::run_greedy(detail::greedy_groups(weights, {}), out, rounding);
-}
-
-inline void fill_exhaustive_blend(std::span<const std::int64_t> sizes, blend_index_span out,
-                                  blend_rounding rounding) {
-  detail::check_blended_count(sizes.size());
-  std::int64_t left = static_cast<std::int64_t>(out.dataset_index.size());
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] < 1) {
-      throw config_error("dataset " + std::to_string(d) + " of a blend has " +
-                         std::to_string(sizes[d]) + " samples, expected 1 or more");
-    }
-    if (sizes[d] > left) {
-      throw config_error("the datasets of a blend have more samples than there is room for, " +
-                         std::to_string(out.dataset_index.size()));
-    }
-    left -= sizes[d];
-  }
-  if (left != 0) {
-    throw config_error("the datasets of a blend have " + std::to_string(left) +
-                       " samples fewer than there is room for");
-  }
-  const auto total = static_cast<double>(out.dataset_index.size());
-  std::vector<double> weights(sizes.size());
-  std::transform(sizes.begin(), sizes.end(), weights.begin(),
-                 [total](std::int64_t size) { return static_cast<double>(size) / total; });
-  detail::run_greedy(detail::greedy_groups(weights, sizes), out, rounding);
-}
-
 }  // namespace millrace::dataset

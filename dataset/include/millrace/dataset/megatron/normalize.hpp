@@ -4,11 +4,13 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// numpy.sum of a contiguous float64 array, to the last bit: pairwise, in numpy's order of
 /// additions (numpy/_core/src/umath/loops_utils.h.src).
-double numpy_sum(std::span<const double> values) noexcept;
+MILLRACE_EXPORT double numpy_sum(std::span<const double> values) noexcept;
 
 /// Megatron's normalize(): every weight divided by numpy's sum of them.
 ///

@@ -4,12 +4,14 @@
 #include <bit>
 #include <cstdint>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// numpy.random.default_rng(seed), as far as Megatron's mock data needs it: bounded integers of 32
 /// bits. PCG64 (O'Neill, 2014: XSL-RR 128/64), seeded through numpy's SeedSequence, and bounded by
 /// Lemire's multiplication (2019); equal to numpy's draw by draw. Use from one thread.
-class numpy_generator {
+class MILLRACE_EXPORT numpy_generator {
  public:
   explicit numpy_generator(std::uint32_t seed) noexcept;
 

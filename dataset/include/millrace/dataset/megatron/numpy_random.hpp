@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <millrace/dataset/megatron/mersenne_twister.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -18,7 +19,7 @@ namespace millrace::dataset {
 /// Which draws a bounded integer takes depends on those before it, so a shuffle is sequential;
 /// but the draws come in bulk, and the memory that the swaps touch is fetched ahead of them.
 /// Use from one thread.
-class numpy_random {
+class MILLRACE_EXPORT numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
 

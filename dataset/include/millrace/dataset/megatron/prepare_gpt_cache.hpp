@@ -11,6 +11,7 @@
 #include <millrace/dataset/megatron/gpt_plan.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/megatron/split.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -45,8 +46,8 @@ struct prepared_gpt_cache {
 ///                       is not to, or has none; or one epoch is asked for, and the sequence length
 ///                       is above all tokens of the dataset, or of its train part.
 /// @throws io_error, format_error  the dataset cannot be read, the cache not be written.
-std::optional<prepared_gpt_cache> prepare_gpt_cache(const gpt_cache_options& options,
-                                                    const std::string& prefix, split_part part,
-                                                    std::optional<std::int64_t> num_samples);
+MILLRACE_EXPORT std::optional<prepared_gpt_cache> prepare_gpt_cache(
+    const gpt_cache_options& options, const std::string& prefix, split_part part,
+    std::optional<std::int64_t> num_samples);
 
 }  // namespace millrace::dataset

@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// A JSON value that prints as Python's json.dumps prints it, character by character: Megatron
 /// names its caches by the MD5 of such a text. Keys keep their order; a key that is set again keeps
 /// its place, as in a dict.
-class python_json {
+class MILLRACE_EXPORT python_json {
  public:
   python_json() = default;  // null
 
@@ -58,14 +60,14 @@ class python_json {
 
 /// repr() of a Python float: the fewest digits that read back as the same number, with an exponent
 /// below 1e-4 and from 1e16 on; `inf` and `nan` as json.dumps prints them, Infinity and NaN.
-std::string python_float(double value);
+MILLRACE_EXPORT std::string python_float(double value);
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
 /// Appends a unit of UTF-16 as json.dumps prints it inside a string.
-void append_json_unit(std::string& out, std::uint32_t unit);
+MILLRACE_EXPORT void append_json_unit(std::string& out, std::uint32_t unit);
 
 }  // namespace detail
 

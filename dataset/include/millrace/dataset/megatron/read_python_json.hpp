@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -11,6 +12,6 @@ namespace millrace::dataset {
 /// size, NaN and Infinity, lone surrogates, the last of equal keys.
 ///
 /// @throws format_error  it is no JSON, or is nested deeper than 200 levels.
-python_json read_python_json(std::string_view text);
+MILLRACE_EXPORT python_json read_python_json(std::string_view text);
 
 }  // namespace millrace::dataset

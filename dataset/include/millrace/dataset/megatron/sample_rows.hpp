@@ -8,6 +8,7 @@
 #include <span>
 
 #include <millrace/dataset/megatron/gpt_plan.hpp>
+#include <millrace/error.hpp>
 #include <millrace/formats/unaligned_span.hpp>
 
 namespace millrace::dataset {

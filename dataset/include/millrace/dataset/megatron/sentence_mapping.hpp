@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// What the samples of sentences are asked to be.
@@ -35,8 +37,8 @@ struct sentence_run {
 /// @param lengths    tokens of each sentence
 /// @throws config_error  fewer than 3 tokens a sample with short ones; a probability that is none
 /// @pre documents ascend, and end within `lengths`
-std::vector<sentence_run> map_sentences(std::span<const std::int64_t> documents,
-                                        std::span<const std::int32_t> lengths,
-                                        const sentence_mapping_request& request);
+MILLRACE_EXPORT std::vector<sentence_run> map_sentences(std::span<const std::int64_t> documents,
+                                                        std::span<const std::int32_t> lengths,
+                                                        const sentence_mapping_request& request);
 
 }  // namespace millrace::dataset

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -34,7 +35,7 @@ struct sequence_range {
 ///
 /// Numbers are runs of digits and points, whatever stands between them; missing ones are 0. Bounds
 /// are sums of the normalized weights, so the last need not be exactly 1.
-class split_matrix {
+class MILLRACE_EXPORT split_matrix {
  public:
   /// What Megatron takes where `--data-path` is given and `--split` is not. It enters hashes with
   /// its spaces.
@@ -68,7 +69,7 @@ class split_matrix {
 namespace detail {
 
 /// Python's round(): to the nearest integer, from the middle to the even one.
-std::int64_t round_half_even(double value) noexcept;
+MILLRACE_EXPORT std::int64_t round_half_even(double value) noexcept;
 
 }  // namespace detail
 

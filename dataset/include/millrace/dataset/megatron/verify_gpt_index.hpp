@@ -6,6 +6,7 @@
 #include <millrace/dataset/megatron/gpt_index_view.hpp>
 #include <millrace/dataset/megatron/gpt_plan.hpp>
 #include <millrace/dataset/megatron/length_column.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -21,7 +22,8 @@ namespace millrace::dataset {
 /// @param lengths  of all sequences of the `.idx`
 /// @pre the sizes of `index` are those of `plan`
 /// @throws format_error  the first entry that is not so, with its file and byte.
-void verify_gpt_index(const gpt_plan& plan, length_column lengths, const gpt_index_view& index);
+MILLRACE_EXPORT void verify_gpt_index(const gpt_plan& plan, length_column lengths,
+                                      const gpt_index_view& index);
 
 /// Whether samples have an extra token for the last label, by the first row of a sample index that
 /// tells: where a sample begins with a sequence, row j is at its first token with one, and behind
@@ -29,7 +31,7 @@ void verify_gpt_index(const gpt_plan& plan, length_column lengths, const gpt_ind
 ///
 /// @pre as verify_gpt_index
 /// @throws format_error  a row is of no entry, or an entry of no sequence.
-std::optional<bool> has_extra_token(const gpt_plan& plan, length_column lengths,
-                                    const gpt_index_view& index);
+MILLRACE_EXPORT std::optional<bool> has_extra_token(const gpt_plan& plan, length_column lengths,
+                                                    const gpt_index_view& index);
 
 }  // namespace millrace::dataset

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/dataset/packing/room_index.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -20,7 +21,7 @@ struct best_fit_options {
 };
 
 /// @throws config_error  seq_len is not in 1 to 2^24, or pad_documents_to does not divide it.
-void check(const best_fit_options& options);
+MILLRACE_EXPORT void check(const best_fit_options& options);
 
 /// Best fit, the longest first (Ding et al., "Fewer Truncations Improve Language Modeling", 2024),
 /// of up to `packing_block` documents. What it packs depends on the lengths alone.
@@ -32,7 +33,7 @@ void check(const best_fit_options& options);
 ///
 /// "Long" is by shares: tokens, rounded up to a multiple of `pad_documents_to`. Keeps its memory
 /// from block to block. For one thread.
-class best_fit {
+class MILLRACE_EXPORT best_fit {
  public:
   static constexpr std::uint16_t no_row = 0xFFFF;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <millrace/dataset/packing/best_fit.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -22,7 +23,7 @@ struct packed_part {
 ///
 /// Rows that a document fills alone come first, in stored order; then those that are shared, in the
 /// order in which best fit opened them. The parts of a row are in stored order.
-class block_layout {
+class MILLRACE_EXPORT block_layout {
  public:
   /// @param packer          with the options wanted; what it packed before is lost
   /// @param lengths         of the block's documents, in tokens

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// What a sequence is cut among, as Megatron names it.
@@ -17,11 +19,11 @@ struct sequence_split {
 /// parallelism the least common multiple of that and CP * TP.
 ///
 /// @throws config_error  a size is below 1 or above 2^20.
-std::int64_t document_multiple(const sequence_split& split);
+MILLRACE_EXPORT std::int64_t document_multiple(const sequence_split& split);
 
 /// Whether documents may be told apart by `cu_seqlens` under context parallelism.
 ///
 /// @throws config_error  the shares of documents are not cut evenly; the message names the number.
-void check_cu_seqlens(const sequence_split& split, std::int64_t pad_documents_to);
+MILLRACE_EXPORT void check_cu_seqlens(const sequence_split& split, std::int64_t pad_documents_to);
 
 }  // namespace millrace::dataset

@@ -9,6 +9,7 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/unaligned_span.hpp>
 
 namespace millrace::dataset {
@@ -30,8 +31,8 @@ auto with_lengths(const index_columns& columns, const document_range& of, std::i
 ///
 /// @pre 0 <= first <= last <= columns.document_count()
 /// @throws format_error  as for `index_columns::document` and `sequence_length`; io_error
-void document_lengths(const index_columns& columns, std::int64_t first, std::int64_t last,
-                      std::vector<std::int64_t>& out);
+MILLRACE_EXPORT void document_lengths(const index_columns& columns, std::int64_t first,
+                                      std::int64_t last, std::vector<std::int64_t>& out);
 
 // ---------------------------------------------------------------------------------------------
 

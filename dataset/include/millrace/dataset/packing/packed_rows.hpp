@@ -15,6 +15,7 @@
 #include <millrace/dataset/packing/block_layout.hpp>
 #include <millrace/dataset/packing/row_table.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -38,7 +39,7 @@ struct packing_report {
 /// A view: the columns must outlive it, and stay where they are. Any thread. Tokens are never read,
 /// and nothing need be mapped. The layouts of the blocks that were used last are kept, some 80 KB
 /// each; another one takes tens of microseconds, and two reads where the index is not mapped.
-class packed_rows {
+class MILLRACE_EXPORT packed_rows {
  public:
   /// @param table_path  where the table is kept, see `open_row_table`; nothing to keep none
   /// @throws config_error, format_error, io_error  as `open_row_table`.

@@ -16,6 +16,7 @@
 #include <millrace/dataset/sample/gather.hpp>
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 /// A packed row as a sample. Its text has seq_len tokens: each part's, padded to its share, then
 /// padding. Labels never cross from one part into the next, so that the last token of each part has
@@ -37,8 +38,8 @@ inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents
 ///
 /// @throws format_error  the document is shorter than the part says, or the index is broken there;
 ///                       io_error
-void append_pieces(const index_columns& columns, const packed_part& part,
-                   std::vector<piece>& pieces);
+MILLRACE_EXPORT void append_pieces(const index_columns& columns, const packed_part& part,
+                                   std::vector<piece>& pieces);
 
 /// The text of a row, [seq_len], and `pad` (or 0, as in `gather`) where no token is.
 ///
@@ -50,8 +51,10 @@ void gather_packed(const indexed_dataset& data, std::span<const packed_part> par
                    std::int64_t pad = -1);
 
 /// Boundaries of the parts' shares, [seq_len + 1], as `fill_cu_seqlens` fills them.
-cu_seqlens_size fill_packed_cu_seqlens(std::span<const packed_part> parts, std::int64_t seq_len,
-                                       std::int64_t pad_documents_to, std::span<std::int32_t> out);
+MILLRACE_EXPORT cu_seqlens_size fill_packed_cu_seqlens(std::span<const packed_part> parts,
+                                                       std::int64_t seq_len,
+                                                       std::int64_t pad_documents_to,
+                                                       std::span<std::int32_t> out);
 
 /// The fields of a row out of its text, [seq_len] each. `options.extra_token` must be false.
 template <class Token, class Id>

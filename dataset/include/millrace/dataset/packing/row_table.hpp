@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/rows.hpp>
 
 namespace millrace::dataset {
@@ -34,11 +35,13 @@ struct row_table {
 ///
 /// @throws config_error  as `check`, or documents that the dataset has not.
 /// @throws format_error, io_error  as for `document_lengths`.
-row_table make_row_table(const index_columns& columns, const packing_options& options);
+MILLRACE_EXPORT row_table make_row_table(const index_columns& columns,
+                                         const packing_options& options);
 
 /// The file beside the dataset in which the table is kept: PREFIX.rows-4096; with
 /// `pad_documents_to` 16, PREFIX.rows-4096-16; of a part, PREFIX.rows-4096-1-FIRST-LAST.
-std::filesystem::path row_table_path(const index_columns& columns, const packing_options& options);
+MILLRACE_EXPORT std::filesystem::path row_table_path(const index_columns& columns,
+                                                     const packing_options& options);
 
 /// The table in `path` if it is of this dataset and these options, else a new one, which is then
 /// written there. A file that is broken, of other options, or of a dataset that had another `.sum`
@@ -48,16 +51,17 @@ std::filesystem::path row_table_path(const index_columns& columns, const packing
 ///
 /// @param path  a file, e.g. `row_table_path`, or nothing to keep none
 /// @throws config_error, format_error, io_error  as `make_row_table`.
-row_table open_row_table(const index_columns& columns, const packing_options& options,
-                         const std::filesystem::path& path);
+MILLRACE_EXPORT row_table open_row_table(const index_columns& columns,
+                                         const packing_options& options,
+                                         const std::filesystem::path& path);
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
 /// Whether a table is that of the dataset. `asked` has all that is known without reading.
-bool fits(const formats::rows_header& found, const formats::rows_header& asked,
-          const index_columns& columns);
+MILLRACE_EXPORT bool fits(const formats::rows_header& found, const formats::rows_header& asked,
+                          const index_columns& columns);
 
 }  // namespace detail
 

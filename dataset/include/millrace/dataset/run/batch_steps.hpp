@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// Megatron's `--rampup-batch-size START INCREMENT SAMPLES`: steps of START samples first, then of
@@ -21,11 +23,11 @@ struct rampup_batch {
 };
 
 /// @throws config_error  a number is out of range, or the steps do not reach the global batch.
-void check(const rampup_batch& rampup, std::int64_t global_batch);
+MILLRACE_EXPORT void check(const rampup_batch& rampup, std::int64_t global_batch);
 
 /// How many samples each step takes, and where it begins: constant, or ramped up as megatron-core's
 /// num_microbatches_calculator does, division in double precision included. Immutable; any thread.
-class batch_steps {
+class MILLRACE_EXPORT batch_steps {
  public:
   /// @throws config_error  as `check`
   explicit batch_steps(std::int64_t global_batch, const std::optional<rampup_batch>& rampup = {});

@@ -16,6 +16,7 @@
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/run_limits.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -29,7 +30,7 @@ namespace millrace::dataset {
 /// added to a run leave what it has served where it was. A skipped position is not replayed either.
 ///
 /// Immutable once made: any thread. Memory is O(ranges), look-ups O(log ranges).
-class edited_stream {
+class MILLRACE_EXPORT edited_stream {
  public:
   /// Samples that are served one behind another, and whose positions are.
   struct stretch {
@@ -132,7 +133,7 @@ class edited_stream {
 // ---------------------------------------------------------------------------------------------
 
 /// Serves sample by sample, but a range at a time.
-class edited_stream::builder {
+class MILLRACE_EXPORT edited_stream::builder {
  public:
   std::vector<stretch> runs;
   std::vector<dropped_range> dropped;

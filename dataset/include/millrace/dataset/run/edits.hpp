@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 enum class edit_kind : std::uint8_t {
@@ -48,6 +50,6 @@ inline std::string name_of(const edit& e) {
 }
 
 /// @throws config_error  the edit contradicts itself; the message names it by its number.
-void check(const edit& e, std::size_t number);
+MILLRACE_EXPORT void check(const edit& e, std::size_t number);
 
 }  // namespace millrace::dataset

@@ -10,19 +10,21 @@
 #include <millrace/dataset/instant/instant_order.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
 namespace detail {
 
 /// What a state says of an order `instant`; of its data prefixes, names and weights.
-run_state describe(const std::vector<instant_source>& sources, const instant_options& options);
+MILLRACE_EXPORT run_state describe(const std::vector<instant_source>& sources,
+                                   const instant_options& options);
 
 }  // namespace detail
 
 /// The order `instant` as a run_order. Nothing is built: forward and back are arithmetic and one
 /// search in the index. Any thread.
-class instant_run {
+class MILLRACE_EXPORT instant_run {
  public:
   /// @throws as instant_order
   instant_run(const std::vector<instant_source>& sources, const instant_options& options)

@@ -21,6 +21,7 @@
 #include <millrace/dataset/open_pool.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -41,7 +42,7 @@ struct megatron_caches {
 ///
 /// Of each dataset its indices stay, where they are built; a bounded number of `.idx` files, and of
 /// caches where indices are taken from there, are open at once, mapped where that is possible.
-class megatron_run {
+class MILLRACE_EXPORT megatron_run {
  public:
   struct source_info;
 

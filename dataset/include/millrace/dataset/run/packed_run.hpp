@@ -21,6 +21,7 @@
 #include <millrace/dataset/packing/packed_sample.hpp>
 #include <millrace/dataset/run/run_order.hpp>
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -38,7 +39,7 @@ struct packed_options {
 /// The rows of every source are counted when the run is made (8 bytes for 4,096 documents where
 /// their tables are kept); of each its `.idx` alone is read, and a bounded number stays open:
 /// mapped, or by pread where maps are refused. Any thread.
-class packed_run {
+class MILLRACE_EXPORT packed_run {
  public:
   /// A source, opened.
   struct open_source {

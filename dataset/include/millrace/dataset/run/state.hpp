@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <millrace/dataset/run/edits.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -76,13 +77,13 @@ struct run_state {
 /// The state as one line of JSON, every option by its name.
 ///
 /// @throws config_error  a number is not finite, or a string not UTF-8.
-std::string write_state(const run_state& state);
+MILLRACE_EXPORT std::string write_state(const run_state& state);
 
 /// Whether the options can be those of a run, each for itself: what needs the data, or other
 /// options, is for the order to say.
 ///
 /// @throws config_error  one is out of range; the message names it as the JSON does.
-void check(const run_state& state);
+MILLRACE_EXPORT void check(const run_state& state);
 
 /// Parses what `write_state` wrote, or what somebody wrote by hand: options that are missing have
 /// their usual values.
@@ -90,6 +91,6 @@ void check(const run_state& state);
 /// @throws format_error  it is no JSON.
 /// @throws config_error  it is no state, or of another version; an option is unknown, not of its
 ///                       type, or refused by `check`.
-run_state parse_state(std::string_view text);
+MILLRACE_EXPORT run_state parse_state(std::string_view text);
 
 }  // namespace millrace::dataset

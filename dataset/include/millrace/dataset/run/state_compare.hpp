@@ -8,6 +8,7 @@
 
 #include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/json.hpp>
 
 namespace millrace::dataset {
@@ -40,6 +41,7 @@ struct resume_terms {
 ///   of an epoch: consumed_samples is a multiple of the samples that an epoch has under each.
 ///
 /// @throws config_error  they differ; the message names the first difference, with both values.
-void require_same(const run_state& saved, const run_state& now, const resume_terms& terms = {});
+MILLRACE_EXPORT void require_same(const run_state& saved, const run_state& now,
+                                  const resume_terms& terms = {});
 
 }  // namespace millrace::dataset

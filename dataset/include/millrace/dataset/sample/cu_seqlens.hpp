@@ -10,6 +10,7 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/export.hpp>
 
 /// Where the documents of a sample begin and end, out of the index and not out of token values:
 /// what attention kernels take in place of a mask.
@@ -29,7 +30,7 @@ struct pieces_apart {
 
 /// Whether a piece goes on with the document of the piece before it: the rule where pieces come in
 /// stored order and a document may have many sequences. A view: the dataset must outlive it.
-class same_document {
+class MILLRACE_EXPORT same_document {
  public:
   explicit same_document(const indexed_dataset& data) noexcept : data_(&data) {}
   explicit same_document(const indexed_dataset&&) = delete;
@@ -71,8 +72,8 @@ void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> p
 /// @param out   [row_count * seq_len + 1]; only the entries that are returned are written
 /// @return entries
 /// @throws config_error  row_count * seq_len is more than an int32 holds.
-std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows, std::int64_t seq_len,
-                             std::span<std::int32_t> out);
+MILLRACE_EXPORT std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows,
+                                             std::int64_t seq_len, std::span<std::int32_t> out);
 
 // ---------------------------------------------------------------------------------------------
 

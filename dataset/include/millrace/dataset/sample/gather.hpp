@@ -13,6 +13,7 @@
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/dataset/token_view.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -24,7 +25,7 @@ inline constexpr std::int64_t no_token = std::numeric_limits<std::int64_t>::min(
 /// @pre 0 <= p.sequence < data.sequence_count()
 /// @throws format_error  the sequence has not all of them, as where a piece comes out of a table
 ///                       that was made for another index; or as for `indexed_dataset::sequence`.
-token_view view_of(const indexed_dataset& data, const piece& p);
+MILLRACE_EXPORT token_view view_of(const indexed_dataset& data, const piece& p);
 
 /// Tokens of all pieces together.
 inline std::int64_t token_count(std::span<const piece> pieces) noexcept {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include <millrace/export.hpp>
+
 namespace millrace::dataset {
 
 /// The pad id that a dataset works with, as Megatron's GPTDataset chooses it: the tokenizer's own
@@ -16,7 +18,8 @@ namespace millrace::dataset {
 /// @param special_tokens   eos and eod, or all special tokens but pad where the tokenizer lists
 /// them
 /// @param allow_ambiguous  keep a pad id that is a special token's: its labels get no loss
-std::int64_t pad_id(std::optional<std::int64_t> pad, std::span<const std::int64_t> special_tokens,
-                    bool allow_ambiguous = false) noexcept;
+MILLRACE_EXPORT std::int64_t pad_id(std::optional<std::int64_t> pad,
+                                    std::span<const std::int64_t> special_tokens,
+                                    bool allow_ambiguous = false) noexcept;
 
 }  // namespace millrace::dataset

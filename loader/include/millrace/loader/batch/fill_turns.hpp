@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
@@ -31,7 +32,7 @@ struct fill_turn {
 ///
 /// Slots are claimed and batches planned in order, by whichever worker has nothing to do; what is
 /// another's is laid out for it. All members but the constructor are for any thread.
-class fill_turns {
+class MILLRACE_EXPORT fill_turns {
  public:
   using ring = slot_ring<batch_slot>;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <millrace/dataset/sample/fields.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/options.hpp>
 
@@ -23,7 +24,8 @@ inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layo
 
 /// Lays the arrays that are asked for into `memory`.
 /// @param memory  of host_bytes(); nothing where these are 0
-void place_host_fields(const host_fields& wanted, memory_block memory, batch_slot& slot);
+MILLRACE_EXPORT void place_host_fields(const host_fields& wanted, memory_block memory,
+                                       batch_slot& slot);
 
 /// The same for all slots of a ring.
 /// @return as many, which are nothing where no array is asked for
@@ -57,8 +59,9 @@ void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_opt
 }
 
 /// The boundaries of all rows laid end to end, as `dataset::join_cu_seqlens` has them.
-void join_boundaries(batch_slot& slot);
+MILLRACE_EXPORT void join_boundaries(batch_slot& slot);
 
-void fill_host_fields(const host_fields& wanted, dataset::field_options rules, batch_slot& slot);
+MILLRACE_EXPORT void fill_host_fields(const host_fields& wanted, dataset::field_options rules,
+                                      batch_slot& slot);
 
 }  // namespace millrace::loader::detail

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
 #include <millrace/loader/memory/pinned_pool.hpp>
 
@@ -13,6 +14,7 @@ namespace millrace::loader {
 ///
 /// @param options  all but the number of slots and their size
 /// @param report   where what the pool got is told, if anybody wants to know
-slot_memory pinned_memory(pool_options options = {}, std::shared_ptr<pool_report> report = nullptr);
+MILLRACE_EXPORT slot_memory pinned_memory(pool_options options = {},
+                                          std::shared_ptr<pool_report> report = nullptr);
 
 }  // namespace millrace::loader

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/batch/fill_turns.hpp>
 #include <millrace/loader/batch/fill_worker.hpp>
@@ -27,7 +28,7 @@ namespace millrace::loader::detail {
 ///
 /// Which thread fills which batch is dealt by `fill_turns`; each then reads and fills without any
 /// lock. Its destructor closes the ring and joins the threads.
-class pipeline {
+class MILLRACE_EXPORT pipeline {
  public:
   using ring = slot_ring<batch_slot>;
 

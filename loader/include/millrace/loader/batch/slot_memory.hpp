@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// The memory of a slot, aligned to 64 bytes. Whoever holds the pointer holds the memory, and what
@@ -21,6 +23,6 @@ using slot_memory = std::function<std::vector<memory_block>(std::size_t slots, s
 /// here, and by the thread that asks, so that pages lie on its NUMA node. All slots are one region,
 /// of huge pages where it is large enough and the system gives them: with small ones, three slots
 /// of 0.5 MiB do not stay in a cache of 2 MiB, as their pages fall on the same places of it.
-std::vector<memory_block> plain_memory(std::size_t slots, std::size_t bytes);
+MILLRACE_EXPORT std::vector<memory_block> plain_memory(std::size_t slots, std::size_t bytes);
 
 }  // namespace millrace::loader

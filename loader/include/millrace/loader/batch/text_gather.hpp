@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <millrace/dataset/token_view.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/io/range_reader.hpp>
@@ -26,7 +27,7 @@ inline token_width width_of(std::span<const formats::dtype> types) {
 /// Brings the text of a micro-batch into its slot: straight from the file where the dataset holds
 /// tokens as the slot does, else by a detour. One thread's own; allocates nothing once it has seen
 /// the largest batch.
-class text_gather {
+class MILLRACE_EXPORT text_gather {
  public:
   /// @param files  and types: of the sources, by their numbers
   text_gather(std::vector<data_file> files, std::vector<formats::dtype> types)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/cufile_abi.hpp>
 #include <millrace/loader/io/io_options.hpp>
 
@@ -44,7 +45,7 @@ struct gpu_probe {
   bool usable = false;
   std::string why;  ///< never empty
 };
-gpu_probe probe_gpu(const std::string& driver = "libcuda.so.1");
+MILLRACE_EXPORT gpu_probe probe_gpu(const std::string& driver = "libcuda.so.1");
 
 /// The functions of cuFile that we call; loaded, but not started.
 struct cufile_functions {
@@ -57,7 +58,7 @@ struct cufile_functions {
   cufile_abi::deregister_handle remove = nullptr;
   cufile_abi::read read = nullptr;
 };
-cufile_functions load_cufile(const std::string& library = "libcufile.so.0");
+MILLRACE_EXPORT cufile_functions load_cufile(const std::string& library = "libcufile.so.0");
 
 /// cuFile, started; or why it cannot be used here.
 ///
@@ -65,7 +66,7 @@ cufile_functions load_cufile(const std::string& library = "libcufile.so.0");
 /// its start. For started without a driver, version 1.20 never returns, and it writes a log into
 /// the working directory. We change none of its settings; users do, by CUFILE_ENV_PATH_JSON. Not to
 /// be used in a child after fork().
-class cufile {
+class MILLRACE_EXPORT cufile {
  public:
   /// The one of the process: started by the first call, ended when the last user lets go of it.
   static std::shared_ptr<const cufile> of_process(const cufile_names& names = {});

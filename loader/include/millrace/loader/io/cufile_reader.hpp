@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/cufile_library.hpp>
 #include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/open_files.hpp>
@@ -26,7 +27,7 @@ namespace millrace::loader {
 /// For weights and checkpoints, whose memory may then be a device's. Windows of tokens never are
 /// that large. Where cuFile cannot be used, or would only do what pread does, pread reads
 /// everything, and the report says why; memory of a device is then an io_error (EFAULT).
-class cufile_reader final : public range_reader {
+class MILLRACE_EXPORT cufile_reader final : public range_reader {
  public:
   explicit cufile_reader(const std::vector<data_file>& files, reader_options options = {},
                          cufile_options how = {})

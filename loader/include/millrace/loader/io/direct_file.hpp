@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include <millrace/export.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 namespace millrace::loader {
@@ -34,10 +35,10 @@ struct direct_file {
 /// today may be refused by another disk.
 ///
 /// The alignment is {0, 0} where the file system says that there are no direct reads.
-std::pair<direct_alignment, std::string> direct_alignment_of(int fd);
+MILLRACE_EXPORT std::pair<direct_alignment, std::string> direct_alignment_of(int fd);
 
 /// Opens the file that `fd` is once more, for direct reads: the very same one, whatever its name
 /// means by now.
-direct_file open_direct(const io::unique_fd& fd);
+MILLRACE_EXPORT direct_file open_direct(const io::unique_fd& fd);
 
 }  // namespace millrace::loader

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 
 namespace millrace::loader {
@@ -34,7 +35,7 @@ struct file_stamp {
 /// @param first  what it was when it was first opened; nothing: this is the first time
 /// @throws io_error  it is shorter than by its index (ENODATA), or another file than at first, or
 ///                   than the one whose index was read (ESTALE)
-void check_same(const data_file& what, std::uint64_t size, const std::optional<file_stamp>& first,
-                const file_stamp& found);
+MILLRACE_EXPORT void check_same(const data_file& what, std::uint64_t size,
+                                const std::optional<file_stamp>& first, const file_stamp& found);
 
 }  // namespace millrace::loader

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include <millrace/export.hpp>
 #include <millrace/io/unique_fd.hpp>
 
 namespace millrace::loader {
@@ -21,7 +22,7 @@ inline constexpr std::uint64_t fuse_magic = 0x65735546;
 
 /// By the magic number of statfs(2). FUSE counts as network: what it shows are, in a cluster,
 /// object stores and parallel file systems.
-file_system_kind kind_of_magic(std::uint64_t magic) noexcept;
+MILLRACE_EXPORT file_system_kind kind_of_magic(std::uint64_t magic) noexcept;
 
 /// Of statfs(2); 0 where it cannot be asked.
 inline std::uint64_t magic_of(const io::unique_fd& fd) noexcept {

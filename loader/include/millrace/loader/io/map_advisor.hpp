@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/io_threads.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/reader_log.hpp>
@@ -24,7 +25,7 @@ namespace millrace::loader {
 /// Huge pages and a few KiB read at random do not go together: each would bring in 2 MiB. So files
 /// that will be in memory as a whole get huge pages and are read in the background, a piece at a
 /// time; of the others only that is read which was announced.
-class map_advisor {
+class MILLRACE_EXPORT map_advisor {
  public:
   map_advisor(std::span<const data_file> files, const reader_options& options,
               std::shared_ptr<io_threads> threads)

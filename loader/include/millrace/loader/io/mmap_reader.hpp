@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/io_threads.hpp>
 #include <millrace/loader/io/map_advisor.hpp>
 #include <millrace/loader/io/open_files.hpp>
@@ -30,7 +31,7 @@ namespace millrace::loader {
 /// A file that is cut off inside a page leaves zeros there and no signal. So where a range ends in
 /// a zero the file is asked for its size, after the copy; that the rest was right the zero would
 /// show, as the kernel changes the size first.
-class mmap_reader final : public range_reader {
+class MILLRACE_EXPORT mmap_reader final : public range_reader {
  public:
   /// Opens nothing yet.
   explicit mmap_reader(std::vector<data_file> files, reader_options options = {});

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// How much of the process the readers may take. 0 is a default, made of the limits of the process.
@@ -35,6 +37,6 @@ struct open_file_usage {
 };
 
 /// The same with defaults in place of what is 0, and no number beyond what the others allow for.
-open_file_limits filled_in(open_file_limits limits) noexcept;
+MILLRACE_EXPORT open_file_limits filled_in(open_file_limits limits) noexcept;
 
 }  // namespace millrace::loader

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/io/unique_fd.hpp>
 #include <millrace/loader/io/file_map.hpp>
 #include <millrace/loader/io/file_stamp.hpp>
@@ -41,7 +42,7 @@ namespace millrace::loader {
 ///
 /// All members may be called from any thread. What is handed out stays open until it is let go of,
 /// whatever the table does, and may outlive it; hold it no longer than one read takes.
-class open_files : public std::enable_shared_from_this<open_files> {
+class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_files> {
  public:
   class file;
 
@@ -161,7 +162,7 @@ class open_files : public std::enable_shared_from_this<open_files> {
 };
 
 /// A file of the table; its contents are the table's own.
-class open_files::file {
+class MILLRACE_EXPORT open_files::file {
  public:
   const std::filesystem::path& path() const noexcept { return what_.path; }
   /// That it has by its index.

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/io_threads.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
@@ -28,7 +29,7 @@ namespace millrace::loader {
 /// are shared out among threads. `prefetch` is POSIX_FADV_WILLNEED.
 ///
 /// Where maps are refused or faults are dear, e.g. on parallel file systems, the first choice.
-class pread_reader final : public range_reader {
+class MILLRACE_EXPORT pread_reader final : public range_reader {
  public:
   /// Opens nothing yet.
   explicit pread_reader(const std::vector<data_file>& files, reader_options options = {});

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// How far a direct read of one extent has come.
@@ -28,6 +30,6 @@ enum class read_outcome : std::uint8_t {
 /// Less than was asked for is no error: it is read on. That ends where nothing more comes, or where
 /// a read ends inside a block, which it does at the end of a file: then pread is to say whether the
 /// file is shorter than it should be, or only this read was.
-read_outcome take_result(read_progress& progress, std::int64_t result) noexcept;
+MILLRACE_EXPORT read_outcome take_result(read_progress& progress, std::int64_t result) noexcept;
 
 }  // namespace millrace::loader

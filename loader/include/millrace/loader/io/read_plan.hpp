@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 
 namespace millrace::loader {
@@ -99,7 +100,7 @@ class read_plan {
 };
 
 /// The same for what is only announced: sorted, and with gaps of up to `most_gap` closed.
-void coalesce(std::span<const file_range> ranges, std::uint64_t most_gap,
-              std::vector<file_range>& out);
+MILLRACE_EXPORT void coalesce(std::span<const file_range> ranges, std::uint64_t most_gap,
+                              std::vector<file_range>& out);
 
 }  // namespace millrace::loader

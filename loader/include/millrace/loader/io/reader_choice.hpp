@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 
 namespace millrace::loader {
@@ -14,11 +15,11 @@ namespace millrace::loader {
 enum class back_end : std::uint8_t { automatic, mmap, pread, io_uring, cufile };
 
 /// As users write it: auto, mmap, pread, io_uring, cufile.
-std::string_view name_of(back_end b) noexcept;
+MILLRACE_EXPORT std::string_view name_of(back_end b) noexcept;
 
 /// @param where  of the text, for the message: an option or a variable of the environment
 /// @throws config_error  it names none
-back_end back_end_of(std::string_view text, const std::string& where = "back end");
+MILLRACE_EXPORT back_end back_end_of(std::string_view text, const std::string& where = "back end");
 
 /// What a choice is made by.
 struct reader_facts {
@@ -72,14 +73,14 @@ inline constexpr std::uint64_t large_request = std::uint64_t{1} << 20;
 ///   else                                                      mmap, random, with look-ahead
 ///
 /// By these facts alone: nothing is asked of the system here.
-reader_choice choose_reader(const reader_facts& facts);
+MILLRACE_EXPORT reader_choice choose_reader(const reader_facts& facts);
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
 /// "12.5 GiB", "3.0 MiB", "100 bytes".
-std::string readable_bytes(std::uint64_t bytes);
+MILLRACE_EXPORT std::string readable_bytes(std::uint64_t bytes);
 
 }  // namespace detail
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// One thing that was asked of the system, and what came of it.
@@ -32,6 +34,6 @@ struct reader_report {
 };
 
 /// All of it as one line, for a log.
-std::string line(const reader_report& r);
+MILLRACE_EXPORT std::string line(const reader_report& r);
 
 }  // namespace millrace::loader

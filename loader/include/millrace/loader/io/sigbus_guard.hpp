@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <span>
 
+#include <millrace/export.hpp>
+
 // Without the handler: each copy asks the kernel beforehand (MADV_POPULATE_READ), which takes twice
 // the time, and does not help where a file is cut off between the two. For programs that must not
 // have their signals touched. Sanitizers, whose memcpy must not be left by a jump, imply it.
@@ -34,8 +36,8 @@ struct copy_piece {
 ///
 /// @return how many were copied: all, or those before the first that touches a page that cannot be
 ///         had, whose memory then holds anything.
-std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
-                        const std::byte* end) noexcept;
+MILLRACE_EXPORT std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
+                                        const std::byte* end) noexcept;
 
 namespace detail {
 
@@ -45,14 +47,14 @@ inline constexpr bool has_sigbus_guard = false;
 inline constexpr bool has_sigbus_guard = true;
 
 /// Puts the handler there, once a process. One that is set later must pass on what is not its own.
-bool install_sigbus_guard() noexcept;
+MILLRACE_EXPORT bool install_sigbus_guard() noexcept;
 
 /// The handler that was there before ours.
-struct ::sigaction& previous_sigbus() noexcept;
+MILLRACE_EXPORT struct ::sigaction& previous_sigbus() noexcept;
 #endif
 
 /// Whether somebody has put another handler there since, and so decides what becomes of lost pages.
-bool sigbus_guard_displaced() noexcept;
+MILLRACE_EXPORT bool sigbus_guard_displaced() noexcept;
 
 }  // namespace detail
 

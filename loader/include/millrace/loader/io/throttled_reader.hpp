@@ -10,6 +10,7 @@
 #include <span>
 #include <tuple>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 
@@ -34,7 +35,7 @@ struct throttle {
 /// once, take latency + n * b / bytes_per_second and not n times the latency: a queue without an
 /// end. Equal seeds and equal calls have equal waits. What the other reader takes itself comes
 /// first, and counts as part of the wait.
-class throttled_reader final : public range_reader {
+class MILLRACE_EXPORT throttled_reader final : public range_reader {
  public:
   /// @throws config_error  a number is negative.
   throttled_reader(std::unique_ptr<range_reader> reader, const throttle& storage);

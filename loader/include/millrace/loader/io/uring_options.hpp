@@ -6,6 +6,8 @@
 #include <functional>
 #include <span>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// What `uring_reader` may take.
@@ -24,7 +26,7 @@ namespace detail {
 
 /// The same options.
 /// @throws config_error  one is out of range
-uring_options checked(uring_options options);
+MILLRACE_EXPORT uring_options checked(uring_options options);
 
 }  // namespace detail
 }  // namespace millrace::loader

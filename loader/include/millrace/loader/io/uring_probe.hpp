@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// Whether reads may be made by io_uring here, and what says so.
@@ -13,12 +15,12 @@ struct uring_probe {
 
 /// Tries it: makes a ring and ends it again, 0.1 ms. By the call itself, as neither the version of
 /// the kernel nor of the library tells what a container's filter of system calls lets through.
-uring_probe probe_uring();
+MILLRACE_EXPORT uring_probe probe_uring();
 
 /// For `--version`: "liburing" or "without liburing".
-std::string optional_parts();
+MILLRACE_EXPORT std::string optional_parts();
 
 /// What an errno of io_uring_setup means to a user.
-std::string why_no_ring(int code);
+MILLRACE_EXPORT std::string why_no_ring(int code);
 
 }  // namespace millrace::loader

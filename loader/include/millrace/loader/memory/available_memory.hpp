@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/memory/system_files.hpp>
 
 namespace millrace::loader {
@@ -19,14 +20,15 @@ struct memory_room {
 /// The least of what the machine has (MemAvailable) and of what the control groups (version 2) that
 /// the process is in leave of their `memory.max`, with the pages of files that they can let go of.
 /// Nothing where neither can be read. A moment's truth: others take memory too.
-std::optional<memory_room> available_memory(const system_files& files = {});
+MILLRACE_EXPORT std::optional<memory_room> available_memory(const system_files& files = {});
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
 /// The number behind `key` at the start of a line; nothing if there is none.
-std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view key);
+MILLRACE_EXPORT std::optional<std::uint64_t> number_behind(std::string_view text,
+                                                           std::string_view key);
 
 }  // namespace detail
 

@@ -13,6 +13,8 @@
 #include <string>
 #include <system_error>
 
+#include <millrace/export.hpp>
+
 /// Which NUMA node memory is taken of: the system calls of set_mempolicy(2) and mbind(2), without
 /// libnuma. A node is preferred, never insisted upon: where it is full, the next one serves.
 namespace millrace::loader {
@@ -44,7 +46,7 @@ inline bool is_numa_node(int node) noexcept {
 ///
 /// @pre memory begins at a page
 /// @return 0, or the errno: ENOSYS without NUMA in the kernel, EINVAL without such a node
-int prefer_node(std::span<std::byte> memory, int node) noexcept;
+MILLRACE_EXPORT int prefer_node(std::span<std::byte> memory, int node) noexcept;
 
 /// While it lives, what this thread touches first comes from `node`; then again from where it came
 /// before. For memory that somebody else takes on this thread's behalf. Does nothing for node -1.

@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/io/lost_pages.hpp>
+#include <millrace/dataset/lost_pages.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 
 namespace millrace::loader {
@@ -34,11 +35,11 @@ struct thread_setup {
 /// failure.
 ///
 /// @return a row for each thing that was asked, but for the name
-std::vector<grant> set_up_this_thread(const thread_setup& setup);
+MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup);
 
 /// A thread with a name and a place, which it has before it does anything else. As std::jthread, it
 /// is asked to stop and joined at the end; what its function throws ends the process. It does not
-/// block SIGBUS, so that it may read maps (millrace/io/lost_pages.hpp).
+/// block SIGBUS, so that it may read maps (millrace/dataset/lost_pages.hpp).
 class named_thread {
  public:
   named_thread() = default;
@@ -87,7 +88,7 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
   const auto started = std::make_shared<start>();
   thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
                           started]([[maybe_unused]] std::stop_token stop) mutable {
-    io::unblock_sigbus();  // whatever it inherits
+    dataset::unblock_sigbus();  // whatever it inherits
     std::exception_ptr failure;
     try {
       started->grants = set_up_this_thread(setup);

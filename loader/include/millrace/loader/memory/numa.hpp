@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 #include <millrace/loader/memory/system_files.hpp>
 
@@ -26,9 +27,10 @@ struct numa_place {
 ///
 /// @param pci_address  as cudaDeviceGetPCIBusId or nvidia-smi give it ("0000:3B:00.0",
 ///                     "00000000:3B:00.0"); empty: no device
-numa_place place_near_device(std::string_view pci_address, const system_files& files = {});
+MILLRACE_EXPORT numa_place place_near_device(std::string_view pci_address,
+                                             const system_files& files = {});
 
 /// The same of a node that somebody chose; -1: any.
-numa_place place_on_node(int node, const system_files& files = {});
+MILLRACE_EXPORT numa_place place_on_node(int node, const system_files& files = {});
 
 }  // namespace millrace::loader

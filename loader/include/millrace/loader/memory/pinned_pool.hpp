@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 #include <millrace/loader/memory/memory_kind.hpp>
 #include <millrace/loader/memory/slab.hpp>
@@ -38,7 +39,7 @@ struct pool_options {
 };
 
 /// What a pool got, and why nothing better.
-struct pool_report {
+struct MILLRACE_EXPORT pool_report {
   memory_kind granted = memory_kind::plain;
   bool locked = false;  ///< it stays in memory: cuda, hugetlb, or mlock took it
   std::size_t slots = 0;
@@ -61,7 +62,7 @@ struct pool_report {
 /// Who may use which slot when is the ring's matter, not the pool's. Any thread may ask; the slots
 /// end with the pool, which must outlive the copies and reads into them. Their bytes are not
 /// cleared between uses, and begin as zeros but for CUDA's.
-class pinned_pool {
+class MILLRACE_EXPORT pinned_pool {
  public:
   /// @throws config_error  the options contradict themselves, or the budget does not hold the
   ///                       slots: with the numbers

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include <millrace/export.hpp>
 #include <millrace/io/unique_handle.hpp>
 #include <millrace/loader/memory/memory_kind.hpp>
 #include <millrace/loader/memory/system_files.hpp>
@@ -66,30 +67,31 @@ inline int populate(std::span<std::byte> memory) noexcept {
 }
 
 /// As `populate`, also by hand where the kernel cannot; only for memory that is sure to be there.
-int populate_anyhow(std::span<std::byte> memory) noexcept;
+MILLRACE_EXPORT int populate_anyhow(std::span<std::byte> memory) noexcept;
 
 /// What the CUDA runtime gives. On refusal nothing, and `why`.
-std::optional<slab> cuda_slab(const pinned_memory_hook& hook, std::size_t size_bytes,
-                              std::size_t alignment, std::string& why);
+MILLRACE_EXPORT std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
+                                              std::size_t size_bytes, std::size_t alignment,
+                                              std::string& why);
 
 /// Pages of the pool of huge pages. On refusal nothing, and `why`.
-std::optional<slab> hugetlb_slab(std::size_t size_bytes, int node, const system_files& files,
-                                 std::string& why);
+MILLRACE_EXPORT std::optional<slab> hugetlb_slab(std::size_t size_bytes, int node,
+                                                 const system_files& files, std::string& why);
 
 /// Small pages, or transparent huge ones where the kernel wills, 2 MiB-aligned, with a page on
 /// either side that may not be touched, so that the kernel counts it on its own (smaps). Not
 /// touched yet.
 ///
 /// @return nothing where there is no memory to be had; errno says why.
-std::optional<slab> anonymous_slab(std::size_t size_bytes);
+MILLRACE_EXPORT std::optional<slab> anonymous_slab(std::size_t size_bytes);
 
 /// Bytes of the mapping that begins at `address` that lie in transparent huge pages, by smaps.
-std::uint64_t huge_bytes_at(const void* address, const system_files& files);
+MILLRACE_EXPORT std::uint64_t huge_bytes_at(const void* address, const system_files& files);
 
 /// Why the kernel gives no transparent huge pages.
-std::string why_no_thp(const system_files& files);
+MILLRACE_EXPORT std::string why_no_thp(const system_files& files);
 
 /// Locks the memory. On refusal false, and `why`.
-bool lock(std::span<std::byte> memory, std::string& why);
+MILLRACE_EXPORT bool lock(std::span<std::byte> memory, std::string& why);
 
 }  // namespace millrace::loader::detail

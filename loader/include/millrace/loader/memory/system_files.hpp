@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// Where the kernel tells of itself. Another place than / is for tests, and for containers that
@@ -16,6 +18,6 @@ struct system_files {
 
 /// A small file of the kernel's, without spaces and line ends at its end; nothing if it cannot be
 /// read.
-std::optional<std::string> read_system_file(const std::filesystem::path& path);
+MILLRACE_EXPORT std::optional<std::string> read_system_file(const std::filesystem::path& path);
 
 }  // namespace millrace::loader

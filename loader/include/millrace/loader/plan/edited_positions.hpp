@@ -7,6 +7,7 @@
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/dataset/run/edits.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/plan/sample_plan.hpp>
 
 namespace millrace::loader {
@@ -14,7 +15,8 @@ namespace millrace::loader {
 namespace detail {
 
 /// The positions that hold a token of the documents that an edit blocks.
-std::vector<dataset::position_range> blocked_positions(sample_plan& plan, const dataset::edit& e);
+MILLRACE_EXPORT std::vector<dataset::position_range> blocked_positions(sample_plan& plan,
+                                                                       const dataset::edit& e);
 
 }  // namespace detail
 
@@ -23,7 +25,8 @@ std::vector<dataset::position_range> blocked_positions(sample_plan& plan, const 
 /// @throws config_error  as `edited_stream`; documents are blocked that the run has not, or the run
 ///                       has no end
 /// @throws io_error, format_error  a dataset with blocked documents cannot be read
-dataset::edited_stream edited_positions(sample_plan& plan, std::span<const dataset::edit> edits,
-                                        const dataset::batch_steps& steps);
+MILLRACE_EXPORT dataset::edited_stream edited_positions(sample_plan& plan,
+                                                        std::span<const dataset::edit> edits,
+                                                        const dataset::batch_steps& steps);
 
 }  // namespace millrace::loader

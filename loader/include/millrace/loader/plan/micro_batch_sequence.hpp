@@ -12,6 +12,7 @@
 #include <millrace/dataset/megatron/range_samplers.hpp>
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/options.hpp>
 
 namespace millrace::loader {
@@ -29,7 +30,7 @@ struct batch_number {
 
 /// The micro-batches of a rank, one after another: which positions the rows of each have. Samplers
 /// are those of `dataset` (spec: megatron-core, data_samplers.py); this walks along them.
-class micro_batch_sequence {
+class MILLRACE_EXPORT micro_batch_sequence {
  public:
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
 

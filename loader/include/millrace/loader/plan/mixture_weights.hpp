@@ -5,12 +5,13 @@
 #include <vector>
 
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::loader {
 
 /// The weights of a run's sources at a step, one a source: what telemetry holds what was served
 /// against. Empty where there is one source, or no weights, as in a blend by lengths.
-std::vector<double> weights_at(const dataset::run_state& run, std::int64_t step);
+MILLRACE_EXPORT std::vector<double> weights_at(const dataset::run_state& run, std::int64_t step);
 
 /// The first step behind `step` at which weights change; -1 where none does.
 inline std::int64_t next_change(const dataset::run_state& run, std::int64_t step) {

@@ -12,6 +12,7 @@
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/io/range_reader.hpp>
@@ -78,7 +79,8 @@ inline void check_integers(const data_file& file, formats::dtype type) {
 }
 
 /// @throws config_error  a segment of the schedule does not begin where its step does.
-void check_begins(const dataset::schedule& blend, const dataset::batch_steps& steps);
+MILLRACE_EXPORT void check_begins(const dataset::schedule& blend,
+                                  const dataset::batch_steps& steps);
 
 /// The `.bin` of an open dataset: no other file is taken for it, should it be replaced.
 inline data_file bin_file_of(const dataset::indexed_dataset& data) {

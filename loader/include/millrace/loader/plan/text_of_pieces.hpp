@@ -11,23 +11,25 @@
 #include <millrace/dataset/sample/cu_seqlens.hpp>
 #include <millrace/dataset/sample/gather.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/plan/sample_text.hpp>
 
 namespace millrace::loader::detail {
 
 /// Appends bytes of a file to a row; those that go on where the last part ended become part of it.
-void append_part(const file_range& from, std::int64_t at, std::uint64_t item, sample_text& out);
+MILLRACE_EXPORT void append_part(const file_range& from, std::int64_t at, std::uint64_t item,
+                                 sample_text& out);
 
 /// The bytes of a piece in the `.bin`, checked as `dataset::view_of` does.
-file_range range_of(const dataset::indexed_dataset& data, const dataset::piece& p,
-                    std::int64_t source);
+MILLRACE_EXPORT file_range range_of(const dataset::indexed_dataset& data, const dataset::piece& p,
+                                    std::int64_t source);
 
-[[noreturn]] void throw_piece_outside(const dataset::index_columns& columns,
-                                      const dataset::piece& p, std::int64_t length);
+[[noreturn]] MILLRACE_EXPORT void throw_piece_outside(const dataset::index_columns& columns,
+                                                      const dataset::piece& p, std::int64_t length);
 
 /// The same out of the columns of the `.idx`, entry by entry.
-file_range range_of(const dataset::index_columns& columns, const dataset::piece& p,
-                    std::int64_t source);
+MILLRACE_EXPORT file_range range_of(const dataset::index_columns& columns, const dataset::piece& p,
+                                    std::int64_t source);
 
 /// Appends pieces to a row, one behind another from token `at` on. Returns where they end.
 ///

@@ -11,6 +11,7 @@
 
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::loader {
 
@@ -112,7 +113,7 @@ class context_slices {
 ///
 /// @param pieces  of the whole text, in order
 /// @return those of its tokens part.first .. part.first + part.length - 1
-std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
-                                      const row_slice& part);
+MILLRACE_EXPORT std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
+                                                      const row_slice& part);
 
 }  // namespace millrace::loader

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// A way to share work among ranks.
@@ -38,7 +40,7 @@ inline constexpr std::string_view megatron_rank_order = "tp-cp-ep-dp-pp";
 /// Ranks as a grid: `RankGenerator` of megatron.core.parallel_state (megatron-core 0.16.1). An
 /// order such as "tp-cp-ep-dp-pp" says which axis changes fastest: with it rank = tp + TP * (cp +
 /// CP * (ep + EP * (dp + DP * pp))). A value; any thread.
-class rank_grid {
+class MILLRACE_EXPORT rank_grid {
  public:
   /// @param order   names of axes, any case, with `-` between; an axis of one rank may be left out
   /// @param offset  number of the first rank

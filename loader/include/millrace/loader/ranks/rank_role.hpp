@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/ranks/context_slices.hpp>
 #include <millrace/loader/ranks/parallel_layout.hpp>
 
@@ -36,8 +37,8 @@ struct pipeline_options {
 /// stage, where Megatron gives each chunk an iterator of its own.
 ///
 /// @throws config_error  there is no such stage
-batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
-                           const pipeline_options& options = {});
+MILLRACE_EXPORT batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
+                                           const pipeline_options& options = {});
 
 /// How the tensor-parallel ranks of a group, which all take the same, come by their batches.
 enum class tensor_sharing : std::uint8_t {
@@ -65,8 +66,9 @@ struct rank_role {
 /// rank, its own chunks; what is left of the world takes nothing.
 ///
 /// @throws config_error  there is no such rank or stage, or seq_len does not divide into chunks
-rank_role role_of(const parallel_layout& layout, std::int64_t rank, std::int64_t seq_len,
-                  tensor_sharing sharing = tensor_sharing::broadcast,
-                  const pipeline_options& options = {});
+MILLRACE_EXPORT rank_role role_of(const parallel_layout& layout, std::int64_t rank,
+                                  std::int64_t seq_len,
+                                  tensor_sharing sharing = tensor_sharing::broadcast,
+                                  const pipeline_options& options = {});
 
 }  // namespace millrace::loader

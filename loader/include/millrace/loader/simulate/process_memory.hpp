@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include <millrace/export.hpp>
+
 namespace millrace::loader {
 
 /// Memory of this process, in bytes; 0 where the kernel does not tell.
@@ -14,7 +16,7 @@ struct process_memory {
   std::int64_t own = 0;       ///< now, without pages of files
 };
 
-process_memory memory_of_process();
+MILLRACE_EXPORT process_memory memory_of_process();
 
 /// Memory of the machine, in bytes.
 inline std::int64_t memory_of_machine() noexcept {

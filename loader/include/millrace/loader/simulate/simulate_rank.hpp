@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/simulate/utilisation.hpp>
 #include <millrace/loader/telemetry/duration_histogram.hpp>
@@ -54,7 +55,7 @@ inline std::int64_t batches_of(const simulate_options& options, std::int64_t slo
 /// @param slots  of the loader's ring
 /// @throws config_error  the run has not as many batches
 /// @throws error         as `batch_loader::next`
-simulated_rank simulate_rank(batch_loader& loader, std::int64_t slots,
-                             const simulate_options& options);
+MILLRACE_EXPORT simulated_rank simulate_rank(batch_loader& loader, std::int64_t slots,
+                                             const simulate_options& options);
 
 }  // namespace millrace::loader

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include <millrace/export.hpp>
 #include <millrace/formats/json.hpp>
 #include <millrace/loader/telemetry/telemetry_report.hpp>
 
@@ -15,7 +16,7 @@ inline void add(formats::json_object& object, const char* name, formats::json_va
   object.push_back({name, std::move(value)});
 }
 
-formats::json_object json_of(const duration_counts& durations);
+MILLRACE_EXPORT formats::json_object json_of(const duration_counts& durations);
 
 inline formats::json_object json_of(const stall_counts& stalls) {
   formats::json_object object;
@@ -24,11 +25,11 @@ inline formats::json_object json_of(const stall_counts& stalls) {
   return object;
 }
 
-formats::json_object json_of(const mixture_share& share);
+MILLRACE_EXPORT formats::json_object json_of(const mixture_share& share);
 
 }  // namespace detail
 
 /// A report as a JSON object. Times are in nanoseconds and say so in their names.
-formats::json_object json_of(const telemetry_report& report);
+MILLRACE_EXPORT formats::json_object json_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

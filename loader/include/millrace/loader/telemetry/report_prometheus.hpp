@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <millrace/export.hpp>
 #include <millrace/formats/json.hpp>
 #include <millrace/loader/telemetry/telemetry_report.hpp>
 
@@ -69,6 +70,6 @@ class prometheus_writer {
 
 /// A report in the text format of Prometheus: what an endpoint of metrics answers, or a file for
 /// the textfile collector of its node exporter.
-std::string prometheus_of(const telemetry_report& report);
+MILLRACE_EXPORT std::string prometheus_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/telemetry/telemetry_report.hpp>
 
 namespace millrace::loader {
@@ -12,6 +13,6 @@ namespace millrace::loader {
 ///   rank 0: 2000 batches in 10.0 s, waited 0.3 % (p50 210 ns, p99 1.9 us, max 12.0 ms; first
 ///   batch 8.1 ms), ready 3.0 of 4, stalls 3 (storage 2 in 24.0 ms, gather 1 in 1.1 ms),
 ///   read 125.0 MiB, 12 major faults, mixture within 0.1 %
-std::string text_of(const telemetry_report& report);
+MILLRACE_EXPORT std::string text_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/telemetry/batch_times.hpp>
 #include <millrace/loader/telemetry/duration_histogram.hpp>
 #include <millrace/loader/telemetry/mixture.hpp>
@@ -42,7 +43,7 @@ struct telemetry_options {
 /// functions, one the consumer's; all may do so at one time. `report` and `trace` may be called by
 /// any thread at any time. What is told of a batch before it is handed over is seen when its stall
 /// is named; what comes later is counted but names no stall.
-class telemetry {
+class MILLRACE_EXPORT telemetry {
  public:
   /// @throws config_error  of the mixture's weights
   explicit telemetry(telemetry_options options = {})

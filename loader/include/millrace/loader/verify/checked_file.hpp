@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include <millrace/export.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/loader/io/open_files.hpp>
@@ -20,7 +21,7 @@
 namespace millrace::loader {
 
 /// One file whose blocks are checked: a `.bin`, or an `.idx`. Any thread.
-class checked_file {
+class MILLRACE_EXPORT checked_file {
  public:
   /// What is wrong with a block, and at which byte that shows.
   struct problem {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/verify/scrubber.hpp>
 #include <millrace/loader/verify/verify_core.hpp>
@@ -28,7 +29,7 @@ namespace millrace::loader {
 /// takes the edits of `quarantine` and starts all ranks with them.
 ///
 /// Any thread, also several at once. Files and their `.sum` are opened when they are first needed.
-class data_verifier {
+class MILLRACE_EXPORT data_verifier {
  public:
   /// @param files  in the order of the reader's, by which ranges name them
   /// @param table  of the readers, whose files are those that are checked; null: the process's

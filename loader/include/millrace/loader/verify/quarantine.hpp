@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/dataset/run/edits.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/verify/finding.hpp>
 
 /// From bad blocks to a run without their documents: edits, which are explicit, recorded in the
@@ -26,15 +27,16 @@ struct quarantine {
 ///               the state that the run goes on from. Later, and samples between the two are served
 ///               as they were; earlier, and what was served would have changed, which is refused.
 /// @throws io_error, format_error  the index of a dataset cannot be read
-quarantine quarantine_of(std::span<const finding> findings, std::int64_t since);
+MILLRACE_EXPORT quarantine quarantine_of(std::span<const finding> findings, std::int64_t since);
 
 /// Writes edits as a state that has nothing else, whole or not at all.
 /// @throws io_error  it cannot be written
 /// @throws config_error  a name in it is not UTF-8
-void write_quarantine(const std::filesystem::path& path, std::span<const dataset::edit> edits);
+MILLRACE_EXPORT void write_quarantine(const std::filesystem::path& path,
+                                      std::span<const dataset::edit> edits);
 
 /// The edits that were written. They are for the end of the state's own.
 /// @throws io_error, format_error, config_error  it cannot be read, or is none
-std::vector<dataset::edit> read_quarantine(const std::filesystem::path& path);
+MILLRACE_EXPORT std::vector<dataset::edit> read_quarantine(const std::filesystem::path& path);
 
 }  // namespace millrace::loader

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/memory/one_per_process.hpp>
 #include <millrace/loader/verify/verify_core.hpp>
@@ -27,7 +28,7 @@ namespace millrace::loader {
 /// verifiers of a process, at the lowest priorities of processor and disk. What it reads does not
 /// push out what others need (`io::page_cache::pass_through`). Blocks that were served unchecked
 /// come first. Any thread.
-class scrubber {
+class MILLRACE_EXPORT scrubber {
  public:
   scrubber()
       : thread_({.name = "mr-scrubber"}, [this](const std::stop_token& stop) { run(stop); }) {}

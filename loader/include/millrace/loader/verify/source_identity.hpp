@@ -6,6 +6,7 @@
 #include <string>
 
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::loader {
 
@@ -20,7 +21,7 @@ struct source_identity {
 ///
 /// @throws format_error  one of them is none, or the `.meta` tells of another root
 /// @throws io_error      one is there and cannot be read
-source_identity identify_source(const std::filesystem::path& prefix);
+MILLRACE_EXPORT source_identity identify_source(const std::filesystem::path& prefix);
 
 /// What the datasets of a run have in common.
 struct run_identity {
@@ -41,6 +42,7 @@ struct run_identity {
 /// @param state  its `data` has the prefixes; `root` of each and `tokenizer` are written
 /// @throws config_error  datasets of two tokenizers; the message names one of each
 /// @throws format_error, io_error  as identify_source
-run_identity identify_sources(dataset::run_state& state, bool allow_several_tokenizers = false);
+MILLRACE_EXPORT run_identity identify_sources(dataset::run_state& state,
+                                              bool allow_several_tokenizers = false);
 
 }  // namespace millrace::loader

@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include <millrace/export.hpp>
 #include <millrace/formats/dtype.hpp>
 
 namespace millrace::loader {
@@ -21,12 +22,12 @@ namespace millrace::loader {
 ///
 /// @param tokens  as they lie in the file: whole ones, at any address
 /// @pre vocab_size > 0; the type is one of integers
-std::size_t find_outside(std::span<const std::byte> tokens, formats::dtype type,
-                         std::int64_t vocab_size) noexcept;
+MILLRACE_EXPORT std::size_t find_outside(std::span<const std::byte> tokens, formats::dtype type,
+                                         std::int64_t vocab_size) noexcept;
 
 /// The token at `place`.
 /// @pre it is there; the type is one of integers
-std::int64_t token_at(std::span<const std::byte> tokens, formats::dtype type,
-                      std::size_t place) noexcept;
+MILLRACE_EXPORT std::int64_t token_at(std::span<const std::byte> tokens, formats::dtype type,
+                                      std::size_t place) noexcept;
 
 }  // namespace millrace::loader

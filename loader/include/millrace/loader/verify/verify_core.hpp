@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/verify/checked_file.hpp>
@@ -36,7 +37,7 @@ namespace detail {
 
 /// What `data_verifier` and the scrubber share: the files, what is known of their blocks, and what
 /// was found. Any thread.
-class verify_core {
+class MILLRACE_EXPORT verify_core {
  public:
   /// A dataset: its `.bin`, and from when its `.sum` was read on its `.idx`.
   struct source {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::loader {
 
@@ -59,7 +60,7 @@ struct verify_options {
 
 /// The same options.
 /// @throws config_error  one is out of range; the message names it
-const verify_options& check(const verify_options& options);
+MILLRACE_EXPORT const verify_options& check(const verify_options& options);
 
 /// @throws config_error  it is none
 inline verify_mode parse_verify_mode(const std::string& text) {

@@ -4,12 +4,13 @@
 #include <string>
 
 #include <millrace/error.hpp>
+#include <millrace/export.hpp>
 #include <millrace/loader/cuda/cuda_api.hpp>
 
 namespace millrace::loader::cuda {
 
 /// A call of the CUDA runtime failed, or what ran on the device before it did.
-class cuda_error : public error {
+class MILLRACE_EXPORT cuda_error : public error {
  public:
   /// @param call  a literal: the call that told, e.g. "cudaMemcpyAsync"
   /// @param code  its cudaError_t

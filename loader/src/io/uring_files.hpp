@@ -9,19 +9,21 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/io/unique_fd.hpp>
 #include <millrace/loader/io/direct_file.hpp>
 #include <millrace/loader/io/direct_files.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/io/reader_log.hpp>
-#include <millrace/loader/io/uring_ring.hpp>
+
+#include "uring_ring.hpp"
 
 namespace millrace::loader {
 
 /// The files of one reader, as a ring reads them: past the page cache, from places in the ring's
 /// table, or not at all, where they cannot be read so. Used by one thread but for `all_plain`.
-class uring_files {
+class MILLRACE_EXPORT uring_files {
  public:
   static constexpr std::size_t none = direct_files::none;
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <limits>
 
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/megatron/greedy_groups.hpp>
+#include "blend_error.hpp"
+#include "greedy_groups.hpp"
 
 /// The inner loops of a greedy blend, on any processor.
 namespace millrace::dataset::detail {

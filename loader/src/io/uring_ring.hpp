@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 /// Only where there is liburing (MILLRACE_HAS_URING).
@@ -22,7 +23,7 @@ namespace millrace::loader {
 /// Linux 6.1), whereupon it does no work on behalf of the ring but when that thread asks for
 /// results. Its end, on any thread, leaves reads that are under way to the kernel, which keeps
 /// their memory for them.
-class uring_ring {
+class MILLRACE_EXPORT uring_ring {
  public:
   /// A thing that was asked of the kernel: 0, or the errno with which it said no.
   struct grants {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/io/lost_pages.hpp>
+#include <millrace/dataset/lost_pages.hpp>
 
 #include <signal.h>
 
@@ -17,7 +17,7 @@
 
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
 
-namespace millrace::io {
+namespace millrace::dataset {
 namespace {
 
 constexpr std::size_t page = 4096;
@@ -27,7 +27,7 @@ class LostPages : public testing::Test {
  protected:
   LostPages() {
     test::write_bytes(path_, std::vector<std::byte>(8 * page, std::byte{7}));
-    map_ = file_mapping(path_);
+    map_ = io::file_mapping(path_);
     std::filesystem::resize_file(path_, 4 * page);
   }
   std::byte at(std::size_t place) const {
@@ -36,20 +36,20 @@ class LostPages : public testing::Test {
 
   test::temp_folder folder_;
   std::filesystem::path path_ = folder_ / "a";
-  file_mapping map_;
+  io::file_mapping map_;
 };
 
 TEST_F(LostPages, BecomeZerosAndAreRemembered) {
   const lost_page_watch watch(map_.bytes());
   EXPECT_EQ(at(4 * page - 1), std::byte{7});
   EXPECT_FALSE(watch.has_lost());
-  EXPECT_NO_THROW(check_there(watch, path_));
+  EXPECT_NO_THROW(watch.check_there(path_));
   EXPECT_EQ(at(5 * page + 10), std::byte{0});
   EXPECT_EQ(at(6 * page), std::byte{0});
   EXPECT_EQ(watch.lost_at(), 5 * page + 10);  // the first of them
   EXPECT_EQ(at(0), std::byte{7});
   try {
-    check_there(watch, path_);
+    watch.check_there(path_);
     FAIL() << "nothing was said";
   } catch (const io_error& e) {
     EXPECT_EQ(e.code(), ENODATA);
@@ -64,7 +64,7 @@ TEST_F(LostPages, OfAFileThatIsLongEnoughCannotBeRead) {
   (void)at(5 * page);
   std::filesystem::resize_file(path_, 8 * page);
   try {
-    check_there(watch, path_);
+    watch.check_there(path_);
     FAIL() << "nothing was said";
   } catch (const io_error& e) {
     EXPECT_EQ(e.code(), EIO);
@@ -74,10 +74,10 @@ TEST_F(LostPages, OfAFileThatIsLongEnoughCannotBeRead) {
 TEST_F(LostPages, AreOfTheMapThatTheyWereIn) {
   const lost_page_watch watch(map_.bytes());
   {
-    const file_mapping other(path_);
+    const io::file_mapping other(path_);
     const lost_page_watch gone(other.bytes());
   }
-  const file_mapping whole(path_);
+  const io::file_mapping whole(path_);
   const lost_page_watch beside(whole.bytes());
   (void)at(7 * page);
   EXPECT_TRUE(watch.has_lost());
@@ -97,6 +97,6 @@ TEST_F(LostPages, DoNotMindBlockedSignals) {
 }
 
 }  // namespace
-}  // namespace millrace::io
+}  // namespace millrace::dataset
 
 #endif

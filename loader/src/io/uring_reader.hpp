@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include <millrace/export.hpp>
 #include <millrace/loader/io/ahead_reads.hpp>
 #include <millrace/loader/io/direct_plan.hpp>
 #include <millrace/loader/io/open_files.hpp>
@@ -19,9 +20,10 @@
 #include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
-#include <millrace/loader/io/uring_files.hpp>
 #include <millrace/loader/io/uring_options.hpp>
-#include <millrace/loader/io/uring_ring.hpp>
+
+#include "uring_files.hpp"
+#include "uring_ring.hpp"
 
 namespace millrace::loader {
 
@@ -39,7 +41,7 @@ namespace millrace::loader {
 /// Announce ranges as they will be gathered, each once: a slot is held until its range is gathered,
 /// or until as many gathers as there are slots have gone by. One thread makes all calls; the first
 /// call from another one makes a new ring, and what was read ahead is lost.
-class uring_reader final : public range_reader {
+class MILLRACE_EXPORT uring_reader final : public range_reader {
  public:
   /// Opens nothing yet, and makes no ring.
   /// @throws config_error  an option is out of range

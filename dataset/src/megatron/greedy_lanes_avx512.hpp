@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/megatron/greedy_groups.hpp>
-#include <millrace/dataset/megatron/greedy_lanes.hpp>
+#include "blend_error.hpp"
+#include "greedy_groups.hpp"
+#include "greedy_lanes.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

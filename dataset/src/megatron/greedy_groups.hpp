@@ -7,14 +7,10 @@
 #include <span>
 #include <vector>
 
+#include <millrace/dataset/megatron/greedy_blend.hpp>
+
 /// The state of a greedy blend.
 namespace millrace::dataset {
-
-/// Where a blend is written: for each sample its dataset and its number there.
-struct blend_index_span {
-  std::span<std::int16_t> dataset_index;
-  std::span<std::int64_t> dataset_sample_index;  ///< as long
-};
 
 namespace detail {
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/lost_pages.hpp>
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+namespace detail {
+
+/// The watched maps of the process, the last one made first.
+MILLRACE_INLINE std::atomic<watched_map*>& watched_maps() noexcept {
+  static constinit std::atomic<watched_map*> first{nullptr};
+  return first;
+}
+MILLRACE_INLINE std::mutex& watched_maps_mutex() noexcept {
+  static constinit std::mutex mutex;
+  return mutex;
+}
+
+/// The handler that was there before ours.
+MILLRACE_INLINE struct ::sigaction& handler_before_watches() noexcept {
+  static struct ::sigaction before {};
+  return before;
+}
+
+MILLRACE_INLINE std::uintptr_t page_size() noexcept {
+  static const auto size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+/// Puts zeros in the place of a page of a watched map. False: the page is of no watched map.
+MILLRACE_INLINE bool mend_lost_page(std::uintptr_t at) noexcept {
+  for (watched_map* w = watched_maps().load(); w != nullptr; w = w->next.load()) {
+    const std::uintptr_t begin = w->begin.load();
+    if (begin == 0 || at < begin || at >= w->end.load()) continue;
+    if (w->begin.load() != begin) continue;  // another map has the slot, and that was its end
+    // First: a reader that finds zeros there must find this, too.
+    std::uintptr_t none = 0;
+    (void)w->lost.compare_exchange_strong(none, at);
+    const int code = errno;
+    const std::uintptr_t page = at / page_size() * page_size();
+    void* const zeros =
+        ::mmap(reinterpret_cast<void*>(page), page_size(), PROT_READ,  // NOLINT: an address
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    errno = code;
+    return zeros != MAP_FAILED;
+  }
+  return false;
+}
+
+MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) {
+  // A code above 0: the kernel reports an access. With kill(2), si_addr means nothing.
+  if (info->si_code > 0 && mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
+  const struct ::sigaction& before = handler_before_watches();
+  const bool handles = (before.sa_flags & SA_SIGINFO) != 0;
+  // Sent, and to be ignored: as it would have been without us.
+  if (!handles && before.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (handles) {
+    before.sa_sigaction(signal, info, context);
+  } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+    // The access, made again on return, or the signal, sent again, ends the process as it would
+    // have without us.
+    (void)::sigaction(SIGBUS, &before, nullptr);
+    if (info->si_code <= 0) (void)::raise(SIGBUS);
+  } else {
+    before.sa_handler(signal);
+  }
+}
+
+MILLRACE_INLINE void install_lost_page_handler() noexcept {
+#if !defined(MILLRACE_NO_SIGBUS_GUARD)
+  static const bool installed = [] {
+    (void)page_size();  // asked for before a handler needs it
+    struct ::sigaction ours {};
+    ours.sa_sigaction = on_lost_page;
+    ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    (void)::sigaction(SIGBUS, nullptr, &handler_before_watches());
+    return ::sigaction(SIGBUS, &ours, nullptr) == 0;
+  }();
+  (void)installed;
+#endif
+}
+
+}  // namespace detail
+
+MILLRACE_INLINE void unblock_sigbus() noexcept {
+  static thread_local const bool done = [] {
+    ::sigset_t bus;
+    (void)::sigemptyset(&bus);
+    (void)::sigaddset(&bus, SIGBUS);
+    return ::pthread_sigmask(SIG_UNBLOCK, &bus, nullptr) == 0;
+  }();
+  (void)done;
+}
+
+MILLRACE_INLINE lost_page_watch::lost_page_watch(std::span<const std::byte> map) {
+  if (map.empty()) return;
+  detail::install_lost_page_handler();
+  unblock_sigbus();
+  const auto begin = reinterpret_cast<std::uintptr_t>(map.data());
+  const std::lock_guard lock(detail::watched_maps_mutex());
+  detail::watched_map* slot = detail::watched_maps().load();
+  while (slot != nullptr && slot->begin.load() != 0) slot = slot->next.load();
+  const bool is_new = slot == nullptr;
+  if (is_new) slot = new detail::watched_map;  // NOLINT: of the process, see there
+  slot->lost.store(0);
+  slot->end.store(begin + map.size());
+  slot->begin.store(begin);
+  if (is_new) {
+    slot->next.store(detail::watched_maps().load());
+    detail::watched_maps().store(slot);
+  }
+  slot_.reset(slot);
+}
+
+MILLRACE_INLINE std::optional<std::uint64_t> lost_page_watch::lost_at() const noexcept {
+  if (!has_lost()) return std::nullopt;
+  return slot_->lost.load() - slot_->begin.load();
+}
+
+MILLRACE_INLINE void lost_page_watch::throw_lost(const std::filesystem::path& path) const {
+  const std::uint64_t at = lost_at().value_or(0);
+  struct ::stat now {};
+  const bool is_short =
+      ::stat(path.c_str(), &now) == 0 && static_cast<std::uint64_t>(now.st_size) <= at;
+  throw io_error(path, "read", is_short ? ENODATA : EIO, at,
+                 "it was there when the file was opened, and is not to be had any more; restore "
+                 "the file, and open it anew");
+}
+
+}  // namespace millrace::dataset
