@@ -152,7 +152,7 @@ TEST(GreedyBlend, DependsOnTheRounding) {
 
 TEST(GreedyBlend, RefusesWhatIsNoWeight) {
   blend_columns columns(4);
-  const auto fill = [&](std::vector<double> weights) {
+  const auto fill = [&](const std::vector<double>& weights) {
     return [&, weights] { fill_greedy_blend(weights, columns.span()); };
   };
   EXPECT_THAT(fill({}), ThrowsMessage<config_error>(HasSubstr("0 datasets, expected 1 to 32766")));
@@ -195,7 +195,7 @@ TEST(ExhaustiveBlend, EqualsThePlainLoop) {
 
 TEST(ExhaustiveBlend, RefusesWhatDoesNotAddUp) {
   blend_columns columns(10);
-  const auto fill = [&](std::vector<std::int64_t> sizes) {
+  const auto fill = [&](const std::vector<std::int64_t>& sizes) {
     return [&, sizes] { fill_exhaustive_blend(sizes, columns.span()); };
   };
   EXPECT_THAT(fill({}), ThrowsMessage<config_error>(HasSubstr("0 datasets")));

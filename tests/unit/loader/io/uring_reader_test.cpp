@@ -405,6 +405,7 @@ TEST_F(UringReader, AGatherWithoutMemoryMayBeRepeated) {
   const int status = test::in_child([&] {
     std::vector<std::byte> memory(ranges.size() * 8192);
     std::vector<read_request> requests;
+    requests.reserve(ranges.size());
     for (const file_range& r : ranges) {
       requests.push_back({r, memory.data() + requests.size() * 8192});
     }
