@@ -53,12 +53,12 @@ class SimulateRank : public testing::Test {
 
 /// With an injected latency, utilisation and the step that breaks even are what the closed form
 /// says, within 2 %. It goes by the work that was done, which on a machine in use is a little more
-/// than was asked for. Other programs may take the processor meanwhile: the best of ten runs
+/// than was asked for. Other programs may take the processor meanwhile: the best of three runs
 /// counts.
 void expect_closed_form(const std::function<simulated_rank()>& run, const pipeline_model& model) {
   double worst = 1;
   double worst_even = 1;
-  for (int attempt = 0; attempt < 10 && std::max(worst, worst_even) > 0.02; ++attempt) {
+  for (int attempt = 0; attempt < 3 && std::max(worst, worst_even) > 0.02; ++attempt) {
     const simulated_rank found = run();
     const double compute =
         static_cast<double>(found.compute_ns) * 1e-9 / static_cast<double>(found.steps - 1);

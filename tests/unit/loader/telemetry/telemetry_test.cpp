@@ -285,11 +285,9 @@ TEST_P(RealStallCause, IsNamed) {
 
   const telemetry_report report = t.report();
   EXPECT_EQ(report.batches, batches);
-  // All waits stall on a quiet machine. On a busy one some find their batch ready, and some wait
-  // for a processor: the simulated runs above count exactly.
-  EXPECT_GE(stalls_of(report), cause == stall_cause::consumer ? 10 : 40);
+  EXPECT_GE(stalls_of(report), cause == stall_cause::consumer ? 30 : 100);
   EXPECT_GE(static_cast<double>(stalls_by(report, cause).stalls),
-            0.8 * static_cast<double>(stalls_of(report)));
+            0.95 * static_cast<double>(stalls_of(report)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, RealStallCause,
