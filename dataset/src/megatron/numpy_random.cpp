@@ -55,9 +55,9 @@ MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std
     std::size_t used = 0;
     while (out.size() - count >= group && draws.size() - used >= group) {
       const std::uint32_t* const drawn = draws.data() + used;
-      // The bound sinks by one with each draw that is taken. Of a group, all at most `lowest` are
-      // taken and all above `bound` are not, however many were before; only one in between makes
-      // it matter which, and it is rare.
+      // Each accepted draw lowers the bound by one. In a group, every draw up to `lowest` is
+      // accepted and every draw above `bound` is rejected, whatever was accepted before. Only for a
+      // draw in between does the order matter, and such draws are rare.
       const auto bound = static_cast<std::uint32_t>(last - count);
       const std::uint32_t lowest = bound - (group - 1);
       std::uint32_t between = 0;

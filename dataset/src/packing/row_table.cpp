@@ -67,8 +67,8 @@ MILLRACE_INLINE std::optional<std::array<std::byte, 32>> root_of(const index_col
   }
 }
 
-/// Of the lengths and the document index, one behind the other. Where they are not mapped, in
-/// pieces of a megabyte at most.
+/// The CRC-32C of the lengths followed by the document index. An index that is not mapped is read
+/// in pieces of at most a megabyte.
 MILLRACE_INLINE std::uint32_t lengths_crc(const index_columns& columns) {
   constexpr std::int64_t at_once = 1 << 17;
   std::uint32_t crc = 0;

@@ -100,7 +100,7 @@ MILLRACE_INLINE void compare_data(const run_state& saved, const run_state& now) 
   for (std::size_t i = 0; i < common; ++i) {
     compare_source(saved, i, saved.data[i], now.data[i], !scheduled && !by_length);
   }
-  // Others may come behind them, as segments to come may blend them in.
+  // A run with a schedule may append datasets: later segments may blend them in.
   if (saved.data.size() == now.data.size()) return;
   if (scheduled && saved.data.size() < now.data.size()) return;
   throw_differs(saved, "data", "the number of datasets", text_of(std::int64_t(saved.data.size())),

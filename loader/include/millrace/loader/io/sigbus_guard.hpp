@@ -7,9 +7,11 @@
 
 #include <millrace/export.hpp>
 
-// Without the handler: each copy asks the kernel beforehand (MADV_POPULATE_READ), which takes twice
-// the time, and does not help where a file is cut off between the two. For programs that must not
-// have their signals touched. Sanitizers, whose memcpy must not be left by a jump, imply it.
+// MILLRACE_NO_SIGBUS_GUARD is for programs whose signals must not be touched. Define it when the
+// libraries are compiled, or before the header-only form is included. Each copy then asks the
+// kernel beforehand (MADV_POPULATE_READ). That takes twice the time, and it does not help if a file
+// is cut off between the question and the copy. Sanitizers imply it: a jump must not leave their
+// memcpy.
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MILLRACE_NO_SIGBUS_GUARD 1
