@@ -95,9 +95,38 @@ for form in static shared header_only; do
   if ((${#blends[@]})); then expect 'blends: 7'; fi
 done
 
+# The header-only form links neither library; the shared form loads both.
+if grep -rE 'libmillrace_(dataset|loader)\.' "$scratch/header_only.build" \
+  --include=build.ninja --include=link.txt; then
+  echo 'run.sh: header_only: the lines above link a library that the sources replace' >&2
+  exit 1
+fi
+for library in dataset loader; do
+  ldd "$scratch/shared.build/consumer" | grep -q "libmillrace_$library\.so" || {
+    echo "run.sh: shared: the program does not load libmillrace_$library.so" >&2
+    exit 1
+  }
+done
+
 # What a shared library shows is what is marked: nothing of its own sources' helpers.
-libraries=("$scratch"/shared/lib*/libmillrace_{dataset,loader}.so)
-if nm -D --defined-only -C "${libraries[@]}" | grep -E 'state_reader|on_lost_page|copy_armed'; then
+quietly nm -D --defined-only -C "$scratch"/shared/lib*/libmillrace_{dataset,loader}.so
+cp "$scratch/log" "$scratch/shown"
+for name in 'batch_loader::next' 'indexed_dataset::indexed_dataset'; do
+  grep -qF "$name" "$scratch/shown" || {
+    echo "run.sh: the shared libraries do not show $name" >&2
+    exit 1
+  }
+done
+if grep -E 'state_reader|on_lost_page|copy_armed' "$scratch/shown"; then
   echo 'run.sh: the shared libraries show the names above, which are private' >&2
+  exit 1
+fi
+
+# A component that does not exist is refused by its name.
+printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(none LANGUAGES CXX)' \
+  'find_package(millrace REQUIRED COMPONENTS no_such_part)' >"$scratch/CMakeLists.txt"
+if cmake -S "$scratch" -B "$scratch/none" "${alike[@]}" -DCMAKE_PREFIX_PATH="$scratch/static" \
+  >"$scratch/log" 2>&1 || ! grep -q no_such_part "$scratch/log"; then
+  echo 'run.sh: find_package must refuse the component no_such_part by its name' >&2
   exit 1
 fi
