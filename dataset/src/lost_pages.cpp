@@ -63,23 +63,28 @@ MILLRACE_INLINE bool mend_lost_page(std::uintptr_t at) noexcept {
   return false;
 }
 
-MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) {
-  // A code above 0: the kernel reports an access. With kill(2), si_addr means nothing.
-  if (info->si_code > 0 && mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
-  const struct ::sigaction& before = handler_before_watches();
+MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void* info,
+                             void* context) {
+  auto* const what = static_cast<::siginfo_t*>(info);
   const bool handles = (before.sa_flags & SA_SIGINFO) != 0;
   // Sent, and to be ignored: as it would have been without us.
-  if (!handles && before.sa_handler == SIG_IGN && info->si_code <= 0) return;
+  if (!handles && before.sa_handler == SIG_IGN && what->si_code <= 0) return;
   if (handles) {
-    before.sa_sigaction(signal, info, context);
+    before.sa_sigaction(signal, what, context);
   } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
     // The access, made again on return, or the signal, sent again, ends the process as it would
     // have without us.
-    (void)::sigaction(SIGBUS, &before, nullptr);
-    if (info->si_code <= 0) (void)::raise(SIGBUS);
+    (void)::sigaction(signal, &before, nullptr);
+    if (what->si_code <= 0) (void)::raise(signal);
   } else {
     before.sa_handler(signal);
   }
+}
+
+MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) {
+  // A code above 0: the kernel reports an access. With kill(2), si_addr means nothing.
+  if (info->si_code > 0 && mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
+  pass_on(handler_before_watches(), signal, info, context);
 }
 
 MILLRACE_INLINE void install_lost_page_handler() noexcept {

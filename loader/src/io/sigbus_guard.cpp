@@ -77,20 +77,7 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
       ::siglongjmp(arm->back, 1);
     }
   }
-  const struct ::sigaction& previous = previous_sigbus();
-  const bool handles = (previous.sa_flags & SA_SIGINFO) != 0;
-  // Sent, and to be ignored: as it would have been without us.
-  if (!handles && previous.sa_handler == SIG_IGN && info->si_code <= 0) return;
-  if (handles) {
-    previous.sa_sigaction(signal, info, context);
-  } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
-    // The access, made again on return, or the signal, sent again, ends the process as it would
-    // have without us.
-    (void)::sigaction(SIGBUS, &previous, nullptr);
-    if (info->si_code <= 0) (void)::raise(SIGBUS);
-  } else {
-    previous.sa_handler(signal);
-  }
+  dataset::detail::pass_on(previous_sigbus(), signal, info, context);
 }
 
 MILLRACE_INLINE bool install_sigbus_guard() noexcept {

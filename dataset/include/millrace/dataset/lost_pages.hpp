@@ -11,6 +11,8 @@
 
 #include <millrace/export.hpp>
 
+struct sigaction;  // of <csignal>, which includers need not have
+
 /// Maps that are read entry by entry and survive the loss of a page: the file has become shorter,
 /// or the page cannot be read. The kernel reports that by SIGBUS, in the middle of an access.
 ///
@@ -38,6 +40,12 @@ struct watched_map {
 struct end_of_watch {
   void operator()(watched_map* w) const noexcept { w->begin.store(0); }
 };
+
+/// What a signal would have done if our handler were not there: calls the handler `before` ours, or
+/// lets the signal end the process.
+/// @param info  a siginfo_t; this and the others are what our handler was called with
+MILLRACE_EXPORT void pass_on(const struct ::sigaction& before, int signal, void* info,
+                             void* context);
 
 /// Installs the handler, once a process. A handler that is set later must pass on signals that are
 /// not its own.
