@@ -101,8 +101,9 @@ if grep -rE 'libmillrace_(dataset|loader)\.' "$scratch/header_only.build" \
   echo 'run.sh: header_only: the lines above link a library that the sources replace' >&2
   exit 1
 fi
+ldd "$scratch/shared.build/consumer" >"$scratch/loaded"
 for library in dataset loader; do
-  ldd "$scratch/shared.build/consumer" | grep -q "libmillrace_$library\.so" || {
+  grep -q "libmillrace_$library\.so" "$scratch/loaded" || {
     echo "run.sh: shared: the program does not load libmillrace_$library.so" >&2
     exit 1
   }
