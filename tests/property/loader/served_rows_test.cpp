@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Three parties say what a run serves: batch_loader, which serves it; the code of `inspect_dataset
+// where`, which says which documents are in which step, rank and slot, and back; and a model of
+// Megatron's samplers. They must agree row by row, for every rank.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/run/cyclic_run.hpp>
+#include <millrace/dataset/run/edited_run.hpp>
+#include <millrace/dataset/run/full_validation_run.hpp>
+#include <millrace/dataset/run/topology.hpp>
+#include <millrace/dataset/run/where.hpp>
+
+#include "support/draw_served_case.hpp"
+#include "support/megatron_samplers.hpp"
+#include "support/seed.hpp"
+#include "support/served_case.hpp"
+#include "unit/dataset/run/naive_stream.hpp"
+
+namespace millrace::loader {
+namespace {
+
+using test::case_batch;
+using test::case_order;
+using test::case_row;
+using test::served_case;
+using served_ranks = std::vector<std::vector<case_batch>>;  // [rank]
+
+constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+
+// --- the code of `where` --------------------------------------------------------------------
+
+/// The stored order, which `where` does not know, in the form that its code takes. A plain model.
+class stored_order {
+ public:
+  explicit stored_order(const test::stored_case_run& run) : run_(run) {}
+
+  std::int64_t end() const { return (run_.data->token_count() - 1) / run_.seq_len; }
+  std::int64_t seq_len() const { return run_.seq_len; }
+  std::int64_t source_count() const { return 1; }
+  std::filesystem::path prefix(std::int64_t) const { return run_.data->prefix(); }
+  dataset::source_sample at(std::int64_t n) const { return {0, n}; }
+  std::int64_t pieces(const dataset::source_sample& sample,
+                      std::vector<dataset::piece>& out) const {
+    out.clear();
+    const std::int64_t first = sample.k * run_.seq_len;
+    const std::int64_t last = first + run_.seq_len + 1;
+    std::int64_t begin = 0;
+    for (std::int64_t s = 0; s < run_.data->sequence_count(); ++s) {
+      const std::int64_t end = begin + run_.data->sequence_length(s);
+      const std::int64_t from = std::max(first, begin);
+      const std::int64_t to = std::min(last, end);
+      if (from < to) out.push_back({s, from - begin, to - from});
+      begin = end;
+    }
+    return 0;
+  }
+  std::vector<std::int64_t> positions_with(std::int64_t, dataset::sequence_range sequences,
+                                           std::int64_t before) const {
+    std::vector<std::int64_t> positions;
+    std::vector<dataset::piece> found;
+    for (std::int64_t n = 0; n < std::min(before, end()); ++n) {
+      (void)pieces({0, n}, found);
+      const bool holds = std::ranges::any_of(found, [&](const dataset::piece& p) {
+        return sequences.first <= p.sequence && p.sequence < sequences.last;
+      });
+      if (holds) positions.push_back(n);
+    }
+    return positions;
+  }
+  std::int64_t taken(std::int64_t, std::int64_t positions) const { return positions; }
+  dataset::sample_round round_of(std::int64_t, std::int64_t) const { return {0, end(), 1, "once"}; }
+  std::vector<dataset::left_out> left_out_of(std::int64_t, const dataset::sample_round&) const {
+    return {};
+  }
+
+ private:
+  const test::stored_case_run& run_;
+};
+
+/// What `where` answers for a run as it is served, and the order below, without sampler and edits.
+struct where_code {
+  std::int64_t end = 0;  ///< of samples that are served
+  std::function<dataset::served_sample(const dataset::slot_place&)> at;
+  std::function<std::vector<dataset::appearance>(std::int64_t, std::int64_t, std::int64_t)> of;
+  std::int64_t order_end = 0;
+  std::function<dataset::source_sample(std::int64_t)> order_at;
+  std::function<std::vector<dataset::piece>(std::int64_t)> order_pieces;
+};
+
+/// inspect_dataset ignores --global-batch-size with --full-validation, and counts a step for each
+/// turn of the ranks; the loader takes it. Steps are the loader's here.
+dataset::topology topology_of(const served_case& c) {
+  return {c.world_size, c.batch_size, c.step_samples(), c.rampup};
+}
+
+/// Calls check(where_code) with the decorators that inspect_dataset puts round an order.
+template <class Check>
+void with_where(const served_case& c, const test::case_run& run,
+                const std::vector<dataset::edit>& edits, const Check& check) {
+  const dataset::topology ranks = topology_of(c);
+  const auto of_order = [&](const auto& order) {
+    where_code code;
+    code.order_end = order.end();
+    code.order_at = [&](std::int64_t n) { return order.at(n); };
+    code.order_pieces = [&](std::int64_t n) {
+      std::vector<dataset::piece> pieces;
+      (void)order.pieces(order.at(n), pieces);
+      return pieces;
+    };
+    const auto answer = [&](const auto& served) {
+      const dataset::run_places places(served, ranks);
+      code.end = served.end();
+      code.at = [&](const dataset::slot_place& slot) { return places.at(slot); };
+      code.of = [&](std::int64_t source, std::int64_t document, std::int64_t before) {
+        return places.of(source, document, before);
+      };
+      check(code);
+    };
+    if (c.sampler == sampler_type::full_validation) {
+      answer(dataset::full_validation_run(order, c.world_size, order.end()));
+    } else if (c.sampler == sampler_type::cyclic) {
+      answer(dataset::cyclic_run(order, {c.batch_size, c.world_size, 0}, c.data_sharding));
+    } else if (edits.empty()) {
+      answer(order);
+    } else {
+      const auto stream = dataset::stream_of(
+          order, edits, [&](std::int64_t step) { return ranks.first_position(step); }, order.end());
+      answer(dataset::edited_run(order, stream, edits));
+    }
+  };
+  std::visit(
+      [&]<class Run>(const Run& each) {
+        if constexpr (std::is_same_v<Run, test::stored_case_run>) {
+          of_order(stored_order(each));
+        } else {
+          of_order(each);
+        }
+      },
+      run);
+}
+
+// --- where they are known to differ ---------------------------------------------------------
+
+/// `where` takes every run to be served from its start by the same ranks. If a run without a
+/// global batch size starts inside a micro-batch, all micro-batches lie elsewhere: the samples are
+/// the same, but other ranks have them.
+bool starts_inside_micro_batch(const served_case& c) {
+  return c.consumed_samples % c.width() != 0;
+}
+
+/// Without data sharding, ranks that have one batch more than others are ahead in later epochs. A
+/// run that starts in a later epoch has no rank ahead, in Megatron and in the loader; `where`
+/// describes the run that was never stopped.
+bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
+  if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
+  const std::int64_t active = samples - samples % c.width();
+  const bool uneven = samples / c.batch_size * c.batch_size != active;
+  return uneven && c.consumed_samples >= active;
+}
+
+// --- rows -----------------------------------------------------------------------------------
+
+/// A dataset, opened by the class that the loader's plans do not use for runs.
+struct opened_source {
+  explicit opened_source(const std::filesystem::path& prefix) : data(prefix) {
+    document_of.resize(static_cast<std::size_t>(data.sequence_count()), -1);
+    for (std::int64_t d = 0; d < data.document_count(); ++d) {
+      const dataset::document_range sequences = data.document(d);
+      for (std::int64_t s = sequences.first; s < sequences.last; ++s) {
+        document_of[static_cast<std::size_t>(s)] = d;
+      }
+    }
+  }
+  dataset::indexed_dataset data;
+  std::vector<std::int64_t> document_of;  // [sequence]
+};
+
+/// A row as it follows from the pieces that `where` lists.
+struct expected_row {
+  std::vector<std::int64_t> text;
+  std::vector<std::int32_t> boundaries = {0};
+  std::vector<std::int32_t> document_ends = {0};
+};
+
+expected_row row_from(const served_case& c, const opened_source& source,
+                      const dataset::served_sample& served, std::size_t text_len) {
+  expected_row row;
+  row.text.resize(text_len);
+  const auto length = static_cast<std::int32_t>(c.seq_len);
+  const dataset::document_piece* before = nullptr;
+  for (const dataset::document_piece& each : served.pieces) {
+    const dataset::piece& p = each.tokens;
+    EXPECT_EQ(each.document, source.document_of[static_cast<std::size_t>(p.sequence)]);
+    const dataset::token_view tokens = source.data.sequence(p.sequence, p.first, p.tokens);
+    for (std::int64_t t = 0; t < p.tokens; ++t) {
+      const auto at = static_cast<std::size_t>(each.at + t);
+      if (at < row.text.size()) row.text[at] = tokens[t];
+      EXPECT_LT(at, row.text.size());
+    }
+    bool joined = false;
+    if (before != nullptr) {
+      const dataset::piece& last = before->tokens;
+      joined = each.document == before->document &&
+               (p.sequence == last.sequence ? p.first == last.first + last.tokens
+                                            : p.sequence > last.sequence);
+    }
+    const auto begin = static_cast<std::int32_t>(each.at);
+    const auto end = static_cast<std::int32_t>(each.at + p.tokens);
+    if (before != nullptr && !joined && begin < length) row.boundaries.push_back(begin);
+    if (before != nullptr && joined) {
+      row.document_ends.back() = end;
+    } else {
+      row.document_ends.push_back(end);
+    }
+    before = &each;
+  }
+  row.boundaries.push_back(length);
+  return row;
+}
+
+std::vector<std::int32_t> without_repeats(std::vector<std::int32_t> boundaries) {
+  boundaries.erase(std::unique(boundaries.begin(), boundaries.end()), boundaries.end());
+  return boundaries;
+}
+
+/// Megatron calls every sequence a document, empty ones too, which `where` does not list. The last
+/// one takes the padding; one of which the row has the extra token alone has no share.
+std::vector<std::int32_t> megatron_boundaries(const std::vector<dataset::piece>& pieces,
+                                              std::int64_t seq_len, bool extra_token) {
+  std::int64_t limit = extra_token ? -1 : 0;
+  for (const dataset::piece& p : pieces) limit += p.tokens;
+  for (const bool with_empty : {true, false}) {
+    std::vector<std::int32_t> boundaries = {0};
+    std::int64_t at = 0;
+    for (const dataset::piece& p : pieces) {
+      at += p.tokens;
+      const auto end = static_cast<std::int32_t>(std::min(at, limit));
+      if (end != boundaries.back() || (with_empty && p.tokens == 0)) boundaries.push_back(end);
+    }
+    if (boundaries.back() < seq_len) {
+      if (boundaries.size() == 1) boundaries.push_back(0);
+      boundaries.back() = static_cast<std::int32_t>(seq_len);
+    }
+    if (std::ssize(boundaries) <= seq_len + 1) return boundaries;
+  }
+  return {};
+}
+
+std::string pieces_text(const dataset::served_sample& served) {
+  std::string text = "pieces (at, document, sequence, first, tokens)";
+  for (const dataset::document_piece& each : served.pieces) {
+    text += " (" + std::to_string(each.at);
+    for (const std::int64_t n :
+         {each.document, each.tokens.sequence, each.tokens.first, each.tokens.tokens}) {
+      text += ", " + std::to_string(n);
+    }
+    text += ")";
+  }
+  return text;
+}
+
+/// One case, as all three see it.
+class compared_case {
+ public:
+  compared_case(const served_case& c, const served_ranks& ranks,
+                const std::vector<std::filesystem::path>& prefixes,
+                const std::vector<dataset::edit>& edits, const where_code& where)
+      : case_(c), ranks_(ranks), prefixes_(prefixes), edits_(edits), where_(where) {
+    for (const auto& prefix : prefixes) {
+      sources_.push_back(std::make_unique<opened_source>(prefix));
+    }
+  }
+
+  void compare() {
+    compare_with_megatron();
+    if (restarts_uneven_cyclic(case_, where_.order_end)) return;
+    compare_forward();
+    compare_backward();
+  }
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t places() const { return places_; }
+
+ private:
+  using number_list = std::vector<std::int64_t>;
+
+  std::int64_t slot_of(const case_row& row) const {
+    return row.micro_batch * case_.batch_size + row.row;
+  }
+  /// The first served sample that the run is not asked for, or that `drop_last` leaves out.
+  std::int64_t served_end() const {
+    std::int64_t samples = 0;
+    for (const auto& batches : ranks_) {
+      for (const case_batch& batch : batches) samples += std::ssize(batch.rows);
+    }
+    return case_.consumed_samples + samples;
+  }
+
+  // --- Megatron ---
+
+  /// Which position each served sample is, by a walk that skips and replays one at a time; nothing
+  /// without edits.
+  std::optional<number_list> naive_positions(std::int64_t wanted) const {
+    if (edits_.empty()) return std::nullopt;
+    std::vector<dataset::edit> plain = edits_;
+    std::map<std::int64_t, number_list> blocked;  // each edit is given a document of its own
+    std::int64_t replayed = 0;
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      dataset::edit& e = plain[i];
+      if (e.kind == dataset::edit_kind::block) {
+        const auto number = static_cast<std::int64_t>(i);
+        blocked[number] = positions_of_documents(e);
+        e.first = number;
+        e.last = number + 1;
+      } else if (e.unit == dataset::edit_unit::steps) {
+        e.unit = dataset::edit_unit::samples;
+        for (std::int64_t* n : {&e.first, &e.last, &e.at}) *n = first_sample_of(*n);
+      }
+      if (e.kind == dataset::edit_kind::replay) replayed += e.last - e.first;
+    }
+    const bool ends = where_.order_end != no_end;
+    const std::int64_t count = ends ? where_.order_end + replayed + 1 : wanted;
+    number_list stream = test::naive_stream(plain, static_cast<std::size_t>(count), 1, blocked);
+    const auto over = std::ranges::find_if(
+        stream, [&](std::int64_t position) { return position >= where_.order_end; });
+    stream.erase(over, stream.end());
+    return stream;
+  }
+
+  number_list positions_of_documents(const dataset::edit& e) const {
+    number_list positions;
+    for (std::int64_t n = 0; n < where_.order_end; ++n) {
+      const auto source = static_cast<std::size_t>(where_.order_at(n).source);
+      if (prefixes_[source] != e.source) continue;
+      const auto pieces = where_.order_pieces(n);
+      const bool holds = std::ranges::any_of(pieces, [&](const dataset::piece& p) {
+        const std::int64_t d = sources_[source]->document_of[static_cast<std::size_t>(p.sequence)];
+        return p.tokens > 0 && e.first <= d && d < e.last;
+      });
+      if (holds) positions.push_back(n);
+    }
+    return positions;
+  }
+
+  std::int64_t samples_of_step_at(std::int64_t consumed) const {
+    return test::megatron_global_batch(consumed, case_.step_samples(), case_.rampup);
+  }
+  std::int64_t first_sample_of(std::int64_t step) const {
+    std::int64_t consumed = 0;
+    for (; step > 0; --step) consumed += samples_of_step_at(consumed);
+    return consumed;
+  }
+
+  void compare_with_megatron() const {
+    const served_case& c = case_;
+    const std::int64_t most = c.consumed_samples + c.most_batches * c.width();
+    const std::optional<number_list> stream = naive_positions(most);
+    std::int64_t total = where_.order_end;
+    if (stream) total = std::ssize(*stream);
+    if (where_.order_end == no_end) total = most;
+    for (std::int64_t rank = 0; rank < c.world_size; ++rank) {
+      SCOPED_TRACE(testing::Message() << "rank " << rank);
+      std::vector<test::index_batch> expected;
+      if (c.sampler == sampler_type::single) {
+        expected = test::megatron_single(total, c.consumed_samples, c.batch_size, c.world_size,
+                                         rank, c.drop_last);
+      } else if (c.sampler == sampler_type::cyclic) {
+        expected =
+            test::megatron_cyclic(total, c.consumed_samples, c.batch_size, c.world_size, rank,
+                                  c.data_sharding, static_cast<std::size_t>(c.most_batches));
+      } else {
+        expected = test::megatron_full_validation(total, c.world_size, rank);
+        expected.erase(expected.begin(), expected.begin() + c.consumed_samples / c.world_size);
+      }
+      if (std::ssize(expected) > c.most_batches) {
+        expected.resize(static_cast<std::size_t>(c.most_batches));
+      }
+      const auto& served = ranks_[static_cast<std::size_t>(rank)];
+      ASSERT_EQ(served.size(), expected.size()) << "micro-batches";
+      for (std::size_t t = 0; t < served.size(); ++t) {
+        for (std::int64_t& n : expected[t]) {
+          if (stream) n = (*stream)[static_cast<std::size_t>(n)];
+        }
+        number_list found;
+        for (const case_row& row : served[t].rows) found.push_back(row.position);
+        ASSERT_EQ(found, expected[t]) << "micro-batch " << t;
+      }
+      compare_steps(served, total);
+      compare_hybrid(served, total, rank);
+    }
+  }
+
+  /// The trainer's loop: a step takes as many micro-batches as the calculator says.
+  void compare_steps(const std::vector<case_batch>& served, std::int64_t total) const {
+    std::int64_t step = 0;
+    std::int64_t first = 0;
+    for (std::size_t t = 0; t < served.size(); ++t) {
+      const std::int64_t sample =
+          case_.consumed_samples + static_cast<std::int64_t>(t) * case_.width();
+      while (sample - first >= samples_of_step_at(first)) {
+        first += samples_of_step_at(first);
+        ++step;
+      }
+      std::int64_t micro_batches = samples_of_step_at(first) / case_.width();
+      if (!case_.drop_last && where_.order_end != no_end) {
+        const std::int64_t left = (total - first + case_.width() - 1) / case_.width();
+        micro_batches = std::min(micro_batches, left);
+      }
+      ASSERT_EQ(served[t].step, step) << "micro-batch " << t;
+      ASSERT_EQ(served[t].micro_batch, (sample - first) / case_.width()) << "micro-batch " << t;
+      ASSERT_EQ(served[t].micro_batches, micro_batches) << "micro-batch " << t;
+    }
+  }
+
+  /// The micro-batches of a whole step together are what hybrid context parallelism takes.
+  void compare_hybrid(const std::vector<case_batch>& served, std::int64_t total,
+                      std::int64_t rank) const {
+    const served_case& c = case_;
+    if (c.sampler != sampler_type::single || c.rampup || !c.drop_last ||
+        c.consumed_samples % c.step_samples() != 0) {
+      return;
+    }
+    const auto steps = test::megatron_hybrid(total, c.consumed_samples, c.batch_size,
+                                             c.step_samples(), c.world_size, rank);
+    std::map<std::int64_t, number_list> of_step;
+    for (const case_batch& batch : served) {
+      for (const case_row& row : batch.rows) of_step[batch.step].push_back(row.sample);
+    }
+    const auto slots = static_cast<std::size_t>(c.step_samples() / c.world_size);
+    for (std::size_t t = 0; t < steps.size(); ++t) {
+      const number_list& found =
+          of_step[c.consumed_samples / c.step_samples() + static_cast<std::int64_t>(t)];
+      if (found.size() < slots && std::ssize(served) == c.most_batches) break;
+      ASSERT_EQ(found, steps[t]) << "step list " << t;
+    }
+  }
+
+  // --- where ---
+
+  void compare_forward() {
+    for (std::int64_t rank = 0; rank < case_.world_size; ++rank) {
+      for (const case_batch& batch : ranks_[static_cast<std::size_t>(rank)]) {
+        for (const case_row& row : batch.rows) {
+          compare_row(rank, row);
+          if (testing::Test::HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+
+  void compare_row(std::int64_t rank, const case_row& row) {
+    dataset::slot_place slot{row.step, rank, slot_of(row)};
+    if (starts_inside_micro_batch(case_)) slot = topology_of(case_).place_of(row.sample);
+    SCOPED_TRACE(testing::Message() << "step " << slot.step << ", rank " << slot.rank << ", slot "
+                                    << slot.slot << ", sample " << row.sample);
+    const dataset::served_sample served = where_.at(slot);
+    ASSERT_EQ(served.position, row.sample);
+    ASSERT_EQ(served.sample.source, row.source);
+    const opened_source& source = *sources_[static_cast<std::size_t>(row.source)];
+    expected_row expected = row_from(case_, source, served, row.text.size());
+    if (case_.order == case_order::megatron) {
+      expected.boundaries = without_repeats(
+          megatron_boundaries(where_.order_pieces(row.position), case_.seq_len, case_.extra_token));
+    }
+    ASSERT_EQ(row.text, expected.text);
+    ASSERT_EQ(without_repeats(row.boundaries), expected.boundaries)
+        << pieces_text(served) << ", real " << row.real << ", padding " << served.padding;
+    if (case_.order == case_order::packed) {
+      ASSERT_EQ(row.document_ends, expected.document_ends);
+    }
+    ASSERT_EQ(row.real + served.padding, std::ssize(row.text));
+    ++rows_;
+    for (const dataset::document_piece& each : served.pieces) {
+      auto& list = served_places_[{row.source, each.document}];
+      if (list.empty() || list.back().position != row.sample) {
+        list.push_back({slot, row.sample, served.sample.k, each.at, 0, false});
+      }
+      list.back().tokens += each.tokens.tokens;
+      list.back().label_only = list.back().at >= case_.seq_len;
+    }
+  }
+
+  /// For every document, served or not: `where` must list what was served and nothing else.
+  void compare_backward() {
+    const std::int64_t end = served_end();
+    for (std::size_t s = 0; s < sources_.size(); ++s) {
+      for (std::int64_t d = 0; d < sources_[s]->data.document_count(); ++d) {
+        SCOPED_TRACE(testing::Message() << "document " << d << " of source " << s);
+        const bool bounded = where_.end != no_end && case_.sampler != sampler_type::cyclic;
+        auto found = where_.of(static_cast<std::int64_t>(s), d, bounded ? where_.end : end);
+        // `where` knows of no earlier start, and of no drop_last: it also lists the samples at the
+        // end that fill no micro-batch of all ranks.
+        std::erase_if(found, [&](const dataset::appearance& each) {
+          return each.position < case_.consumed_samples || end <= each.position;
+        });
+        auto& expected = served_places_[{static_cast<std::int64_t>(s), d}];
+        std::ranges::sort(expected, {}, &dataset::appearance::position);
+        places_ += std::ssize(expected);
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          ASSERT_EQ(found[i], expected[i]) << "sample " << expected[i].position;
+        }
+      }
+    }
+  }
+
+  const served_case& case_;
+  const served_ranks& ranks_;
+  const std::vector<std::filesystem::path>& prefixes_;
+  const std::vector<dataset::edit>& edits_;
+  const where_code& where_;
+  std::vector<std::unique_ptr<opened_source>> sources_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<dataset::appearance>>
+      served_places_;  // by source and document
+  std::int64_t rows_ = 0;
+  std::int64_t places_ = 0;
+};
+
+class ServedRows : public testing::TestWithParam<case_order> {};
+
+TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
+  constexpr int cases = 200;
+  const std::uint64_t first_seed = test::seed(100);
+  std::int64_t rows = 0;
+  std::int64_t places = 0;
+  std::map<std::string, int> seen;
+  for (int i = 0; i < cases; ++i) {
+    // One seed for each case, so that any one can be replayed alone.
+    const std::uint64_t seed = first_seed + static_cast<std::uint64_t>(i);
+    test::split_mix random(seed * 4 + static_cast<std::uint64_t>(GetParam()));
+    const auto drawn = test::draw_case(random, GetParam());
+    const served_case& c = drawn->config;
+    SCOPED_TRACE(testing::Message() << "MILLRACE_SEED=" << seed << ": " << test::case_text(c));
+    served_ranks ranks;
+    for (std::int64_t rank = 0; rank < c.world_size; ++rank) {
+      ranks.push_back(test::serve(c, drawn->run, drawn->prefixes, rank));
+    }
+    const auto edits = test::edits_of(c, drawn->prefixes);
+    with_where(c, drawn->run, edits, [&](const where_code& where) {
+      compared_case compared(c, ranks, drawn->prefixes, edits, where);
+      compared.compare();
+      rows += compared.rows();
+      places += compared.places();
+      if (restarts_uneven_cyclic(c, where.order_end)) ++seen["restarted in uneven epochs"];
+    });
+    if (HasFailure()) return;
+    ++seen[test::case_samplers[static_cast<std::size_t>(c.sampler)]];
+    if (c.data.size() > 1) ++seen["several datasets"];
+    if (c.rampup) ++seen["ramp-up"];
+    if (!c.edits.empty()) ++seen["edits"];
+    if (!c.drop_last) ++seen["no drop_last"];
+    if (c.consumed_samples > 0) ++seen["later start"];
+    if (starts_inside_micro_batch(c)) ++seen["start inside a micro-batch"];
+    if (c.blend.size() > 1) ++seen["schedule"];
+  }
+  std::cout << rows << " rows, " << places << " places of documents;";
+  for (const auto& [what, count] : seen) std::cout << ' ' << what << ": " << count << ';';
+  std::cout << '\n';
+  // A generator that draws nothing of these would prove nothing.
+  EXPECT_GT(rows, 10000);
+  for (const char* what :
+       {"single", "cyclic", "full_validation", "ramp-up", "edits", "no drop_last", "later start"}) {
+    EXPECT_GT(seen[what], 0) << what;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, ServedRows,
+                         testing::Values(case_order::stored, case_order::megatron,
+                                         case_order::instant, case_order::packed),
+                         [](const auto& order) {
+                           return std::string(
+                               test::case_orders[static_cast<std::size_t>(order.param)]);
+                         });
+
+}  // namespace
+}  // namespace millrace::loader
