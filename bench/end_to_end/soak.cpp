@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 #include "bench/support/process_figures.hpp"

@@ -143,10 +143,12 @@ void fill_one(benchmark::State& state) {
   const auto& data = warm_dataset<T>();
   loader_options options = {.batch_size = state.range(0), .fields = no_host_fields};
   if (state.range(2) == 2) options.fields = {};
-  instant_plan plan(run_over(data, state.range(1)));
-  detail::look_ahead ahead(plan, micro_batch_sequence(plan.end(), options, nullptr), 8, false);
-  const slot_layout layout(options.batch_size, plan.seq_len(), true,
-                           detail::width_of(plan.types()));
+  const dataset::instant_run run = run_over(data, state.range(1));
+  detail::look_ahead ahead(run, dataset::sampler(run.end(), sampler_of(options)), 0, 8, false);
+  const std::vector<dataset::run_source> sources = run.sources();
+  const std::vector<data_file> files = detail::files_of(sources);
+  const std::vector<formats::dtype> types = detail::types_of(sources);
+  const slot_layout layout(options.batch_size, run.seq_len(), true, detail::width_of(types));
   // As many as circulate if the caller is faster than the filling thread, because the ring reuses
   // the slot that was released last.
   constexpr std::size_t slot_count = 2;
@@ -157,9 +159,8 @@ void fill_one(benchmark::State& state) {
     detail::place_host_fields(options.fields, fields[i], slots.emplace_back(layout, texts[i]));
   }
   telemetry meter;
-  data_verifier verifier({{plan.files()[0], plan.types()[0]}}, options.verify);
-  detail::fill_worker worker(options, plan.files(), plan.types(),
-                             std::make_unique<mmap_reader>(plan.files()), &verifier,
+  data_verifier verifier({{files[0], types[0]}}, options.verify);
+  detail::fill_worker worker(options, files, types, std::make_unique<mmap_reader>(files), &verifier,
                              meter.producer());
   detail::planned_batch batch;
   std::vector<file_range> ranges;

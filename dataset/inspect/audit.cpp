@@ -111,23 +111,25 @@ void write_json(command::json_writer& json, const audit_ledger& ledger, const st
   json.close(']').close('}');
 }
 
-template <class Order>
-audited audit_of(const command_line& line, const Order& order, const dataset::topology& ranks,
-                 std::int64_t samples) {
-  const std::int64_t steps = ranks.whole_steps(samples);
-  audited result{count_of(line, "first-step", 0, audit_help).value_or(0),
-                 count_of(line, "last-step", 0, audit_help).value_or(steps),
+audited audit_of(const command_line& line, const run_configuration& run) {
+  const dataset::run& order = *run.order;
+  const served_run served = served_run_of(run, audit_help);
+  const std::int64_t first = served.ranks.first_whole_step();
+  const std::int64_t last = served.ranks.end_of_whole_steps(served.end);
+  audited result{count_of(line, "first-step", 0, audit_help).value_or(first),
+                 count_of(line, "last-step", 0, audit_help).value_or(last),
                  {},
                  {},
                  true};
-  if (steps == 0) {
+  if (first >= last) {
     throw config_error(fmt::format("the run has {}, less than the {} of a step",
-                                   counted(samples, "sample"), ranks.steps().samples_of(0)));
+                                   counted(served.end - served.ranks.first_sample(), "sample"),
+                                   served.ranks.steps().samples_of(first)));
   }
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     result.prefixes.push_back(order.prefix(s).string());
   }
-  result.ledgers = dataset::audit_run(order, ranks, result.first_step, result.last_step);
+  result.ledgers = dataset::audit_run(order, served.ranks, result.first_step, result.last_step);
   result.sound = std::ranges::all_of(result.ledgers, &audit_ledger::sound);
   return result;
 }
@@ -162,11 +164,7 @@ int audit(const arguments& args) {
   const auto line = parse_run_options(args, own, audit_help);
   if (!line) return command::exit_done;
 
-  const run_configuration run = run_configuration_of(*line, audit_help);
-  const audited found = visit_served(
-      run, audit_help, [&](const auto& order, std::int64_t samples, const unedited_position&) {
-        return audit_of(*line, order, run.ranks, samples);
-      });
+  const audited found = audit_of(*line, run_configuration_of(*line, audit_help));
   command::answer(line->json ? as_json(found) : as_text(found));
   return found.sound ? command::exit_done : command::exit_failed;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,10 @@
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/gpt_plan.hpp>
 #include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/run/batch_steps.hpp>
+#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/run/packed_run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
 #include <millrace/error.hpp>
@@ -35,12 +40,12 @@ const char* const run_flags_help =
   --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
   --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
   --packing none|best_fit --pad-documents-to N   of instant: rows of whole documents (none; 1)
-  --seq-length L --train-samples N   tokens of a sample; samples of the run (one epoch)
-  --seed N --ranks N --micro-batch-size B   (1234) data-parallel ranks (1), rows of each (1)
-  --global-batch-size G        samples of a step: a multiple of B times ranks (that)
+  --seq-length L --train-samples N --seed N   tokens of a sample; samples (one epoch); (1234)
+  --ranks N --micro-batch-size B --global-batch-size G   (1, 1) samples of a step (N times B)
   --rampup-batch-size START INCREMENT SAMPLES   of single: steps that grow to G, as Megatron's
   --dataloader-type single|cyclic --no-data-sharding   cyclic: samples count on from pass to pass
-  --full-validation            of part valid, or of instant: each sample once, one a rank and step
+  --full-validation            of part valid, or of instant: each sample once, one a micro-batch
+  --no-drop-last --consumed-samples N   of single: serve a short end too; samples served before (0)
 )";
 
 namespace {
@@ -110,12 +115,6 @@ dataset::megatron_run megatron_of(const command_line& line, const dataset::data_
 
 }  // namespace
 
-const char* name(run_sampler sampler) noexcept {
-  return sampler == run_sampler::single   ? "single"
-         : sampler == run_sampler::cyclic ? "cyclic"
-                                          : "full_validation";
-}
-
 void add_run_flags(po::options_description& own) {
   add_data_options(own);
   auto add = own.add_options();
@@ -123,11 +122,12 @@ void add_run_flags(po::options_description& own) {
                            "blend-rounding", "packing", "dataloader-type"})
     add(flag, po::value<std::string>());
   for (const char* flag : {"seq-length", "ranks", "micro-batch-size", "global-batch-size", "seed",
-                           "pad-documents-to"}) {
+                           "pad-documents-to", "consumed-samples"}) {
     add(flag, po::value<std::int64_t>());
   }
   add("rampup-batch-size", po::value<std::vector<std::int64_t>>()->multitoken());
-  for (const char* flag : {"no-data-sharding", "no-extra-token", "keep-partial-validation"}) {
+  for (const char* flag :
+       {"no-data-sharding", "no-drop-last", "no-extra-token", "keep-partial-validation"}) {
     add(flag, po::bool_switch());
   }
 }
@@ -191,24 +191,36 @@ std::optional<dataset::rampup_batch> rampup_of(const command_line& line, const s
                help);
 }
 
-dataset::topology ranks_of(const command_line& line, run_sampler sampler,
-                           const std::optional<dataset::rampup_batch>& rampup,
-                           const std::string& help) {
-  const std::int64_t ranks = count_of(line, "ranks", 1, help).value_or(1);
-  const std::int64_t micro_batch = count_of(line, "micro-batch-size", 1, help).value_or(1);
-  if (sampler == run_sampler::full_validation) return {ranks, 1, ranks};
-  if (micro_batch > most / ranks) {
-    throw misuse(fmt::format("--micro-batch-size is {}, too much for {} ranks", micro_batch, ranks),
+/// @throws config_error  as `check`
+dataset::sampler_options sampler_options_of(const command_line& line, dataset::sampler_type type,
+                                            const std::optional<dataset::rampup_batch>& rampup,
+                                            const std::string& help) {
+  dataset::sampler_options options;
+  options.type = type;
+  options.world_size = count_of(line, "ranks", 1, help).value_or(1);
+  options.batch_size = count_of(line, "micro-batch-size", 1, help).value_or(1);
+  // A full validation takes one sample at a time, whatever the training around it does.
+  if (type == dataset::sampler_type::full_validation) options.batch_size = 1;
+  if (options.batch_size > most / options.world_size) {
+    throw misuse(fmt::format("--micro-batch-size is {}, too much for {} ranks", options.batch_size,
+                             options.world_size),
                  help);
   }
-  return {ranks, micro_batch,
-          count_of(line, "global-batch-size", 1, help).value_or(micro_batch * ranks), rampup};
+  options.global_batch_size = count_of(line, "global-batch-size", 1, help).value_or(0);
+  options.rampup = rampup;
+  options.data_sharding = !line.values["no-data-sharding"].as<bool>();
+  options.drop_last = !line.values["no-drop-last"].as<bool>();
+  options.consumed_samples = count_of(line, "consumed-samples", 0, help).value_or(0);
+  if (!options.drop_last && type != dataset::sampler_type::single) {
+    throw misuse("--no-drop-last goes with --dataloader-type single only", help);
+  }
+  return dataset::check(options);
 }
 
 /// Megatron deals the part valid by a sampler of its own under --full-validation, and asks for no
 /// number of its samples.
-run_sampler sampler_of(const command_line& line, bool instant, dataset::split_part part,
-                       const std::string& help) {
+dataset::sampler_type sampler_of(const command_line& line, bool instant, dataset::split_part part,
+                                 const std::string& help) {
   const bool cyclic = is_second_word(line, "dataloader-type", "single", "cyclic", help);
   if (!cyclic && line.values["no-data-sharding"].as<bool>()) {
     throw misuse("--no-data-sharding is for --dataloader-type cyclic; single deals no shards",
@@ -216,9 +228,9 @@ run_sampler sampler_of(const command_line& line, bool instant, dataset::split_pa
   }
   if (line.values["full-validation"].as<bool>() &&
       (instant || part == dataset::split_part::valid)) {
-    return run_sampler::full_validation;
+    return dataset::sampler_type::full_validation;
   }
-  return cyclic ? run_sampler::cyclic : run_sampler::single;
+  return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
 }
 
 }  // namespace
@@ -230,7 +242,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   const bool instant = is_second_word(line, "order", "megatron", "instant", help);
   const bool packed = is_second_word(line, "packing", "none", "best_fit", help);
   const dataset::split_part part = part_of(line, help);
-  const run_sampler sampler = sampler_of(line, instant, part, help);
+  const dataset::sampler_type sampler = sampler_of(line, instant, part, help);
   check_order(line, instant, packed, help);
   const auto seq_length = count_of(line, "seq-length", 1, help);
   if (!seq_length) throw misuse("--seq-length is missing", help);
@@ -239,23 +251,20 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
   }
   (void)part_sizes_of(line, help);  // those of other parts change nothing, but are to be numbers
-  const bool all_of_part = !instant && sampler == run_sampler::full_validation;
+  const bool all_of_part = !instant && sampler == dataset::sampler_type::full_validation;
   const auto asked = all_of_part ? std::nullopt : count_of(line, samples_flag(part), 1, help);
   const auto rampup = rampup_of(line, help);
-  if (sampler != run_sampler::single && rampup) {
+  if (sampler != dataset::sampler_type::single && rampup) {
     throw misuse("--rampup-batch-size goes with --dataloader-type single only", help);
   }
-  const dataset::topology ranks = ranks_of(line, sampler, rampup, help);
+  const dataset::sampler_options ranks = sampler_options_of(line, sampler, rampup, help);
   const std::optional<given_state> given = given_state_of(line);
 
   const dataset::data_blends data = data_of(line, instant, help);
   const auto configured = [&](auto order, std::int64_t samples) {
     const dataset::run_state described = order.description();
-    run_configuration run{.order = std::move(order),
-                          .ranks = ranks,
-                          .rampup = rampup,
-                          .sampler = sampler,
-                          .data_sharding = !line.values["no-data-sharding"].as<bool>(),
+    run_configuration run{.order = std::make_shared<const decltype(order)>(std::move(order)),
+                          .sampler = ranks,
                           .samples = samples,
                           .has_end = asked.has_value() || all_of_part,
                           .has_state = given.has_value()};
@@ -278,11 +287,13 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   if (!asked && blend.prefixes.size() > 1) {
     throw misuse("--train-samples is missing: a blend has no one epoch", help);
   }
-  if (!asked && sampler == run_sampler::cyclic) {
+  if (!asked && sampler == dataset::sampler_type::cyclic) {
     throw misuse("--train-samples is missing: cyclic draws an order of all samples of the run",
                  help);
   }
-  auto parts = instant_parts_of(blend, *seq_length, seed, ranks.steps(), asked, given);
+  auto parts =
+      instant_parts_of(blend, *seq_length, seed,
+                       dataset::batch_steps(ranks.samples_of_step(), rampup), asked, given);
   if (packed) {
     const bool scheduled = given && !given->state.schedule.empty();
     auto run =

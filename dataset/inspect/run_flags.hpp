@@ -2,18 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/dataset/run/packed_run.hpp>
-#include <millrace/dataset/run/topology.hpp>
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sampler.hpp>
 
 #include "command_line.hpp"
 
@@ -25,21 +22,13 @@ extern const char* const run_flags_help;
 
 void add_run_flags(boost::program_options::options_description& own);
 
-/// How positions are dealt to ranks.
-enum class run_sampler { single, cyclic, full_validation };
-
-/// As a state names it.
-const char* name(run_sampler sampler) noexcept;
-
 struct run_configuration {
-  std::variant<dataset::megatron_run, dataset::instant_run, dataset::packed_run> order;
-  dataset::topology ranks;
-  std::optional<dataset::rampup_batch> rampup;
-  run_sampler sampler = run_sampler::single;  ///< the others have an end
-  bool data_sharding = true;
-  /// Positions of the run: those asked for of its part, or one epoch where none are.
+  std::shared_ptr<const dataset::run> order;
+  dataset::sampler_options sampler;
+  /// Positions that are asked for: what --train-samples says, or one epoch. The run may have more:
+  /// Megatron's has whole epochs, and an instant one has no end of its own.
   std::int64_t samples = 0;
-  bool has_end = true;  ///< they were asked for
+  bool has_end = false;  ///< `samples` was given, or is all that the part has
   bool has_state = false;
   std::vector<dataset::edit> edits = {};  ///< of the state, if one was given
 };

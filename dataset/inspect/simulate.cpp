@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -111,7 +110,7 @@ std::string reader_name_of(const command_line& line) {
 
 /// Everything but the run itself, which each rank makes for itself.
 request request_of(const command_line& line, const run_configuration& what) {
-  const dataset::topology& ranks = what.ranks;
+  const dataset::sampler_options& ranks = what.sampler;
   request asked;
   const auto compute = number_of(line, "compute-ms");
   if (!compute) throw misuse("how long is a step? --compute-ms is missing", simulate_help);
@@ -120,7 +119,7 @@ request request_of(const command_line& line, const run_configuration& what) {
   asked.reader = reader_name_of(line);
 
   simulated_run& run = asked.run;
-  run.ranks = ranks.ranks();
+  run.ranks = ranks.world_size;
   run.as = line.values["processes"].as<bool>() ? ranks_as::processes : ranks_as::threads;
   run.wait_for_each_other = line.values["sync"].as<bool>();
   if (run.wait_for_each_other && run.as == ranks_as::processes) {
@@ -132,15 +131,14 @@ request request_of(const command_line& line, const run_configuration& what) {
   run.steps.compute = std::chrono::nanoseconds(std::llround(*compute * 1e6));
 
   loader::loader_options options;
-  options.batch_size = ranks.micro_batch_size();
-  options.world_size = ranks.ranks();
-  options.global_batch_size = ranks.global_batch_size();
-  options.rampup = what.rampup;
-  options.sampler = what.sampler == run_sampler::cyclic ? loader::sampler_type::cyclic
-                    : what.sampler == run_sampler::full_validation
-                        ? loader::sampler_type::full_validation
-                        : loader::sampler_type::single;
-  options.data_sharding = what.data_sharding;
+  options.batch_size = ranks.batch_size;
+  options.world_size = ranks.world_size;
+  options.global_batch_size = ranks.global_batch_size;
+  options.rampup = ranks.rampup;
+  options.sampler = ranks.type;
+  options.data_sharding = ranks.data_sharding;
+  options.drop_last = ranks.drop_last;
+  options.consumed_samples = ranks.consumed_samples;
   options.fields = loader::no_host_fields;
   options.look_ahead = count_of(line, "look-ahead", 1, simulate_help).value_or(options.look_ahead);
   options.threads = count_of(line, "threads", 1, simulate_help).value_or(options.threads);
@@ -168,13 +166,9 @@ request request_of(const command_line& line, const run_configuration& what) {
 
 stored_data data_of(const run_configuration& run, bool drop) {
   stored_data data;
-  std::visit(
-      [&](const auto& order) {
-        for (std::int64_t s = 0; s < order.source_count(); ++s) {
-          data.files.push_back(order.prefix(s).string() + ".bin");
-        }
-      },
-      run.order);
+  for (std::int64_t s = 0; s < run.order->source_count(); ++s) {
+    data.files.push_back(run.order->prefix(s).string() + ".bin");
+  }
   double resident = 0;
   bool known = true;
   for (const std::string& path : data.files) {

@@ -16,7 +16,6 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
@@ -30,19 +29,14 @@ namespace {
 rank_outcome run_rank(const simulated_run& what, std::int64_t rank,
                       const loader::simulate_options& steps) {
   const loader::loader_options options = what.options(rank);
-  run_configuration run = what.run();
   rank_outcome outcome;
   // As the loader has it, where the run is not shorter, which simulate_rank refuses.
   outcome.slots = options.look_ahead + 1 + options.threads;
-  std::visit(
-      [&](auto& order) {
-        loader::batch_loader loader(std::move(order), options);
-        outcome.times = loader::simulate_rank(loader, outcome.slots, steps);
-        outcome.memory = loader::memory_of_process();
-        const std::string name = loader.reader_reports().at(0).granted;
-        std::strncpy(outcome.reader, name.c_str(), sizeof outcome.reader - 1);
-      },
-      run.order);
+  loader::batch_loader loader(what.run().order, options);
+  outcome.times = loader::simulate_rank(loader, outcome.slots, steps);
+  outcome.memory = loader::memory_of_process();
+  const std::string name = loader.reader_reports().at(0).granted;
+  std::strncpy(outcome.reader, name.c_str(), sizeof outcome.reader - 1);
   return outcome;
 }
 

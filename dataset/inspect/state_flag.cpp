@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include <millrace/dataset/run/state_compare.hpp>
 #include <millrace/error.hpp>
@@ -26,16 +25,17 @@ namespace {
 /// What a state says of the run that the flags say, where this one says anything.
 dataset::run_state described(dataset::run_state run, const run_configuration& of,
                              const dataset::run_state& state) {
-  if (of.rampup) {
-    run.rampup_batch = {of.rampup->start, of.rampup->increment, of.rampup->samples};
+  const dataset::sampler_options& ranks = of.sampler;
+  if (ranks.rampup) {
+    run.rampup_batch = {ranks.rampup->start, ranks.rampup->increment, ranks.rampup->samples};
   }
-  if (of.sampler == run_sampler::cyclic) {
-    run.micro_batch = of.ranks.micro_batch_size();
-    run.ranks = of.ranks.ranks();
-    run.sampled = std::visit([](const auto& order) { return order.end(); }, of.order);
-    run.data_sharding = of.data_sharding;
+  if (ranks.type == dataset::sampler_type::cyclic) {
+    run.micro_batch = ranks.batch_size;
+    run.ranks = ranks.world_size;
+    run.sampled = of.order->end();
+    run.data_sharding = ranks.data_sharding;
   }
-  run.sampler = name(of.sampler);
+  run.sampler = name(ranks.type);
   if (run.order == "instant") run.schedule = state.schedule;  // it was made of that
   if (state.data.empty()) {
     dataset::run_state same = state;
@@ -47,7 +47,7 @@ dataset::run_state described(dataset::run_state run, const run_configuration& of
     if (!state.rampup_batch.empty()) same.rampup_batch = run.rampup_batch;
     run = same;
   }
-  run.global_batch = state.global_batch == 0 ? 0 : of.ranks.global_batch_size();
+  run.global_batch = state.global_batch == 0 ? 0 : ranks.samples_of_step();
   run.edits = state.edits;
   run.tokenizer = state.tokenizer;
   for (std::size_t i = 0; i < std::min(run.data.size(), state.data.size()); ++i) {
@@ -87,7 +87,7 @@ std::vector<dataset::edit> edits_of(const given_state& given, dataset::run_state
   const dataset::run_state& state = given.state;
   try {
     dataset::require_same(state, described(std::move(order), of, state));
-    if (of.sampler != run_sampler::single && !state.edits.empty()) {
+    if (of.sampler.type != dataset::sampler_type::single && !state.edits.empty()) {
       throw config_error("it has " + counted(std::ssize(state.edits), "edit") +
                          ", expected none: only the sampler single serves positions one "
                          "after another, so that they can be skipped or replayed");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -70,20 +71,20 @@ std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
 
-std::string text_of(std::optional<std::int64_t> unedited) {
-  return unedited ? fmt::format(" ({} without edits)", *unedited) : "";
+/// Which sample it is of the run without edits, which is what edits count.
+std::string unedited_text(bool wanted, std::int64_t position) {
+  return wanted ? fmt::format(" ({} without edits)", position) : "";
 }
 
-void write_json(command::json_writer& json, std::optional<std::int64_t> unedited) {
-  if (unedited) json.key("sample_without_edits").value(*unedited);
+void write_unedited(command::json_writer& json, bool wanted, std::int64_t position) {
+  if (wanted) json.key("sample_without_edits").value(position);
 }
 
-template <class Places>
-std::string as_text(const Places& places, const std::string& prefix,
-                    const dataset::served_sample& served, const unedited_position& unedited) {
+std::string as_text(const dataset::run_places& places, const std::string& prefix,
+                    const dataset::served_sample& served, bool with_unedited) {
   std::string text =
       fmt::format("{}: sample {} of the run{}, sample {} of {}\n", at_text(served.slot),
-                  served.position, text_of(unedited(served.position)), served.sample.k, prefix);
+                  served.served, unedited_text(with_unedited, served.position), served.k, prefix);
   for (const document_piece& each : served.pieces) {
     const dataset::piece& p = each.tokens;
     fmt::format_to(std::back_inserter(text),
@@ -95,14 +96,13 @@ std::string as_text(const Places& places, const std::string& prefix,
   return text;
 }
 
-template <class Places>
-std::string as_json(const Places& places, const std::string& prefix,
-                    const dataset::served_sample& served, const unedited_position& unedited) {
+std::string as_json(const dataset::run_places& places, const std::string& prefix,
+                    const dataset::served_sample& served, bool with_unedited) {
   command::json_writer json;
   json.open('{').key("step").value(served.slot.step).key("rank").value(served.slot.rank);
-  json.key("slot").value(served.slot.slot).key("sample").value(served.position);
-  write_json(json, unedited(served.position));
-  json.key("prefix").value(prefix).key("sample_of_prefix").value(served.sample.k);
+  json.key("slot").value(served.slot.slot).key("sample").value(served.served);
+  write_unedited(json, with_unedited, served.position);
+  json.key("prefix").value(prefix).key("sample_of_prefix").value(served.k);
   json.key("padding").value(served.padding).key("documents").open('[');
   for (const document_piece& each : served.pieces) {
     const dataset::piece& p = each.tokens;
@@ -116,21 +116,20 @@ std::string as_json(const Places& places, const std::string& prefix,
 }
 
 struct question {
-  std::int64_t source;
+  std::int64_t source;  // the first of those that the document is of
   std::int64_t document;
-  std::int64_t samples;  // of the run
+  std::int64_t samples;  // that are served
 };
 
 std::string as_text(const std::string& prefix, const question& q,
                     const std::optional<record_place>& from,
-                    const std::vector<dataset::appearance>& found,
-                    const unedited_position& unedited) {
+                    const std::vector<dataset::appearance>& found, bool with_unedited) {
   std::string text =
       fmt::format("{}, document {}{}: in {} of {}\n", prefix, q.document, text_of(from),
                   counted(std::ssize(found), "slot"), counted(q.samples, "sample"));
   for (const dataset::appearance& each : found) {
     fmt::format_to(std::back_inserter(text), "{}: sample {}{}, {} from token {} on{}\n",
-                   at_text(each.slot), each.position, text_of(unedited(each.position)),
+                   at_text(each.slot), each.served, unedited_text(with_unedited, each.position),
                    counted(each.tokens, "token"), each.at, each.label_only ? ", a label only" : "");
   }
   return text;
@@ -138,55 +137,59 @@ std::string as_text(const std::string& prefix, const question& q,
 
 std::string as_json(const std::string& prefix, const question& q,
                     const std::optional<record_place>& from,
-                    const std::vector<dataset::appearance>& found,
-                    const unedited_position& unedited) {
+                    const std::vector<dataset::appearance>& found, bool with_unedited) {
   command::json_writer json;
   json.open('{').key("prefix").value(prefix).key("document").value(q.document);
   write_json(json, from);
   json.key("samples").value(q.samples).key("slots").open('[');
   for (const dataset::appearance& each : found) {
     json.open('{').key("step").value(each.slot.step).key("rank").value(each.slot.rank);
-    json.key("slot").value(each.slot.slot).key("sample").value(each.position);
-    write_json(json, unedited(each.position));
+    json.key("slot").value(each.slot.slot).key("sample").value(each.served);
+    write_unedited(json, with_unedited, each.position);
     json.key("sample_of_prefix").value(each.k).key("at").value(each.at);
     json.key("tokens").value(each.tokens).key("label_only").value(each.label_only).close('}');
   }
   return json.close(']').close('}').text() + '\n';
 }
 
-/// The source that --of names.
-template <class Order>
-std::int64_t source_of(const command_line& line, const Order& order) {
+/// The first source of the dataset that --of names.
+std::int64_t source_of(const command_line& line, const dataset::run& order) {
   const auto wanted = line.find<std::string>("of");
-  if (!wanted) {
-    if (order.source_count() == 1) return 0;
+  const std::filesystem::path prefix = wanted ? std::filesystem::path(*wanted) : order.prefix(0);
+  std::int64_t first = -1;
+  std::int64_t entries = 0;
+  for (std::int64_t s = order.source_count() - 1; s >= 0; --s) {
+    if (order.prefix(s) != prefix) continue;
+    first = s;
+    ++entries;
+  }
+  if (first < 0) throw misuse("--of " + *wanted + ": no such prefix in --data-path", where_help);
+  if (!wanted && entries != order.source_count()) {
     throw misuse("a document of which dataset? --of PREFIX is missing", where_help);
   }
-  for (std::int64_t s = 0; s < order.source_count(); ++s) {
-    if (order.prefix(s) == *wanted) return s;
-  }
-  throw misuse("--of " + *wanted + ": no such prefix in --data-path", where_help);
+  return first;
 }
 
-template <class Order>
-std::string answer_of(const command_line& line, const Order& order, const dataset::topology& ranks,
-                      std::int64_t samples, const unedited_position& unedited) {
-  const dataset::run_places places(order, ranks);
+std::string answer_of(const command_line& line, const run_configuration& run) {
+  const served_run served = served_run_of(run, where_help);
+  const dataset::run& order = *run.order;
+  const dataset::run_places places(order, served.ranks);
+  const bool with_unedited = run.has_state && run.sampler.type == dataset::sampler_type::single;
   if (const auto document = count_of(line, "document", 0, where_help)) {
-    const question q{source_of(line, order), *document, samples};
-    const auto found = places.of(q.source, q.document, q.samples);
+    const question q{source_of(line, order), *document, served.end - served.ranks.first_sample()};
+    const auto found = places.of(order.prefix(q.source), q.document, served.end);
     const auto from = places.documents(q.source)->read_from(q.document);
     const std::string prefix = order.prefix(q.source).native();
-    return line.json ? as_json(prefix, q, from, found, unedited)
-                     : as_text(prefix, q, from, found, unedited);
+    return line.json ? as_json(prefix, q, from, found, with_unedited)
+                     : as_text(prefix, q, from, found, with_unedited);
   }
   const dataset::slot_place slot{*line.find<std::int64_t>("step"),
                                  line.find<std::int64_t>("rank").value_or(0),
                                  line.find<std::int64_t>("slot").value_or(0)};
-  const auto served = places.at(slot);
-  const std::string prefix = order.prefix(served.sample.source).native();
-  return line.json ? as_json(places, prefix, served, unedited)
-                   : as_text(places, prefix, served, unedited);
+  const auto row = places.at(slot);
+  const std::string prefix = order.prefix(row.sample.source).native();
+  return line.json ? as_json(places, prefix, row, with_unedited)
+                   : as_text(places, prefix, row, with_unedited);
 }
 
 }  // namespace
@@ -209,12 +212,7 @@ int where(const arguments& args) {
     throw misuse("give either --step, --rank and --slot, or --document", where_help);
   }
   if (by_slot && !line->find<std::int64_t>("step")) throw misuse("--step is missing", where_help);
-  const run_configuration run = run_configuration_of(*line, where_help);
-  command::answer(
-      visit_served(run, where_help,
-                   [&](const auto& order, std::int64_t samples, const unedited_position& unedited) {
-                     return answer_of(*line, order, run.ranks, samples, unedited);
-                   }));
+  command::answer(answer_of(*line, run_configuration_of(*line, where_help)));
   return command::exit_done;
 }
 

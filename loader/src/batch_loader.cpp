@@ -13,29 +13,45 @@
 #include <vector>
 
 #include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/run/stored_run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
 #include <millrace/loader/batch/pipeline.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/plan/edited_positions.hpp>
-#include <millrace/loader/plan/micro_batch_sequence.hpp>
 #include <millrace/loader/plan/mixture_weights.hpp>
-#include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
 
-MILLRACE_INLINE batch_loader::batch_loader(std::unique_ptr<sample_plan> plan,
+namespace detail {
+
+MILLRACE_INLINE std::shared_ptr<const dataset::run> stored_run_of(
+    const dataset::indexed_dataset& data, const loader_options& options) {
+  if (check(options).seq_len > 0) {
+    return std::make_shared<const dataset::stored_run>(data, options.seq_len);
+  }
+  throw config_error("seq_len is 0, expected 1 to 2147483646, the tokens of a row");
+}
+
+}  // namespace detail
+
+MILLRACE_INLINE batch_loader::batch_loader(const dataset::indexed_dataset& data,
                                            const loader_options& options)
-    : options_(checked(options, *plan)),
-      plan_(std::move(plan)),
+    : batch_loader(detail::stored_run_of(data, options), options) {}
+
+MILLRACE_INLINE batch_loader::batch_loader(std::shared_ptr<const dataset::run> run,
+                                           const loader_options& options)
+    : options_(checked(options, *run)),
+      run_(std::move(run)),
       stream_(stream_of(options_, options_.edits)),
-      numbers_(plan_->end(), options_, stream_),
-      description_(*plan_, options_),
-      has_mixture_(!weights_at(plan_->description(), 0).empty()) {
-  start(std::make_unique<detail::pipeline>(*plan_, options_, numbers_));
+      sampler_(run_->end(), sampler_of(options_), stream_),
+      description_(*run_, options_),
+      has_mixture_(!weights_at(run_->description(), 0).empty()) {
+  start(std::make_unique<detail::pipeline>(*run_, options_, sampler_));
 }
 
 MILLRACE_INLINE void batch_loader::start(std::unique_ptr<detail::pipeline> pipeline) {
@@ -46,20 +62,25 @@ MILLRACE_INLINE void batch_loader::start(std::unique_ptr<detail::pipeline> pipel
 }
 
 MILLRACE_INLINE const loader_options& batch_loader::checked(const loader_options& options,
-                                                            const sample_plan& plan) {
+                                                            const dataset::run& run) {
   check(options);
   // The other samplers take positions in another order, or have no steps.
-  if (options.sampler == sampler_type::single) plan.check_steps(steps_of(options));
-  if (options.seq_len == 0 || options.seq_len == plan.seq_len()) return options;
+  if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
+  for (const dataset::run_source& each : run.sources()) {
+    if (each.type != formats::dtype::float32 && each.type != formats::dtype::float64) continue;
+    throw config_error(each.bin.string() + " holds " + std::string(formats::name(each.type)) +
+                       ", expected integers");
+  }
+  if (options.seq_len == 0 || options.seq_len == run.seq_len()) return options;
   throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 0 or the " +
-                     std::to_string(plan.seq_len()) + " of the run");
+                     std::to_string(run.seq_len()) + " of the run");
 }
 
 MILLRACE_INLINE std::shared_ptr<const dataset::edited_stream> batch_loader::stream_of(
     const loader_options& options, const std::vector<dataset::edit>& edits) const {
   if (edits.empty()) return nullptr;
   return std::make_shared<const dataset::edited_stream>(
-      edited_positions(*plan_, edits, steps_of(options)));
+      dataset::edited_positions(*run_, edits, steps_of(options)));
 }
 
 MILLRACE_INLINE std::optional<batch> batch_loader::next() {
@@ -91,7 +112,7 @@ MILLRACE_INLINE void batch_loader::count_sources(const detail::batch_slot& slot)
   telemetry& meter = *pipeline_->meter();
   try {
     if (next_weights_ != -1 && slot.number.step >= next_weights_) {
-      const dataset::run_state run = plan_->description();
+      const dataset::run_state run = run_->description();
       meter.aim(weights_at(run, slot.number.step));
       next_weights_ = next_change(run, slot.number.step);
     }
@@ -159,14 +180,14 @@ MILLRACE_INLINE batch_loader::resumption batch_loader::resumption_from(
 
   loader_options options = options_;
   options.consumed_samples = then.consumed_samples;
-  const micro_batch_sequence numbers(plan_->end(), options, stream_);
-  return {options, numbers, std::make_unique<detail::pipeline>(*plan_, options, numbers)};
+  const dataset::sampler sampler(run_->end(), sampler_of(options), stream_);
+  return {options, sampler, std::make_unique<detail::pipeline>(*run_, options, sampler)};
 }
 
 MILLRACE_INLINE void batch_loader::go_on(resumption from) {
-  pipeline_.reset();  // its threads ask the plan
+  pipeline_.reset();  // its threads ask the run
   options_ = std::move(from.options_);
-  numbers_ = std::move(from.numbers_);
+  sampler_ = std::move(from.sampler_);
   start(std::move(from.pipeline_));
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <variant>
 #include <vector>
 
 #include <millrace/error.hpp>
@@ -27,19 +26,6 @@ struct drawn_case {
         prefixes(write_case_data(config, folder.path())),
         run(run_of_case(config, prefixes)) {}
 };
-
-/// Positions of the run without edits; 2^63 - 1 where it has no end.
-inline std::int64_t end_of(const case_run& run) {
-  return std::visit(
-      []<class Run>(const Run& each) -> std::int64_t {
-        if constexpr (std::is_same_v<Run, stored_case_run>) {
-          return (each.data->token_count() - 1) / each.seq_len;
-        } else {
-          return each.end();
-        }
-      },
-      run);
-}
 
 namespace detail {
 
@@ -113,7 +99,7 @@ inline case_edit draw_edit(split_mix& random, const served_case& c, std::int64_t
 inline void draw_place(split_mix& random, drawn_case& drawn) {
   served_case& c = drawn.config;
   constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t whole = end_of(drawn.run);
+  const std::int64_t whole = drawn.run->end();
   const std::int64_t end = std::min<std::int64_t>(whole, 160);  // of an endless run, so far
   if (whole == no_end) c.most_batches = end / c.width() + 1;
   if (c.sampler == loader::sampler_type::cyclic) {
@@ -190,7 +176,7 @@ inline std::unique_ptr<drawn_case> draw_case(split_mix& random, case_order order
     detail::draw_blend(random, c);
     try {
       auto drawn = std::make_unique<drawn_case>(c);
-      const std::int64_t end = end_of(drawn->run);
+      const std::int64_t end = drawn->run->end();
       if (end < c.width() || (end > 2000 && c.samples >= 0)) continue;
       detail::draw_place(random, *drawn);
       return drawn;

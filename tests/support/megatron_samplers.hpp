@@ -82,11 +82,14 @@ inline index_batch naive_randperm(std::uint32_t seed, std::int64_t n) {
 }
 
 /// The first `count` batches of MegatronPretrainingRandomSampler, iterated over and over.
+///
+/// @param epochs  the epoch of each batch, if asked for
 inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
                                                 std::int64_t consumed_samples,
                                                 std::int64_t micro_batch_size, std::int64_t ranks,
                                                 std::int64_t rank, bool data_sharding,
-                                                std::size_t count) {
+                                                std::size_t count,
+                                                std::vector<std::int64_t>* epochs = nullptr) {
   const std::int64_t width = micro_batch_size * ranks;
   const std::int64_t active = total_samples - total_samples % width;
   std::vector<index_batch> yielded;
@@ -113,6 +116,7 @@ inline std::vector<index_batch> megatron_cyclic(std::int64_t total_samples,
       if (static_cast<std::int64_t>(batch.size()) < micro_batch_size) continue;
       consumed_samples += width;
       yielded.push_back(batch);
+      if (epochs != nullptr) epochs->push_back(epoch);
       if (yielded.size() == count) return yielded;
       batch.clear();
     }

@@ -12,7 +12,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
@@ -23,6 +22,8 @@
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
 #include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/stored_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 #include "support/paths.hpp"
@@ -304,14 +305,7 @@ inline std::vector<std::filesystem::path> write_case_data(const served_case& c,
   return prefixes;
 }
 
-/// A dataset in stored order.
-struct stored_case_run {
-  std::shared_ptr<const dataset::indexed_dataset> data;
-  std::int64_t seq_len = 0;
-};
-
-using case_run =
-    std::variant<stored_case_run, dataset::megatron_run, dataset::instant_run, dataset::packed_run>;
+using case_run = std::shared_ptr<const dataset::run>;
 
 inline dataset::batch_steps steps_of(const served_case& c) {
   return dataset::batch_steps(c.step_samples(), c.rampup);
@@ -357,10 +351,12 @@ inline dataset::megatron_run megatron_case_run(const served_case& c,
 inline case_run run_of_case(const served_case& c,
                             const std::vector<std::filesystem::path>& prefixes) {
   if (c.order == case_order::stored) {
-    return stored_case_run{std::make_shared<const dataset::indexed_dataset>(prefixes.at(0)),
-                           c.seq_len};
+    return std::make_shared<const dataset::stored_run>(
+        std::make_shared<const dataset::indexed_dataset>(prefixes.at(0)), c.seq_len);
   }
-  if (c.order == case_order::megatron) return detail::megatron_case_run(c, prefixes);
+  if (c.order == case_order::megatron) {
+    return std::make_shared<const dataset::megatron_run>(detail::megatron_case_run(c, prefixes));
+  }
   dataset::instant_options options;
   options.seed = static_cast<std::uint64_t>(c.seed);
   options.seq_len = c.seq_len;
@@ -383,10 +379,13 @@ inline case_run run_of_case(const served_case& c,
           {static_cast<std::int64_t>(s), static_cast<double>(each.weights[s])});
     }
   }
-  if (c.order == case_order::instant) return dataset::instant_run(sources, options);
-  return dataset::packed_run(
+  if (c.order == case_order::instant) {
+    return std::make_shared<const dataset::instant_run>(sources, options);
+  }
+  return std::make_shared<const dataset::packed_run>(
       sources, options,
-      {.pad_documents_to = c.pad_documents_to, .threads = 1, .keep_tables = false});
+      dataset::packed_options{
+          .pad_documents_to = c.pad_documents_to, .threads = 1, .keep_tables = false});
 }
 
 inline std::vector<dataset::edit> edits_of(const served_case& c,
@@ -426,15 +425,7 @@ inline loader::loader_options options_of(const served_case& c,
 
 inline std::unique_ptr<loader::batch_loader> loader_of(const case_run& run,
                                                        const loader::loader_options& options) {
-  return std::visit(
-      [&]<class Run>(const Run& each) {
-        if constexpr (std::is_same_v<Run, stored_case_run>) {
-          return std::make_unique<loader::batch_loader>(*each.data, options);
-        } else {
-          return std::make_unique<loader::batch_loader>(each, options);
-        }
-      },
-      run);
+  return std::make_unique<loader::batch_loader>(run, options);
 }
 
 // --- what is served -------------------------------------------------------------------------

@@ -11,19 +11,17 @@
 
 namespace millrace::dataset {
 
-MILLRACE_INLINE cyclic_sampler::cyclic_sampler(std::int64_t total_samples,
-                                               std::int64_t consumed_samples,
-                                               const data_share& share, bool data_sharding)
-    : layout_{total_samples, share, data_sharding}, consumed_(consumed_samples) {
-  detail::check_sampler(total_samples, consumed_samples, share);
-  const std::int64_t width = share.width();
-  const std::int64_t active = layout_.active();
+namespace detail {
+
+MILLRACE_INLINE void check_cyclic(const cyclic_layout& layout, std::int64_t consumed_samples) {
+  check_sampler(layout.total, consumed_samples, layout.share);
+  const std::int64_t width = layout.share.width();
+  const std::int64_t active = layout.active();
   if (active == 0) {
-    throw config_error("there are " + std::to_string(total_samples) + " samples, expected " +
+    throw config_error("there are " + std::to_string(layout.total) + " samples, expected " +
                        std::to_string(width) +
                        " or more: a micro-batch of each data-parallel rank");
   }
-  epoch_ = consumed_samples / active;
   const std::int64_t current = consumed_samples % active;
   if (current % width != 0) {
     throw config_error(
@@ -32,7 +30,17 @@ MILLRACE_INLINE cyclic_sampler::cyclic_sampler(std::int64_t total_samples,
         " samples, expected a multiple of " + std::to_string(width) +
         " there (micro-batch size times data-parallel ranks): go on with those of the run before");
   }
-  first_ = current / width;
+}
+
+}  // namespace detail
+
+MILLRACE_INLINE cyclic_sampler::cyclic_sampler(std::int64_t total_samples,
+                                               std::int64_t consumed_samples,
+                                               const data_share& share, bool data_sharding)
+    : layout_{total_samples, share, data_sharding}, consumed_(consumed_samples) {
+  detail::check_cyclic(layout_, consumed_samples);
+  epoch_ = consumed_samples / layout_.active();
+  first_ = consumed_samples % layout_.active() / share.width();
   batches_ = layout_.batches(share.rank) - first_;
   order_ = drawn_order(epoch_, layout_.drawn());
 }

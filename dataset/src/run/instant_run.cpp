@@ -2,27 +2,178 @@
 #include <millrace/dataset/run/instant_run.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
+#include <millrace/error.hpp>
+
+#include "text_of_pieces.hpp"
 
 namespace millrace::dataset {
+
+/// Token types are read from the headers when somebody asks for bytes: `where` never does.
+struct instant_run::contents {
+  contents(const std::vector<instant_source>& sources, const instant_options& options)
+      : order(sources, options),
+        description(detail::describe(sources, options)),
+        touched(sources.size()) {
+    for (const instant_source& source : sources) prefixes.push_back(source.prefix);
+  }
+
+  /// @throws io_error, format_error  a source cannot be opened
+  const std::vector<formats::dtype>& all_types() {
+    if (!has_types.load(std::memory_order_acquire)) {
+      const std::lock_guard lock(mutex);
+      if (types.empty()) {
+        std::vector<formats::dtype> read;
+        for (const auto& each : prefixes) {
+          read.push_back(index_columns(each, index_access::pread).type());
+        }
+        types = std::move(read);
+      }
+      has_types.store(true, std::memory_order_release);
+    }
+    return types;
+  }
+
+  /// Sees that a source is the dataset that the run was set up with: once, where it is.
+  void touch(std::int64_t source) {
+    const auto s = static_cast<std::size_t>(source);
+    if (touched[s].load(std::memory_order_acquire)) return;
+    const formats::dtype type = all_types()[s];
+    const index_columns columns(prefixes[s], index_access::pread);
+    const std::int64_t expected = order.windows(source).token_count();
+    if (columns.token_count() != expected || columns.type() != type) {
+      throw format_error(columns.idx_path(), 0,
+                         "the dataset has " + std::to_string(columns.token_count()) +
+                             " tokens of " + std::string(formats::name(columns.type())) +
+                             ", expected " + std::to_string(expected) + " of " +
+                             std::string(formats::name(type)) +
+                             " as when the run was set up: it is another one, or was replaced");
+    }
+    touched[s].store(true, std::memory_order_release);
+  }
+
+  instant_order order;
+  run_state description;
+  std::vector<std::filesystem::path> prefixes;
+  std::mutex mutex;
+  std::atomic<bool> has_types{false};
+  std::vector<formats::dtype> types;  // under mutex, until has_types
+  std::vector<std::atomic<bool>> touched;
+};
+
+MILLRACE_INLINE instant_run::instant_run(const std::vector<instant_source>& sources,
+                                         const instant_options& options)
+    : shared_(std::make_shared<contents>(sources, options)) {}
+
+MILLRACE_INLINE const instant_order& instant_run::order() const noexcept {
+  return shared_->order;
+}
+
+MILLRACE_INLINE std::int64_t instant_run::end() const {
+  return order().end();
+}
+
+MILLRACE_INLINE std::int64_t instant_run::seq_len() const {
+  return order().seq_len();
+}
+
+MILLRACE_INLINE std::int64_t instant_run::source_count() const {
+  return order().source_count();
+}
+
+MILLRACE_INLINE const std::filesystem::path& instant_run::prefix(std::int64_t source) const {
+  return shared_->prefixes[static_cast<std::size_t>(source)];
+}
+
+MILLRACE_INLINE std::vector<run_source> instant_run::sources() const {
+  const std::vector<formats::dtype>& types = shared_->all_types();
+  std::vector<run_source> all;
+  for (std::size_t s = 0; s < types.size(); ++s) {
+    const auto tokens = order().windows(static_cast<std::int64_t>(s)).token_count();
+    all.push_back({detail::bin_of(shared_->prefixes[s]), types[s],
+                   static_cast<std::uint64_t>(tokens) * formats::size_bytes(types[s])});
+  }
+  return all;
+}
+
+MILLRACE_INLINE source_sample instant_run::at(std::int64_t position) const {
+  const blend_place place = order().blend().at(position);
+  return {place.source, place.k};
+}
+
+MILLRACE_INLINE std::int64_t instant_run::pieces(const source_sample& sample,
+                                                 std::vector<piece>& out) const {
+  out.clear();
+  order().pieces({sample.source, sample.k, order().windows(sample.source).at(sample.k)}, out);
+  return 0;
+}
+
+MILLRACE_INLINE void instant_run::text_of(std::int64_t position, bool boundaries,
+                                          sample_text& out) const {
+  const instant_sample sample = order().at(position);
+  shared_->touch(sample.source);
+  const formats::dtype type = shared_->types[static_cast<std::size_t>(sample.source)];
+  detail::set_window(position, sample.source, sample.place.first_token, sample.place.tokens,
+                     formats::size_bytes(type), out);
+  if (!boundaries) return;
+  std::vector<piece>& pieces = detail::scratch_pieces();
+  const auto search = order().open(sample.source);
+  search->pieces(sample.place.first_token, sample.place.tokens, pieces);
+  detail::set_boundaries(pieces, seq_len(), true, detail::same_searched_document{*search}, out);
+}
+
+MILLRACE_INLINE std::int64_t instant_run::taken(std::int64_t source, std::int64_t positions) const {
+  return order().blend().taken(source, positions);
+}
+
+MILLRACE_INLINE sample_round instant_run::round_of(std::int64_t source, std::int64_t k) const {
+  const std::int64_t windows = order().windows(source).windows_per_epoch();
+  const std::int64_t epoch = k / windows;
+  return {epoch * windows, (epoch + 1) * windows, 1, "epoch " + std::to_string(epoch)};
+}
+
+MILLRACE_INLINE std::vector<left_out> instant_run::left_out_of(std::int64_t source,
+                                                               const sample_round& round) const {
+  const window_order& windows = order().windows(source);
+  const auto rest = windows.remainder(round.first / windows.windows_per_epoch());
+  return {{0, rest.head, 1, "before the first window"},
+          {rest.tail_first, windows.token_count(), 1, "behind the last window"}};
+}
+
+MILLRACE_INLINE void instant_run::check_steps(const batch_steps& steps) const {
+  detail::check_begins(order().blend(), steps);
+}
+
+MILLRACE_INLINE run_state instant_run::description() const {
+  return shared_->description;
+}
 
 MILLRACE_INLINE std::vector<std::int64_t> instant_run::positions_with(std::int64_t source,
                                                                       sequence_range sequences,
                                                                       std::int64_t before) const {
   std::vector<std::int64_t> positions;
   if (sequences.size() <= 0) return positions;
-  const auto search = order_->open(source);
+  const auto search = order().open(source);
   const std::int64_t first = search->first_token_of(sequences.first);
   const std::int64_t last =
       search->first_token_of(sequences.last - 1) + search->columns().length(sequences.last - 1);
-  const window_order& order = order_->windows(source);
+  const window_order& windows_of = order().windows(source);
   const std::int64_t taken_before = taken(source, before);
-  for (std::int64_t e = 0; e * order.windows_per_epoch() < taken_before; ++e) {
-    const epoch_windows windows = order.epoch(e);
+  for (std::int64_t e = 0; e * windows_of.windows_per_epoch() < taken_before; ++e) {
+    const epoch_windows windows = windows_of.epoch(e);
     const std::int64_t offset = windows.offset();
     if (first >= last || last <= offset) continue;
     // A token that begins a window is also the last label of the one before.
@@ -31,7 +182,7 @@ MILLRACE_INLINE std::vector<std::int64_t> instant_run::positions_with(std::int64
     for (std::int64_t w = least; w <= most; ++w) {
       const std::int64_t k = e * windows.count() + windows.turn_of(w);
       if (k >= taken_before) continue;
-      if (const auto at = order_->blend().position_of({source, k})) positions.push_back(*at);
+      if (const auto at = order().blend().position_of({source, k})) positions.push_back(*at);
     }
   }
   std::ranges::sort(positions);

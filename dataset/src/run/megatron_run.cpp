@@ -22,12 +22,36 @@
 #include <millrace/dataset/megatron/large_array.hpp>
 #include <millrace/dataset/megatron/length_column.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/open_pool.hpp>
+#include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
+#include "text_of_pieces.hpp"
+
 namespace millrace::dataset {
+
+struct megatron_run::contents {
+  static constexpr std::int64_t counted_positions = std::int64_t{1} << 16;
+
+  contents(std::vector<source_info> all, std::size_t most_open)
+      : sources(std::move(all)),
+        pool(
+            std::ssize(sources),
+            [this](std::int64_t source) {
+              return std::make_shared<const open_source>(sources[static_cast<std::size_t>(source)]);
+            },
+            most_open) {}
+  contents(const contents&) = delete;
+  contents& operator=(const contents&) = delete;
+
+  std::vector<source_info> sources;
+  blend_columns blend;               // empty for one source
+  std::vector<std::int64_t> counts;  // [source] of the blend before each `counted_positions`
+  run_state description;
+  open_pool<open_source> pool;
+};
 
 namespace detail {
 
@@ -108,6 +132,7 @@ MILLRACE_INLINE megatron_run::source_info megatron_run::build_source(
                    .type = columns.type(),
                    .tokens = columns.token_count(),
                    .sequences = columns.sequence_count(),
+                   .bin = io::identity_of(detail::bin_of(planned.prefix)),
                    .plan = {},
                    .index = {}};
   sequence_range range{0, columns.sequence_count()};
@@ -199,25 +224,108 @@ MILLRACE_INLINE run_state megatron_run::describe(const std::vector<source_info>&
   return state;
 }
 
+MILLRACE_INLINE const megatron_run::source_info& megatron_run::info(std::int64_t s) const noexcept {
+  return shared_->sources[static_cast<std::size_t>(s)];
+}
+
+MILLRACE_INLINE const gpt_plan& megatron_run::plan(std::int64_t s) const noexcept {
+  return info(s).plan;
+}
+
+MILLRACE_INLINE megatron_run::source_pointer megatron_run::open(std::int64_t s) const {
+  return shared_->pool.get(s);
+}
+
+MILLRACE_INLINE std::size_t megatron_run::open_count() const {
+  return shared_->pool.open_count();
+}
+
+MILLRACE_INLINE const blend_columns& megatron_run::blend() const noexcept {
+  return shared_->blend;
+}
+
+MILLRACE_INLINE std::int64_t megatron_run::end() const {
+  return is_blend() ? static_cast<std::int64_t>(blend().dataset.size()) : plan(0).samples;
+}
+
+MILLRACE_INLINE std::int64_t megatron_run::seq_len() const {
+  return plan(0).sequence_length;
+}
+
+MILLRACE_INLINE bool megatron_run::extra_token() const {
+  return plan(0).extra_token != 0;
+}
+
+MILLRACE_INLINE std::int64_t megatron_run::source_count() const {
+  return std::ssize(shared_->sources);
+}
+
+MILLRACE_INLINE const std::filesystem::path& megatron_run::prefix(std::int64_t source) const {
+  return info(source).prefix;
+}
+
+MILLRACE_INLINE std::vector<run_source> megatron_run::sources() const {
+  std::vector<run_source> all;
+  for (const source_info& each : shared_->sources) {
+    const auto tokens = static_cast<std::uint64_t>(each.tokens);
+    all.push_back({detail::bin_of(each.prefix), each.type, tokens * formats::size_bytes(each.type),
+                   each.bin});
+  }
+  return all;
+}
+
+MILLRACE_INLINE source_sample megatron_run::at(std::int64_t position) const {
+  if (!is_blend()) return {0, position};
+  const auto i = static_cast<std::size_t>(position);
+  return {blend().dataset[i], blend().sample[i]};
+}
+
+MILLRACE_INLINE std::int64_t megatron_run::pieces(const source_sample& sample,
+                                                  std::vector<piece>& out) const {
+  return open(sample.source)->order.sample(sample.k, out);
+}
+
+MILLRACE_INLINE void megatron_run::text_of(std::int64_t position, bool boundaries,
+                                           sample_text& out) const {
+  const source_sample sample = megatron_run::at(position);
+  const source_pointer opened = open(sample.source);
+  std::vector<piece>& pieces = detail::scratch_pieces();
+  (void)opened->order.sample(sample.k, pieces);
+  detail::clear(out, position, sample.source);
+  (void)detail::append_text(opened->search.columns(), pieces, sample.source, 0, out);
+  if (!boundaries) return;
+  detail::set_boundaries(pieces, seq_len(), extra_token(), pieces_apart{}, out);
+}
+
+MILLRACE_INLINE sample_round megatron_run::round_of(std::int64_t source, std::int64_t) const {
+  const gpt_plan& of = plan(source);
+  return {0, of.samples, of.epochs,
+          of.epochs == 1 ? "one epoch" : "all " + std::to_string(of.epochs) + " epochs"};
+}
+
+MILLRACE_INLINE run_state megatron_run::description() const {
+  return shared_->description;
+}
+
 MILLRACE_INLINE std::vector<std::int64_t> megatron_run::counts_of(const blend_columns& blend,
                                                                   std::size_t sources) {
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> now(sources);
   for (std::size_t i = 0; i < blend.dataset.size(); ++i) {
-    if (i % counted_positions == 0) counts.insert(counts.end(), now.begin(), now.end());
+    if (i % contents::counted_positions == 0) counts.insert(counts.end(), now.begin(), now.end());
     ++now[static_cast<std::size_t>(blend.dataset[i])];
   }
   return counts;
 }
 
 MILLRACE_INLINE std::int64_t megatron_run::taken(std::int64_t source,
-                                                 std::int64_t positions) const noexcept {
+                                                 std::int64_t positions) const {
   const std::int64_t all = std::min(positions, end());
   if (!is_blend() || all == 0) return all;
-  const std::int64_t block = (all - 1) / counted_positions;
+  const std::int64_t block = (all - 1) / contents::counted_positions;
   const auto begin = blend().dataset.begin();
   return shared_->counts[static_cast<std::size_t>(block * source_count() + source)] +
-         std::count(begin + block * counted_positions, begin + all, source);
+         std::count(begin + block * contents::counted_positions, begin + all, source);
 }
 
 MILLRACE_INLINE std::vector<std::int64_t> megatron_run::positions_with(std::int64_t source,

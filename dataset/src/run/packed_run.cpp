@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +18,39 @@
 #include <millrace/dataset/instant/instant_order.hpp>
 #include <millrace/dataset/instant/order_keys.hpp>
 #include <millrace/dataset/instant/schedule.hpp>
+#include <millrace/dataset/open_pool.hpp>
 #include <millrace/dataset/packing/packed_sample.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
 
+#include "text_of_pieces.hpp"
+
 namespace millrace::dataset {
+
+struct packed_run::contents {
+  static feistel shuffle(const source_info& of, std::int64_t epoch) noexcept {
+    return {of.rows, keys_of(absorb(of.hash, static_cast<std::uint64_t>(epoch)))};
+  }
+
+  std::vector<instant_source> sources;
+  instant_options options;
+  packed_options packing;
+  std::vector<source_info> infos;
+  std::optional<schedule> blend;
+  std::optional<open_pool<open_source>> pool;
+};
+
+namespace detail {
+
+/// Parts of the row that a thread is at.
+inline std::vector<packed_part>& scratch_parts() {
+  thread_local std::vector<packed_part> parts;
+  return parts;
+}
+
+}  // namespace detail
 
 MILLRACE_INLINE packed_run::open_source::open_source(const std::filesystem::path& prefix,
                                                      const packing_options& options, bool keep)
@@ -31,7 +60,8 @@ MILLRACE_INLINE packed_run::open_source::open_source(const std::filesystem::path
 
 MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& sources,
                                        const instant_options& options,
-                                       const packed_options& packing) {
+                                       const packed_options& packing)
+    : shared_(std::make_shared<contents>()) {
   shared_->sources = sources;
   shared_->options = options;
   shared_->packing = packing;
@@ -89,6 +119,118 @@ MILLRACE_INLINE packed_run::source_pointer packed_run::open_again(const contents
   return opened;
 }
 
+MILLRACE_INLINE const schedule& packed_run::blend() const noexcept {
+  return *shared_->blend;
+}
+
+MILLRACE_INLINE std::int64_t packed_run::pad_documents_to() const noexcept {
+  return shared_->packing.pad_documents_to;
+}
+
+MILLRACE_INLINE const packed_run::source_info& packed_run::info(std::int64_t s) const noexcept {
+  return shared_->infos[static_cast<std::size_t>(s)];
+}
+
+MILLRACE_INLINE packed_run::source_pointer packed_run::open(std::int64_t s) const {
+  return shared_->pool->get(s);
+}
+
+MILLRACE_INLINE packed_place packed_run::place_of(const source_sample& sample) const noexcept {
+  const source_info& of = info(sample.source);
+  const std::int64_t epoch = sample.k / of.rows;
+  return {epoch, contents::shuffle(of, epoch)(sample.k % of.rows)};
+}
+
+MILLRACE_INLINE std::int64_t packed_run::end() const {
+  return blend().end();
+}
+
+MILLRACE_INLINE std::int64_t packed_run::seq_len() const {
+  return shared_->options.seq_len;
+}
+
+MILLRACE_INLINE std::int64_t packed_run::source_count() const {
+  return static_cast<std::int64_t>(shared_->infos.size());
+}
+
+MILLRACE_INLINE const std::filesystem::path& packed_run::prefix(std::int64_t source) const {
+  return shared_->sources[static_cast<std::size_t>(source)].prefix;
+}
+
+MILLRACE_INLINE std::vector<run_source> packed_run::sources() const {
+  std::vector<run_source> all;
+  for (std::int64_t s = 0; s < source_count(); ++s) {
+    all.push_back({detail::bin_of(prefix(s)), info(s).type, info(s).bin_bytes});
+  }
+  return all;
+}
+
+MILLRACE_INLINE source_sample packed_run::at(std::int64_t position) const {
+  const blend_place place = blend().at(position);
+  return {place.source, place.k};
+}
+
+MILLRACE_INLINE std::int64_t packed_run::pieces(const source_sample& sample,
+                                                std::vector<piece>& out) const {
+  const source_pointer opened = open(sample.source);
+  std::vector<packed_part>& parts = detail::scratch_parts();
+  opened->rows.row(place_of(sample).row, parts);
+  out.clear();
+  for (const packed_part& part : parts) append_pieces(opened->columns(), part, out);
+  return seq_len() - token_count(out);
+}
+
+MILLRACE_INLINE void packed_run::starts_of(const source_sample& sample,
+                                           std::span<const piece> pieces,
+                                           std::vector<std::int64_t>& out) const {
+  const source_pointer opened = open(sample.source);
+  std::vector<packed_part>& parts = detail::scratch_parts();
+  opened->rows.row(place_of(sample).row, parts);
+  out.clear();
+  std::int64_t share = 0;
+  for (const packed_part& part : parts) {
+    std::int64_t done = 0;
+    for (; done < part.tokens; done += pieces[out.size() - 1].tokens) out.push_back(share + done);
+    share += share_of(part, pad_documents_to());
+  }
+}
+
+MILLRACE_INLINE void packed_run::text_of(std::int64_t position, bool, sample_text& out) const {
+  const source_sample sample = at(position);
+  const source_pointer opened = open(sample.source);
+  const index_columns& columns = opened->columns();
+  std::vector<packed_part>& parts = detail::scratch_parts();
+  opened->rows.row(place_of(sample).row, parts);
+  detail::clear(out, position, sample.source);
+  out.boundaries.push_back(0);
+  out.document_ends.push_back(0);
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::vector<piece>& pieces = detail::scratch_pieces();
+    append_pieces(columns, parts[i], pieces);
+    const std::int64_t end = detail::append_text(columns, pieces, sample.source, start, out);
+    start += share_of(parts[i], pad_documents_to());
+    // Padding at the end of the row is the last document's.
+    const std::int64_t boundary = i + 1 < parts.size() ? start : seq_len();
+    out.boundaries.push_back(static_cast<std::int32_t>(boundary));
+    out.document_ends.push_back(static_cast<std::int32_t>(end));
+  }
+}
+
+MILLRACE_INLINE std::int64_t packed_run::taken(std::int64_t source, std::int64_t positions) const {
+  return blend().taken(source, positions);
+}
+
+MILLRACE_INLINE sample_round packed_run::round_of(std::int64_t source, std::int64_t k) const {
+  const std::int64_t rows = info(source).rows;
+  const std::int64_t epoch = k / rows;
+  return {epoch * rows, (epoch + 1) * rows, 1, "epoch " + std::to_string(epoch)};
+}
+
+MILLRACE_INLINE void packed_run::check_steps(const batch_steps& steps) const {
+  detail::check_begins(blend(), steps);
+}
+
 MILLRACE_INLINE std::vector<std::int64_t> packed_run::positions_with(std::int64_t source,
                                                                      sequence_range sequences,
                                                                      std::int64_t before) const {
@@ -119,7 +261,7 @@ MILLRACE_INLINE std::vector<std::int64_t> packed_run::positions_with(std::int64_
   const std::int64_t taken_before = taken(source, before);
   std::vector<std::int64_t> positions;
   for (std::int64_t e = 0; e * of.rows < taken_before; ++e) {
-    const feistel order = shuffle(of, e);
+    const feistel order = contents::shuffle(of, e);
     for (const std::int64_t row : rows) {
       const std::int64_t k = e * of.rows + order.inverse(row);
       if (k >= taken_before) continue;

@@ -19,50 +19,52 @@
 #include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
-#include <millrace/loader/plan/micro_batch_sequence.hpp>
 #include <millrace/loader/plan/mixture_weights.hpp>
-#include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/telemetry/clock.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 
 namespace millrace::loader::detail {
 
-MILLRACE_INLINE pipeline::pipeline(sample_plan& plan, const loader_options& options,
-                                   const micro_batch_sequence& numbers)
+MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options& options,
+                                   const dataset::sampler& sampler)
     : options_(options),
-      ring_(make_ring(plan, options, numbers.count())),
+      ring_(make_ring(run, options, sampler.count())),
       turns_(*ring_,
-             look_ahead(plan, numbers, batches_ahead(options, numbers.count()),
+             look_ahead(run, sampler, options.rank, batches_ahead(options, sampler.count()),
                         options.boundaries || options.fields.cu_seqlens),
              static_cast<std::size_t>(options.threads)),
-      meter_(std::make_shared<telemetry>(meter_options(plan, options, ring_->size()))),
-      verifier_(make_verifier(plan, options)) {
-  const std::vector<data_file> files = plan.files();
+      meter_(std::make_shared<telemetry>(meter_options(run, options, ring_->size()))),
+      verifier_(make_verifier(run, options)) {
+  const std::vector<dataset::run_source> sources = run.sources();
+  const std::vector<data_file> files = files_of(sources);
+  const std::vector<formats::dtype> types = types_of(sources);
   io_options io = options.io;
   if (io.request_bytes == 0) {  // what is asked for at a time, which decides what reads best
-    const auto row = static_cast<std::uint64_t>(plan.seq_len() + (plan.extra_token() ? 1 : 0));
-    io.request_bytes = row * formats::size_bytes(plan.types().front());
+    const auto row = static_cast<std::uint64_t>(run.seq_len() + (run.extra_token() ? 1 : 0));
+    io.request_bytes = row * formats::size_bytes(types.front());
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
     auto reader = options.reader ? options.reader(files) : make_reader(files, io);
-    workers_.emplace_back(options_, files, plan.types(), std::move(reader), verifier_.get(),
+    workers_.emplace_back(options_, files, types, std::move(reader), verifier_.get(),
                           meter_->producer(i));
   }
 }
 
 MILLRACE_INLINE std::unique_ptr<data_verifier> pipeline::make_verifier(
-    const sample_plan& plan, const loader_options& options) {
+    const dataset::run& run, const loader_options& options) {
   const verify_options& verify = options.verify;
   if (verify.mode == verify_mode::off && verify.vocab_size == 0) return nullptr;
   std::vector<verified_file> files;
-  const std::vector<formats::dtype> types = plan.types();
-  for (const data_file& file : plan.files()) files.push_back({file, types[files.size()]});
+  const std::vector<dataset::run_source> sources = run.sources();
+  for (const data_file& file : files_of(sources)) {
+    files.push_back({file, sources[files.size()].type});
+  }
   return std::make_unique<data_verifier>(files, verify, options.io.reader.files);
 }
 
 // One source is no mixture, and without weights there is nothing that it was to be.
-MILLRACE_INLINE telemetry_options pipeline::meter_options(const sample_plan& plan,
+MILLRACE_INLINE telemetry_options pipeline::meter_options(const dataset::run& run,
                                                           const loader_options& options,
                                                           std::size_t slots) {
   telemetry_options meter;
@@ -70,10 +72,10 @@ MILLRACE_INLINE telemetry_options pipeline::meter_options(const sample_plan& pla
   meter.slots = static_cast<std::int64_t>(slots);
   meter.producers = static_cast<std::size_t>(options.threads);
   meter.trace_events = options.trace_events;
-  const dataset::run_state run = plan.description();
-  const std::vector<double> weights = weights_at(run, 0);
+  const dataset::run_state described = run.description();
+  const std::vector<double> weights = weights_at(described, 0);
   for (std::size_t s = 0; s < weights.size(); ++s) {
-    const dataset::state_source& source = run.data[s];
+    const dataset::state_source& source = described.data[s];
     meter.mixture.push_back({source.name.empty() ? source.prefix : source.name, weights[s]});
   }
   return meter;
@@ -92,12 +94,12 @@ MILLRACE_INLINE void pipeline::start() try {
 
 // Beside those that are looked ahead, a slot for the caller and one for each thread to work on. No
 // more than there are micro-batches, so that no option asks for more memory than the run takes.
-MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const sample_plan& plan,
+MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const dataset::run& run,
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
   const std::int64_t slots = std::min(options.look_ahead + 1 + options.threads, batches);
   if (slots == 0) return std::make_shared<ring>(0, [](std::size_t) -> batch_slot { throw 0; });
-  const slot_layout layout = layout_of(plan, options);
+  const slot_layout layout = layout_of(run, options);
   const auto count = static_cast<std::size_t>(slots);
   const std::vector<memory_block> blocks = options.memory
                                                ? options.memory(count, layout.capacity_bytes())

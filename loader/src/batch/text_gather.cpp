@@ -8,16 +8,16 @@
 #include <span>
 #include <string>
 
+#include <millrace/dataset/run/sample_text.hpp>
 #include <millrace/dataset/token_view.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/plan/sample_text.hpp>
 
 namespace millrace::loader::detail {
 
-MILLRACE_INLINE std::int64_t text_gather::fill(std::span<const sample_text> rows,
+MILLRACE_INLINE std::int64_t text_gather::fill(std::span<const dataset::sample_text> rows,
                                                range_reader& reader, batch_slot& slot) {
   plan(rows, slot);
   reader.gather(requests_);
@@ -29,7 +29,8 @@ MILLRACE_INLINE std::int64_t text_gather::fill(std::span<const sample_text> rows
   return static_cast<std::int64_t>(bytes);
 }
 
-MILLRACE_INLINE void text_gather::plan(std::span<const sample_text> rows, batch_slot& slot) {
+MILLRACE_INLINE void text_gather::plan(std::span<const dataset::sample_text> rows,
+                                       batch_slot& slot) {
   requests_.clear();
   detours_.clear();
   std::size_t scratch = 0;
@@ -39,7 +40,7 @@ MILLRACE_INLINE void text_gather::plan(std::span<const sample_text> rows, batch_
   for (std::size_t r = 0; r < rows.size(); ++r) {
     check_room(rows[r], slot.layout);
     std::byte* const row = slot.row(static_cast<std::int64_t>(r));
-    for (const text_part& part : rows[r].parts) {
+    for (const dataset::text_part& part : rows[r].parts) {
       std::byte* const to = row + static_cast<std::size_t>(part.at) * width;
       const formats::dtype type = types_[static_cast<std::size_t>(part.from.file)];
       if (type == stored) {
@@ -62,10 +63,10 @@ MILLRACE_INLINE void text_gather::plan(std::span<const sample_text> rows, batch_
 }
 
 // A plan may be anyone's, and what it says is where bytes are written.
-MILLRACE_INLINE void text_gather::check_room(const sample_text& row,
+MILLRACE_INLINE void text_gather::check_room(const dataset::sample_text& row,
                                              const slot_layout& layout) const {
   const auto of = [&] { return "sample " + std::to_string(row.position) + " is planned "; };
-  for (const text_part& part : row.parts) {
+  for (const dataset::text_part& part : row.parts) {
     const auto file = static_cast<std::size_t>(part.from.file);
     const auto tokens =
         static_cast<std::int64_t>(part.from.bytes / formats::size_bytes(types_[file]));
@@ -104,7 +105,7 @@ MILLRACE_INLINE void text_gather::convert(const detour& d) const {
 }
 
 /// Zeros where no token is.
-MILLRACE_INLINE void text_gather::pad(std::span<const sample_text> rows,
+MILLRACE_INLINE void text_gather::pad(std::span<const dataset::sample_text> rows,
                                       std::span<const formats::dtype> types, batch_slot& slot) {
   const auto width = static_cast<std::size_t>(slot.layout.width());
   for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -118,7 +119,7 @@ MILLRACE_INLINE void text_gather::pad(std::span<const sample_text> rows,
       }
     };
     std::int64_t at = 0;
-    for (const text_part& part : rows[r].parts) {
+    for (const dataset::text_part& part : rows[r].parts) {
       zero(at, part.at);
       const auto item = formats::size_bytes(types[static_cast<std::size_t>(part.from.file)]);
       at = part.at + static_cast<std::int64_t>(part.from.bytes / item);
@@ -127,7 +128,7 @@ MILLRACE_INLINE void text_gather::pad(std::span<const sample_text> rows,
   }
 }
 
-MILLRACE_INLINE void text_gather::put_boundaries(std::span<const sample_text> rows,
+MILLRACE_INLINE void text_gather::put_boundaries(std::span<const dataset::sample_text> rows,
                                                  batch_slot& slot) {
   std::int32_t entries = 0;
   slot.boundaries = 0;

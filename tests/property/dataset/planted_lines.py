@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the lines in which the other scripts here plant bugs are there, each once: needs none of what those compare with, so that
+"""Whether the lines in which the scripts here and in ../loader plant bugs are there, each once: needs none of what those compare with, so that
 a source that changed shows at once.
 
 usage: planted_lines.py FOLDER      the folder of the dataset library
@@ -22,7 +22,7 @@ def bugs_of(script):
 def main():
     below = pathlib.Path(sys.argv[1])
     seen = wrong = 0
-    for script in sorted(HERE.glob("*.py")):
+    for script in sorted([*HERE.glob("*.py"), *HERE.parent.glob("loader/*.py")]):
         for name, file, line, _ in bugs_of(script):
             seen += 1
             source = below / file

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three parties say what a run serves: batch_loader, which serves it; the code of `inspect_dataset
-// where`, which says which documents are in which step, rank and slot, and back; and a model of
-// Megatron's samplers. They must agree row by row, for every rank.
+// Three parties say what a run serves: batch_loader, which serves it; `run_places`, the code of
+// `inspect_dataset where`, which says which documents are in which step, rank and slot, and back;
+// and a model of Megatron's samplers. They must agree row by row, for every rank.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -17,16 +16,14 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/run/cyclic_run.hpp>
-#include <millrace/dataset/run/edited_run.hpp>
-#include <millrace/dataset/run/full_validation_run.hpp>
-#include <millrace/dataset/run/topology.hpp>
+#include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/dataset/run/where.hpp>
 
 #include "support/draw_served_case.hpp"
@@ -46,130 +43,24 @@ using served_ranks = std::vector<std::vector<case_batch>>;  // [rank]
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-// --- the code of `where` --------------------------------------------------------------------
-
-/// The stored order, which `where` does not know, in the form that its code takes. A plain model.
-class stored_order {
- public:
-  explicit stored_order(const test::stored_case_run& run) : run_(run) {}
-
-  std::int64_t end() const { return (run_.data->token_count() - 1) / run_.seq_len; }
-  std::int64_t seq_len() const { return run_.seq_len; }
-  std::int64_t source_count() const { return 1; }
-  std::filesystem::path prefix(std::int64_t) const { return run_.data->prefix(); }
-  dataset::source_sample at(std::int64_t n) const { return {0, n}; }
-  std::int64_t pieces(const dataset::source_sample& sample,
-                      std::vector<dataset::piece>& out) const {
-    out.clear();
-    const std::int64_t first = sample.k * run_.seq_len;
-    const std::int64_t last = first + run_.seq_len + 1;
-    std::int64_t begin = 0;
-    for (std::int64_t s = 0; s < run_.data->sequence_count(); ++s) {
-      const std::int64_t end = begin + run_.data->sequence_length(s);
-      const std::int64_t from = std::max(first, begin);
-      const std::int64_t to = std::min(last, end);
-      if (from < to) out.push_back({s, from - begin, to - from});
-      begin = end;
-    }
-    return 0;
+/// `where` walks the same run with the same sampler that the loader has.
+dataset::sampler sampler_of_case(const served_case& c, const dataset::run& order,
+                                 const std::vector<std::filesystem::path>& prefixes,
+                                 const std::vector<dataset::edit>& edits) {
+  std::shared_ptr<const dataset::edited_stream> stream;
+  if (!edits.empty()) {
+    stream = std::make_shared<const dataset::edited_stream>(
+        dataset::edited_positions(order, edits, test::steps_of(c)));
   }
-  std::vector<std::int64_t> positions_with(std::int64_t, dataset::sequence_range sequences,
-                                           std::int64_t before) const {
-    std::vector<std::int64_t> positions;
-    std::vector<dataset::piece> found;
-    for (std::int64_t n = 0; n < std::min(before, end()); ++n) {
-      (void)pieces({0, n}, found);
-      const bool holds = std::ranges::any_of(found, [&](const dataset::piece& p) {
-        return sequences.first <= p.sequence && p.sequence < sequences.last;
-      });
-      if (holds) positions.push_back(n);
-    }
-    return positions;
-  }
-  std::int64_t taken(std::int64_t, std::int64_t positions) const { return positions; }
-  dataset::sample_round round_of(std::int64_t, std::int64_t) const { return {0, end(), 1, "once"}; }
-  std::vector<dataset::left_out> left_out_of(std::int64_t, const dataset::sample_round&) const {
-    return {};
-  }
-
- private:
-  const test::stored_case_run& run_;
-};
-
-/// What `where` answers for a run as it is served, and the order below, without sampler and edits.
-struct where_code {
-  std::int64_t end = 0;  ///< of samples that are served
-  std::function<dataset::served_sample(const dataset::slot_place&)> at;
-  std::function<std::vector<dataset::appearance>(std::int64_t, std::int64_t, std::int64_t)> of;
-  std::int64_t order_end = 0;
-  std::function<dataset::source_sample(std::int64_t)> order_at;
-  std::function<std::vector<dataset::piece>(std::int64_t)> order_pieces;
-};
-
-/// inspect_dataset ignores --global-batch-size with --full-validation, and counts a step for each
-/// turn of the ranks; the loader takes it. Steps are the loader's here.
-dataset::topology topology_of(const served_case& c) {
-  return {c.world_size, c.batch_size, c.step_samples(), c.rampup};
+  return {order.end(), sampler_of(test::options_of(c, prefixes, 0)), stream};
 }
 
-/// Calls check(where_code) with the decorators that inspect_dataset puts round an order.
-template <class Check>
-void with_where(const served_case& c, const test::case_run& run,
-                const std::vector<dataset::edit>& edits, const Check& check) {
-  const dataset::topology ranks = topology_of(c);
-  const auto of_order = [&](const auto& order) {
-    where_code code;
-    code.order_end = order.end();
-    code.order_at = [&](std::int64_t n) { return order.at(n); };
-    code.order_pieces = [&](std::int64_t n) {
-      std::vector<dataset::piece> pieces;
-      (void)order.pieces(order.at(n), pieces);
-      return pieces;
-    };
-    const auto answer = [&](const auto& served) {
-      const dataset::run_places places(served, ranks);
-      code.end = served.end();
-      code.at = [&](const dataset::slot_place& slot) { return places.at(slot); };
-      code.of = [&](std::int64_t source, std::int64_t document, std::int64_t before) {
-        return places.of(source, document, before);
-      };
-      check(code);
-    };
-    if (c.sampler == sampler_type::full_validation) {
-      answer(dataset::full_validation_run(order, c.world_size, order.end()));
-    } else if (c.sampler == sampler_type::cyclic) {
-      answer(dataset::cyclic_run(order, {c.batch_size, c.world_size, 0}, c.data_sharding));
-    } else if (edits.empty()) {
-      answer(order);
-    } else {
-      const auto stream = dataset::stream_of(
-          order, edits, [&](std::int64_t step) { return ranks.first_position(step); }, order.end());
-      answer(dataset::edited_run(order, stream, edits));
-    }
-  };
-  std::visit(
-      [&]<class Run>(const Run& each) {
-        if constexpr (std::is_same_v<Run, test::stored_case_run>) {
-          of_order(stored_order(each));
-        } else {
-          of_order(each);
-        }
-      },
-      run);
-}
-
-// --- where they are known to differ ---------------------------------------------------------
-
-/// `where` takes every run to be served from its start by the same ranks. If a run without a
-/// global batch size starts inside a micro-batch, all micro-batches lie elsewhere: the samples are
-/// the same, but other ranks have them.
 bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Without data sharding, ranks that have one batch more than others are ahead in later epochs. A
-/// run that starts in a later epoch has no rank ahead, in Megatron and in the loader; `where`
-/// describes the run that was never stopped.
+/// Without data sharding, ranks that have one batch more than others are ahead in later epochs; but
+/// a run that starts in a later epoch has no rank ahead.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -283,8 +174,14 @@ class compared_case {
  public:
   compared_case(const served_case& c, const served_ranks& ranks,
                 const std::vector<std::filesystem::path>& prefixes,
-                const std::vector<dataset::edit>& edits, const where_code& where)
-      : case_(c), ranks_(ranks), prefixes_(prefixes), edits_(edits), where_(where) {
+                const std::vector<dataset::edit>& edits, const dataset::run& order)
+      : case_(c),
+        ranks_(ranks),
+        prefixes_(prefixes),
+        edits_(edits),
+        order_(order),
+        sampler_(sampler_of_case(c, order, prefixes, edits)),
+        where_(order, sampler_) {
     for (const auto& prefix : prefixes) {
       sources_.push_back(std::make_unique<opened_source>(prefix));
     }
@@ -292,7 +189,7 @@ class compared_case {
 
   void compare() {
     compare_with_megatron();
-    if (restarts_uneven_cyclic(case_, where_.order_end)) return;
+    if (testing::Test::HasFatalFailure()) return;
     compare_forward();
     compare_backward();
   }
@@ -303,6 +200,11 @@ class compared_case {
  private:
   using number_list = std::vector<std::int64_t>;
 
+  std::vector<dataset::piece> pieces_at(std::int64_t position) const {
+    std::vector<dataset::piece> pieces;
+    (void)order_.pieces(order_.at(position), pieces);
+    return pieces;
+  }
   std::int64_t slot_of(const case_row& row) const {
     return row.micro_batch * case_.batch_size + row.row;
   }
@@ -337,21 +239,21 @@ class compared_case {
       }
       if (e.kind == dataset::edit_kind::replay) replayed += e.last - e.first;
     }
-    const bool ends = where_.order_end != no_end;
-    const std::int64_t count = ends ? where_.order_end + replayed + 1 : wanted;
+    const bool ends = order_.end() != no_end;
+    const std::int64_t count = ends ? order_.end() + replayed + 1 : wanted;
     number_list stream = test::naive_stream(plain, static_cast<std::size_t>(count), 1, blocked);
     const auto over = std::ranges::find_if(
-        stream, [&](std::int64_t position) { return position >= where_.order_end; });
+        stream, [&](std::int64_t position) { return position >= order_.end(); });
     stream.erase(over, stream.end());
     return stream;
   }
 
   number_list positions_of_documents(const dataset::edit& e) const {
     number_list positions;
-    for (std::int64_t n = 0; n < where_.order_end; ++n) {
-      const auto source = static_cast<std::size_t>(where_.order_at(n).source);
+    for (std::int64_t n = 0; n < order_.end(); ++n) {
+      const auto source = static_cast<std::size_t>(order_.at(n).source);
       if (prefixes_[source] != e.source) continue;
-      const auto pieces = where_.order_pieces(n);
+      const auto pieces = pieces_at(n);
       const bool holds = std::ranges::any_of(pieces, [&](const dataset::piece& p) {
         const std::int64_t d = sources_[source]->document_of[static_cast<std::size_t>(p.sequence)];
         return p.tokens > 0 && e.first <= d && d < e.last;
@@ -374,9 +276,9 @@ class compared_case {
     const served_case& c = case_;
     const std::int64_t most = c.consumed_samples + c.most_batches * c.width();
     const std::optional<number_list> stream = naive_positions(most);
-    std::int64_t total = where_.order_end;
+    std::int64_t total = order_.end();
     if (stream) total = std::ssize(*stream);
-    if (where_.order_end == no_end) total = most;
+    if (order_.end() == no_end) total = most;
     for (std::int64_t rank = 0; rank < c.world_size; ++rank) {
       SCOPED_TRACE(testing::Message() << "rank " << rank);
       std::vector<test::index_batch> expected;
@@ -421,7 +323,7 @@ class compared_case {
         ++step;
       }
       std::int64_t micro_batches = samples_of_step_at(first) / case_.width();
-      if (!case_.drop_last && where_.order_end != no_end) {
+      if (!case_.drop_last && order_.end() != no_end) {
         const std::int64_t left = (total - first + case_.width() - 1) / case_.width();
         micro_batches = std::min(micro_batches, left);
       }
@@ -468,18 +370,18 @@ class compared_case {
   }
 
   void compare_row(std::int64_t rank, const case_row& row) {
-    dataset::slot_place slot{row.step, rank, slot_of(row)};
-    if (starts_inside_micro_batch(case_)) slot = topology_of(case_).place_of(row.sample);
+    const dataset::slot_place slot{row.step, rank, slot_of(row)};
     SCOPED_TRACE(testing::Message() << "step " << slot.step << ", rank " << slot.rank << ", slot "
                                     << slot.slot << ", sample " << row.sample);
     const dataset::served_sample served = where_.at(slot);
-    ASSERT_EQ(served.position, row.sample);
+    ASSERT_EQ(served.served, row.sample);
+    ASSERT_EQ(served.position, row.position);
     ASSERT_EQ(served.sample.source, row.source);
     const opened_source& source = *sources_[static_cast<std::size_t>(row.source)];
     expected_row expected = row_from(case_, source, served, row.text.size());
     if (case_.order == case_order::megatron) {
       expected.boundaries = without_repeats(
-          megatron_boundaries(where_.order_pieces(row.position), case_.seq_len, case_.extra_token));
+          megatron_boundaries(pieces_at(row.position), case_.seq_len, case_.extra_token));
     }
     ASSERT_EQ(row.text, expected.text);
     ASSERT_EQ(without_repeats(row.boundaries), expected.boundaries)
@@ -491,35 +393,47 @@ class compared_case {
     ++rows_;
     for (const dataset::document_piece& each : served.pieces) {
       auto& list = served_places_[{row.source, each.document}];
-      if (list.empty() || list.back().position != row.sample) {
-        list.push_back({slot, row.sample, served.sample.k, each.at, 0, false});
+      if (list.empty() || list.back().served != row.sample) {
+        list.push_back({slot, row.sample, row.position, row.source, served.k, each.at});
       }
       list.back().tokens += each.tokens.tokens;
       list.back().label_only = list.back().at >= case_.seq_len;
     }
   }
 
-  /// For every document, served or not: `where` must list what was served and nothing else.
+  /// For every document, served or not: `where` must list what was served and nothing else. A
+  /// dataset that a blend has several times is also asked for by its prefix.
   void compare_backward() {
-    const std::int64_t end = served_end();
+    // Without an end, and of cyclic, only the first batches were taken.
+    const std::int64_t end = sampler_.end_sample() == no_end ? served_end() : no_end;
+    std::map<std::pair<std::filesystem::path, std::int64_t>, std::vector<dataset::appearance>>
+        by_prefix;
     for (std::size_t s = 0; s < sources_.size(); ++s) {
       for (std::int64_t d = 0; d < sources_[s]->data.document_count(); ++d) {
         SCOPED_TRACE(testing::Message() << "document " << d << " of source " << s);
-        const bool bounded = where_.end != no_end && case_.sampler != sampler_type::cyclic;
-        auto found = where_.of(static_cast<std::int64_t>(s), d, bounded ? where_.end : end);
-        // `where` knows of no earlier start, and of no drop_last: it also lists the samples at the
-        // end that fill no micro-batch of all ranks.
-        std::erase_if(found, [&](const dataset::appearance& each) {
-          return each.position < case_.consumed_samples || end <= each.position;
-        });
         auto& expected = served_places_[{static_cast<std::int64_t>(s), d}];
-        std::ranges::sort(expected, {}, &dataset::appearance::position);
+        std::ranges::sort(expected, {}, &dataset::appearance::served);
         places_ += std::ssize(expected);
-        ASSERT_EQ(found.size(), expected.size());
-        for (std::size_t i = 0; i < found.size(); ++i) {
-          ASSERT_EQ(found[i], expected[i]) << "sample " << expected[i].position;
-        }
+        expect_same(where_.of(static_cast<std::int64_t>(s), d, end), expected);
+        if (testing::Test::HasFatalFailure()) return;
+        auto& of_prefix = by_prefix[{prefixes_[s], d}];
+        of_prefix.insert(of_prefix.end(), expected.begin(), expected.end());
       }
+    }
+    if (by_prefix.size() == served_places_.size()) return;  // each dataset is there once
+    for (auto& [key, expected] : by_prefix) {
+      SCOPED_TRACE(testing::Message() << "document " << key.second << " of " << key.first);
+      std::ranges::sort(expected, {}, &dataset::appearance::served);
+      expect_same(where_.of(key.first, key.second, end), expected);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+
+  static void expect_same(const std::vector<dataset::appearance>& found,
+                          const std::vector<dataset::appearance>& expected) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      ASSERT_EQ(found[i], expected[i]) << "sample " << expected[i].served;
     }
   }
 
@@ -527,7 +441,9 @@ class compared_case {
   const served_ranks& ranks_;
   const std::vector<std::filesystem::path>& prefixes_;
   const std::vector<dataset::edit>& edits_;
-  const where_code& where_;
+  const dataset::run& order_;
+  dataset::sampler sampler_;
+  dataset::run_places where_;
   std::vector<std::unique_ptr<opened_source>> sources_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<dataset::appearance>>
       served_places_;  // by source and document
@@ -555,16 +471,20 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
       ranks.push_back(test::serve(c, drawn->run, drawn->prefixes, rank));
     }
     const auto edits = test::edits_of(c, drawn->prefixes);
-    with_where(c, drawn->run, edits, [&](const where_code& where) {
-      compared_case compared(c, ranks, drawn->prefixes, edits, where);
-      compared.compare();
-      rows += compared.rows();
-      places += compared.places();
-      if (restarts_uneven_cyclic(c, where.order_end)) ++seen["restarted in uneven epochs"];
-    });
+    compared_case compared(c, ranks, drawn->prefixes, edits, *drawn->run);
+    compared.compare();
+    rows += compared.rows();
+    places += compared.places();
+    if (restarts_uneven_cyclic(c, drawn->run->end())) ++seen["restarted in uneven epochs"];
     if (HasFailure()) return;
     ++seen[test::case_samplers[static_cast<std::size_t>(c.sampler)]];
     if (c.data.size() > 1) ++seen["several datasets"];
+    if (std::ranges::any_of(c.data, [](const auto& each) { return each.same_as >= 0; })) {
+      ++seen["a dataset twice"];
+    }
+    if (c.sampler == sampler_type::full_validation && c.global_batch_size > c.world_size) {
+      ++seen["full validation in larger steps"];
+    }
     if (c.rampup) ++seen["ramp-up"];
     if (!c.edits.empty()) ++seen["edits"];
     if (!c.drop_last) ++seen["no drop_last"];
@@ -577,9 +497,13 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
   std::cout << '\n';
   // A generator that draws nothing of these would prove nothing.
   EXPECT_GT(rows, 10000);
-  for (const char* what :
-       {"single", "cyclic", "full_validation", "ramp-up", "edits", "no drop_last", "later start"}) {
+  for (const char* what : {"single", "cyclic", "full_validation", "ramp-up", "edits",
+                           "no drop_last", "later start", "start inside a micro-batch",
+                           "restarted in uneven epochs", "full validation in larger steps"}) {
     EXPECT_GT(seen[what], 0) << what;
+  }
+  if (GetParam() != case_order::stored) {
+    EXPECT_GT(seen["a dataset twice"], 0);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <millrace/dataset/run/instant_run.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 
@@ -261,38 +264,56 @@ TEST(BatchLoader, BlendsSourcesOfSeveralTypes) {
 }
 
 /// Says more of a row than it has room for.
-class long_rows final : public sample_plan {
+class long_rows final : public dataset::run {
  public:
-  long_rows(const test::stored_tokens<>& stored, sample_text text)
-      : data_(stored.data()), text_(std::move(text)) {}
+  long_rows(const test::stored_tokens<>& stored, dataset::sample_text text)
+      : data_(stored.data()), prefix_(data_.prefix()), text_(std::move(text)) {}
 
   std::int64_t end() const override { return 8; }
   std::int64_t seq_len() const override { return 16; }
   bool extra_token() const override { return false; }
-  std::vector<data_file> files() const override { return {detail::bin_file_of(data_)}; }
-  std::vector<formats::dtype> types() const override { return {data_.type()}; }
-  void text_of(std::int64_t position, bool, sample_text& out) override {
+  std::int64_t source_count() const override { return 1; }
+  const std::filesystem::path& prefix(std::int64_t) const override { return prefix_; }
+  std::vector<dataset::run_source> sources() const override {
+    return {{data_.bin_path(), data_.type(), data_.bin_size_bytes()}};
+  }
+  dataset::source_sample at(std::int64_t position) const override { return {0, position}; }
+  std::int64_t pieces(const dataset::source_sample&, std::vector<dataset::piece>&) const override {
+    return 0;
+  }
+  void text_of(std::int64_t position, bool, dataset::sample_text& out) const override {
     out = text_;
     out.position = position;
   }
-  std::vector<std::int64_t> positions_with(std::int64_t, dataset::sequence_range) override {
+  std::vector<std::int64_t> positions_with(std::int64_t, dataset::sequence_range,
+                                           std::int64_t) const override {
+    return {};
+  }
+  std::int64_t taken(std::int64_t, std::int64_t positions) const override { return positions; }
+  dataset::sample_round round_of(std::int64_t, std::int64_t) const override {
+    return {0, 8, 1, ""};
+  }
+  std::vector<dataset::left_out> left_out_of(std::int64_t,
+                                             const dataset::sample_round&) const override {
     return {};
   }
   dataset::run_state description() const override { return {}; }
 
  private:
   const dataset::indexed_dataset& data_;
-  sample_text text_;
+  std::filesystem::path prefix_;
+  dataset::sample_text text_;
 };
 
 TEST(BatchLoader, RefusesRowsThatAreLongerThanTheirPlace) {
   const test::stored_tokens<> stored(2000);
-  const auto fault = [&](const text_part& part, std::size_t boundaries = 0) -> std::string {
-    sample_text text;
+  const auto fault = [&](const dataset::text_part& part,
+                         std::size_t boundaries = 0) -> std::string {
+    dataset::sample_text text;
     text.real = static_cast<std::int64_t>(part.from.bytes / 2);
     text.parts = {part};
     text.boundaries.resize(boundaries);
-    batch_loader loader(std::make_unique<long_rows>(stored, text), {.batch_size = 1});
+    batch_loader loader(std::make_shared<const long_rows>(stored, text), {.batch_size = 1});
     try {
       (void)loader.next();
     } catch (const format_error& e) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -12,9 +13,8 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
 #include <millrace/error.hpp>
@@ -22,12 +22,6 @@
 #include <millrace/loader/batch.hpp>
 #include <millrace/loader/batch/pipeline.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/plan/instant_plan.hpp>
-#include <millrace/loader/plan/megatron_plan.hpp>
-#include <millrace/loader/plan/micro_batch_sequence.hpp>
-#include <millrace/loader/plan/packed_plan.hpp>
-#include <millrace/loader/plan/sample_plan.hpp>
-#include <millrace/loader/plan/stored_plan.hpp>
 #include <millrace/loader/run_description.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 
@@ -52,24 +46,19 @@ class MILLRACE_EXPORT batch_loader {
   ///                       dataset has less than one window, or holds no integers.
   /// @throws io_error, format_error  a dataset cannot be opened
   /// @throws std::system_error  no thread can be started.
-  batch_loader(const dataset::indexed_dataset& data, const loader_options& options)
-      : batch_loader(std::make_unique<stored_plan>(data, stored_length(options)), options) {}
+  batch_loader(const dataset::indexed_dataset& data, const loader_options& options);
   batch_loader(const dataset::indexed_dataset&&, const loader_options&) = delete;
 
-  /// A run in Megatron's order, in the order `instant`, or of packed rows; over one dataset or a
-  /// blend.
+  /// A run of any order, over one dataset or a blend: a `dataset::megatron_run`, `instant_run`,
+  /// `packed_run`, or a class of your own. Many loaders may share one run.
   /// @throws as above; and config_error where segments of its schedule begin with other steps than
   ///         those of `options`
-  batch_loader(dataset::megatron_run run, const loader_options& options)
-      : batch_loader(std::make_unique<megatron_plan>(std::move(run)), options) {}
-  batch_loader(dataset::instant_run run, const loader_options& options)
-      : batch_loader(std::make_unique<instant_plan>(std::move(run)), options) {}
-  batch_loader(dataset::packed_run run, const loader_options& options)
-      : batch_loader(std::make_unique<packed_plan>(std::move(run)), options) {}
+  batch_loader(std::shared_ptr<const dataset::run> run, const loader_options& options);
 
-  /// Any other order.
-  /// @throws as above
-  batch_loader(std::unique_ptr<sample_plan> plan, const loader_options& options);
+  /// The same with a run by value.
+  template <std::derived_from<dataset::run> Run>
+  batch_loader(Run run, const loader_options& options)
+      : batch_loader(std::make_shared<const Run>(std::move(run)), options) {}
 
   batch_loader(const batch_loader&) = delete;
   batch_loader& operator=(const batch_loader&) = delete;
@@ -87,11 +76,11 @@ class MILLRACE_EXPORT batch_loader {
   /// Samples served so far, over all ranks, counted from the start of the run. It counts a batch
   /// when next() gives it, not when it is destroyed, and takes every rank to be at the same
   /// micro-batch.
-  std::int64_t consumed_samples() const noexcept { return numbers_.consumed_after(served_); }
+  std::int64_t consumed_samples() const noexcept { return sampler_.consumed_after(served_); }
 
   /// Micro-batches that this loader serves in all, from where it started; may be 0. 2^63 - 1 where
   /// there is no end.
-  std::int64_t micro_batches() const noexcept { return numbers_.count(); }
+  std::int64_t micro_batches() const noexcept { return sampler_.count(); }
 
   /// All that a checkpoint keeps: the same on every rank, valid at what next() has given. What it
   /// says of the datasets was found out when the loader was made; it waits while that goes on.
@@ -104,7 +93,7 @@ class MILLRACE_EXPORT batch_loader {
   dataset::run_state state_at(std::int64_t consumed_samples) const;
 
   /// Of every batch, but for the rows of a last one that is short.
-  slot_layout layout() const { return detail::pipeline::layout_of(*plan_, options_); }
+  slot_layout layout() const { return detail::pipeline::layout_of(*run_, options_); }
 
   /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.
   ///
@@ -154,37 +143,33 @@ class MILLRACE_EXPORT batch_loader {
   static std::default_sentinel_t end() noexcept { return {}; }
 
  private:
-  static std::int64_t stored_length(const loader_options& options) {
-    if (check(options).seq_len > 0) return options.seq_len;
-    throw config_error("seq_len is 0, expected 1 to 2147483646, the tokens of a row");
-  }
   void start(std::unique_ptr<detail::pipeline> pipeline);
   void count_sources(const detail::batch_slot& slot);
-  static const loader_options& checked(const loader_options& options, const sample_plan& plan);
+  static const loader_options& checked(const loader_options& options, const dataset::run& run);
   std::shared_ptr<const dataset::edited_stream> stream_of(
       const loader_options& options, const std::vector<dataset::edit>& edits) const;
 
   loader_options options_;
-  std::unique_ptr<sample_plan> plan_;
+  std::shared_ptr<const dataset::run> run_;
   std::shared_ptr<const dataset::edited_stream> stream_;
-  micro_batch_sequence numbers_;
+  dataset::sampler sampler_;
   run_description description_;
   bool has_mixture_;
   std::int64_t served_ = 0;
   std::optional<stall_cause> last_stall_;
   std::int64_t next_weights_ = 0;  // step at which the weights of the mixture change; -1: never
-  std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the plan
+  std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the run
 };
 
 class MILLRACE_EXPORT batch_loader::resumption {
  private:
   friend class batch_loader;
-  resumption(const loader_options& options, const micro_batch_sequence& numbers,
+  resumption(const loader_options& options, const dataset::sampler& sampler,
              std::unique_ptr<detail::pipeline> pipeline)
-      : options_(options), numbers_(numbers), pipeline_(std::move(pipeline)) {}
+      : options_(options), sampler_(sampler), pipeline_(std::move(pipeline)) {}
 
   loader_options options_;
-  micro_batch_sequence numbers_;
+  dataset::sampler sampler_;
   std::unique_ptr<detail::pipeline> pipeline_;
 };
 

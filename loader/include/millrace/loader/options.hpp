@@ -10,6 +10,7 @@
 
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/export.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
@@ -20,11 +21,7 @@
 namespace millrace::loader {
 
 /// Which samples make a micro-batch: Megatron's `--dataloader-type`, and `--full-validation`.
-enum class sampler_type : std::uint8_t {
-  single,           ///< in the order of the run, once
-  cyclic,           ///< one pass after another, each in an order of its own; it has no end
-  full_validation,  ///< every sample once, rank by rank, batch_size 1
-};
+using dataset::sampler_type;
 
 /// What is made on the host beside the text of a batch, which is in the type of the dataset. Who
 /// copies the text to a device asks for none.
@@ -101,6 +98,18 @@ MILLRACE_EXPORT const loader_options& check(const loader_options& options);
 /// The steps that options ask for.
 inline dataset::batch_steps steps_of(const loader_options& options) {
   return dataset::batch_steps(options.samples_of_step(), options.rampup);
+}
+
+/// How the options deal samples to ranks.
+inline dataset::sampler_options sampler_of(const loader_options& options) {
+  return {.type = options.sampler,
+          .batch_size = options.batch_size,
+          .world_size = options.world_size,
+          .global_batch_size = options.global_batch_size,
+          .rampup = options.rampup,
+          .data_sharding = options.data_sharding,
+          .drop_last = options.drop_last,
+          .consumed_samples = options.consumed_samples};
 }
 
 }  // namespace millrace::loader

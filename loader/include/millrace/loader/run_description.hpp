@@ -5,10 +5,10 @@
 #include <exception>
 #include <utility>
 
+#include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/state.hpp>
 
 namespace millrace::loader {
@@ -20,9 +20,9 @@ namespace millrace::loader {
 /// Any thread, but for `throw_failure`.
 class run_description {
  public:
-  run_description(const sample_plan& plan, const loader_options& options)
-      : state_(plan.description()),
-        thread_({.name = "mr-describe"}, [this, end = plan.end(), options] {
+  run_description(const dataset::run& run, const loader_options& options)
+      : state_(run.description()),
+        thread_({.name = "mr-describe"}, [this, end = run.end(), options] {
           std::exception_ptr failure;
           try {
             state_ = describe(std::move(state_), end, options);

@@ -23,7 +23,7 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 ///
 /// The tokenizer is that of the `.meta` files; where they may be several, all of them, with commas.
 ///
-/// @param state  what the order says of itself (`sample_plan::description`)
+/// @param state  what the order says of itself (`dataset::run::description`)
 /// @param end    of the order
 /// @throws io_error, format_error  a dataset cannot be opened, or as identify_sources
 /// @throws config_error  datasets are of several tokenizers, which the options do not allow

@@ -3,13 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <millrace/dataset/run/edited_run.hpp>
 
 #include "unit/dataset/run/audited_run.hpp"
 
@@ -25,6 +24,11 @@ using testing::SizeIs;
 
 using EditedAudit = audited::audit_fixture;
 
+/// Steps are of 4 samples.
+std::shared_ptr<const edited_stream> stream_of(const run& order, const std::vector<edit>& edits) {
+  return std::make_shared<const edited_stream>(edited_positions(order, edits, batch_steps(4)));
+}
+
 /// What edits make of a round, token by token, out of positions alone.
 struct edited_counts {
   token_counts served;   // in the steps, replays counted in
@@ -33,8 +37,7 @@ struct edited_counts {
 };
 
 /// The naive side of an audit with edits: each served sample, and each position that is never one.
-template <class Order>
-std::map<std::int64_t, edited_counts> count_edited(const Order& order, const edited_stream& stream,
+std::map<std::int64_t, edited_counts> count_edited(const run& order, const edited_stream& stream,
                                                    std::int64_t begin, std::int64_t end) {
   std::map<std::int64_t, edited_counts> all;  // by source: of one round each
   const auto add = [&](std::int64_t position, token_counts edited_counts::*to) {
@@ -71,12 +74,12 @@ TEST_F(EditedAudit, AccountsForWhatEditsDropAndReplay) {
        .source = code.string(),
        .why = "leaked"}};
   const auto check = [&](const auto& order, std::int64_t first, std::int64_t last) {
-    const auto stream = stream_of(
-        order, edits, [](std::int64_t step) { return step * 4; }, order.end());
-    const edited_run run(order, stream, edits);
-    const auto ledgers = audit_run(run, audited_ranks, first, last);
+    const auto shared = stream_of(order, edits);
+    const edited_stream& stream = *shared;
+    const sampler ranks = audited_ranks(order, shared);
+    const auto ledgers = audit_run(order, ranks, first, last);
     const auto expected = count_edited(order, stream, 4 * first, 4 * last);
-    const auto in_parts = audit_run(run, audited_ranks, first, last, {.most_changes = 10});
+    const auto in_parts = audit_run(order, ranks, first, last, {.most_changes = 10});
     ASSERT_EQ(ledgers.size(), expected.size());
     ASSERT_EQ(in_parts.size(), expected.size());
     expect_sound(ledgers);
@@ -112,10 +115,8 @@ TEST_F(EditedAudit, AccountsForWhatEditsDropAndReplay) {
     EXPECT_EQ(whys["edit 2, replay_samples: and again"], kept(1));
     EXPECT_GT(whys["edit 3, block_documents: leaked"], 0);
   };
-  const auto steps_of = [&](const auto& order) {
-    const auto stream = stream_of(
-        order, edits, [](std::int64_t step) { return step * 4; }, order.end());
-    return edited_run(order, stream).end() / 4;
+  const auto steps_of = [&](const run& order) {
+    return stream_of(order, edits)->served_before(order.end()) / 4;
   };
   const auto megatron = test::megatron_run_of({web, code}, 10, "1", 72);
   check(megatron, 0, steps_of(megatron));
@@ -130,10 +131,8 @@ TEST_F(EditedAudit, TellsOfARoundThatEditsDropWhole) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, {});
   const std::int64_t windows = order.order().windows(0).windows_per_epoch();
   const std::vector<edit> edits = {{.first = windows, .last = 2 * windows, .why = "spike"}};
-  const auto stream = stream_of(
-      order, edits, [](std::int64_t step) { return step * 4; }, order.end());
-  const edited_run run(order, stream, edits);
-  const auto ledgers = audit_run(run, audited_ranks, 0, windows / 4 + 3);
+  const sampler ranks = audited_ranks(order, stream_of(order, edits));
+  const auto ledgers = audit_run(order, ranks, 0, windows / 4 + 3);
   expect_sound(ledgers);
   ASSERT_THAT(ledgers, SizeIs(3));
   EXPECT_EQ(ledgers[1].round.name, "epoch 1");
@@ -141,56 +140,37 @@ TEST_F(EditedAudit, TellsOfARoundThatEditsDropWhole) {
   EXPECT_EQ(ledgers[1].samples, 0);
   EXPECT_EQ(ledgers[1].left_out.back(),
             explained_tokens("edit 0, skip_samples: spike", 9 * windows));
-  EXPECT_THAT(audit_run(run, audited_ranks, 0, 2), SizeIs(1)) << "steps long before it";
-  EXPECT_THAT(audit_run(run, audited_ranks, windows / 4 + 1, windows / 4 + 2), SizeIs(1));
+  EXPECT_THAT(audit_run(order, ranks, 0, 2), SizeIs(1)) << "steps long before it";
+  EXPECT_THAT(audit_run(order, ranks, windows / 4 + 1, windows / 4 + 2), SizeIs(1));
 }
-
-/// Serves another sample at position 7.
-template <class Order>
-class serves_what_is_skipped : public edited_run<Order> {
- public:
-  serves_what_is_skipped(const edited_run<Order>& run, const source_sample& sample)
-      : edited_run<Order>(run), sample_(sample) {}
-  source_sample at(std::int64_t n) const { return n == 7 ? sample_ : edited_run<Order>::at(n); }
-
- private:
-  source_sample sample_;
-};
 
 TEST_F(EditedAudit, FindsADuplicateAndAHoleAmongEdits) {
   const std::vector<edit> edits = {
       {.first = 1, .last = 3, .why = "spike"},
       {.kind = edit_kind::replay, .first = 4, .last = 6, .at = 8, .why = "again"}};
-  const auto find = [&](const auto& order) {
-    const auto stream = stream_of(
-        order, edits, [](std::int64_t step) { return step * 4; }, order.end());
-    const edited_run good(order, stream, edits);  // 0 3 4 5 6 7 4 5 8 9 10 11
+  const auto find = [&](const auto& good) {
+    // Positions 0 3 4 5 | 6 7 4 5 | 8 9 10 11
+    const sampler ranks = audited_ranks(good, stream_of(good, edits));
     damaged bad(good);
-    expect_sound(audit_run(bad, audited_ranks, 0, 3));
-    const auto expect_both = [&](std::int64_t at, std::int64_t other) {
+    expect_sound(audit_run(bad, ranks, 0, 3));
+    const auto expect_both = [&](std::int64_t at, std::int64_t other, std::int64_t times) {
       bad.instead = {{at, other}};
-      const auto ledgers = audit_run(bad, audited_ranks, 0, 3);
+      const auto ledgers = audit_run(bad, ranks, 0, 3);
       ASSERT_THAT(ledgers, SizeIs(1));
-      EXPECT_EQ(ledgers[0].repeated, order.seq_len()) << at << " as " << other;
-      EXPECT_EQ(ledgers[0].holes, order.seq_len()) << at << " as " << other;
+      EXPECT_EQ(ledgers[0].repeated, times * good.seq_len()) << at << " as " << other;
+      EXPECT_EQ(ledgers[0].holes, times * good.seq_len()) << at << " as " << other;
     };
-    expect_both(5, 4);   // a sample of no edit, in place of another
-    expect_both(6, 1);   // in place of a replay
-    expect_both(9, 2);   // a third time what is replayed
-    expect_both(1, 13);  // what other steps serve
+    expect_both(7, 6, 1);   // a sample of no edit, in place of another
+    expect_both(4, 0, 2);   // in place of what is replayed: both times
+    expect_both(9, 5, 1);   // a third time what is replayed
+    expect_both(3, 13, 1);  // what other steps serve
+    expect_both(7, 2, 1);   // what an edit drops
     bad.instead.clear();
     damaged short_one(good);
-    short_one.cut = good.at(6);  // replayed: both times
-    const auto of_short = audit_run(short_one, audited_ranks, 0, 3);
+    short_one.cut = good.at(4);  // replayed: both times
+    const auto of_short = audit_run(short_one, ranks, 0, 3);
     ASSERT_THAT(of_short, SizeIs(1));
     EXPECT_GT(of_short[0].holes, 0);
-
-    // What an edit drops is not to be served.
-    const auto of_skipped =
-        audit_run(serves_what_is_skipped(good, order.at(2)), audited_ranks, 0, 3);
-    ASSERT_THAT(of_skipped, SizeIs(1));
-    EXPECT_EQ(of_skipped[0].repeated, order.seq_len());
-    EXPECT_EQ(of_skipped[0].holes, order.seq_len());
   };
   find(test::instant_run_of({stored("web", 30)}, 9, 4, {}));
   find(test::megatron_run_of({stored("code", 30)}, 9, "1,0,0", {}));

@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/cyclic_run.hpp>
+#include <millrace/dataset/run/coverage.hpp>
 
+#include "support/config_refusal.hpp"
 #include "unit/dataset/run/audited_run.hpp"
 
 namespace millrace::dataset {
@@ -70,15 +72,22 @@ TEST_F(Audit, CountsWhatPackedRowsServe) {
   }
 }
 
+sampler cyclic_ranks(const run& order, bool sharded, std::int64_t consumed = 0) {
+  return sampler(order.end(), {.type = sampler_type::cyclic,
+                               .batch_size = 2,
+                               .world_size = 2,
+                               .data_sharding = sharded,
+                               .consumed_samples = consumed});
+}
+
 TEST_F(Audit, CountsWhatTheSamplerCyclicServes) {
   const auto web = stored("web", 30);
   const auto code = stored("code", 12);
-  const data_share share{2, 2, 0};  // as audited_ranks
   for (const bool sharded : {true, false}) {
     for (const std::int64_t samples : {32, 33, 34, 35}) {
       const auto blend = test::instant_run_of({web, code}, 9, 4, samples);
-      const cyclic_run cyclic(blend, share, sharded);
-      const auto ledgers = expect_counts(cyclic, 0, 8);
+      const sampler cyclic = cyclic_ranks(blend, sharded);
+      const auto ledgers = expect_counts(blend, cyclic, 0, 8);
       expect_sound(ledgers);
       std::int64_t passed_over = 0;
       for (const audit_ledger& each : ledgers) {
@@ -87,12 +96,12 @@ TEST_F(Audit, CountsWhatTheSamplerCyclicServes) {
         }
       }
       EXPECT_EQ(passed_over, 9 * (samples % 4)) << "of the first pass";
-      expect_sound(expect_counts(cyclic, 3, 27));
+      expect_sound(expect_counts(blend, cyclic, 3, 27));
     }
     const auto megatron = test::megatron_run_of({web}, 9, "8,1,1", 45);
-    expect_sound(expect_counts(cyclic_run(megatron, share, sharded), 0, 33));
+    expect_sound(expect_counts(megatron, cyclic_ranks(megatron, sharded), 0, 33));
     const auto packed = test::packed_run_of({web, code}, 32, 4, 30, 4);
-    expect_sound(expect_counts(cyclic_run(packed, share, sharded), 0, 20, false));
+    expect_sound(expect_counts(packed, cyclic_ranks(packed, sharded), 0, 20, false));
   }
 }
 
@@ -102,8 +111,9 @@ TEST_F(Audit, CountsRanksOfTheSamplerCyclicThatAreAhead) {
   const auto web = stored("web", 30);
   for (const std::int64_t samples : {3, 11}) {
     const auto order = test::instant_run_of({web}, 9, 2, samples);
-    const cyclic_run cyclic(order, data_share{1, 2, 0}, false);
-    const auto ledgers = audit_run(cyclic, topology(2, 1, 2), 0, 20);
+    const sampler cyclic(order.end(),
+                         {.type = sampler_type::cyclic, .world_size = 2, .data_sharding = false});
+    const auto ledgers = audit_run(order, cyclic, 0, 20);
     expect_sound(ledgers);
     std::int64_t passed_over = 0;
     for (const audit_ledger& each : ledgers) {
@@ -115,20 +125,78 @@ TEST_F(Audit, CountsRanksOfTheSamplerCyclicThatAreAhead) {
   }
 }
 
+TEST_F(Audit, NamesThePassesOfTheSamplerCyclic) {
+  const auto web = stored("web", 30);
+  const std::int64_t windows = test::instant_run_of({web}, 9, 4, {}).round_of(0, 0).last;
+  const auto order = test::instant_run_of({web}, 9, 4, windows + 8);  // a pass begins two epochs
+  const sampler ranks = cyclic_ranks(order, true);
+  const std::int64_t second = order.end() / 4;  // steps of the first pass
+  const auto ledgers = audit_run(order, ranks, second, second + 4);
+  ASSERT_FALSE(ledgers.empty());
+  for (const audit_ledger& each : ledgers) {
+    const std::int64_t epoch = (each.round.first - 2 * windows) / windows;
+    EXPECT_EQ(each.round.name, "pass 1, epoch " + std::to_string(epoch));
+    EXPECT_EQ(each.round.first, (2 + epoch) * windows);
+    EXPECT_EQ(each.round.last, each.round.first + windows);
+  }
+}
+
+// What was served before the start is no hole, and nothing is told of it.
+TEST_F(Audit, CountsFromWhereARunStarts) {
+  const auto order = test::instant_run_of({stored("web", 30)}, 9, 2, 41);
+  for (const bool sharded : {true, false}) {
+    for (const std::int64_t consumed : {4, 40, 52}) {
+      const sampler ranks = cyclic_ranks(order, sharded, consumed);
+      expect_sound(expect_counts(order, ranks, consumed / 4, consumed / 4 + 25));
+    }
+  }
+  const sampler single(order.end(), {.batch_size = 2, .world_size = 2, .consumed_samples = 9});
+  EXPECT_EQ(single.first_whole_step(), 2);
+  expect_sound(expect_counts(order, single, 2, single.end_of_whole_steps()));
+  EXPECT_THAT(test::config_refusal([&] { return audit_run(order, single, 1, 3); }),
+              HasSubstr("steps 1 to 3, expected two that ascend in 2 to 10, the whole steps"));
+}
+
+TEST_F(Audit, CountsWhatFullValidationServes) {
+  const auto web = stored("web", 30);
+  const auto code = stored("code", 12);
+  for (const std::int64_t samples : {30, 31, 32}) {
+    const auto blend = test::instant_run_of({web, code}, 9, 3, samples);
+    const sampler all(samples, {.type = sampler_type::full_validation, .world_size = 3});
+    std::int64_t again = 0;
+    for (const auto& [first, last] : {std::pair{0, 10}, std::pair{0, 11}, std::pair{4, 10}}) {
+      if (last > all.end_of_whole_steps()) continue;
+      const auto ledgers = audit_run(blend, all, first, last);
+      expect_sound(ledgers);
+      std::int64_t served = 0;
+      for (const audit_ledger& each : ledgers) {
+        served += each.samples;
+        for (const auto& [why, tokens] : each.replayed) again += tokens;
+      }
+      EXPECT_EQ(served, 3 * (last - first));
+    }
+    EXPECT_EQ(again > 0, samples != 30) << samples;
+  }
+}
+
 TEST_F(Audit, CountsStepsThatGrow) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, 60);
-  const topology ranks(2, 2, 12, rampup_batch{4, 4, 24});
-  const auto ledgers = audit_run(order, ranks, 1, ranks.whole_steps(60));
+  const sampler ranks(order.end(), {.batch_size = 2,
+                                    .world_size = 2,
+                                    .global_batch_size = 12,
+                                    .rampup = rampup_batch{4, 4, 24}});
+  const std::int64_t end = ranks.end_of_whole_steps();
+  const auto ledgers = audit_run(order, ranks, 1, end);
   expect_sound(ledgers);
   std::int64_t samples = 0;
   for (const audit_ledger& each : ledgers) samples += each.samples;
-  EXPECT_EQ(samples, ranks.first_position(ranks.whole_steps(60)) - 4);
+  EXPECT_EQ(samples, ranks.first_sample_of(end) - 4);
 }
 
 TEST_F(Audit, SaysWhyTokensAreLeftOut) {
   const auto web = stored("web", 30);
   const auto megatron = test::megatron_run_of({web}, 10, "7,2,1", {});
-  const auto ledgers = audit_run(megatron, audited_ranks, 0, megatron.end() / 4);
+  const auto ledgers = audit_run(megatron, audited_ranks(megatron), 0, megatron.end() / 4);
   ASSERT_THAT(ledgers, SizeIs(1));
   ASSERT_THAT(ledgers[0].left_out, SizeIs(2));
   EXPECT_EQ(ledgers[0].left_out[0].first, "of other parts of --split");
@@ -142,7 +210,7 @@ TEST_F(Audit, FindsAPlantedDuplicateAndAPlantedHole) {
   expect_found(test::instant_run_of({stored("web", 30)}, 9, 4, {}));
   expect_found(test::megatron_run_of({stored("code", 30)}, 9, "1,0,0", {}));
   const auto passed = test::megatron_run_of({stored("cyclic", 30)}, 9, "1,0,0", {});
-  expect_found(cyclic_run(passed, data_share{2, 2, 0}));
+  expect_found(passed, cyclic_ranks(passed, true));
 }
 
 TEST_F(Audit, FindsAPackedRowThatIsServedTwice) {
@@ -163,7 +231,7 @@ TEST_F(Audit, RefusesStepsThatAreNotThere) {
   const auto order = test::instant_run_of({stored("web", 30)}, 9, 4, 18);
   for (const auto& [first, last] : {std::pair(0, 5), {2, 2}, {-1, 2}}) {
     try {
-      (void)audit_run(order, audited_ranks, first, last);
+      (void)audit_run(order, audited_ranks(order), first, last);
       ADD_FAILURE() << first << " to " << last;
     } catch (const config_error& e) {
       EXPECT_THAT(e.what(), HasSubstr("expected two that ascend in 0 to 4, the whole steps"));

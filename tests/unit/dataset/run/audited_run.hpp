@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -15,13 +16,18 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/run/audit.hpp>
+#include <millrace/dataset/run/edited_stream.hpp>
 
 #include "unit/dataset/run/stored_run.hpp"
 
 /// What audits are held against: tokens counted one by one, and orders that are damaged.
 namespace millrace::dataset::audited {
 
-inline const topology audited_ranks(2, 2, 4);
+/// Two ranks of two rows, a micro-batch a step.
+inline sampler audited_ranks(const run& order,
+                             std::shared_ptr<const edited_stream> edits = nullptr) {
+  return sampler(order.end(), {.batch_size = 2, .world_size = 2}, std::move(edits));
+}
 
 inline std::int64_t left_out_in(const audit_ledger& ledger) {
   std::int64_t sum = 0;
@@ -33,8 +39,7 @@ inline std::int64_t left_out_in(const audit_ledger& ledger) {
 using token_counts = std::vector<std::int64_t>;
 
 /// Counts the inputs of one sample.
-template <class Order>
-void count_inputs(const Order& order, const source_sample& sample, token_counts& counts) {
+inline void count_inputs(const run& order, const source_sample& sample, token_counts& counts) {
   const indexed_dataset data(order.prefix(sample.source));
   counts.resize(static_cast<std::size_t>(data.token_count()));
   std::vector<piece> pieces;
@@ -48,24 +53,30 @@ void count_inputs(const Order& order, const source_sample& sample, token_counts&
   }
 }
 
-template <class Order>
-std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const Order& order,
-                                                                        std::int64_t first,
-                                                                        std::int64_t last) {
+inline std::map<std::pair<std::int64_t, std::int64_t>, token_counts> enumerate(const run& order,
+                                                                               const sampler& ranks,
+                                                                               std::int64_t first,
+                                                                               std::int64_t last) {
   std::map<std::pair<std::int64_t, std::int64_t>, token_counts> all;
-  for (std::int64_t position = first; position < last; ++position) {
-    const source_sample sample = order.at(position);
+  for (std::int64_t served = first; served < last; ++served) {
+    const source_sample sample = order.at(ranks.position_of(served));
+    std::int64_t before = 0;  // samples of earlier passes
+    if (ranks.pass_of(served) > 0) {
+      const std::int64_t samples = order.taken(sample.source, order.end());
+      before = ranks.pass_of(served) * order.round_of(sample.source, samples - 1).last;
+    }
     count_inputs(order, sample,
-                 all[{sample.source, order.round_of(sample.source, sample.k).first}]);
+                 all[{sample.source, before + order.round_of(sample.source, sample.k).first}]);
   }
   return all;
 }
 
-template <class Order>
-std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, std::int64_t last,
-                                        bool has_labels = true) {
-  auto ledgers = audit_run(order, audited_ranks, first, last);
-  const auto counted = enumerate(order, 4 * first, 4 * last);
+inline std::vector<audit_ledger> expect_counts(const run& order, const sampler& ranks,
+                                               std::int64_t first, std::int64_t last,
+                                               bool has_labels = true) {
+  auto ledgers = audit_run(order, ranks, first, last);
+  const auto counted =
+      enumerate(order, ranks, ranks.first_sample_of(first), ranks.first_sample_of(last));
   EXPECT_EQ(std::ranges::count_if(ledgers, [](const auto& each) { return each.samples > 0; }),
             std::ssize(counted));
   for (const audit_ledger& each : ledgers) {
@@ -91,7 +102,7 @@ std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, 
               each.samples * (order.seq_len() + (has_labels ? 1 : 0)));
   }
   // Part by part it comes to the same, faults at the ends of parts aside.
-  auto in_parts = audit_run(order, audited_ranks, first, last, {.most_changes = 10});
+  auto in_parts = audit_run(order, ranks, first, last, {.most_changes = 10});
   EXPECT_EQ(in_parts.size(), ledgers.size());
   for (std::size_t i = 0; i < std::min(in_parts.size(), ledgers.size()); ++i) {
     EXPECT_EQ(in_parts[i].served, ledgers[i].served);
@@ -103,6 +114,10 @@ std::vector<audit_ledger> expect_counts(const Order& order, std::int64_t first, 
     EXPECT_EQ(in_parts[i].label_only, ledgers[i].label_only);
   }
   return ledgers;
+}
+inline std::vector<audit_ledger> expect_counts(const run& order, std::int64_t first,
+                                               std::int64_t last, bool has_labels = true) {
+  return expect_counts(order, audited_ranks(order), first, last, has_labels);
 }
 
 inline void expect_sound(const std::vector<audit_ledger>& ledgers) {
@@ -120,11 +135,11 @@ class damaged : public Order {
   std::map<std::int64_t, std::int64_t> instead;  // position, the one whose sample it has
   std::optional<source_sample> cut;
 
-  source_sample at(std::int64_t position) const {
+  source_sample at(std::int64_t position) const override {
     const auto found = instead.find(position);
     return Order::at(found == instead.end() ? position : found->second);
   }
-  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override {
     const std::int64_t padding = Order::pieces(sample, out);
     if (sample != cut) return padding;
     while (out.back().tokens == 0) out.pop_back();
@@ -143,10 +158,14 @@ class audit_fixture : public testing::Test {
 
   template <class Order>
   static void expect_found(const Order& good) {
+    expect_found(good, audited_ranks(good));
+  }
+  template <class Order>
+  static void expect_found(const Order& good, const sampler& ranks) {
     damaged<Order> bad(good);
-    expect_sound(expect_counts(bad, 0, 3));
-    bad.instead[5] = 4;
-    const auto ledgers = expect_counts(bad, 0, 3);
+    expect_sound(expect_counts(bad, ranks, 0, 3));
+    bad.instead[ranks.position_of(5)] = ranks.position_of(4);
+    const auto ledgers = expect_counts(bad, ranks, 0, 3);
     ASSERT_THAT(ledgers, testing::SizeIs(1));
     EXPECT_EQ(ledgers[0].repeated, good.seq_len());
     EXPECT_EQ(ledgers[0].holes, good.seq_len());
@@ -159,7 +178,7 @@ class audit_fixture : public testing::Test {
     EXPECT_EQ(twice, good.seq_len());
     EXPECT_EQ(never, good.seq_len());
     std::vector<piece> pieces;
-    (void)good.pieces(good.at(4), pieces);
+    (void)good.pieces(good.at(ranks.position_of(4)), pieces);
     EXPECT_TRUE(std::ranges::any_of(ledgers[0].faults, [&](const audit_fault& each) {
       return each.times == 2 && std::ranges::any_of(pieces, [&](const piece& p) {
                return p.sequence == each.sequence && p.first <= each.first &&
@@ -168,8 +187,8 @@ class audit_fixture : public testing::Test {
     }));
 
     damaged<Order> short_one(good);
-    short_one.cut = good.at(6);
-    const auto of_short = audit_run(short_one, audited_ranks, 0, 3);
+    short_one.cut = good.at(ranks.position_of(6));
+    const auto of_short = audit_run(short_one, ranks, 0, 3);
     ASSERT_THAT(of_short, testing::SizeIs(1));
     EXPECT_EQ(of_short[0].holes, 1);
     EXPECT_EQ(of_short[0].repeated, 0);

@@ -130,7 +130,7 @@ TEST_F(ManyDatasets, AreReadWhereMapsAreRefused) {
   std::int64_t most = 0;
   const megatron_run mapped = build(true);
   const samples expected = all_of(mapped, most);
-  const topology ranks(2, 2, 100);
+  const sampler ranks(mapped.end(), {.batch_size = 2, .world_size = 2, .global_batch_size = 100});
   const auto ledgers = audit_run(mapped, ranks, 0, 30);
   const auto found = run_places(mapped, ranks).of(7, 2, mapped.end());
   ASSERT_FALSE(found.empty());
@@ -154,7 +154,7 @@ TEST_F(ManyDatasets, AreReadWhereMapsAreRefused) {
 
 TEST_F(ManyDatasets, AreAuditedAndAskedForWithFewMaps) {
   const megatron_run run = build(false);
-  const topology ranks(2, 2, 100);
+  const sampler ranks(run.end(), {.batch_size = 2, .world_size = 2, .global_batch_size = 100});
   for (const audit_ledger& each : audit_run(run, ranks, 0, 30, {.most_open = most_open})) {
     EXPECT_TRUE(each.sound());
   }

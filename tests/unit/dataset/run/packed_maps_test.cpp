@@ -29,9 +29,9 @@
 namespace millrace::dataset {
 namespace {
 
-constexpr int datasets = 40;
-constexpr std::size_t most_open = 6;
-constexpr std::int64_t seq_len = 32;
+constexpr int packed_sets = 40;
+constexpr std::size_t open_sets = 6;
+constexpr std::int64_t row_tokens = 32;
 constexpr std::int64_t train_samples = 600;
 
 /// All that a run says of its samples.
@@ -49,14 +49,14 @@ class PackedMaps : public testing::Test {
  protected:
   PackedMaps() {
     std::mt19937 random(static_cast<std::mt19937::result_type>(test::seed(11)));
-    for (int i = 0; i < datasets; ++i) {
+    for (int i = 0; i < packed_sets; ++i) {
       prefixes_.push_back(test::store_documents(folder_ / ("set" + std::to_string(i)), random, 20));
     }
   }
 
-  packed_run run(bool keep_tables = false, std::size_t open = most_open) const {
+  packed_run run(bool keep_tables = false, std::size_t open = open_sets) const {
     instant_options options;
-    options.seq_len = seq_len;
+    options.seq_len = row_tokens;
     options.segments.push_back({0, {}});
     options.first_position_of = [](std::int64_t step) { return step * 12; };
     options.train_samples = train_samples;
@@ -80,6 +80,9 @@ class PackedMaps : public testing::Test {
     return count;
   }
 
+  static sampler ranks() {
+    return sampler(train_samples, {.batch_size = 2, .world_size = 2, .global_batch_size = 12});
+  }
   static std::vector<told> all_of(const packed_run& run) {
     std::vector<told> all;
     for (std::int64_t position = 0; position < run.end(); ++position) {
@@ -93,7 +96,7 @@ class PackedMaps : public testing::Test {
   }
   static std::vector<std::vector<std::int64_t>> positions_of(const packed_run& run) {
     std::vector<std::vector<std::int64_t>> all;
-    for (std::int64_t source = 0; source < datasets; ++source) {
+    for (std::int64_t source = 0; source < packed_sets; ++source) {
       for (const sequence_range sequences : {sequence_range{0, 1}, {3, 9}, {12, 13}}) {
         all.push_back(run.positions_with(source, sequences, train_samples));
       }
@@ -101,9 +104,9 @@ class PackedMaps : public testing::Test {
     return all;
   }
   static std::vector<std::vector<appearance>> places_of(const packed_run& run) {
-    const run_places places(run, topology(2, 2, 12), most_open);
+    const run_places places(run, ranks(), open_sets);
     std::vector<std::vector<appearance>> all;
-    for (std::int64_t source = 0; source < datasets; ++source) {
+    for (std::int64_t source = 0; source < packed_sets; ++source) {
       all.push_back(places.of(source, 5, train_samples));
     }
     return all;
@@ -116,7 +119,7 @@ class PackedMaps : public testing::Test {
 TEST_F(PackedMaps, AreOfFewIndicesAtATime) {
   const packed_run made = run();
   (void)all_of(made);
-  EXPECT_EQ(maps(".idx"), std::int64_t{most_open});
+  EXPECT_EQ(maps(".idx"), std::int64_t{open_sets});
   EXPECT_EQ(maps(), maps(".idx")) << "tokens are not read to plan";
 }
 
@@ -126,18 +129,17 @@ TEST_F(PackedMaps, MayBeRefused) {
   const auto positions = positions_of(mapped);
   EXPECT_GT(std::ranges::count_if(positions, [](const auto& each) { return !each.empty(); }), 40);
   const auto places = places_of(mapped);
-  const topology ranks(2, 2, 12);
-  const auto ledgers = audit_run(mapped, ranks, 0, train_samples / 12);
+  const auto ledgers = audit_run(mapped, ranks(), 0, train_samples / 12);
   const std::int64_t before = maps();
 
   const test::fault_scope refused(test::map_fault, ENODEV);
   const packed_run read = run();
-  EXPECT_GT(test::map_fault.failed, datasets - 1);
+  EXPECT_GT(test::map_fault.failed, packed_sets - 1);
   EXPECT_EQ(all_of(read), expected);
   EXPECT_EQ(positions_of(read), positions);
   EXPECT_EQ(places_of(read), places);
   EXPECT_EQ(write_state(read.description()), write_state(mapped.description()));
-  const auto found = audit_run(read, ranks, 0, train_samples / 12);
+  const auto found = audit_run(read, ranks(), 0, train_samples / 12);
   ASSERT_EQ(found.size(), ledgers.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].served, ledgers[i].served);
@@ -159,7 +161,7 @@ TEST_F(PackedMaps, MayBeRefusedToTables) {
   {
     const test::fault_scope refused(test::map_fault, ENODEV);
     const packed_run kept = run(true);
-    for (std::int64_t s = 0; s < datasets; ++s) {
+    for (std::int64_t s = 0; s < packed_sets; ++s) {
       EXPECT_TRUE(kept.open(s)->rows.table().was_cached);
       EXPECT_FALSE(kept.open(s)->columns().is_mapped());
     }
@@ -172,7 +174,7 @@ TEST_F(PackedMaps, MayBeRefusedToTables) {
 
 TEST_F(PackedMaps, MayBeRefusedAndAnIndexBecomeShorter) {
   const test::fault_scope refused(test::map_fault, ENODEV);
-  const packed_run read = run(false, datasets);
+  const packed_run read = run(false, packed_sets);
   const auto idx = test::suffixed(prefixes_[3], ".idx");
   std::filesystem::resize_file(idx, std::filesystem::file_size(idx) / 2);
   int failed = 0;

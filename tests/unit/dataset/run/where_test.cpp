@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/run/where.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,8 +13,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/cyclic_run.hpp>
-
 #include "unit/dataset/run/stored_run.hpp"
 
 namespace millrace::dataset {
@@ -21,18 +20,31 @@ namespace {
 
 using testing::HasSubstr;
 
-const topology asked_ranks(2, 2, 8);
+/// Two ranks of two rows, steps of 8 samples.
+sampler asked_ranks(const run& order, sampler_type type = sampler_type::single,
+                    bool data_sharding = true) {
+  return sampler(order.end(), {.type = type,
+                               .batch_size = 2,
+                               .world_size = 2,
+                               .global_batch_size = 8,
+                               .data_sharding = data_sharding});
+}
 
 using document_number = std::pair<std::int64_t, std::int64_t>;  // source, document
 
 /// Token by token: which document each token of the run is of, by the dataset itself.
-template <class Order>
-std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
+std::map<document_number, std::vector<appearance>> enumerate(const run& order, const sampler& ranks,
                                                              std::int64_t before,
                                                              std::int64_t pad_documents_to) {
   std::map<document_number, std::vector<appearance>> all;
-  for (std::int64_t position = 0; position < before; ++position) {
+  for (std::int64_t served = 0; served < before; ++served) {
+    const std::int64_t position = ranks.position_of(served);
     const source_sample sample = order.at(position);
+    std::int64_t k = sample.k;
+    if (ranks.pass_of(served) > 0) {
+      const std::int64_t samples = order.taken(sample.source, order.end());
+      k += ranks.pass_of(served) * order.round_of(sample.source, samples - 1).last;
+    }
     const indexed_dataset data(order.prefix(sample.source));
     std::vector<piece> pieces;
     (void)order.pieces(sample, pieces);
@@ -46,7 +58,7 @@ std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
         at += (-at % pad_documents_to + pad_documents_to) % pad_documents_to;
       for (std::int64_t t = 0; t < p.tokens; ++t, ++at) {
         const auto [found, is_new] = here.try_emplace(
-            d, appearance{asked_ranks.place_of(position), position, sample.k, at, 0, false});
+            d, appearance{ranks.slot_of(served), served, position, sample.source, k, at});
         ++found->second.tokens;
         found->second.label_only = found->second.at == order.seq_len();
       }
@@ -56,10 +68,11 @@ std::map<document_number, std::vector<appearance>> enumerate(const Order& order,
   return all;
 }
 
-template <class Order>
-void expect_both_ways(const Order& order, std::int64_t before, std::int64_t pad_documents_to = 1) {
-  const run_places where(order, asked_ranks);
-  const auto expected = enumerate(order, before, pad_documents_to);
+void expect_both_ways(const run& order, const sampler& ranks, std::int64_t before,
+                      std::int64_t pad_documents_to = 1) {
+  const run_places where(order, ranks);
+  before = std::min(before, ranks.end_sample());
+  const auto expected = enumerate(order, ranks, before, pad_documents_to);
   std::size_t found = 0;
   for (std::int64_t source = 0; source < order.source_count(); ++source) {
     const std::int64_t documents = where.documents(source)->document_count();
@@ -72,7 +85,9 @@ void expect_both_ways(const Order& order, std::int64_t before, std::int64_t pad_
       for (const appearance& each : appearances) {
         const served_sample served = where.at(each.slot);
         ASSERT_EQ(served.position, each.position);
-        ASSERT_EQ(served.sample, (source_sample{source, each.k}));
+        ASSERT_EQ(served.sample.source, source);
+        ASSERT_EQ(served.served, each.served);
+        ASSERT_EQ(served.k, each.k);
         std::int64_t tokens = 0;
         for (const document_piece& p : served.pieces) {
           if (p.document == d) tokens += p.tokens.tokens;
@@ -83,6 +98,9 @@ void expect_both_ways(const Order& order, std::int64_t before, std::int64_t pad_
   }
   EXPECT_EQ(found, expected.size());
   EXPECT_GT(found, 5U);
+}
+void expect_both_ways(const run& order, std::int64_t before, std::int64_t pad_documents_to = 1) {
+  expect_both_ways(order, asked_ranks(order), before, pad_documents_to);
 }
 
 class Where : public testing::Test {
@@ -135,23 +153,26 @@ TEST_F(Where, AgreesForwardAndBackInPackedRows) {
 TEST_F(Where, AgreesForwardAndBackInTheSamplerCyclic) {
   const auto web = stored("web", 25);
   const auto code = stored("code", 12);
-  const data_share share{2, 2, 0};
+  constexpr auto type = sampler_type::cyclic;
   for (const bool sharded : {true, false}) {
     const auto megatron = test::megatron_run_of({web}, 9, "8,1,1", 31);
-    expect_both_ways(cyclic_run(megatron, share, sharded), 90);
+    expect_both_ways(megatron, asked_ranks(megatron, type, sharded), 90);
     const auto blend = test::instant_run_of({web, code}, 9, 8, 37);
-    expect_both_ways(cyclic_run(blend, share, sharded), 90);
+    expect_both_ways(blend, asked_ranks(blend, type, sharded), 90);
     const auto packed = test::packed_run_of({web, code}, 32, 8, 30, 4);
-    expect_both_ways(cyclic_run(packed, share, sharded), 90, 4);
+    expect_both_ways(packed, asked_ranks(packed, type, sharded), 90, 4);
   }
 }
 
 TEST_F(Where, FollowsStepsThatGrow) {
   const auto order = test::instant_run_of({stored("web", 25)}, 9, 8, {});
-  const topology ranks(2, 2, 12, rampup_batch{4, 4, 24});
+  const sampler ranks(order.end(), {.batch_size = 2,
+                                    .world_size = 2,
+                                    .global_batch_size = 12,
+                                    .rampup = rampup_batch{4, 4, 24}});
   const run_places where(order, ranks);
   for (std::int64_t position = 0; position < 60; ++position) {
-    const served_sample served = where.at(ranks.place_of(position));
+    const served_sample served = where.at(ranks.slot_of(position));
     ASSERT_EQ(served.position, position);
     for (const document_piece& each : served.pieces) {
       const auto found = where.of(0, each.document, 60);
@@ -171,7 +192,7 @@ TEST_F(Where, SaysOnlyWhatIsBeforeAPosition) {
 
 TEST_F(Where, RefusesWhatIsNotThere) {
   const auto order = test::megatron_run_of({stored("web", 5)}, 4, "1,0,0", 20);
-  const run_places where(order, asked_ranks);
+  const run_places where(order, asked_ranks(order));
   const auto refusal = [](const auto& ask) -> std::string {
     try {
       ask();
@@ -200,12 +221,12 @@ TEST(WhereInTheCorpus, NamesTheRecord) {
   }
   {
     const auto order = test::instant_run_of({prefix}, 10, 8, {});
-    EXPECT_EQ(run_places(order, asked_ranks).documents(0)->read_from(0), std::nullopt);
+    EXPECT_EQ(run_places(order, asked_ranks(order)).documents(0)->read_from(0), std::nullopt);
   }
   std::filesystem::copy_file(test::golden("sidecars/preprocess_lines.src"),
                              test::suffixed(prefix, ".src"));
   const auto order = test::instant_run_of({prefix}, 10, 8, {});
-  const run_places where(order, asked_ranks);
+  const run_places where(order, asked_ranks(order));
   const served_sample served = where.at({0, 0, 0});
   ASSERT_FALSE(served.pieces.empty());
   const document_piece first = served.pieces.front();

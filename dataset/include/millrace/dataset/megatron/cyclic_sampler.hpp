@@ -64,6 +64,13 @@ struct cyclic_layout {
   }
 };
 
+namespace detail {
+
+/// @throws config_error  as cyclic_sampler
+MILLRACE_EXPORT void check_cyclic(const cyclic_layout& layout, std::int64_t consumed_samples);
+
+}  // namespace detail
+
 /// `--dataloader-type cyclic`: one pass of a rank over the dataset, in an order that torch.randperm
 /// draws from the epoch's number alone (no seed of the run enters).
 ///

@@ -61,7 +61,9 @@ class MILLRACE_EXPORT edited_stream {
       std::invocable<const PositionsOf&, const edit&>
       edited_stream(std::span<const edit> edits, const FirstPosition& first_position,
                     const PositionsOf& positions_of)
-      : edited_stream(resolve(edits, first_position, positions_of)) {}
+      : edited_stream(resolve(edits, first_position, positions_of)) {
+    for (const edit& e : edits) why_.push_back(name_of(e) + ": " + e.why);
+  }
 
   /// The position of the served sample n.
   ///
@@ -101,6 +103,11 @@ class MILLRACE_EXPORT edited_stream {
   /// All that is served, in order; the last has no end.
   std::span<const stretch> stretches() const noexcept { return runs_; }
 
+  /// An edit by its number, and its reason: "edit 0, skip_samples: loss spike".
+  std::string why(std::size_t number) const {
+    return "edit " + std::to_string(number) + ", " + why_[number];
+  }
+
   /// All positions that are kept out, ascending.
   std::span<const dropped_range> dropped() const noexcept { return dropped_; }
 
@@ -123,7 +130,8 @@ class MILLRACE_EXPORT edited_stream {
                                        const PositionsOf& positions_of);
   explicit edited_stream(std::vector<resolved> edits);
 
-  std::vector<stretch> runs_;  // by served; the last has no end
+  std::vector<std::string> why_;  // of each edit
+  std::vector<stretch> runs_;     // by served; the last has no end
   std::vector<dropped_range> dropped_;
   std::vector<std::size_t> by_position_;    // into runs_
   std::vector<std::int64_t> furthest_end_;  // of by_position_ up to and with each

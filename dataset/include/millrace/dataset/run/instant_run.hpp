@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/export.hpp>
 
@@ -22,67 +21,39 @@ MILLRACE_EXPORT run_state describe(const std::vector<instant_source>& sources,
 
 }  // namespace detail
 
-/// The order `instant` as a run_order. Nothing is built: forward and back are arithmetic and one
-/// search in the index. Any thread.
-class MILLRACE_EXPORT instant_run {
+/// The order `instant` over one dataset or a blend. Nothing is built: forward and back are
+/// arithmetic and one search in the index. A row is one range of one file, known without the index,
+/// which is read only where boundaries are asked for; and its header, once for each source that is
+/// touched, to see that it is the dataset that the run was set up with. Copies share all.
+class MILLRACE_EXPORT instant_run : public run {
  public:
   /// @throws as instant_order
-  instant_run(const std::vector<instant_source>& sources, const instant_options& options)
-      : order_(std::make_shared<const instant_order>(sources, options)),
-        description_(std::make_shared<const run_state>(detail::describe(sources, options))) {
-    for (const instant_source& source : sources) prefixes_.push_back(source.prefix);
-  }
+  instant_run(const std::vector<instant_source>& sources, const instant_options& options);
 
-  const instant_order& order() const noexcept { return *order_; }
-  /// What a state says of the order; of its data prefixes, names and weights.
-  const run_state& description() const noexcept { return *description_; }
+  const instant_order& order() const noexcept;
 
-  std::int64_t end() const noexcept { return order_->end(); }
-  std::int64_t seq_len() const noexcept { return order_->seq_len(); }
-  std::int64_t source_count() const noexcept { return order_->source_count(); }
-  const std::filesystem::path& prefix(std::int64_t source) const noexcept {
-    return prefixes_[static_cast<std::size_t>(source)];
-  }
-
-  /// @pre 0 <= position < end()
-  source_sample at(std::int64_t position) const noexcept {
-    const blend_place place = order_->blend().at(position);
-    return {place.source, place.k};
-  }
-
-  /// @throws io_error, format_error  as instant_order::pieces
-  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
-    out.clear();
-    order_->pieces({sample.source, sample.k, order_->windows(sample.source).at(sample.k)}, out);
-    return 0;
-  }
-
+  std::int64_t end() const override;
+  std::int64_t seq_len() const override;
+  bool extra_token() const override { return true; }
+  std::int64_t source_count() const override;
+  const std::filesystem::path& prefix(std::int64_t source) const override;
+  std::vector<run_source> sources() const override;
+  source_sample at(std::int64_t position) const override;
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
+  void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
   /// O(windows that hold the sequences) an epoch.
-  /// @throws io_error, format_error  as instant_order::open, document_search
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
-                                           std::int64_t before) const;
-
-  std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept {
-    return order_->blend().taken(source, positions);
-  }
-
+                                           std::int64_t before) const override;
+  std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
   /// An epoch is a round.
-  sample_round round_of(std::int64_t source, std::int64_t k) const {
-    const std::int64_t windows = order_->windows(source).windows_per_epoch();
-    const std::int64_t epoch = k / windows;
-    return {epoch * windows, (epoch + 1) * windows, 1, "epoch " + std::to_string(epoch)};
-  }
-  std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const {
-    const window_order& windows = order_->windows(source);
-    const auto rest = windows.remainder(round.first / windows.windows_per_epoch());
-    return {{0, rest.head, 1, "before the first window"},
-            {rest.tail_first, windows.token_count(), 1, "behind the last window"}};
-  }
+  sample_round round_of(std::int64_t source, std::int64_t k) const override;
+  std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;
+  void check_steps(const batch_steps& steps) const override;
+  run_state description() const override;
 
  private:
-  std::shared_ptr<const instant_order> order_;
-  std::shared_ptr<const run_state> description_;
-  std::vector<std::filesystem::path> prefixes_;
+  struct contents;
+  std::shared_ptr<contents> shared_;
 };
 
 }  // namespace millrace::dataset

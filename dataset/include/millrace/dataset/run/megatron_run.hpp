@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +17,7 @@
 #include <millrace/dataset/megatron/gpt_cache.hpp>
 #include <millrace/dataset/megatron/gpt_order.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/open_pool.hpp>
-#include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/export.hpp>
 
@@ -37,12 +35,13 @@ struct megatron_caches {
   python_json tokenizer;         ///< the tokenizer's `unique_identifiers`
 };
 
-/// Megatron's order of one part of a run, over one dataset or a blend, as a run_order. Copies share
-/// all. Any thread.
+/// Megatron's order of one part of a run, over one dataset or a blend. Samples are of pieces from
+/// anywhere in a dataset, each of which is what Megatron calls a document (megatron-core,
+/// gpt_dataset.py). Copies share all. Any thread.
 ///
 /// Of each dataset its indices stay, where they are built; a bounded number of `.idx` files, and of
 /// caches where indices are taken from there, are open at once, mapped where that is possible.
-class MILLRACE_EXPORT megatron_run {
+class MILLRACE_EXPORT megatron_run : public run {
  public:
   struct source_info;
 
@@ -65,6 +64,7 @@ class MILLRACE_EXPORT megatron_run {
     formats::dtype type = formats::dtype::uint16;
     std::int64_t tokens = 0;
     std::int64_t sequences = 0;
+    std::optional<io::file_identity> bin = {};  ///< the `.bin` beside the index
     gpt_plan plan;
     gpt_index_view index;                 ///< where it was built
     std::optional<gpt_cache> cache = {};  ///< else
@@ -90,86 +90,45 @@ class MILLRACE_EXPORT megatron_run {
                             blend_rounding rounding = blend_rounding::twice,
                             std::size_t most_open = 512);
 
-  const source_info& info(std::int64_t s) const noexcept {
-    return shared_->sources[static_cast<std::size_t>(s)];
-  }
-  const gpt_plan& plan(std::int64_t s) const noexcept { return info(s).plan; }
+  const source_info& info(std::int64_t s) const noexcept;
+  const gpt_plan& plan(std::int64_t s) const noexcept;
 
   /// A source, opened if it is not. It lives as long as the pointer.
   /// @throws io_error, format_error, config_error  it cannot be opened, is not the one that the run
   ///                                               was built with, or its cache is gone or damaged
-  source_pointer open(std::int64_t s) const { return shared_->pool.get(s); }
+  source_pointer open(std::int64_t s) const;
 
   /// How many sources are open now.
-  std::size_t open_count() const { return shared_->pool.open_count(); }
+  std::size_t open_count() const;
 
-  /// What a state says of the order; of its data prefixes and weights.
-  const run_state& description() const noexcept { return shared_->description; }
-
-  std::int64_t end() const noexcept {
-    return is_blend() ? static_cast<std::int64_t>(blend().dataset.size()) : plan(0).samples;
-  }
-  std::int64_t seq_len() const noexcept { return plan(0).sequence_length; }
-  std::int64_t source_count() const noexcept { return std::ssize(shared_->sources); }
-  const std::filesystem::path& prefix(std::int64_t source) const noexcept {
-    return info(source).prefix;
-  }
-
-  /// @pre 0 <= position < end()
-  source_sample at(std::int64_t position) const noexcept {
-    if (!is_blend()) return {0, position};
-    const auto i = static_cast<std::size_t>(position);
-    return {blend().dataset[i], blend().sample[i]};
-  }
-
+  std::int64_t end() const override;
+  std::int64_t seq_len() const override;
+  bool extra_token() const override;
+  std::int64_t source_count() const override;
+  const std::filesystem::path& prefix(std::int64_t source) const override;
+  std::vector<run_source> sources() const override;
+  source_sample at(std::int64_t position) const override;
   /// @throws as `open`; format_error  the index contradicts the dataset.
-  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
-    return open(sample.source)->order.sample(sample.k, out);
-  }
-
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
+  void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
   /// Reads the document index and the shuffle index of the source, and a blend's columns.
   /// @throws as `open`; format_error  the index contradicts the dataset.
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
-                                           std::int64_t before) const;
-
-  /// Looks at no more than `counted_positions` of a blend.
-  std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
-
+                                           std::int64_t before) const override;
+  /// Looks at no more than 65,536 positions of a blend.
+  std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
   /// All epochs of a dataset are one round: samples reach from one epoch into the next.
-  sample_round round_of(std::int64_t source, std::int64_t) const {
-    const gpt_plan& of = plan(source);
-    return {0, of.samples, of.epochs,
-            of.epochs == 1 ? "one epoch" : "all " + std::to_string(of.epochs) + " epochs"};
-  }
+  sample_round round_of(std::int64_t source, std::int64_t k) const override;
   /// @throws as `open`; format_error  the index contradicts the dataset.
-  std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const;
+  std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;
+  run_state description() const override;
 
  private:
-  static constexpr std::int64_t counted_positions = std::int64_t{1} << 16;
-
-  struct contents {
-    contents(std::vector<source_info> all, std::size_t most_open)
-        : sources(std::move(all)),
-          pool(
-              std::ssize(sources),
-              [this](std::int64_t source) {
-                return std::make_shared<const open_source>(
-                    sources[static_cast<std::size_t>(source)]);
-              },
-              most_open) {}
-    contents(const contents&) = delete;
-    contents& operator=(const contents&) = delete;
-
-    std::vector<source_info> sources;
-    blend_columns blend;               // empty for one source
-    std::vector<std::int64_t> counts;  // [source] of the blend before each `counted_positions`
-    run_state description;
-    open_pool<open_source> pool;
-  };
+  struct contents;
 
   explicit megatron_run(std::shared_ptr<contents> all) : shared_(std::move(all)) {}
 
-  const blend_columns& blend() const noexcept { return shared_->blend; }
+  const blend_columns& blend() const noexcept;
   bool is_blend() const noexcept { return !blend().dataset.empty(); }
 
   static source_info build_source(const planned_dataset& planned, gpt_request request,

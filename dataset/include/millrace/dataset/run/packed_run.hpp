@@ -5,21 +5,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <millrace/dataset/instant/document_search.hpp>
-#include <millrace/dataset/instant/feistel.hpp>
 #include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/instant/order_keys.hpp>
 #include <millrace/dataset/instant/schedule.hpp>
-#include <millrace/dataset/open_pool.hpp>
 #include <millrace/dataset/packing/packed_rows.hpp>
 #include <millrace/dataset/packing/packed_sample.hpp>
-#include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/export.hpp>
 
@@ -32,14 +28,14 @@ struct packed_options {
   bool keep_tables = true;            ///< beside the datasets, see `open_row_table`
 };
 
-/// Packed rows in the order `instant`, over one dataset or a blend, as a run_order: a row is a
-/// sample, and the rows of a source are shuffled each epoch under the tag `bins` of
-/// formats/spec/instant_order.md. Blends and their schedule are those of `instant_order`.
+/// Packed rows in the order `instant`, over one dataset or a blend: a row is a sample, and the rows
+/// of a source are shuffled each epoch under the tag `bins` of formats/spec/instant_order.md.
+/// Blends and their schedule are those of `instant_order`.
 ///
 /// The rows of every source are counted when the run is made (8 bytes for 4,096 documents where
 /// their tables are kept); of each its `.idx` alone is read, and a bounded number stays open:
 /// mapped, or by pread where maps are refused. Any thread.
-class MILLRACE_EXPORT packed_run {
+class MILLRACE_EXPORT packed_run : public run {
  public:
   /// A source, opened.
   struct open_source {
@@ -71,101 +67,48 @@ class MILLRACE_EXPORT packed_run {
   packed_run(const std::vector<instant_source>& sources, const instant_options& options,
              const packed_options& packing = {});
 
-  std::int64_t end() const noexcept { return shared_->blend->end(); }
-  const schedule& blend() const noexcept { return *shared_->blend; }
-  std::int64_t seq_len() const noexcept { return shared_->options.seq_len; }
-  std::int64_t pad_documents_to() const noexcept { return shared_->packing.pad_documents_to; }
-  std::int64_t source_count() const noexcept {
-    return static_cast<std::int64_t>(shared_->infos.size());
-  }
-  const std::filesystem::path& prefix(std::int64_t s) const noexcept {
-    return shared_->sources[static_cast<std::size_t>(s)].prefix;
-  }
-  const source_info& info(std::int64_t s) const noexcept {
-    return shared_->infos[static_cast<std::size_t>(s)];
-  }
-
-  /// @pre 0 <= position < end()
-  source_sample at(std::int64_t position) const noexcept {
-    const blend_place place = shared_->blend->at(position);
-    return {place.source, place.k};
-  }
-
+  const schedule& blend() const noexcept;
+  std::int64_t pad_documents_to() const noexcept;
+  const source_info& info(std::int64_t s) const noexcept;
   /// The epoch and row of a sample.
-  packed_place place_of(const source_sample& sample) const noexcept {
-    const source_info& of = info(sample.source);
-    const std::int64_t epoch = sample.k / of.rows;
-    return {epoch, shuffle(of, epoch)(sample.k % of.rows)};
-  }
-
-  /// @return tokens of padding, be they behind the row or behind its documents
-  /// @throws io_error, format_error  as `open`, packed_rows::row, append_pieces
-  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const {
-    const source_pointer opened = open(sample.source);
-    std::vector<packed_part> parts;
-    opened->rows.row(place_of(sample).row, parts);
-    out.clear();
-    for (const packed_part& part : parts) append_pieces(opened->columns(), part, out);
-    return seq_len() - token_count(out);
-  }
-
-  /// Where in the row the pieces of a sample begin: shares of documents may be padded.
-  /// @throws as `pieces`
-  void starts_of(const source_sample& sample, std::span<const piece> pieces,
-                 std::vector<std::int64_t>& out) const {
-    const source_pointer opened = open(sample.source);
-    std::vector<packed_part> parts;
-    opened->rows.row(place_of(sample).row, parts);
-    out.clear();
-    std::int64_t share = 0;
-    for (const packed_part& part : parts) {
-      std::int64_t done = 0;
-      for (; done < part.tokens; done += pieces[out.size() - 1].tokens) out.push_back(share + done);
-      share += share_of(part, pad_documents_to());
-    }
-  }
-
-  /// @throws io_error, format_error  as `open`, packed_rows::rows_of
-  std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
-                                           std::int64_t before) const;
-
-  std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept {
-    return shared_->blend->taken(source, positions);
-  }
-
-  /// An epoch is a round: each row once, and so each token.
-  sample_round round_of(std::int64_t source, std::int64_t k) const {
-    const std::int64_t rows = info(source).rows;
-    const std::int64_t epoch = k / rows;
-    return {epoch * rows, (epoch + 1) * rows, 1, "epoch " + std::to_string(epoch)};
-  }
-  /// None: all documents are packed.
-  std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const { return {}; }
-
+  packed_place place_of(const source_sample& sample) const noexcept;
   /// A source, opened if it is not. It lives as long as the pointer.
   /// @throws io_error, format_error  it cannot be opened, or is not the one that was counted.
-  source_pointer open(std::int64_t s) const { return shared_->pool->get(s); }
+  source_pointer open(std::int64_t s) const;
 
-  /// What a state says of the order; of its data prefixes, names and weights.
-  run_state description() const;
+  std::int64_t end() const override;
+  std::int64_t seq_len() const override;
+  bool extra_token() const override { return false; }
+  bool packed() const override { return true; }
+  std::int64_t source_count() const override;
+  const std::filesystem::path& prefix(std::int64_t source) const override;
+  std::vector<run_source> sources() const override;
+  source_sample at(std::int64_t position) const override;
+  /// @throws io_error, format_error  as `open`, packed_rows::row, append_pieces
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
+  /// Shares of documents may be padded.
+  void starts_of(const source_sample& sample, std::span<const piece> pieces,
+                 std::vector<std::int64_t>& out) const override;
+  /// Boundaries are those of the documents' shares.
+  void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
+  /// @throws io_error, format_error  as `open`, packed_rows::rows_of
+  std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
+                                           std::int64_t before) const override;
+  std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
+  /// An epoch is a round: each row once, and so each token.
+  sample_round round_of(std::int64_t source, std::int64_t k) const override;
+  /// None: all documents are packed.
+  std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const override { return {}; }
+  void check_steps(const batch_steps& steps) const override;
+  run_state description() const override;
 
  private:
-  struct contents {
-    std::vector<instant_source> sources;
-    instant_options options;
-    packed_options packing;
-    std::vector<source_info> infos;
-    std::optional<schedule> blend;
-    std::optional<open_pool<open_source>> pool;
-  };
+  struct contents;
 
-  static feistel shuffle(const source_info& of, std::int64_t epoch) noexcept {
-    return {of.rows, keys_of(absorb(of.hash, static_cast<std::uint64_t>(epoch)))};
-  }
   static source_pointer open_anew(const contents& of, std::int64_t s);
   static source_pointer open_again(const contents& of, std::int64_t s);
 
-  std::shared_ptr<contents> shared_ = std::make_shared<contents>();
+  std::shared_ptr<contents> shared_;
 };
 
 }  // namespace millrace::dataset

@@ -3,16 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include <millrace/dataset/open_pool.hpp>
-#include <millrace/dataset/run/run_order.hpp>
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/dataset/run/source_documents.hpp>
-#include <millrace/dataset/run/topology.hpp>
-#include <millrace/error.hpp>
+#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/export.hpp>
 
 namespace millrace::dataset {
 
@@ -28,17 +27,21 @@ struct document_piece {
 /// What is served in a slot.
 struct served_sample {
   slot_place slot;
-  std::int64_t position = 0;
+  std::int64_t served = 0;    ///< its number among the served samples
+  std::int64_t position = 0;  ///< of the run without edits and passes
   source_sample sample;
+  std::int64_t k = 0;  ///< of the source's samples; of cyclic counted on from pass to pass
   std::vector<document_piece> pieces;  ///< of tokens, in order; the last token may be a label only
-  std::int64_t padding = 0;            ///< tokens behind them, or behind documents among them
+  std::int64_t padding = 0;            ///< tokens after them, or after documents among them
 };
 
 /// A slot in which a document appears.
 struct appearance {
   slot_place slot;
-  std::int64_t position = 0;
-  std::int64_t k = 0;   ///< of the source's samples
+  std::int64_t served = 0;    ///< as in served_sample
+  std::int64_t position = 0;  ///< as in served_sample
+  std::int64_t source = 0;
+  std::int64_t k = 0;   ///< as in served_sample
   std::int64_t at = 0;  ///< where in the sample its first token is
   std::int64_t tokens = 0;
   bool label_only = false;  ///< its one token there is the last label, and no input
@@ -46,105 +49,40 @@ struct appearance {
   friend bool operator==(const appearance&, const appearance&) = default;
 };
 
-/// Which documents are served where in a run, and back: one walk along the order each time, and
-/// nothing of its own. Datasets are opened when one of their documents is asked for.
-///
-/// Positions are those of the run without edits; `edited_stream` says which they are with them. Any
+/// Which documents are served where in a run, and back: one walk along sampler and run each time,
+/// and nothing of its own. Datasets are opened when one of their documents is asked for. Any
 /// thread.
-template <run_order Order>
-class run_places {
+class MILLRACE_EXPORT run_places {
  public:
   /// @param order      must outlive this
   /// @param most_open  datasets whose documents are kept open
-  run_places(const Order& order, const topology& ranks, std::size_t most_open = 512)
-      : order_(order),
-        ranks_(ranks),
-        documents_(
-            order.source_count(),
-            [&order](std::int64_t source) {
-              return std::make_shared<const source_documents>(order.prefix(source));
-            },
-            most_open) {}
+  run_places(const run& order, const sampler& ranks, std::size_t most_open = 512);
 
-  /// What a slot serves. O(log documents) and what the order takes.
+  /// What a slot serves. O(log documents) and what the run takes.
   ///
-  /// @throws config_error  there is no such step, rank or slot, or the run ends before it
+  /// @throws config_error  there is no such step, rank or slot, or it is not served
   /// @throws io_error, format_error  a dataset cannot be read
   served_sample at(const slot_place& slot) const;
 
-  /// The slots that have a token of a document, by position, of those before position `before`.
+  /// The slots that have a token of a document, of served samples below `before`, in their order.
   ///
-  /// @param before  at most order.end()
-  /// @pre 0 <= source < order.source_count()
+  /// @pre 0 <= source < source_count() of the run
   /// @throws config_error  there is no such document
   /// @throws io_error, format_error  a dataset cannot be read
   std::vector<appearance> of(std::int64_t source, std::int64_t document, std::int64_t before) const;
 
+  /// The same of a dataset, which a blend may have several times.
+  /// @throws config_error  also where the run does not have it
+  std::vector<appearance> of(const std::filesystem::path& prefix, std::int64_t document,
+                             std::int64_t before) const;
+
   /// The documents of a source, opened.
   /// @throws io_error, format_error  it cannot be
-  std::shared_ptr<const source_documents> documents(std::int64_t source) const {
-    return documents_.get(source);
-  }
+  std::shared_ptr<const source_documents> documents(std::int64_t source) const;
 
  private:
-  const Order& order_;
-  topology ranks_;
-  mutable open_pool<source_documents> documents_;  // a cache
+  struct contents;
+  std::shared_ptr<contents> shared_;
 };
-
-// ---------------------------------------------------------------------------------------------
-
-template <run_order Order>
-served_sample run_places<Order>::at(const slot_place& slot) const {
-  const std::int64_t position = ranks_.position_of(slot);
-  if (position >= order_.end()) {
-    throw config_error("step " + std::to_string(slot.step) + ", rank " + std::to_string(slot.rank) +
-                       ", slot " + std::to_string(slot.slot) + " is sample " +
-                       std::to_string(position) + ", but the run has only " +
-                       std::to_string(order_.end()));
-  }
-  served_sample result{slot, position, order_.at(position), {}, 0};
-  std::vector<piece> pieces;
-  result.padding = order_.pieces(result.sample, pieces);
-  const auto documents = this->documents(result.sample.source);
-  std::vector<std::int64_t> starts;
-  piece_starts(order_, result.sample, pieces, starts);
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (pieces[i].tokens == 0) continue;
-    result.pieces.push_back({documents->document_of(pieces[i].sequence), pieces[i], starts[i]});
-  }
-  return result;
-}
-
-template <run_order Order>
-std::vector<appearance> run_places<Order>::of(std::int64_t source, std::int64_t document,
-                                              std::int64_t before) const {
-  const auto documents = this->documents(source);
-  const std::int64_t count = documents->document_count();
-  if (document < 0 || document >= count) {
-    throw config_error("document " + std::to_string(document) + ": " +
-                       order_.prefix(source).string() + " has " +
-                       (count == 0 ? "none" : "documents 0 to " + std::to_string(count - 1)));
-  }
-  const sequence_range sequences = documents->sequences_of(document);
-  std::vector<appearance> all;
-  std::vector<piece> pieces;
-  std::vector<std::int64_t> starts;
-  for (const std::int64_t position : order_.positions_with(source, sequences, before)) {
-    const source_sample sample = order_.at(position);
-    (void)order_.pieces(sample, pieces);
-    appearance found{ranks_.place_of(position), position, sample.k, 0, 0, false};
-    piece_starts(order_, sample, pieces, starts);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const piece& p = pieces[i];
-      if (p.sequence < sequences.first || sequences.last <= p.sequence || p.tokens == 0) continue;
-      if (found.tokens == 0) found.at = starts[i];
-      found.tokens += p.tokens;
-    }
-    found.label_only = found.at >= order_.seq_len();
-    all.push_back(found);
-  }
-  return all;
-}
 
 }  // namespace millrace::dataset

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/loader/batch/slot_layout.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
-#include <millrace/loader/plan/micro_batch_sequence.hpp>
 
 namespace millrace::loader::detail {
 
@@ -22,7 +22,7 @@ struct batch_slot {
   slot_layout layout;
   memory_block block;           // of layout.capacity_bytes()
   std::int64_t boundaries = 0;  // entries
-  batch_number number;
+  dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<std::int64_t> sources;    // [rows]
 

@@ -49,7 +49,7 @@ class fill_worker {
     slot.number = batch.number;
     slot.positions.assign(batch.positions.begin(), batch.positions.end());
     slot.sources.clear();
-    for (const sample_text& row : batch.rows) slot.sources.push_back(row.source);
+    for (const dataset::sample_text& row : batch.rows) slot.sources.push_back(row.source);
     const std::int64_t planned_ns = now_ns();
     log_.stage(loader_stage::plan, ticket, begin_ns, planned_ns);
 
@@ -67,9 +67,9 @@ class fill_worker {
   const range_reader& reader() const noexcept { return *reader_; }
 
  private:
-  void verify(std::span<const sample_text> rows) {
+  void verify(std::span<const dataset::sample_text> rows) {
     std::span<const read_request> requests = gather_.requests();
-    for (const sample_text& row : rows) {
+    for (const dataset::sample_text& row : rows) {
       verifier_->check(requests.first(row.parts.size()), row.position);
       requests = requests.subspan(row.parts.size());
     }

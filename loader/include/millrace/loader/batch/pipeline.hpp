@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/export.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/batch/fill_turns.hpp>
@@ -16,13 +18,27 @@
 #include <millrace/loader/batch/text_gather.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/plan/micro_batch_sequence.hpp>
-#include <millrace/loader/plan/sample_plan.hpp>
 #include <millrace/loader/slot_ring.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 
 namespace millrace::loader::detail {
+
+/// The `.bin` of each source of a run, by its number.
+inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& sources) {
+  std::vector<data_file> files;
+  for (const dataset::run_source& each : sources) {
+    files.push_back({each.bin, each.bin_bytes, each.identity});
+  }
+  return files;
+}
+
+/// The type of the tokens of each source.
+inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_source>& sources) {
+  std::vector<formats::dtype> types;
+  for (const dataset::run_source& each : sources) types.push_back(each.type);
+  return types;
+}
 
 /// The threads that fill the slots of a ring with the micro-batches of a run, one behind another.
 ///
@@ -32,9 +48,9 @@ class MILLRACE_EXPORT pipeline {
  public:
   using ring = slot_ring<batch_slot>;
 
-  /// @param plan  must outlive this; its texts are asked for by nobody else once it is started
+  /// @param run  must outlive this
   /// @throws config_error  a batch does not fit a slot; or what the reader refuses
-  pipeline(sample_plan& plan, const loader_options& options, const micro_batch_sequence& numbers);
+  pipeline(const dataset::run& run, const loader_options& options, const dataset::sampler& sampler);
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
   ~pipeline() { ring_->close(); }
@@ -48,9 +64,9 @@ class MILLRACE_EXPORT pipeline {
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
   /// Of every slot.
-  static slot_layout layout_of(const sample_plan& plan, const loader_options& options) {
-    return {options.batch_size, plan.seq_len(), plan.extra_token(), width_of(plan.types()),
-            plan.packed()};
+  static slot_layout layout_of(const dataset::run& run, const loader_options& options) {
+    return {options.batch_size, run.seq_len(), run.extra_token(), width_of(types_of(run.sources())),
+            run.packed()};
   }
 
   /// Where the threads run, and why not where they were asked to.
@@ -82,11 +98,11 @@ class MILLRACE_EXPORT pipeline {
         (options.prefetch_samples + options.batch_size - 1) / options.batch_size;
     return std::min(std::max<std::int64_t>(2, asked), batches);
   }
-  static std::shared_ptr<ring> make_ring(const sample_plan& plan, const loader_options& options,
+  static std::shared_ptr<ring> make_ring(const dataset::run& run, const loader_options& options,
                                          std::int64_t batches);
-  static std::unique_ptr<data_verifier> make_verifier(const sample_plan& plan,
+  static std::unique_ptr<data_verifier> make_verifier(const dataset::run& run,
                                                       const loader_options& options);
-  static telemetry_options meter_options(const sample_plan& plan, const loader_options& options,
+  static telemetry_options meter_options(const dataset::run& run, const loader_options& options,
                                          std::size_t slots);
   void fill_slots(std::size_t worker);
 

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/run/sample_text.hpp>
 #include <millrace/dataset/token_view.hpp>
 #include <millrace/export.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/plan/sample_text.hpp>
 
 namespace millrace::loader::detail {
 
@@ -40,7 +40,8 @@ class MILLRACE_EXPORT text_gather {
   /// @throws format_error  a token of 64 bits is no id of 32; or a row is planned longer than the
   ///                       slot's are.
   /// @return bytes read
-  std::int64_t fill(std::span<const sample_text> rows, range_reader& reader, batch_slot& slot);
+  std::int64_t fill(std::span<const dataset::sample_text> rows, range_reader& reader,
+                    batch_slot& slot);
 
   /// What was read last, part by part of row by row, as it lies in the files.
   std::span<const read_request> requests() const noexcept { return requests_; }
@@ -50,15 +51,15 @@ class MILLRACE_EXPORT text_gather {
     std::size_t from;  // in scratch_
     std::int32_t* to;
     std::size_t tokens;
-    const text_part* part;
+    const dataset::text_part* part;
   };
 
-  void plan(std::span<const sample_text> rows, batch_slot& slot);
-  void check_room(const sample_text& row, const slot_layout& layout) const;
+  void plan(std::span<const dataset::sample_text> rows, batch_slot& slot);
+  void check_room(const dataset::sample_text& row, const slot_layout& layout) const;
   void convert(const detour& d) const;
-  static void pad(std::span<const sample_text> rows, std::span<const formats::dtype> types,
+  static void pad(std::span<const dataset::sample_text> rows, std::span<const formats::dtype> types,
                   batch_slot& slot);
-  static void put_boundaries(std::span<const sample_text> rows, batch_slot& slot);
+  static void put_boundaries(std::span<const dataset::sample_text> rows, batch_slot& slot);
 
   std::vector<data_file> files_;
   std::vector<formats::dtype> types_;

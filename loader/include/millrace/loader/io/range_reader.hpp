@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include <millrace/dataset/run/sample_text.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/loader/io/reader_report.hpp>
@@ -26,14 +27,8 @@ struct data_file {
   friend bool operator==(const data_file&, const data_file&) = default;
 };
 
-/// Bytes [offset, offset + bytes) of a data file, which is told by its place in the reader's list.
-struct file_range {
-  std::int64_t file = 0;
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-
-  friend bool operator==(const file_range&, const file_range&) = default;
-};
+/// Bytes of a data file, whose number is its place in the reader's list.
+using dataset::file_range;
 
 /// A range, and the memory that it is to fill.
 struct read_request {

@@ -8,28 +8,34 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/plan/micro_batch_sequence.hpp>
-#include <millrace/loader/plan/sample_plan.hpp>
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sample_text.hpp>
+#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/loader/io/range_reader.hpp>
 
 namespace millrace::loader::detail {
 
 /// A micro-batch of which everything is known but its tokens.
 struct planned_batch {
-  batch_number number;
+  dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
-  std::vector<sample_text> rows;
+  std::vector<dataset::sample_text> rows;
   std::exception_ptr failure;  // in place of the rows
 };
 
-/// Plans micro-batches some way ahead of those that are filled, so that readers can be told. What
-/// goes wrong far ahead is told when its batch is due, and not before. One thread at a time.
+/// Plans the micro-batches of a rank some way ahead of those that are filled, so that readers can
+/// be told. What goes wrong far ahead is told when its batch is due, and not before. One thread at
+/// a time.
 class look_ahead {
  public:
+  /// @param run         must outlive this
   /// @param batches     planned beside the one that is due
-  /// @param boundaries  see `sample_plan::text_of`
-  look_ahead(sample_plan& plan, micro_batch_sequence numbers, std::int64_t batches, bool boundaries)
-      : plan_(&plan),
-        numbers_(std::move(numbers)),
+  /// @param boundaries  see `dataset::run::text_of`
+  look_ahead(const dataset::run& run, dataset::sampler sampler, std::int64_t rank,
+             std::int64_t batches, bool boundaries)
+      : run_(&run),
+        sampler_(std::move(sampler)),
+        rank_(rank),
         ring_(static_cast<std::size_t>(batches) + 1),
         boundaries_(boundaries) {}
 
@@ -53,33 +59,36 @@ class look_ahead {
   void plan_one(const AheadOf& ahead_of) {
     planned_batch& batch = ring_[(first_ + planned_) % ring_.size()];
     batch.failure = nullptr;
-    if (!numbers_.next(batch.number, batch.positions)) {
+    if (next_ == sampler_.count()) {
       ended_ = true;
       return;
     }
+    batch.number = sampler_.batch(next_++, rank_, batch.positions);
     ++planned_;
     batch.rows.resize(batch.positions.size());
     try {
       for (std::size_t r = 0; r < batch.rows.size(); ++r) {
-        plan_->text_of(batch.positions[r], boundaries_, batch.rows[r]);
+        run_->text_of(batch.positions[r], boundaries_, batch.rows[r]);
       }
     } catch (...) {
       batch.failure = std::current_exception();
       ended_ = true;
       return;
     }
-    std::vector<file_range>& ahead = ahead_of(count_++);
-    for (const sample_text& row : batch.rows) {
-      for (const text_part& part : row.parts) ahead.push_back(part.from);
+    std::vector<file_range>& ahead = ahead_of(told_++);
+    for (const dataset::sample_text& row : batch.rows) {
+      for (const dataset::text_part& part : row.parts) ahead.push_back(part.from);
     }
   }
 
-  sample_plan* plan_;
-  micro_batch_sequence numbers_;
+  const dataset::run* run_;
+  dataset::sampler sampler_;
+  std::int64_t rank_;
   std::vector<planned_batch> ring_;
   std::size_t first_ = 0;
   std::size_t planned_ = 0;
-  std::int64_t count_ = 0;  // of all that were ever planned
+  std::int64_t next_ = 0;  // micro-batch of the rank
+  std::int64_t told_ = 0;  // that readers may be told of
   bool ended_ = false;
   bool boundaries_;
 };

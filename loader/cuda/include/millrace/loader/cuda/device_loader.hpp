@@ -155,7 +155,7 @@ inline void device_loader::start() {
   options.rank = options_.rank;
   options.trace_events = options_.trace_events;
   batch_source source{.next = [this] { return stage(); }};
-  if (host_.micro_batches() != micro_batch_sequence::unbounded) {
+  if (host_.micro_batches() != dataset::sampler::unbounded) {
     source.count = host_.micro_batches();
   }
   pipe_ = std::make_unique<device_pipe>(api_, host_.layout(), options, std::move(source));

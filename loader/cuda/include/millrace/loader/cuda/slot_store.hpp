@@ -28,7 +28,7 @@ struct device_slot {
   batch_work work;  ///< what was made last: of it, shapes and where the fields are
   std::int64_t boundaries = 0;
   std::int32_t max_seqlen = 0;
-  batch_number number;
+  dataset::batch_number number;
   std::vector<std::int64_t> positions;  // of the host, [rows]
   std::vector<std::int64_t> sources;    // of the host, [rows]
 };

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
+#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/loader/batch/slot_layout.hpp>
-#include <millrace/loader/plan/micro_batch_sequence.hpp>
 #include <millrace/loader/telemetry/stage.hpp>
 
 namespace millrace::loader::cuda {
@@ -19,7 +19,7 @@ struct staged_batch {
   const std::byte* slot = nullptr;  ///< as `layout` says, aligned to 64; best page-locked
   slot_layout layout;
   std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 where nobody asked for them
-  batch_number number = {};
+  dataset::batch_number number = {};
   std::span<const std::int64_t> positions =
       {};                                      ///< [rows], as `batch::positions`, while it is held
   std::span<const std::int64_t> sources = {};  ///< [rows]

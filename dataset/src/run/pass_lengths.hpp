@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run/sampler.hpp>
+
+namespace millrace::dataset::detail {
+
+/// How the samples of a source are numbered over the passes of cyclic: those of pass p begin at p
+/// times the samples of a pass, whole rounds.
+class pass_lengths {
+ public:
+  pass_lengths(const run& order, const sampler& ranks) {
+    if (ranks.options().type != sampler_type::cyclic) return;  // which has one pass, maybe endless
+    for (std::int64_t s = 0; s < order.source_count(); ++s) {
+      const std::int64_t samples = order.taken(s, order.end());
+      lengths_.push_back(samples == 0 ? 1 : order.round_of(s, samples - 1).last);
+    }
+  }
+
+  /// The number of the first sample of a source in a pass.
+  std::int64_t first(std::int64_t pass, std::int64_t source) const noexcept {
+    return lengths_.empty() ? 0 : pass * lengths_[static_cast<std::size_t>(source)];
+  }
+  bool has_passes() const noexcept { return !lengths_.empty(); }
+
+ private:
+  std::vector<std::int64_t> lengths_;  // [source]
+};
+
+}  // namespace millrace::dataset::detail

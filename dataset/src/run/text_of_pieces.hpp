@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/dataset/index_errors.hpp>
+#include <millrace/dataset/instant/document_search.hpp>
+#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/instant/schedule.hpp>
+#include <millrace/dataset/run/batch_steps.hpp>
+#include <millrace/dataset/run/sample_text.hpp>
+#include <millrace/dataset/sample/cu_seqlens.hpp>
+#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/error.hpp>
+
+/// What the four runs share when they say of which bytes a row is made.
+namespace millrace::dataset::detail {
+
+inline std::filesystem::path bin_of(std::filesystem::path prefix) {
+  return prefix += ".bin";
+}
+
+/// Pieces of the row that a thread is at: `run::text_of` allocates nothing once it has seen the
+/// longest row.
+inline std::vector<piece>& scratch_pieces() {
+  thread_local std::vector<piece> pieces;
+  pieces.clear();
+  return pieces;
+}
+
+inline void clear(sample_text& out, std::int64_t position, std::int64_t source) {
+  out.position = position;
+  out.source = source;
+  out.real = 0;
+  out.parts.clear();
+  out.boundaries.clear();
+  out.document_ends.clear();
+}
+
+/// Appends bytes of a file to a row; those that go on where the last part ended become part of it.
+inline void append_part(const file_range& from, std::int64_t at, std::uint64_t item,
+                        sample_text& out) {
+  if (from.bytes == 0) return;
+  if (!out.parts.empty()) {
+    text_part& last = out.parts.back();
+    const auto tokens = static_cast<std::int64_t>(last.from.bytes / item);
+    if (last.from.offset + last.from.bytes == from.offset && last.at + tokens == at) {
+      last.from.bytes += from.bytes;
+      return;
+    }
+  }
+  out.parts.push_back({from, at});
+}
+
+[[noreturn]] inline void throw_piece_outside(const index_columns& columns, const piece& p,
+                                             std::int64_t length) {
+  throw format_error(columns.idx_path(), columns.length_offset(p.sequence),
+                     "sequence " + std::to_string(p.sequence) + " has " + std::to_string(length) +
+                         " tokens, expected " + std::to_string(p.tokens) + " from token " +
+                         std::to_string(p.first) +
+                         " on: a sample index or a table of rows is of another dataset, remove it "
+                         "to have it made again");
+}
+
+/// The bytes of a piece in the `.bin`, out of the columns of the `.idx`, checked.
+inline file_range range_of(const index_columns& columns, const piece& p, std::int64_t source) {
+  if (p.tokens == 0) return {source, 0, 0};
+  const std::size_t item = formats::size_bytes(columns.type());
+  const std::int64_t length = columns.length(p.sequence);
+  if (p.first < 0 || p.first > length || p.tokens < 0 || p.tokens > length - p.first) {
+    throw_piece_outside(columns, p, length);
+  }
+  const std::int64_t pointer = columns.pointer(p.sequence);
+  const auto begin = static_cast<std::uint64_t>(pointer);  // of a negative one: beyond any file
+  const std::uint64_t size = columns.bin_size_bytes();
+  if (begin > size || static_cast<std::uint64_t>(length) * item > size - begin ||
+      begin % item != 0) {
+    throw_bad_pointer(columns.idx_path(), columns.pointer_offset(p.sequence), p.sequence, length,
+                      pointer, item, size);
+  }
+  return {source, begin + static_cast<std::uint64_t>(p.first) * item,
+          static_cast<std::uint64_t>(p.tokens) * item};
+}
+
+/// Appends pieces to a row, one after another from token `at` on. Returns where they end.
+inline std::int64_t append_text(const index_columns& columns, std::span<const piece> pieces,
+                                std::int64_t source, std::int64_t at, sample_text& out) {
+  const std::uint64_t item = formats::size_bytes(columns.type());
+  for (const piece& p : pieces) {
+    append_part(range_of(columns, p, source), at, item, out);
+    at += p.tokens;
+    out.real += p.tokens;
+  }
+  return at;
+}
+
+/// Whether a piece goes on with the document of the one before, as `same_document` says, but out of
+/// the columns of the `.idx` alone.
+struct same_searched_document {
+  const document_search& search;
+
+  bool operator()(const piece& before, const piece& after) const {
+    if (after.sequence < before.sequence) return false;
+    if (after.sequence == before.sequence) return after.first == before.first + before.tokens;
+    return search.document_of(before.sequence) == search.document_of(after.sequence);
+  }
+};
+
+/// The boundaries of a row, each once up to seq_len.
+template <class Joined>
+void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
+                    const Joined& joined, sample_text& out) {
+  out.boundaries.resize(static_cast<std::size_t>(seq_len) + 1);
+  const auto size =
+      fill_cu_seqlens(pieces, seq_len, extra_token, std::span(out.boundaries), joined);
+  out.boundaries.resize(static_cast<std::size_t>(size.entries));
+}
+
+/// A row that is one range of the stored stream.
+inline void set_window(std::int64_t position, std::int64_t source, std::int64_t first_token,
+                       std::int64_t tokens, std::uint64_t item, sample_text& out) {
+  clear(out, position, source);
+  out.real = tokens;
+  out.parts.push_back({{source, static_cast<std::uint64_t>(first_token) * item,
+                        static_cast<std::uint64_t>(tokens) * item},
+                       0});
+}
+
+/// @throws config_error  a segment of the schedule does not begin where its step does.
+inline void check_begins(const schedule& blend, const batch_steps& steps) {
+  for (const segment_begin& segment : blend.begins()) {
+    const std::int64_t position = steps.first_position(segment.step);
+    if (position == segment.position) continue;
+    throw config_error("the segment of the schedule from step " + std::to_string(segment.step) +
+                       " on begins at sample " + std::to_string(segment.position) +
+                       " of the run, but step " + std::to_string(segment.step) +
+                       " of the loader at sample " + std::to_string(position) + ", of " +
+                       std::to_string(steps.samples_of(segment.step)) +
+                       ": expected the same global_batch_size and ramp-up as "
+                       "instant_options::first_position_of counts by");
+  }
+}
+
+}  // namespace millrace::dataset::detail
