@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# where as the loader serves: the last samples, a start in the middle, a dataset twice, full validation in
+# larger steps, and all of Megatron's epochs.
+cp "$CASE_DIR"/../../golden/megatron/preprocess_lines.{bin,idx} .
+where() { inspect_dataset where "$@" || echo "exit $?"; }
+first() { where "$@" | head -1; }
+ranks=(--ranks 2 --micro-batch-size 2)
+run=(preprocess_lines --order instant --seq-length 10 --train-samples 22 "${ranks[@]}")
+# Samples 20 and 21 fill no micro-batch of both ranks.
+first "${run[@]}" --step 5 --rank 0 --slot 1
+first "${run[@]}" --step 5 --rank 0 --slot 1 --no-drop-last
+first "${run[@]}" --step 5 --rank 1 --slot 0 --no-drop-last
+for document in 3 12; do
+  where "${run[@]}" --document $document
+  where "${run[@]}" --document $document --no-drop-last
+done
+# Micro-batches are counted from where the run starts.
+first "${run[@]}" --consumed-samples 5 --step 1 --rank 0 --slot 0
+first "${run[@]}" --consumed-samples 5 --step 2 --rank 1 --slot 1
+first "${run[@]}" --consumed-samples 5 --step 0 --rank 0 --slot 0
+first "${run[@]}" --consumed-samples 5 --global-batch-size 8 --step 1
+where "${run[@]}" --consumed-samples 5 --document 12
+inspect_dataset audit "${run[@]}" --consumed-samples 5 | head -1
+# Rank 0 has a micro-batch more than rank 1 in each pass, and is ahead but after a start.
+cyclic=(preprocess_lines --order instant --seq-length 40 --train-samples 5 --ranks 2
+  --dataloader-type cyclic --no-data-sharding)
+first "${cyclic[@]}" --step 4 --rank 0
+first "${cyclic[@]}" --step 4 --rank 0 --consumed-samples 4
+# All entries of a dataset.
+where --data-path 1 preprocess_lines 1 preprocess_lines --order megatron --seq-length 40 \
+    --train-samples 10 --document 12
+# Steps of two micro-batches; each row is a micro-batch.
+all=(preprocess_lines --order instant --seq-length 40 --full-validation --ranks 2)
+first "${all[@]}" --global-batch-size 4 --step 1 --rank 1 --slot 0
+# They are, too, where training's micro-batches have more rows.
+first "${all[@]}" --global-batch-size 4 --micro-batch-size 2 --step 1 --rank 1 --slot 0
+# One epoch has 6 samples, and the loader serves them all; lists end with those that were asked for.
+megatron=(preprocess_lines --order megatron --seq-length 40 --train-samples 5)
+first "${megatron[@]}" --step 5
+for document in 0 5 9 13 16; do first "${megatron[@]}" --document $document; done
+first "${megatron[@]}" --step 6
+first "${cyclic[@]}" --no-drop-last --step 0
