@@ -73,7 +73,7 @@ BUGS = (
     ("the column of samples has 32 bits", "src/megatron/blend_cache.cpp",
      "detail::npy_file::of<std::int64_t>(sample_path(), {size})",
      "detail::npy_file::of<std::int32_t>(sample_path(), {size})"),
-    ("a blend serves its datasets in their own order", "include/millrace/dataset/run/megatron_run.hpp",
+    ("a blend serves its datasets in their own order", "src/run/megatron_run.cpp",
      "return {blend().dataset[i], blend().sample[i]};", "return {blend().dataset[i], position};"),
     ("data of its own is described by an empty split", "src/megatron/gpt_description.cpp",
      'all.set("split", split ? python_json::string(*split) : python_json());',
