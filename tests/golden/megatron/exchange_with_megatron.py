@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 import megatron_support
+import reference_preprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLE = HERE.parents[2] / "scripts/sample/corpus.jsonl"
@@ -71,8 +72,9 @@ def ours_to_them(args, folder):
                 ours, theirs = folder / f"parts/{count}", folder / f"theirs_{count}"
                 run(args.programs / "preprocess_data", "--input", source,
                     "--output-prefix", ours, *flags, *eod)  # fmt: skip
-                run(sys.executable, HERE / "reference_preprocess.py", "--input", source,
-                    "--tokenizer", tokenizer, "--output-prefix", theirs, *eod)  # fmt: skip
+                reference_preprocess.preprocess(
+                    source, ["text"], reference_preprocess.make_tokenizer(tokenizer), bool(eod), theirs
+                )
                 for suffix in ("_text_document.bin", "_text_document.idx"):
                     one = pathlib.Path(f"{ours}{suffix}").read_bytes()
                     other = pathlib.Path(f"{theirs}{suffix}").read_bytes()
