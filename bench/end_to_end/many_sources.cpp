@@ -115,7 +115,7 @@ void serve(const char* order, const Open& open, const prefixes& all, const std::
   const double later = take(batches) / static_cast<double>(batches * batch_size);
   const double spent_later =
       (processor_seconds() - spent) / static_cast<double>(batches * batch_size);
-  const loader::reader_report report = loader.reader_reports().at(0);
+  const loader::reader_report report = loader.observe().readers.at(0);
   std::printf(
       "| %s | %s (%s) | %ld | %lld | %ld | %ld | %.3f | %.3f | %.3f | %.1f | %.1f | %.1f |"
       " %.1f |\n",

@@ -92,7 +92,7 @@ int main(int argc, char** argv) try {
     const figures now;
     std::printf(
         "| %.0f | %.1f | %.1f | %ld | %ld | %ld |\n", static_cast<double>(batches) / seconds,
-        static_cast<double>(loader.meter()->report().waits.quantile_ns(0.99)) * 1e-3,
+        static_cast<double>(loader.observe().times.waits.quantile_ns(0.99)) * 1e-3,
         static_cast<double>(now.own_kilobytes) / 1024, now.descriptors, now.maps, now.threads);
     std::fflush(stdout);
     if (!early && clock::now() >= half_time) early = now;

@@ -21,8 +21,12 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/loader/batch/pipeline.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/verify/data_verifier.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"

@@ -35,7 +35,7 @@ rank_outcome run_rank(const simulated_run& what, std::int64_t rank,
   loader::batch_loader loader(what.run().order, options);
   outcome.times = loader::simulate_rank(loader, outcome.slots, steps);
   outcome.memory = loader::memory_of_process();
-  const std::string name = loader.reader_reports().at(0).granted;
+  const std::string name = loader.observe().readers.at(0).granted;
   std::strncpy(outcome.reader, name.c_str(), sizeof outcome.reader - 1);
   return outcome;
 }

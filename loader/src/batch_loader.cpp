@@ -23,6 +23,7 @@
 #include <millrace/loader/batch/pipeline.hpp>
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/mixture_weights.hpp>
+#include <millrace/loader/run_description.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
@@ -39,30 +40,10 @@ MILLRACE_INLINE std::shared_ptr<const dataset::run> stored_run_of(
 
 }  // namespace detail
 
-MILLRACE_INLINE batch_loader::batch_loader(const dataset::indexed_dataset& data,
-                                           const loader_options& options)
-    : batch_loader(detail::stored_run_of(data, options), options) {}
+namespace detail {
 
-MILLRACE_INLINE batch_loader::batch_loader(std::shared_ptr<const dataset::run> run,
-                                           const loader_options& options)
-    : options_(checked(options, *run)),
-      run_(std::move(run)),
-      stream_(stream_of(options_, options_.edits)),
-      sampler_(run_->end(), sampler_of(options_), stream_),
-      description_(*run_, options_),
-      has_mixture_(!weights_at(run_->description(), 0).empty()) {
-  start(std::make_unique<detail::pipeline>(*run_, options_, sampler_));
-}
-
-MILLRACE_INLINE void batch_loader::start(std::unique_ptr<detail::pipeline> pipeline) {
-  pipeline_ = std::move(pipeline);
-  served_ = 0;
-  next_weights_ = 0;
-  pipeline_->start();  // nothing before it throws: a pipeline that is not started is waited for
-}
-
-MILLRACE_INLINE const loader_options& batch_loader::checked(const loader_options& options,
-                                                            const dataset::run& run) {
+MILLRACE_INLINE const loader_options& checked(const loader_options& options,
+                                              const dataset::run& run) {
   check(options);
   // The other samplers take positions in another order, or have no steps.
   if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
@@ -76,56 +57,142 @@ MILLRACE_INLINE const loader_options& batch_loader::checked(const loader_options
                      std::to_string(run.seq_len()) + " of the run");
 }
 
-MILLRACE_INLINE std::shared_ptr<const dataset::edited_stream> batch_loader::stream_of(
-    const loader_options& options, const std::vector<dataset::edit>& edits) const {
+MILLRACE_INLINE std::shared_ptr<const dataset::edited_stream> stream_of(
+    const dataset::run& run, const loader_options& options,
+    const std::vector<dataset::edit>& edits) {
   if (edits.empty()) return nullptr;
   return std::make_shared<const dataset::edited_stream>(
-      dataset::edited_positions(*run_, edits, steps_of(options)));
+      dataset::edited_positions(run, edits, steps_of(options)));
 }
 
+}  // namespace detail
+
+struct batch_loader::contents {
+  contents(std::shared_ptr<const dataset::run> of, const loader_options& asked)
+      : options(detail::checked(asked, *of)),
+        run(std::move(of)),
+        stream(detail::stream_of(*run, options, options.edits)),
+        sampler(run->end(), sampler_of(options), stream),
+        description(*run, options),
+        has_mixture(!weights_at(run->description(), 0).empty()) {
+    start(std::make_unique<detail::pipeline>(*run, options, sampler));
+  }
+
+  void start(std::unique_ptr<detail::pipeline> made) {
+    pipeline = std::move(made);
+    served = 0;
+    next_weights = 0;
+    pipeline->start();  // nothing before it throws: a pipeline that is not started is waited for
+  }
+
+  /// The weights that hold for a step hold for all of its samples.
+  void count_sources(const detail::batch_slot& slot) {
+    telemetry& meter = *pipeline->meter();
+    try {
+      if (next_weights != -1 && slot.number.step >= next_weights) {
+        const dataset::run_state now = run->description();
+        meter.aim(weights_at(now, slot.number.step));
+        next_weights = next_change(now, slot.number.step);
+      }
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
+      // The batch was taken, and must not be lost for a count. The next one asks again.
+    }
+    for (const std::int64_t source : slot.sources) {
+      meter.served(static_cast<std::size_t>(source), 1);
+    }
+  }
+
+  loader_options options;
+  std::shared_ptr<const dataset::run> run;
+  std::shared_ptr<const dataset::edited_stream> stream;
+  dataset::sampler sampler;
+  run_description description;
+  bool has_mixture;
+  std::int64_t served = 0;
+  std::optional<stall_cause> last_stall;
+  std::int64_t next_weights = 0;  // step at which the weights of the mixture change; -1: never
+  std::unique_ptr<detail::pipeline> pipeline;  // last: its threads use the run
+};
+
+struct batch_loader::resumption {
+  loader_options options;
+  dataset::sampler sampler;
+  std::unique_ptr<detail::pipeline> pipeline;
+};
+
+MILLRACE_INLINE batch_loader::batch_loader(const dataset::indexed_dataset& data,
+                                           const loader_options& options)
+    : batch_loader(detail::stored_run_of(data, options), options) {}
+
+MILLRACE_INLINE batch_loader::batch_loader(std::shared_ptr<const dataset::run> run,
+                                           const loader_options& options)
+    : contents_(std::make_unique<contents>(std::move(run), options)) {}
+
+MILLRACE_INLINE batch_loader::~batch_loader() = default;
+
 MILLRACE_INLINE std::optional<batch> batch_loader::next() {
+  contents& all = *contents_;
   // First, since a caller may hold all there are of a short run.
-  if (served_ == micro_batches()) return std::nullopt;
-  description_.throw_failure();
-  const auto& ring = pipeline_->slots();
+  if (all.served == all.sampler.count()) return std::nullopt;
+  all.description.throw_failure();
+  const auto& ring = all.pipeline->slots();
   // Nobody else takes, so once this is false it stays false, and take() cannot wait for ever.
   if (ring->all_held()) {
-    throw config_error(
-        "all " + std::to_string(ring->size()) + " batches of the ring are held (look_ahead is " +
-        std::to_string(options_.look_ahead) + ", threads is " + std::to_string(options_.threads) +
-        "): destroy one before the next, or raise look_ahead");
+    throw config_error("all " + std::to_string(ring->size()) +
+                       " batches of the ring are held (look_ahead is " +
+                       std::to_string(all.options.look_ahead) + ", threads is " +
+                       std::to_string(all.options.threads) +
+                       "): destroy one before the next, or raise look_ahead");
   }
   const std::int64_t asked_ns = now_ns();
   std::size_t ready = 0;
   detail::batch_slot* slot = ring->take(&ready);
   if (slot == nullptr) return std::nullopt;
   batch taken(ring, slot);
-  telemetry& meter = *pipeline_->meter();
-  last_stall_ = meter.wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
-  ++served_;
-  if (has_mixture_) count_sources(*slot);
+  telemetry& meter = *all.pipeline->meter();
+  all.last_stall = meter.wait(all.served, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
+  ++all.served;
+  if (all.has_mixture) all.count_sources(*slot);
   return taken;
 }
 
-// The weights that hold for a step hold for all of its samples.
-MILLRACE_INLINE void batch_loader::count_sources(const detail::batch_slot& slot) {
-  telemetry& meter = *pipeline_->meter();
-  try {
-    if (next_weights_ != -1 && slot.number.step >= next_weights_) {
-      const dataset::run_state run = run_->description();
-      meter.aim(weights_at(run, slot.number.step));
-      next_weights_ = next_change(run, slot.number.step);
-    }
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-    // The batch was taken, and must not be lost for a count. The next one asks again.
-  }
-  for (const std::int64_t source : slot.sources) meter.served(static_cast<std::size_t>(source), 1);
+MILLRACE_INLINE std::int64_t batch_loader::consumed_samples() const noexcept {
+  return contents_->sampler.consumed_after(contents_->served);
+}
+
+MILLRACE_INLINE std::int64_t batch_loader::micro_batches() const noexcept {
+  return contents_->sampler.count();
+}
+
+MILLRACE_INLINE dataset::run_state batch_loader::state() const {
+  return state_at(consumed_samples());
 }
 
 MILLRACE_INLINE dataset::run_state batch_loader::state_at(std::int64_t consumed_samples) const {
-  dataset::run_state state = description_.get();
+  dataset::run_state state = contents_->description.get();
   state.consumed_samples = consumed_samples;
   return state;
+}
+
+MILLRACE_INLINE slot_layout batch_loader::layout() const {
+  return detail::pipeline::layout_of(*contents_->run, contents_->options);
+}
+
+MILLRACE_INLINE loader_report batch_loader::observe() const {
+  const detail::pipeline& from = *contents_->pipeline;
+  const data_verifier* verifier = from.verifier();
+  return {.times = from.meter()->report(),
+          .readers = from.reader_reports(),
+          .threads = from.thread_grants(),
+          .verification = verifier == nullptr ? std::nullopt : std::optional(verifier->report())};
+}
+
+MILLRACE_INLINE std::shared_ptr<const telemetry> batch_loader::meter() const {
+  return contents_->pipeline->meter();
+}
+
+MILLRACE_INLINE std::optional<stall_cause> batch_loader::last_stall() const noexcept {
+  return contents_->last_stall;
 }
 
 namespace detail {
@@ -155,40 +222,43 @@ MILLRACE_INLINE void batch_loader::load_state(const dataset::run_state& saved,
   go_on(resumption_from(saved, std::move(terms)));
 }
 
-MILLRACE_INLINE batch_loader::resumption batch_loader::resumption_from(
+MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumption_from(
     const dataset::run_state& saved, dataset::resume_terms terms) const {
+  const contents& all = *contents_;
   // Where this loader is does not matter, and next() may be changing it.
   const dataset::run_state now = state_at(saved.consumed_samples);
   dataset::run_state then = saved;
   detail::rename_sources(then, now);
-  const bool same_edits = then.edits == options_.edits;
+  const bool same_edits = then.edits == all.options.edits;
   const dataset::edited_stream none;
   std::shared_ptr<const dataset::edited_stream> saved_stream;
   // What was served by edits that may be others now is not known: they may name what is not there.
   const bool known =
       same_edits || then.edits.empty() || std::ranges::count(terms.allow, "edits") == 0;
   if (known) {
-    saved_stream = same_edits ? stream_ : stream_of(options_, then.edits);
+    saved_stream = same_edits ? all.stream : detail::stream_of(*all.run, all.options, then.edits);
     terms.saved_stream = saved_stream ? saved_stream.get() : &none;
-    terms.new_stream = stream_ ? stream_.get() : &none;
-    if (!terms.steps_done && options_.rampup) {
+    terms.new_stream = all.stream ? all.stream.get() : &none;
+    if (!terms.steps_done && all.options.rampup) {
       terms.steps_done =
-          steps_of(options_).done_at(terms.saved_stream->reached(then.consumed_samples));
+          steps_of(all.options).done_at(terms.saved_stream->reached(then.consumed_samples));
     }
   }
   dataset::require_same(then, now, terms);
 
-  loader_options options = options_;
+  loader_options options = all.options;
   options.consumed_samples = then.consumed_samples;
-  const dataset::sampler sampler(run_->end(), sampler_of(options), stream_);
-  return {options, sampler, std::make_unique<detail::pipeline>(*run_, options, sampler)};
+  const dataset::sampler sampler(all.run->end(), sampler_of(options), all.stream);
+  return std::make_shared<resumption>(
+      resumption{options, sampler, std::make_unique<detail::pipeline>(*all.run, options, sampler)});
 }
 
-MILLRACE_INLINE void batch_loader::go_on(resumption from) {
-  pipeline_.reset();  // its threads ask the run
-  options_ = std::move(from.options_);
-  sampler_ = std::move(from.sampler_);
-  start(std::move(from.pipeline_));
+MILLRACE_INLINE void batch_loader::go_on(const std::shared_ptr<resumption>& from) {
+  contents& all = *contents_;
+  all.pipeline.reset();  // its threads ask the run
+  all.options = std::move(from->options);
+  all.sampler = std::move(from->sampler);
+  all.start(std::move(from->pipeline));
 }
 
 }  // namespace millrace::loader

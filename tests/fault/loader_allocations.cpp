@@ -217,7 +217,8 @@ expected_batches batches_of(loader::batch_loader& from, dataset::run_state& stat
       rows.push_back(test::row_of(*batch, r));
     }
   }
-  state = from.state_at(2 * rows_of_batch);
+  state = from.state();
+  state.consumed_samples = 2 * rows_of_batch;
   return all;
 }
 
@@ -241,9 +242,7 @@ void use_loader(const make_loader& make, const expected_batches& expected,
     });
     if (!try_to(report, [&] { kept->load_state(state); })) ++errors;
     serve(*kept, expected, kept->consumed_samples() / rows_of_batch, end, errors, report);
-    try_to(report, [&] { (void)kept->reader_reports(); });
-    try_to(report, [&] { (void)kept->meter()->report(); });
-    try_to(report, [&] { (void)kept->verification(); });
+    try_to(report, [&] { (void)kept->observe(); });
   }
   report.allocations = test::disarm();
 

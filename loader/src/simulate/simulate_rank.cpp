@@ -65,7 +65,7 @@ MILLRACE_INLINE simulated_rank simulate_rank(batch_loader& loader, std::int64_t 
   }
   result.elapsed_ns = end - first_end;
   result.waits = waits.counts();
-  const telemetry_report told = loader.meter()->report();
+  const telemetry_report told = loader.observe().times;
   result.stalls = told.stalls;
   result.major_faults = told.major_faults;
   if (options.full_speed_steps == 0) return result;

@@ -63,7 +63,7 @@ TEST_F(LoaderVerification, EndsTheRunWhereABadBlockIsNeeded) {
   }
   EXPECT_EQ(served, first_of_block);
   EXPECT_EQ(loader.consumed_samples(), first_of_block);
-  EXPECT_EQ(loader.verification()->bad, 1);
+  EXPECT_EQ(loader.observe().verification->bad, 1);
 }
 
 TEST_F(LoaderVerification, TellsOfItAndGoesOnWhereAsked) {
@@ -72,7 +72,7 @@ TEST_F(LoaderVerification, TellsOfItAndGoesOnWhereAsked) {
   std::int64_t served = 0;
   for (const batch& each : loader) served += each.tokens().size() == 4096 ? 1 : 0;
   EXPECT_EQ(served, loader.micro_batches());
-  const verify_report report = *loader.verification();
+  const verify_report report = *loader.observe().verification;
   EXPECT_EQ(report.touched, 4);
   EXPECT_EQ(report.bad, 1);
   ASSERT_EQ(report.findings.size(), 1U);
@@ -85,7 +85,7 @@ TEST_F(LoaderVerification, LooksAtNothingWhereItIsOff) {
   std::int64_t served = 0;
   while (loader.next()) ++served;
   EXPECT_EQ(served, loader.micro_batches());
-  EXPECT_FALSE(loader.verification().has_value());
+  EXPECT_FALSE(loader.observe().verification.has_value());
 }
 
 TEST_F(LoaderVerification, FindsIdsThatAreNone) {
@@ -113,11 +113,11 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
   std::int64_t served = 0;
   while (const auto batch = loader.next()) stored.expect_batch(*batch, options, served++);
   EXPECT_EQ(slots, 6U);  // look_ahead, the caller's, one for each thread
-  const std::vector<grant> threads = loader.thread_grants();
+  const std::vector<grant> threads = loader.observe().threads;
   ASSERT_GE(threads.size(), 2U);
   for (const grant& each : threads) EXPECT_NE(each.why, "") << each.asked;
   EXPECT_THAT(threads.back().granted, HasSubstr("no"));
-  const std::vector<reader_report> readers = loader.reader_reports();
+  const std::vector<reader_report> readers = loader.observe().readers;
   ASSERT_EQ(readers.size(), 2U);
   std::uint64_t bytes = 0;
   for (const reader_report& each : readers) {
@@ -126,7 +126,7 @@ TEST(LoaderGrants, AreToldOfThreadsReadersAndMemory) {
     bytes += each.bytes;
   }
   EXPECT_EQ(bytes, static_cast<std::uint64_t>(served) * 2 * 11 * sizeof(std::uint16_t));
-  const telemetry_report report = loader.meter()->report();
+  const telemetry_report report = loader.observe().times;
   EXPECT_EQ(report.batches, served);
   EXPECT_EQ(report.bytes, static_cast<std::int64_t>(bytes));
   EXPECT_EQ(report.slots, 6);
@@ -154,13 +154,13 @@ std::array<stall_counts, 4> stalls_of(const slow_loader& slow) {
   std::vector<batch> held;
   std::array<stall_counts, 4> stalls{};
   for (int i = 0; i < 84; ++i) {
-    if (i == 4) stalls = loader.meter()->report().stalls;
+    if (i == 4) stalls = loader.observe().times.stalls;
     held.push_back(*loader.next());
     if (slow.held.count() > 0 && held.size() < 4) continue;
     std::this_thread::sleep_for(slow.held);
     held.clear();
   }
-  const std::array<stall_counts, 4> all = loader.meter()->report().stalls;
+  const std::array<stall_counts, 4> all = loader.observe().times.stalls;
   for (std::size_t i = 0; i < all.size(); ++i) stalls[i].stalls = all[i].stalls - stalls[i].stalls;
   return stalls;
 }

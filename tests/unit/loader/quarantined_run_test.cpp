@@ -86,7 +86,7 @@ TEST_F(QuarantinedRun, GoesOnWithoutTheDocumentsOfTheBadBlock) {
       FAIL() << "a wrong bit was served";
     } catch (const format_error&) {
       state = dataset::write_state(loader.state());
-      found = quarantine_of(loader.verification()->findings, loader.consumed_samples());
+      found = quarantine_of(loader.observe().verification->findings, loader.consumed_samples());
     }
   }
   EXPECT_GT(before.size(), 0U) << "else nothing is gone on with";
@@ -104,7 +104,7 @@ TEST_F(QuarantinedRun, GoesOnWithoutTheDocumentsOfTheBadBlock) {
   loader.load_state(state);
   std::set<std::int64_t> after;
   while (const auto batch = loader.next()) note(*batch, after);
-  EXPECT_EQ(loader.verification()->bad, 0) << "the block is not even read";
+  EXPECT_EQ(loader.observe().verification->bad, 0) << "the block is not even read";
 
   const std::int64_t first = found.edits[0].first * document;
   const std::int64_t last = found.edits[0].last * document;

@@ -9,23 +9,23 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
-#include <millrace/error.hpp>
 #include <millrace/export.hpp>
 #include <millrace/loader/batch.hpp>
-#include <millrace/loader/batch/pipeline.hpp>
+#include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/run_description.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
+
+class telemetry;
+
+namespace cuda {
+class device_loader;
+}
 
 /// Serves one rank the micro-batches of a run, made ahead on threads of its own.
 ///
@@ -62,6 +62,7 @@ class MILLRACE_EXPORT batch_loader {
 
   batch_loader(const batch_loader&) = delete;
   batch_loader& operator=(const batch_loader&) = delete;
+  ~batch_loader();
 
   /// The next micro-batch, or nothing after the last whole one of all ranks; where `drop_last` is
   /// false, after what is left behind that, which may be no row of this rank.
@@ -76,24 +77,21 @@ class MILLRACE_EXPORT batch_loader {
   /// Samples served so far, over all ranks, counted from the start of the run. It counts a batch
   /// when next() gives it, not when it is destroyed, and takes every rank to be at the same
   /// micro-batch.
-  std::int64_t consumed_samples() const noexcept { return sampler_.consumed_after(served_); }
+  std::int64_t consumed_samples() const noexcept;
 
   /// Micro-batches that this loader serves in all, from where it started; may be 0. 2^63 - 1 where
   /// there is no end.
-  std::int64_t micro_batches() const noexcept { return sampler_.count(); }
+  std::int64_t micro_batches() const noexcept;
 
   /// All that a checkpoint keeps: the same on every rank, valid at what next() has given. What it
   /// says of the datasets was found out when the loader was made; it waits while that goes on.
   ///
   /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, its
   ///                                               sidecars contradict it, or tokenizers differ
-  dataset::run_state state() const { return state_at(consumed_samples()); }
-
-  /// The same, as of another place: for who asks for batches long before they are used. Any thread.
-  dataset::run_state state_at(std::int64_t consumed_samples) const;
+  dataset::run_state state() const;
 
   /// Of every batch, but for the rows of a last one that is short.
-  slot_layout layout() const { return detail::pipeline::layout_of(*run_, options_); }
+  slot_layout layout() const;
 
   /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.
   ///
@@ -104,38 +102,16 @@ class MILLRACE_EXPORT batch_loader {
   void load_state(std::string_view json, dataset::resume_terms terms = {});
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
-  /// A state that was found to be one of this run, and the slots to go on from it with.
-  class resumption;
+  /// What the loader says of itself: where its time went since it started or went on from a state,
+  /// how its readers and threads run, and what checksums found.
+  loader_report observe() const;
 
-  /// The two halves of `load_state`, for who takes batches on a thread of its own: this one changes
-  /// nothing, and may be called while another thread is in next().
-  /// @throws as load_state
-  resumption resumption_from(const dataset::run_state& saved,
-                             dataset::resume_terms terms = {}) const;
-  /// And this one throws only what `std::thread` does; the loader is finished then, until another
-  /// state is loaded. Nobody is in next().
-  /// @param from  of this loader
-  void go_on(resumption from);
-
-  /// What the readers were asked and do, one of each filling thread.
-  std::vector<reader_report> reader_reports() const { return pipeline_->reader_reports(); }
-
-  /// What the loader's time went into, since it started or went on from a state: `report()` of it
-  /// is for any thread. Never null.
-  std::shared_ptr<const telemetry> meter() const { return pipeline_->meter(); }
+  /// The same times, for any thread: `report()` and `trace()` of it. Never null.
+  std::shared_ptr<const telemetry> meter() const;
 
   /// Why next() had to wait for the batch that it gave last; nothing where that was ready, or the
   /// first one.
-  std::optional<stall_cause> last_stall() const noexcept { return last_stall_; }
-
-  /// What was held against checksums, and what was found; nothing where that is off.
-  std::optional<verify_report> verification() const {
-    const data_verifier* verifier = pipeline_->verifier();
-    return verifier == nullptr ? std::nullopt : std::optional(verifier->report());
-  }
-
-  /// Where the filling threads run, and why not where `options.cpus` asked them to.
-  std::vector<grant> thread_grants() const { return pipeline_->thread_grants(); }
+  std::optional<stall_cause> last_stall() const noexcept;
 
   // for (const auto& batch : loader): each batch is given back before the next is asked for.
   class iterator;
@@ -143,34 +119,28 @@ class MILLRACE_EXPORT batch_loader {
   static std::default_sentinel_t end() noexcept { return {}; }
 
  private:
-  void start(std::unique_ptr<detail::pipeline> pipeline);
-  void count_sources(const detail::batch_slot& slot);
-  static const loader_options& checked(const loader_options& options, const dataset::run& run);
-  std::shared_ptr<const dataset::edited_stream> stream_of(
-      const loader_options& options, const std::vector<dataset::edit>& edits) const;
+  // It takes batches on a thread of its own, long before they are used.
+  friend class cuda::device_loader;
 
-  loader_options options_;
-  std::shared_ptr<const dataset::run> run_;
-  std::shared_ptr<const dataset::edited_stream> stream_;
-  dataset::sampler sampler_;
-  run_description description_;
-  bool has_mixture_;
-  std::int64_t served_ = 0;
-  std::optional<stall_cause> last_stall_;
-  std::int64_t next_weights_ = 0;  // step at which the weights of the mixture change; -1: never
-  std::unique_ptr<detail::pipeline> pipeline_;  // last: its threads use the run
-};
+  struct contents;
 
-class MILLRACE_EXPORT batch_loader::resumption {
- private:
-  friend class batch_loader;
-  resumption(const loader_options& options, const dataset::sampler& sampler,
-             std::unique_ptr<detail::pipeline> pipeline)
-      : options_(options), sampler_(sampler), pipeline_(std::move(pipeline)) {}
+  /// A state that was found to be one of this run, and the slots to go on from it with.
+  struct resumption;
 
-  loader_options options_;
-  dataset::sampler sampler_;
-  std::unique_ptr<detail::pipeline> pipeline_;
+  /// `state` as of another place. Any thread.
+  dataset::run_state state_at(std::int64_t consumed_samples) const;
+
+  /// The two halves of `load_state`: this one changes nothing, and may be called while another
+  /// thread is in next().
+  /// @throws as load_state
+  std::shared_ptr<resumption> resumption_from(const dataset::run_state& saved,
+                                              dataset::resume_terms terms) const;
+  /// And this one throws only what `std::thread` does; the loader is finished then, until another
+  /// state is loaded. Nobody is in next().
+  /// @param from  of this loader
+  void go_on(const std::shared_ptr<resumption>& from);
+
+  std::unique_ptr<contents> contents_;
 };
 
 /// Over the batches that are left; of one pass.

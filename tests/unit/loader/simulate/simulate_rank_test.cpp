@@ -14,9 +14,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/formats/crc32c.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
 #include <millrace/loader/io/throttled_reader.hpp>
+#include <millrace/loader/telemetry/clock.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 

@@ -20,6 +20,7 @@
 #include <millrace/loader/cuda/pinned_hook.hpp>
 #include <millrace/loader/memory/numa.hpp>
 #include <millrace/loader/memory/pinned_pool.hpp>
+#include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader::cuda {
 
