@@ -23,6 +23,7 @@
 #include <millrace/dataset/run/megatron_run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch_loader.hpp>
+#include <millrace/loader/loader_report.hpp>
 
 #include "bench/support/process_figures.hpp"
 #include "support/summed_dataset.hpp"

@@ -17,6 +17,7 @@
 
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
+#include <millrace/loader/loader_report.hpp>
 
 #include "bench/support/process_figures.hpp"
 

@@ -84,7 +84,7 @@ dataset::packed_run packed_of(instant_parts parts, bool reweighted, std::int64_t
   dataset::packed_run run(parts.sources, parts.options, packing);
   if (!reweighted) return run;
   for (dataset::weighted_source& each : parts.options.segments[0].sources) {
-    each.weight = static_cast<double>(run.info(each.source).rows);
+    each.weight = static_cast<double>(run.round_of(each.source, 0).last);
   }
   return {parts.sources, parts.options, packing};
 }

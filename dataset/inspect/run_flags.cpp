@@ -299,11 +299,11 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     auto run =
         packed_of(std::move(parts), !scheduled && !blend.weighted() && blend.prefixes.size() > 1,
                   count_of(line, "pad-documents-to", 1, help).value_or(1));
-    const std::int64_t samples = asked.value_or(run.info(0).rows);
+    const std::int64_t samples = asked.value_or(run.round_of(0, 0).last);
     return configured(std::move(run), samples);
   }
   dataset::instant_run run(parts.sources, parts.options);
-  const std::int64_t samples = asked.value_or(run.order().windows(0).windows_per_epoch());
+  const std::int64_t samples = asked.value_or(run.round_of(0, 0).last);
   return configured(std::move(run), samples);
 }
 

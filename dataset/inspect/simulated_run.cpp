@@ -21,6 +21,7 @@
 #include <millrace/io/file_ops.hpp>
 #include <millrace/io/unique_fd.hpp>
 #include <millrace/loader/batch_loader.hpp>
+#include <millrace/loader/loader_report.hpp>
 
 namespace millrace::inspect {
 

@@ -21,6 +21,7 @@
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
 #include <millrace/loader/batch/pipeline.hpp>
+#include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/mixture_weights.hpp>
 #include <millrace/loader/run_description.hpp>

@@ -44,6 +44,7 @@
 #include <millrace/error.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/io/uring_probe.hpp>
+#include <millrace/loader/loader_report.hpp>
 
 #include "support/fail_kth_allocation.hpp"
 #include "support/seed.hpp"

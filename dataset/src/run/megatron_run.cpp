@@ -23,6 +23,7 @@
 #include <millrace/dataset/megatron/length_column.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/open_pool.hpp>
+#include <millrace/dataset/run/megatron_sources.hpp>
 #include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
@@ -242,6 +243,10 @@ MILLRACE_INLINE std::size_t megatron_run::open_count() const {
 
 MILLRACE_INLINE const blend_columns& megatron_run::blend() const noexcept {
   return shared_->blend;
+}
+
+MILLRACE_INLINE bool megatron_run::is_blend() const noexcept {
+  return !blend().dataset.empty();
 }
 
 MILLRACE_INLINE std::int64_t megatron_run::end() const {

@@ -21,6 +21,7 @@
 #include <millrace/dataset/open_pool.hpp>
 #include <millrace/dataset/packing/packed_sample.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/run/packed_sources.hpp>
 #include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>

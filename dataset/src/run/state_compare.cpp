@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/error.hpp>
 

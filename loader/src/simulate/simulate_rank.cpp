@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/simulate/simulate_rank.hpp>
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset/instant/instant_order.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 #include <atomic>

@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/loader_report.hpp>
 
 #include "support/faulty_reader.hpp"
 #include "support/summed_dataset.hpp"

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/verify/quarantine.hpp>
 
 #include "support/summed_dataset.hpp"

@@ -13,10 +13,12 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/instant/instant_order.hpp>
 #include <millrace/dataset/packing/packed_sample.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
 #include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/run/packed_sources.hpp>
 #include <millrace/dataset/sample/cu_seqlens.hpp>
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/dataset/sample/gather.hpp>
@@ -70,7 +72,7 @@ served_row row_at(const Run& run, std::int64_t position, dataset::field_options 
   dataset::cu_seqlens_size size;
   served_row row = empty_row(run.seq_len());
   if constexpr (std::is_same_v<Run, dataset::megatron_run>) {
-    extra = run.plan(0).extra_token != 0;
+    extra = run.extra_token();
     size = dataset::fill_cu_seqlens(std::span<const dataset::piece>(pieces), run.seq_len(), extra,
                                     std::span(row.boundaries));
   } else {

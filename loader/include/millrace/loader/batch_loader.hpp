@@ -16,12 +16,13 @@
 #include <millrace/dataset/run/state_compare.hpp>
 #include <millrace/export.hpp>
 #include <millrace/loader/batch.hpp>
-#include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/options.hpp>
 
 namespace millrace::loader {
 
 class telemetry;
+struct loader_report;
+enum class stall_cause : std::uint8_t;
 
 namespace cuda {
 class device_loader;
@@ -102,11 +103,12 @@ class MILLRACE_EXPORT batch_loader {
   void load_state(std::string_view json, dataset::resume_terms terms = {});
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
-  /// What the loader says of itself: where its time went since it started or went on from a state,
-  /// how its readers and threads run, and what checksums found.
+  /// What the loader says of itself (loader_report.hpp): where its time went since it started or
+  /// went on from a state, how its readers and threads run, and what checksums found.
   loader_report observe() const;
 
-  /// The same times, for any thread: `report()` and `trace()` of it. Never null.
+  /// The same times, for any thread: `report()` and `trace()` of it (telemetry/telemetry.hpp).
+  /// Never null.
   std::shared_ptr<const telemetry> meter() const;
 
   /// Why next() had to wait for the batch that it gave last; nothing where that was ready, or the

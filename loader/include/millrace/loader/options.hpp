@@ -11,7 +11,7 @@
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/edits.hpp>
 #include <millrace/dataset/run/sampler.hpp>
-#include <millrace/dataset/sample/fields.hpp>
+#include <millrace/dataset/sample/field_options.hpp>
 #include <millrace/export.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
 #include <millrace/loader/io/io_options.hpp>

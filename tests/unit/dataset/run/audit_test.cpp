@@ -64,7 +64,7 @@ TEST_F(Audit, CountsWhatPackedRowsServe) {
   const auto code = stored("code", 12);
   for (const std::int64_t pad : {1, 4}) {
     const auto alone = test::packed_run_of({web}, 32, 4, {}, pad);
-    const auto ledgers = expect_counts(alone, 0, 2 * alone.info(0).rows / 4, false);
+    const auto ledgers = expect_counts(alone, 0, 2 * alone.round_of(0, 0).last / 4, false);
     expect_sound(ledgers);
     EXPECT_EQ(ledgers[0].served, ledgers[0].tokens) << "all of the first epoch";
     EXPECT_GT(ledgers[0].padding, 0);

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/run/audit.hpp>
 #include <millrace/dataset/run/edited_stream.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run in Megatron's order: what its state says of a blend, and the blends that a cache keeps.
+#include <millrace/dataset/megatron/blend_cache.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
+#include <millrace/dataset/run/megatron_sources.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
 
 #include "support/config_refusal.hpp"

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/run/audit.hpp>
+#include <millrace/dataset/run/packed_sources.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/where.hpp>
 

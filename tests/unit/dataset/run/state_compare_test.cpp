@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/megatron/blend_rounding.hpp>
+#include <millrace/dataset/run/edited_stream.hpp>
 
 #include "unit/dataset/run/example_state.hpp"
 

@@ -144,7 +144,7 @@ TEST_F(Where, AgreesForwardAndBackInPackedRows) {
   const auto code = stored("code", 12);
   for (const std::int64_t pad : {1, 4}) {
     const auto alone = test::packed_run_of({web}, 32, 8, {}, pad);
-    expect_both_ways(alone, 3 * alone.info(0).rows, pad);
+    expect_both_ways(alone, 3 * alone.round_of(0, 0).last, pad);
     const auto blend = test::packed_run_of({web, code}, 32, 8, 70, pad);
     expect_both_ways(blend, blend.end(), pad);
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset/instant/instant_options.hpp>
 #include <millrace/dataset/instant/schedule.hpp>
 #include <millrace/dataset/instant/source_pool.hpp>
 #include <millrace/dataset/instant/window_order.hpp>
@@ -15,29 +16,6 @@
 #include <millrace/export.hpp>
 
 namespace millrace::dataset {
-
-/// A dataset of a run.
-struct instant_source {
-  std::filesystem::path prefix;  ///< without `.bin` and `.idx`
-  /// What its order goes by; empty: the file name of the prefix. Moving the files changes nothing.
-  std::string name;
-  /// How often its tokens may be served; fractions of an epoch count. Nothing: without limit.
-  std::optional<double> most_epochs;
-  /// Tokens in the `.bin`, where they are known; else the headers are looked at.
-  std::optional<std::int64_t> token_count;
-};
-
-/// All that decides the order of a run.
-struct instant_options {
-  std::uint64_t seed = 1234;
-  std::int64_t seq_len = 0;
-  /// At least one from step 0 on; `source` counts the sources given beside it.
-  std::vector<schedule_segment> segments;
-  /// First position of a step: step * global_batch_size, or what a ramp-up makes of it.
-  schedule::first_position first_position_of;
-  std::optional<std::int64_t> train_samples;
-  std::size_t most_open = 512;  ///< indices kept open at once; it decides nothing else
-};
 
 /// One sample of a run: the window of a source.
 struct instant_sample {

@@ -12,21 +12,10 @@
 #include <vector>
 
 #include <millrace/dataset/instant/blend_slots.hpp>
+#include <millrace/dataset/instant/instant_options.hpp>
 #include <millrace/export.hpp>
 
 namespace millrace::dataset {
-
-/// A source in a segment of a schedule.
-struct weighted_source {
-  std::int64_t source = 0;  ///< its place in the list of all sources of the run
-  double weight = 0;        ///< above zero; only ratios count
-};
-
-/// From a step on, what is blended. It holds until the next segment begins.
-struct schedule_segment {
-  std::int64_t first_step = 0;  ///< 0 in the first segment; ascending
-  std::vector<weighted_source> sources;
-};
 
 /// Where a segment of a schedule begins.
 struct segment_begin {
@@ -59,7 +48,7 @@ class MILLRACE_EXPORT schedule {
   /// The first position of a step: step times global batch where that is constant, a sum where it
   /// ramps up. It is 0 of step 0 and ascends with each step. It is asked for steps up to
   /// `most_steps`, and for later ones only where positions below `most_positions` are half as far.
-  using first_position = std::function<std::int64_t(std::int64_t step)>;
+  using first_position = first_position_function;
 
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
 

@@ -6,12 +6,14 @@
 #include <memory>
 #include <vector>
 
-#include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/dataset/instant/instant_options.hpp>
 #include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/export.hpp>
 
 namespace millrace::dataset {
+
+class instant_order;
 
 namespace detail {
 
@@ -30,6 +32,7 @@ class MILLRACE_EXPORT instant_run : public run {
   /// @throws as instant_order
   instant_run(const std::vector<instant_source>& sources, const instant_options& options);
 
+  /// What it is made of (dataset/instant/instant_order.hpp).
   const instant_order& order() const noexcept;
 
   std::int64_t end() const override;

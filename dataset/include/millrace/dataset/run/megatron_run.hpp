@@ -10,12 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/instant/document_search.hpp>
-#include <millrace/dataset/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/megatron/gpt_cache.hpp>
-#include <millrace/dataset/megatron/gpt_order.hpp>
+#include <millrace/dataset/megatron/gpt_plan.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
 #include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
@@ -23,11 +20,7 @@
 
 namespace millrace::dataset {
 
-/// Which dataset each sample of a blend is of, and which of its samples it is.
-struct blend_columns {
-  std::vector<std::int16_t> dataset;
-  std::vector<std::int64_t> sample;
-};
+struct blend_columns;
 
 /// Where Megatron has kept the indices of a run's datasets.
 struct megatron_caches {
@@ -43,32 +36,10 @@ struct megatron_caches {
 /// caches where indices are taken from there, are open at once, mapped where that is possible.
 class MILLRACE_EXPORT megatron_run : public run {
  public:
+  /// A source, opened, and what is known of it without opening it again (megatron_sources.hpp).
+  struct open_source;
   struct source_info;
-
-  /// A source, opened.
-  struct open_source {
-    /// @throws as `open`
-    explicit open_source(const source_info& of);
-    open_source(const open_source&) = delete;
-    open_source& operator=(const open_source&) = delete;
-
-    document_search search;
-    gpt_order order;  // into search's columns
-  };
   using source_pointer = std::shared_ptr<const open_source>;
-
-  /// What is known of a source without opening it again.
-  struct source_info {
-    std::filesystem::path prefix;
-    std::string whose;  ///< "the train part of PREFIX", for messages
-    formats::dtype type = formats::dtype::uint16;
-    std::int64_t tokens = 0;
-    std::int64_t sequences = 0;
-    std::optional<io::file_identity> bin = {};  ///< the `.bin` beside the index
-    gpt_plan plan;
-    gpt_index_view index;                 ///< where it was built
-    std::optional<gpt_cache> cache = {};  ///< else
-  };
 
   /// Builds the indices of a part in memory, as Megatron would: 4 bytes a sequence and 12 a sample
   /// of each dataset, 10 a sample of the blend.
@@ -129,7 +100,7 @@ class MILLRACE_EXPORT megatron_run : public run {
   explicit megatron_run(std::shared_ptr<contents> all) : shared_(std::move(all)) {}
 
   const blend_columns& blend() const noexcept;
-  bool is_blend() const noexcept { return !blend().dataset.empty(); }
+  bool is_blend() const noexcept;
 
   static source_info build_source(const planned_dataset& planned, gpt_request request,
                                   const std::optional<std::string>& split, int threads,

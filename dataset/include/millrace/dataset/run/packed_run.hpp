@@ -9,17 +9,15 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/instant/document_search.hpp>
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/instant/schedule.hpp>
-#include <millrace/dataset/packing/packed_rows.hpp>
-#include <millrace/dataset/packing/packed_sample.hpp>
+#include <millrace/dataset/instant/instant_options.hpp>
 #include <millrace/dataset/run/run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/export.hpp>
 
 namespace millrace::dataset {
+
+class schedule;
+struct packed_place;
 
 /// How documents are packed, beside what `instant_options` say.
 struct packed_options {
@@ -37,28 +35,10 @@ struct packed_options {
 /// mapped, or by pread where maps are refused. Any thread.
 class MILLRACE_EXPORT packed_run : public run {
  public:
-  /// A source, opened.
-  struct open_source {
-    open_source(const std::filesystem::path& prefix, const packing_options& options, bool keep);
-    open_source(const open_source&) = delete;
-    open_source& operator=(const open_source&) = delete;
-
-    const index_columns& columns() const noexcept { return search.columns(); }
-
-    document_search search;
-    packed_rows rows;  // of the columns of `search`
-  };
+  /// A source, opened, and what is known of it without opening it again (packed_sources.hpp).
+  struct open_source;
+  struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
-
-  /// What is known of a source without opening it again.
-  struct source_info {
-    std::string name;
-    std::int64_t rows = 0;
-    std::int64_t tokens = 0;
-    std::uint64_t bin_bytes = 0;
-    formats::dtype type = formats::dtype::uint16;
-    std::uint64_t hash = 0;  ///< of seed and name
-  };
 
   /// @param options  `most_open` indices are kept open
   /// @throws config_error  an option is out of range, names are not unique, a source has no row, or

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/run/edited_stream.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/export.hpp>
-#include <millrace/formats/json.hpp>
 
 namespace millrace::dataset {
+
+class edited_stream;
 
 /// What may differ between the state that was saved and the run that goes on.
 struct resume_terms {

@@ -7,20 +7,10 @@
 #include <cstdint>
 #include <span>
 
+#include <millrace/dataset/sample/field_options.hpp>
 #include <millrace/dataset/sample/gather.hpp>
 
 namespace millrace::dataset {
-
-/// How a text becomes what a trainer takes: the options of Megatron's GPTDatasetConfig, by token
-/// value and with Megatron's defaults.
-struct field_options {
-  bool extra_token = true;            ///< a text has seq_len + 1 tokens, else seq_len
-  bool reset_position_ids = false;    ///< positions start anew behind each eod
-  bool reset_attention_mask = false;  ///< no attention across an eod: see `attention_mask`
-  bool eod_mask_loss = false;         ///< no loss where the input is eod
-  std::int64_t eod = no_token;
-  std::int64_t pad = -1;  ///< see `pad_id`
-};
 
 /// Where the fields of a sample go: [seq_len] each, or empty if it is not wanted. They must not
 /// overlap, nor the text.

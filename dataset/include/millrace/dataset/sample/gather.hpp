@@ -10,15 +10,13 @@
 #include <type_traits>
 
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/dataset/sample/field_options.hpp>
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/dataset/token_view.hpp>
 #include <millrace/error.hpp>
 #include <millrace/export.hpp>
 
 namespace millrace::dataset {
-
-/// An id that no token has: for a tokenizer that lacks the one in question.
-inline constexpr std::int64_t no_token = std::numeric_limits<std::int64_t>::min();
 
 /// The tokens of a piece, in place.
 ///

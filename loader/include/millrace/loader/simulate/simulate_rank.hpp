@@ -10,6 +10,7 @@
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/simulate/utilisation.hpp>
 #include <millrace/loader/telemetry/duration_histogram.hpp>
+#include <millrace/loader/telemetry/telemetry_report.hpp>
 
 namespace millrace::loader {
 
