@@ -4,7 +4,7 @@
 //
 //   example_stream_batches PREFIX [--batches N]
 //
-// PREFIX is what preprocess_data wrote with its default tokenizer, without .bin or .idx.
+// PREFIX is what preprocess_data wrote with ByteLevelTokenizer, without .bin or .idx.
 
 #include <algorithm>
 #include <charconv>

@@ -39,6 +39,7 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
        .blocks_in_flight = line.run.most_blocks(),
        .sidecar_bytes_per_document = line.run.provenance ? usual_source_bytes : 0},
       preprocess::make_sample_encoder(tokenizer, encoding));
+  report.tokenizer = preprocess::choice_of(line.tokenizer);
   if (line.run.partitions > 1) {
     report.notes.emplace_back(
         "with --partitions, while it runs, the output takes twice that room on the disk");
@@ -95,6 +96,7 @@ int preprocess_data(int argc, const char* const* argv) {
     // A note of the last sample, which says that the run has finished.
     if (const auto note = metrics->take_note()) progress.note(*note);
   }
+  summary.tokenizer = preprocess::choice_of(line.tokenizer);
   command::tell(preprocess::describe(summary));
   if (line.json) command::answer(preprocess::to_json(summary));
   return command::exit_done;

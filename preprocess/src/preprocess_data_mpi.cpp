@@ -82,13 +82,14 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
     preprocess::expect_metrics_file(*line.metrics, line.run, tasks);
     metrics.emplace(*line.metrics, line.metrics_as, total_bytes);
   });
-  const preprocess::run_summary summary = preprocess::run_job(
-      ranks, *tokenizer, line.run, tasks, progress, metrics ? &*metrics : nullptr);
+  preprocess::run_summary summary = preprocess::run_job(ranks, *tokenizer, line.run, tasks,
+                                                        progress, metrics ? &*metrics : nullptr);
   ranks.together([&] {
     if (!ranks.is_first()) return;
     if (metrics) {
       if (const auto note = metrics->take_note()) progress.note(*note);
     }
+    summary.tokenizer = preprocess::choice_of(line.tokenizer);
     command::tell(preprocess::describe(summary));
     if (line.json) command::answer(preprocess::to_json(summary));
   });

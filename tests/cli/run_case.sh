@@ -18,6 +18,8 @@
 #
 #   MILLRACE_BIN  the programs' folder, also first on PATH (default: build/bin)
 #   CASE_DIR      the folder that CASE.sh lies in
+#   PATH          also finds tests/cli/commands, e.g. preprocess_bytes: preprocess_data with
+#                 --tokenizer-type ByteLevelTokenizer
 #
 # A case that cannot run here exits 77 after a line on stderr that says why; so does this runner
 # then (ctest: SKIP_RETURN_CODE 77). --update writes the neighbours anew from what happened, but
@@ -26,7 +28,7 @@
 # Example 1, silence and success, needs no neighbour: keys/one_document.sh
 #
 #   echo '{"text": "a"}' > in.jsonl
-#   preprocess_data --input in.jsonl --output-prefix out --append-eod 2> log
+#   preprocess_bytes --input in.jsonl --output-prefix out --append-eod 2> log
 #   test -s out_text_document.idx
 #
 # Example 2, a refusal: inspect/no_such_dataset.sh, .err and .exit
@@ -155,7 +157,7 @@ main() {
     echo "run_case.sh: MILLRACE_BIN names no folder: $MILLRACE_BIN" >&2
     exit 1
   fi
-  export MILLRACE_BIN PATH="$MILLRACE_BIN:$PATH"
+  export MILLRACE_BIN PATH="$MILLRACE_BIN:$here/commands:$PATH"
   scratch=$(mktemp -d)
   trap 'rm -rf -- "$scratch"' EXIT
 

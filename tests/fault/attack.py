@@ -132,7 +132,8 @@ def fill(folder, files):
 
 
 def preprocessing(program, inputs, prefix, *flags):
-    return [program, "--input", *inputs, "--output-prefix", prefix, *flags]
+    typed = [] if "--tokenizer-type" in flags else ["--tokenizer-type", "ByteLevelTokenizer"]
+    return [program, "--input", *inputs, "--output-prefix", prefix, *typed, *flags]
 
 
 def quarantine(*keys):

@@ -267,9 +267,9 @@ def targets_in(root, programs):
         NOTHING, is_output=True)
 
     def tokenizing(*flags):
-        return lambda folder: [
-            preprocess, "--input", root / "in/a.jsonl", "--output-prefix", folder / "out", *keys,
-            *[folder / flag[1:] if flag.startswith("/") else flag for flag in flags]]
+        return lambda folder: attack.preprocessing(
+            preprocess, [root / "in/a.jsonl"], folder / "out", *keys,
+            *[folder / flag[1:] if flag.startswith("/") else flag for flag in flags])
 
     def other_tokenizer(damage):
         """Other ids need another fingerprint, and a whole dataset of the same documents."""
@@ -320,7 +320,7 @@ def targets_in(root, programs):
         with tempfile.TemporaryDirectory(dir=root) as other:
             plain = pathlib.Path(other) / "plain.jsonl"
             plain.write_bytes(text)
-            attack.run([preprocess, "--input", plain, "--output-prefix", plain.parent / "out", *keys])
+            attack.run(attack.preprocessing(preprocess, [plain], plain.parent / "out", *keys))
             for end in ("bin", "idx"):
                 if (plain.parent / f"{prefix}.{end}").read_bytes() != damage.found[f"{prefix}.{end}"]:
                     return f"{damage.differs}; and not what another program decompresses"
@@ -328,10 +328,10 @@ def targets_in(root, programs):
 
     for name, data in archives.items():
         yield Target(name.split(".")[-1], {name: data}, name, [
-            lambda folder, name=name: [preprocess, "--input", folder / name, "--output-prefix",
-                                       folder / "out", *keys],
-            lambda folder, name=name: [preprocess, "--input", folder / name, "--output-prefix",
-                                       folder / "out", *keys, "--dry-run"]],
+            lambda folder, name=name: attack.preprocessing(
+                preprocess, [folder / name], folder / "out", *keys),
+            lambda folder, name=name: attack.preprocessing(
+                preprocess, [folder / name], folder / "out", *keys, "--dry-run")],
             Rule("the tokens of another text, if another program decompresses it too; a file of no "
                  "bytes is an empty text", another_archive))
 

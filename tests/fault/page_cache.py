@@ -80,7 +80,8 @@ def main():
         put_out(text)
         if resident(text) > 0.05:
             skip("this file system keeps what it is told to let go of")
-        preprocess = [given.bin / "preprocess_data", "--input", text, "--overwrite", "--output-prefix"]
+        preprocess = [given.bin / "preprocess_data", "--input", text, "--overwrite",
+                      "--tokenizer-type", "ByteLevelTokenizer", "--output-prefix"]
         for what, before in (("as the kernel does", []), ("where it refuses", REFUSE)):
             put_out(text)
             for part in ("a", "b"):

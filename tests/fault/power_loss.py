@@ -92,7 +92,8 @@ class Corpus:
 
     def command(self, folder, *more):
         return [self.program, "--input", *self.inputs, "--output-prefix", str(folder / "out"),
-                "--json-keys", "text", "title", "--on-bad-record", "quarantine", *more]
+                "--tokenizer-type", "ByteLevelTokenizer", "--json-keys", "text", "title",
+                "--on-bad-record", "quarantine", *more]
 
     hooks = {"MILLRACE_TEST_BLOCK_BYTES": "150", "MILLRACE_TEST_CHECKPOINT_MS": "0"}
 

@@ -28,7 +28,8 @@ FILES = {
 def run(program, inputs, out, *flags):
     """Runs it in blocks of some lines, with a checkpoint after each."""
     environment = dict(os.environ, MILLRACE_TEST_BLOCK_BYTES="20000", MILLRACE_TEST_CHECKPOINT_MS="0")
-    command = [program, "--input", *inputs, "--output-prefix", str(out / "x"), *flags]
+    command = [program, "--input", *inputs, "--output-prefix", str(out / "x"),
+               "--tokenizer-type", "ByteLevelTokenizer", *flags]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
 
 

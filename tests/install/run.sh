@@ -47,7 +47,7 @@ quietly cmake --install "$build-shared" --prefix "$scratch/shared"
 # Tokens of the byte-level tokenizer: the bytes of the text, then its end.
 printf '{"text": "%s"}\n' 'To be, or not to be' 'that is the question' >"$scratch/in.jsonl"
 quietly "$scratch/static/bin/preprocess_data" --input "$scratch/in.jsonl" \
-  --output-prefix "$scratch/data" --append-eod
+  --output-prefix "$scratch/data" --tokenizer-type ByteLevelTokenizer --append-eod
 
 # Blends that Megatron's own helpers made.
 golden=$root/../shared/golden/megatron_golden.json

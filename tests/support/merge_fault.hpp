@@ -45,7 +45,8 @@ class merge_fault : public testing::Test {
     for (int task = 0; task < tasks; ++task) {
       const auto result = run_program(
           {program("preprocess_data").string(), "--input", (folder_ / "in/a.jsonl").string(),
-           "--output-prefix", (parts() / "x").string(), "--on-bad-record", "quarantine", "--task",
+           "--output-prefix", (parts() / "x").string(), "--tokenizer-type", "ByteLevelTokenizer",
+           "--on-bad-record", "quarantine", "--task",
            std::to_string(task) + "/" + std::to_string(tasks)});
       ASSERT_EQ(result.status, 0) << result.err;
     }

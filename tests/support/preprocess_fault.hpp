@@ -45,8 +45,13 @@ class preprocess_fault : public testing::Test {
 
   std::vector<std::string> command(const std::string& input,
                                    const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {program("preprocess_data").string(), "--input", input,
-                                    "--output-prefix", path("out")};
+    std::vector<std::string> all = {program("preprocess_data").string(),
+                                    "--input",
+                                    input,
+                                    "--output-prefix",
+                                    path("out"),
+                                    "--tokenizer-type",
+                                    "ByteLevelTokenizer"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

@@ -200,7 +200,11 @@ class resume_fault : public testing::Test {
 
   strings command(const strings& more = {}) const { return command_into(out(), more); }
   strings command_into(const std::filesystem::path& folder, const strings& more = {}) const {
-    strings all = {program("preprocess_data").string(), "--output-prefix", (folder / "x").string(),
+    strings all = {program("preprocess_data").string(),
+                   "--output-prefix",
+                   (folder / "x").string(),
+                   "--tokenizer-type",
+                   "ByteLevelTokenizer",
                    "--input"};
     all.insert(all.end(), inputs_.begin(), inputs_.end());
     all.insert(all.end(), flags_.begin(), flags_.end());

@@ -39,11 +39,15 @@ constexpr const char* what_it_does =
     "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
     "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
     "      --tiktoken-pattern cl100k\n"
-    "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body\n"
-    "  preprocess_data --input web --output-prefix out/web --dry-run\n"
+    "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body \\\n"
+    "      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/tokenizer.json\n"
+    "  preprocess_data --input web --output-prefix out/web --dry-run \\\n"
+    "      --tokenizer-type SentencePieceTokenizer --tokenizer-model t5/spiece.model\n"
     "  preprocess_data --input web --output-prefix out/web --resume --metrics web.metrics \\\n"
-    "      --on-bad-record quarantine\n"
-    "  preprocess_data --input web --output-prefix parts/web --task 3/16 --resume\n";
+    "      --on-bad-record quarantine --tokenizer-type HuggingFaceTokenizer \\\n"
+    "      --tokenizer-model llama\n"
+    "  preprocess_data --input web --output-prefix parts/web --task 3/16 --resume \\\n"
+    "      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama\n";
 
 constexpr const char* what_they_do =
     "Tokenizes JSON lines into Megatron's .bin and .idx files, in as many processes as MPI was\n"
@@ -53,7 +57,8 @@ constexpr const char* what_they_do =
     "  mpirun -n 8 preprocess_data_mpi --input 'web/*.jsonl.zst' --output-prefix out/web \\\n"
     "      --append-eod --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json \\\n"
     "      --merge-file merges.txt\n"
-    "  mpirun -n 3 preprocess_data_mpi --input web --output-prefix out/web --resume\n";
+    "  mpirun -n 3 preprocess_data_mpi --input web --output-prefix out/web --resume \\\n"
+    "      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama\n";
 
 template <class T>
 po::typed_value<T>* value(const char* name) {
@@ -294,6 +299,12 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
 }
 
+// Bytes are rarely what somebody wants who names no tokenizer, so there is no default.
+tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) {
+  if (auto options = tokenizer::tokenizer_options_of(given)) return *std::move(options);
+  throw usage_error(fmt::format("--tokenizer-type is required: {}", tokenizer::types_and_files));
+}
+
 }  // namespace
 
 command_line parse_command_line(int argc, const char* const* argv, program which) {
@@ -311,7 +322,7 @@ command_line parse_command_line(int argc, const char* const* argv, program which
   if (line.log_interval < 1) {
     throw usage_error(fmt::format("--log-interval {}: expected 1 or more", line.log_interval));
   }
-  line.tokenizer = tokenizer::tokenizer_options_of(given).value_or(tokenizer::tokenizer_options{});
+  line.tokenizer = required_tokenizer(given);
   take_watching(given, line);
   take_zstd_memory(given, line);
   take_run(given, line.run);
@@ -323,9 +334,10 @@ command_line parse_command_line(int argc, const char* const* argv, program which
 
 const char* usage_of(program which) {
   return which == program::alone
-             ? "usage: preprocess_data --input FILE ... --output-prefix PREFIX [OPTIONS]"
+             ? "usage: preprocess_data --input FILE ... --output-prefix PREFIX "
+               "--tokenizer-type TYPE [OPTIONS]"
              : "usage: mpirun -n N preprocess_data_mpi --input FILE ... --output-prefix PREFIX "
-               "[OPTIONS]";
+               "--tokenizer-type TYPE [OPTIONS]";
 }
 
 std::string optional_parts() {
@@ -336,15 +348,14 @@ std::string optional_parts() {
 
 std::string help_text(program which) {
   std::ostringstream text;
-  text
-      << usage_of(which) << "\n\n"
-      << (which == program::alone ? what_it_does : what_they_do) << all_groups(which) << '\n'
-      << sentence_splitter_words()
-      << "\nWithout --tokenizer-type ids are the bytes of the text.\n"
-         "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps what was done. A signal that\n"
-         "was ignored when the program started (nohup) stays ignored.\n"
-         "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes "
-         "on).\n";
+  text << usage_of(which) << "\n\n"
+       << (which == program::alone ? what_it_does : what_they_do) << all_groups(which) << '\n'
+       << sentence_splitter_words()
+       << "\nSIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps what was done. A signal "
+          "that\n"
+          "was ignored when the program started (nohup) stays ignored.\n"
+          "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes "
+          "on).\n";
   return text.str();
 }
 

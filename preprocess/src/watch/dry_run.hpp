@@ -15,6 +15,7 @@
 #include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "watch/estimate.hpp"
+#include "watch/tokenizer_choice.hpp"
 
 namespace millrace::preprocess {
 
@@ -49,7 +50,8 @@ struct dry_run_options {
 
 /// What a run would do. Sizes in bytes.
 struct dry_run_report {
-  bool exact = false;  ///< all of the input was encoded
+  tokenizer_choice tokenizer = {};  ///< left empty by dry_run()
+  bool exact = false;               ///< all of the input was encoded
   double sampled_bytes = 0;
   std::size_t sampled_places = 0;
   double sampling_seconds = 0;

@@ -69,6 +69,7 @@ std::string describe(const dry_run_report& r) {
   const auto row = [&](std::string_view name, const std::string& value) {
     fmt::format_to(std::back_inserter(text), "{:<10} {}\n", name, value);
   };
+  row("tokenizer", text_of(r.tokenizer));
   row("input", input(r));
   row("sampled", sample(r));
   row("documents", amount(r.documents));
@@ -87,7 +88,9 @@ std::string describe(const dry_run_report& r) {
 
 std::string to_json(const dry_run_report& r) {
   command::json_writer json;
-  json.open('{').key("exact").value(r.exact);
+  json.open('{').key("tokenizer_type").value(r.tokenizer.type).key("tokenizer_files").open('[');
+  for (const std::string& file : r.tokenizer.files) json.value(file);
+  json.close(']').key("exact").value(r.exact);
   json.key("sampled_bytes").value(r.sampled_bytes);
   json.key("sampled_places").value(r.sampled_places);
   json.key("sampled_documents").value(r.sampled.documents);

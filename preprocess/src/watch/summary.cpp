@@ -126,6 +126,7 @@ std::string describe(const run_summary& s) {
       counted(s.workers, "worker"), rate(megabytes), rate(static_cast<double>(s.counts.documents)),
       rate(static_cast<double>(s.tokens())), s.cpu_seconds,
       static_cast<double>(s.peak_rss_bytes) * 1e-6);
+  text += fmt::format("tokenizer: {}\n", text_of(s.tokenizer));
   if (const auto slowest = slowest_stage(s.busy, s.seconds, s.workers, s.processes);
       !slowest.name.empty()) {
     text += fmt::format("slowest stage: {}, busy {:.0f} % of the time\n", slowest.name,
@@ -151,7 +152,10 @@ std::string to_json(const run_summary& s) {
   command::json_writer json;
   json.open('{');
   json.key("documents").value(s.counts.documents).key("tokens").value(s.tokens());
-  json.key("dtype").value(s.dtype).key("outputs").open('[');
+  json.key("dtype").value(s.dtype).key("tokenizer_type").value(s.tokenizer.type);
+  json.key("tokenizer_files").open('[');
+  for (const std::string& file : s.tokenizer.files) json.value(file);
+  json.close(']').key("outputs").open('[');
   for (const output_summary& output : s.outputs) {
     json.open('{').key("prefix").value(output.prefix);
     json.key("sequences").value(output.sequences).key("documents").value(output.documents);

@@ -8,6 +8,7 @@
 #include "record/encoded_block.hpp"
 #include "watch/progress_state.hpp"
 #include "watch/stage_times.hpp"
+#include "watch/tokenizer_choice.hpp"
 
 namespace millrace::preprocess {
 
@@ -26,6 +27,7 @@ struct run_summary {
   record_counts counts;
   std::vector<output_summary> outputs;  ///< one a key
   std::string dtype;
+  tokenizer_choice tokenizer = {};
   std::uint64_t input_files = 0;
   std::uint64_t input_bytes = 0;  ///< decompressed
   std::uint64_t read_bytes = 0;   ///< on disk

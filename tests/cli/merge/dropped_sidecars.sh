@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What some part has and the whole does not get is told, with the part that lacks it.
-preprocess() { preprocess_data "$@" 2> log; }
+preprocess() { preprocess_bytes "$@" 2> log; }
 printf '{"text": "a"}\nno JSON\n' > 1.jsonl
 printf '{"text": "b"}\nno JSON\n' > 2.jsonl
 mkdir parts

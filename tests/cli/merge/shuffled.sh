@@ -3,7 +3,7 @@
 for part in 1 2; do
   for i in 1 2 3 4 5 6 7 8; do printf '{"text": "text %s of part %s"}\n' "$i" "$part"; done > $part.jsonl
   mkdir -p parts
-  preprocess_data --input $part.jsonl --output-prefix parts/$part 2> /dev/null
+  preprocess_bytes --input $part.jsonl --output-prefix parts/$part 2> /dev/null
 done
 merge_datasets --input parts --output-prefix plain 2> /dev/null
 merge_datasets --input parts --output-prefix mixed --shuffle-documents 7

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What lies beside the parts becomes what lies beside the whole, as if one run had made it.
-preprocess() { preprocess_data --on-bad-record quarantine "$@" 2> /dev/null; }
+preprocess() { preprocess_bytes --on-bad-record quarantine "$@" 2> /dev/null; }
 printf '{"text": "a"}\nno JSON\n{"text": "bc"}\n' > 1.jsonl
 printf '\n{"text": "def"}\nnor this\n' > 2.jsonl
 mkdir parts

@@ -4,7 +4,7 @@
 command -v python3 > /dev/null || { echo 'no python3 to state the rule in' >&2; exit 77; }
 printf '{"text": "a", "title": "b"}\nno JSON\n{"text": "cd", "title": "e"}\n' > in.jsonl
 mkdir parts
-preprocess_data --input in.jsonl --json-keys text title --output-prefix parts/v1.2 \
+preprocess_bytes --input in.jsonl --json-keys text title --output-prefix parts/v1.2 \
   --on-bad-record quarantine 2> log
 for suffix in bin idx meta sum src bad; do
   test -s parts/v1.2_text_document.$suffix

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What does not belong to a whole dataset is named: a shard less must not go unnoticed.
-preprocess() { preprocess_data --input in.jsonl --output-prefix "$1" 2> /dev/null; }
+preprocess() { preprocess_bytes --input in.jsonl --output-prefix "$1" 2> /dev/null; }
 echo '{"text": "a"}' > in.jsonl
 for folder in link left hidden; do mkdir $folder && preprocess $folder/x; done
 ln -s nowhere.bin link/c.bin

@@ -9,6 +9,6 @@ cat > in.json <<'END'
   {"text": "d"}
 ]
 END
-preprocess_data --input in.json --output-prefix out --on-bad-record skip 2> log
+preprocess_bytes --input in.json --output-prefix out --on-bad-record skip 2> log
 grep -F 'in.json' log
 od -An -tc out_text_document.bin

@@ -2,4 +2,4 @@
 # Lines and bytes of the second file count from its own start, unpacked.
 echo '{"text": "a"}' > 1.jsonl
 printf '{"text": "a"}\r{"text": "b"}\r{}' | gzip > 2.jsonl.gz
-preprocess_data --input 1.jsonl 2.jsonl.gz --output-prefix out
+preprocess_bytes --input 1.jsonl 2.jsonl.gz --output-prefix out

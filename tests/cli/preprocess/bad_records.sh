@@ -3,7 +3,7 @@
 fails() {
   local status=0
   printf '{"text": "a"}\r\n\n%b\n{"text": "b"}\n' "$1" > in.jsonl
-  preprocess_data --input in.jsonl --output-prefix out || status=$?
+  preprocess_bytes --input in.jsonl --output-prefix out || status=$?
   echo "= $status" >&2
 }
 fails '{"text": "a"'

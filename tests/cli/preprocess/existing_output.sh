@@ -3,7 +3,7 @@
 echo '{"text": "a"}' > in.jsonl
 fails() {
   local status=0
-  preprocess_data --input in.jsonl --output-prefix out || status=$?
+  preprocess_bytes --input in.jsonl --output-prefix out || status=$?
   echo "= $status" >&2
 }
 echo old > out_text_document.bin
@@ -12,5 +12,5 @@ mv out_text_document.bin out_text_document.idx
 fails
 cat out_text_document.idx
 rm out_text_document.idx
-preprocess_data --input in.jsonl --output-prefix out 2> log
+preprocess_bytes --input in.jsonl --output-prefix out 2> log
 fails

@@ -5,5 +5,5 @@ printf '{"text": "1"}\n' > in/a-b
 printf '{"text": "2"}\n' | gzip > in/a/b
 printf '{"text": "3"}\n' > in/a/c/d
 printf '[{"text": "4"},\n {"text": "5"}]\n' > in/b
-preprocess_data --input in --output-prefix out 2> log
+preprocess_bytes --input in --output-prefix out 2> log
 od -An -tc out_text_document.bin

@@ -10,7 +10,7 @@ for code in UTF-16 UTF-16LE UTF-16BE UTF-32 UTF-32LE UTF-32BE; do
 done
 try() {
   local status=0
-  preprocess_data --input "$1" --output-prefix out --on-bad-record skip 2> log || status=$?
+  preprocess_bytes --input "$1" --output-prefix out --on-bad-record skip 2> log || status=$?
   echo "= $status: $(cat log)"
 }
 for file in a.zip a.tar a.tar.gz a.parquet UTF-*; do try "$file"; done

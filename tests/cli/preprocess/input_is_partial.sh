@@ -5,12 +5,12 @@ echo '{"text": "a"}' > out/p_text_document.bin.partial
 for name in bin idx documents; do
   cp out/p_text_document.bin.partial input
   mv input "out/p_text_document.$name.partial" 2> /dev/null || true
-  preprocess_data --input "out/p_text_document.$name.partial" --output-prefix out/p || echo "= $?" >&2
+  preprocess_bytes --input "out/p_text_document.$name.partial" --output-prefix out/p || echo "= $?" >&2
   grep -q '"a"' "out/p_text_document.$name.partial"
 done
 # Nor may a file with another name as well be emptied.
 echo precious > precious
 ln precious out/q_text_document.bin.partial
 echo '{"text": "a"}' > in.jsonl
-preprocess_data --input in.jsonl --output-prefix out/q || echo "= $?" >&2
+preprocess_bytes --input in.jsonl --output-prefix out/q || echo "= $?" >&2
 cat precious

@@ -2,10 +2,10 @@
 # Where the output lies in the folder of inputs, whoever gives the folder again is told what is in the way.
 mkdir in
 echo '{"text": "a"}' > in/a.jsonl
-preprocess_data --input in --output-prefix in/web 2> log
+preprocess_bytes --input in --output-prefix in/web 2> log
 try() {
   local status=0
-  preprocess_data "$@" 2> log || status=$?
+  preprocess_bytes "$@" 2> log || status=$?
   echo "= $status: $(grep preprocess_data: log || tail -n 1 log)"
 }
 try --input in --output-prefix in/web --resume

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The answer is one line of JSON, alone on stdout; what differs from run to run is left out here.
 printf '{"text": ["ab", "c"], "title": ""}\n\n{"text": "\\ud800", "title": "d"}\n' > in.jsonl
-preprocess_data --input in.jsonl --output-prefix out --json-keys text title --append-eod --workers 3 \
+preprocess_bytes --input in.jsonl --output-prefix out --json-keys text title --append-eod --workers 3 \
   --json 2> log > summary
 wc -l < summary
 sed -E 's/("(seconds|cpu_seconds|peak_rss_bytes|read|read_spans|encode|write|sync)"): [-+.e0-9]+/\1: N/g

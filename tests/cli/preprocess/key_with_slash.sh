@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # The key becomes part of a file name, and must not lead out of the folder.
 echo '{"a/../../b": "x"}' > in.jsonl
-preprocess_data --input in.jsonl --output-prefix out --json-keys 'a/../../b'
+preprocess_bytes --input in.jsonl --output-prefix out --json-keys 'a/../../b'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The last line says that the run has finished; what cannot be written ends nothing.
 printf '%s\n' '{"text": "ab"}' '{"text": "c"}' bad > in.jsonl
-run() { preprocess_data --input in.jsonl --output-prefix out --overwrite --on-bad-record skip "$@"; }
+run() { preprocess_bytes --input in.jsonl --output-prefix out --overwrite --on-bad-record skip "$@"; }
 run --metrics lines 2> log
 tail -n 1 lines | grep -Eo '"(documents|tokens|input_bytes|output_bytes|bad_records|finished)": [a-z0-9]+'
 run --metrics text --metrics-format prometheus 2> log

@@ -5,7 +5,7 @@ mkdir folder
 ln -s . link
 try() {
   local status=0
-  preprocess_data --input in.jsonl --output-prefix out --metrics "$@" 2> log || status=$?
+  preprocess_bytes --input in.jsonl --output-prefix out --metrics "$@" 2> log || status=$?
   echo "= $status: $(sed "s|$PWD|HERE|" log)"
 }
 try out_text_document.bin

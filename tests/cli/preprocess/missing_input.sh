@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-preprocess_data --input nowhere.jsonl --output-prefix out
+preprocess_bytes --input nowhere.jsonl --output-prefix out

@@ -3,7 +3,7 @@
 echo '{"text": "a"}' > in.jsonl
 misuse() {
   local status=0
-  preprocess_data "$@" || status=$?
+  preprocess_bytes "$@" || status=$?
   echo "= $status: ${*@Q}" >&2
 }
 misuse

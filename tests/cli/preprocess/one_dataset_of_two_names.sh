@@ -2,8 +2,8 @@
 # `o` with the key a_b and `o_a` with the key b both write o_a_b_document: an unfinished run of one
 # is not taken for, nor overwritten by, the other.
 for i in {1..20}; do echo "{\"a_b\": \"first $i\", \"b\": \"second $i\", \"x\": \"y\"}"; done > in.jsonl
-first() { preprocess_data --input in.jsonl --output-prefix o --json-keys a_b "$@"; }
-second() { preprocess_data --input in.jsonl --output-prefix o_a --json-keys "$@"; }
+first() { preprocess_bytes --input in.jsonl --output-prefix o --json-keys a_b "$@"; }
+second() { preprocess_bytes --input in.jsonl --output-prefix o_a --json-keys "$@"; }
 first 2> log
 mkdir wanted
 mv o_a_b_document.* wanted

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 echo '{"text": "a"}' > in.jsonl
-preprocess_data --input in.jsonl --output-prefix new/folder/out
+preprocess_bytes --input in.jsonl --output-prefix new/folder/out

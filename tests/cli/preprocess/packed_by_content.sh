@@ -6,7 +6,7 @@ printf '{"text": "a"}\n{"text": "bc"}\n' > plain
 (head -n 1 plain | zstd -q; tail -n 1 plain | zstd -q) > frames
 gzip < plain > plain.jsonl.gz
 for input in plain members frames plain.jsonl.gz; do
-  preprocess_data --input "$input" --output-prefix "$input" 2> log
+  preprocess_bytes --input "$input" --output-prefix "$input" 2> log
   cmp "${input}_text_document.bin" plain_text_document.bin
   cmp "${input}_text_document.idx" plain_text_document.idx
 done

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 printf '{"text": "a"}\n{"text": "b"}\n' | gzip -n | head -c 30 |
-  preprocess_data --input - --output-prefix out
+  preprocess_bytes --input - --output-prefix out

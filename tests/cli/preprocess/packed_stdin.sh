@@ -2,6 +2,6 @@
 # Its first bytes tell how stdin is packed.
 printf '{"text": "a"}\n' > in
 for pack in cat gzip 'zstd -qc'; do
-  $pack < in | preprocess_data --input - --output-prefix out --overwrite 2> log
+  $pack < in | preprocess_bytes --input - --output-prefix out --overwrite 2> log
   od -An -tc out_text_document.bin
 done

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is dropped is kept beside the dataset, with its place and why.
 printf '{"text": "a"}\nno JSON\n\n{"text": 1}\n{"title": "\xff"}\n{"text": "b"}\n' > in.jsonl
-preprocess_data --input in.jsonl --output-prefix out --on-bad-record quarantine 2> log
+preprocess_bytes --input in.jsonl --output-prefix out --on-bad-record quarantine 2> log
 cat out_text_document.bad
 grep wrote log
 grep -c . out_text_document.bad
-preprocess_data --input in.jsonl --output-prefix few --on-bad-record quarantine --max-bad-records 2
+preprocess_bytes --input in.jsonl --output-prefix few --on-bad-record quarantine --max-bad-records 2

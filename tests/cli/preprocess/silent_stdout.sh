@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # Without --json there is no answer, so nothing is on stdout.
 echo '{"text": "a"}' > in.jsonl
-preprocess_data --input in.jsonl --output-prefix out
+preprocess_bytes --input in.jsonl --output-prefix out

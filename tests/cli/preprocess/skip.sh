@@ -2,10 +2,10 @@
 # Skipped records are named and counted; what is left is as if they had not been there.
 printf '{"text": "a"}\nbad\n\n{"text": 1}\n{}\n{"text": "b"}\n[]\n{"text": "\xff"}\n' > in.jsonl
 printf '{"text": "a"}\n{"text": "b"}\n' > good.jsonl
-preprocess_data --input in.jsonl --output-prefix out --on-bad-record skip --json > summary
+preprocess_bytes --input in.jsonl --output-prefix out --on-bad-record skip --json > summary
 grep -o '"documents": 2' summary | uniq
 grep -o '"blank_lines": [0-9]*' summary
 grep -o '"bad_records": {[^}]*}' summary
-preprocess_data --input good.jsonl --output-prefix good 2> log
+preprocess_bytes --input good.jsonl --output-prefix good 2> log
 cmp out_text_document.bin good_text_document.bin
 cmp out_text_document.idx good_text_document.idx

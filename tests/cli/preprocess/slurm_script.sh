@@ -6,7 +6,8 @@ for i in $(seq 20000); do echo "{\"text\": \"$i\"}"; done > in.jsonl
 mkdir bin
 printf '#!/bin/sh\necho "scontrol $*"\n' > bin/scontrol
 chmod +x bin/scontrol
-export PATH=$PWD/bin:$PATH INPUT=in.jsonl PARTS=parts OUTPUT=out/web FLAGS=--append-eod
+export PATH=$PWD/bin:$PATH INPUT=in.jsonl PARTS=parts OUTPUT=out/web \
+  FLAGS='--append-eod --tokenizer-type ByteLevelTokenizer'
 export SLURM_ARRAY_JOB_ID=77 SLURM_ARRAY_TASK_COUNT=3 SLURM_CPUS_PER_TASK=2
 element() { SLURM_ARRAY_TASK_ID=$1 exec bash "$script"; }
 
@@ -28,7 +29,7 @@ test ! -e parts/web_00001-of-00003_text_document.idx
 (element 1) 2> log  # once more: nothing to do
 
 bash "$script" merge 2> log
-preprocess_data --input in.jsonl --output-prefix whole --append-eod 2> log
+preprocess_bytes --input in.jsonl --output-prefix whole --append-eod 2> log
 for suffix in bin idx meta sum src; do
   cmp out/web_text_document.$suffix whole_text_document.$suffix
 done

@@ -6,9 +6,9 @@ if preprocess_data --version | grep -q 'without ICU'; then
   exit 77
 fi
 printf '%s\n' '{"text": "Mr. A.  B?\n\nC"}' '{"text": [" D. E", "F"]}' '{"text": " "}' > in.jsonl
-preprocess_data --input in.jsonl --output-prefix out --append-eod --split-sentences 2> log
+preprocess_bytes --input in.jsonl --output-prefix out --append-eod --split-sentences 2> log
 for doc in 0 1 2; do inspect_dataset show out_text_sentence --doc $doc; done
 tail -n 1 log
-preprocess_data --input in.jsonl --output-prefix kept --append-eod --split-sentences \
+preprocess_bytes --input in.jsonl --output-prefix kept --append-eod --split-sentences \
   --keep-newlines --lang english 2> log
 for doc in 0 1 2; do inspect_dataset show kept_text_sentence --doc $doc; done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Three tasks in one folder, at once; merged, they are what one run writes.
-preprocess() { preprocess_data --input in.jsonl empty.jsonl --on-bad-record quarantine "$@"; }
+preprocess() { preprocess_bytes --input in.jsonl empty.jsonl --on-bad-record quarantine "$@"; }
 for i in $(seq 100); do
   printf '{"text": "%s"}\n' "$i"
   if ((i % 9 == 0)); then printf 'bad %s\r\n\n' "$i"; fi
@@ -28,6 +28,6 @@ mv parts/web_00002* some
 merge_datasets --input parts --output-prefix first
 mv parts/web_00000* some
 merge_datasets --input some --output-prefix gap || echo "= $?"
-echo '{"text": "a"}' | preprocess_data --input - --output-prefix x --task 0/2 || echo "= $?"
+echo '{"text": "a"}' | preprocess_bytes --input - --output-prefix x --task 0/2 || echo "= $?"
 preprocess --output-prefix x --task 2/2 || echo "= $?"
 preprocess --output-prefix x --task 0/2 --dry-run || echo "= $?"

@@ -2,7 +2,7 @@
 # The number of threads shows nowhere in the output, more of them than processors neither.
 corpus=$CASE_DIR/../../../scripts/sample/corpus.jsonl
 for workers in 1 3 64; do
-  preprocess_data --input "$corpus" --output-prefix "w$workers" --workers "$workers" 2> log
+  preprocess_bytes --input "$corpus" --output-prefix "w$workers" --workers "$workers" 2> log
   cmp "w${workers}_text_document.bin" w1_text_document.bin
   cmp "w${workers}_text_document.idx" w1_text_document.idx
 done

@@ -32,6 +32,7 @@ run_summary example() {
                 .bin_bytes = 200},
                {.prefix = "out/b", .sequences = 8, .documents = 5, .tokens = 11}};
   s.dtype = "uint16";
+  s.tokenizer = {.type = "GPT2BPETokenizer", .files = {"a\nb/vocab.json", "merges.txt"}};
   s.input_files = 3;
   s.input_bytes = 2'000'000;
   s.read_bytes = 1'000'000;
@@ -84,6 +85,17 @@ TEST(Summary, NamesTheFilesThatThereAre) {
 }
 
 // Whoever reads it reads a line.
+TEST(Summary, NamesTheTokenizerAndItsFiles) {
+  EXPECT_THAT(describe(example()),
+              HasSubstr("\ntokenizer: GPT2BPETokenizer, a\\x0ab/vocab.json, merges.txt\n"));
+}
+
+TEST_F(SummaryJson, NamesTheTokenizerAndItsFiles) {
+  EXPECT_EQ(string("/tokenizer_type"), "GPT2BPETokenizer");
+  EXPECT_EQ(string("/tokenizer_files/0"), "a\nb/vocab.json");
+  EXPECT_EQ(string("/tokenizer_files/1"), "merges.txt");
+}
+
 TEST_F(SummaryJson, IsOneLine) {
   EXPECT_EQ(text_.find('\n'), text_.size() - 1);
 }

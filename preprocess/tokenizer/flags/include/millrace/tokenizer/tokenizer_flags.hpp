@@ -16,6 +16,14 @@
 /// the library itself needs no Boost.
 namespace millrace::tokenizer {
 
+/// Which `--tokenizer-type` fits what, for messages.
+inline constexpr const char* types_and_files =
+    "GPT2BPETokenizer (vocab.json and merges.txt), HuggingFaceTokenizer (tokenizer.json or its "
+    "folder), SentencePieceTokenizer or Llama2Tokenizer (a SentencePiece .model), "
+    "BertWordPieceLowerCase or BertWordPieceCase (vocab.txt), TikTokenizer (.tiktoken or "
+    "Megatron's .vocab.json), NullTokenizer (texts that are ids already) or ByteLevelTokenizer "
+    "(ids are bytes, no file)";
+
 inline boost::program_options::options_description tokenizer_flags() {
   namespace po = boost::program_options;
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
@@ -120,8 +128,8 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
   }
   if (typed) return options;
   if (other == nullptr) return std::nullopt;
-  throw command::usage_error(std::string("--") + other + " is given without --tokenizer-type, " +
-                             "which says how to use it, e.g. GPT2BPETokenizer");
+  throw command::usage_error(std::string("--") + other +
+                             " needs --tokenizer-type: " + types_and_files);
 }
 
 /// make_tokenizer for a program: which flags a type takes is a matter of the command line, what

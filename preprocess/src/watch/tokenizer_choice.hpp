@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <millrace/command/text.hpp>
+#include <millrace/tokenizer/make_tokenizer.hpp>
+
+namespace millrace::preprocess {
+
+/// Which tokenizer a run uses, for its summary.
+struct tokenizer_choice {
+  std::string type;                ///< as `--tokenizer-type` names it
+  std::vector<std::string> files;  ///< files and folders, as they were given
+};
+
+inline tokenizer_choice choice_of(const tokenizer::tokenizer_options& options) {
+  tokenizer_choice choice{.type = options.type, .files = {}};
+  for (const std::filesystem::path* path :
+       {&options.model, &options.vocab_file, &options.merge_file}) {
+    if (!path->empty()) choice.files.push_back(path->string());
+  }
+  return choice;
+}
+
+/// "GPT2BPETokenizer, vocab.json, merges.txt"
+inline std::string text_of(const tokenizer_choice& choice) {
+  std::string text = choice.type;
+  for (const std::string& file : choice.files) text += ", " + command::one_line(file);
+  return text;
+}
+
+}  // namespace millrace::preprocess
