@@ -88,7 +88,7 @@ int preprocess_data(int argc, const char* const* argv) {
     command::tell(std::string("preprocess_data: ") + e.what() + "\n");
     return preprocess::exit_stopped;
   } catch (const preprocess::bad_record_error& e) {
-    if (line.run.on_bad_record != preprocess::bad_record_policy::fail) throw;
+    if (line.run.on_bad_record != preprocess::bad_record_policy::fail || e.has_advice()) throw;
     throw millrace::error(std::string(e.what()) +
                           "; --on-bad-record skip drops such records, quarantine keeps them aside");
   }

@@ -42,6 +42,22 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
       dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
 }
 
+// A task may have only bad records, a run may not: as for one that is not cut into tasks.
+void expect_good_records(const dataset_meta& whole, std::span<const dataset_meta> parts) {
+  if (whole.tasks || !parts.front().tasks || whole.counts.documents != 0) return;
+  std::int64_t bad = 0;
+  std::string kinds;
+  for (const auto& [kind, count] : whole.counts.bad_records) {
+    bad += count;
+    if (count != 0) kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
+  }
+  if (bad == 0) return;
+  throw config_error(
+      fmt::format("every record of all tasks is bad ({}), so there is nothing to merge; look at "
+                  "the keys and the inputs",
+                  kinds));
+}
+
 std::vector<part_change> changes_of(const dataset_meta& whole,
                                     std::span<const dataset_meta> parts) {
   std::vector<part_change> changes;
@@ -122,6 +138,7 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
     } catch (const config_error& e) {
       refuse(prefixes, plan.parts, e.what());
     }
+    expect_good_records(*plan.meta, plan.parts);
     plan.changes = changes_of(*plan.meta, plan.parts);
   }
   const part_review review(prefixes, plan.parts);

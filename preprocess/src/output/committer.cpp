@@ -151,8 +151,9 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
 // Throws what ends the run, before anything of the block is written.
 void committer::refuse(const encoded_block& block) {
   if (block.faults.empty()) return;
+  if (first_fault_.empty()) first_fault_ = describe_with_advice(block, block.faults.front());
   if (options_.on_bad_record == bad_record_policy::fail) {
-    throw bad_record_error(describe(block, block.faults.front()));
+    throw bad_record_error(first_fault_, !block.faults.front().fault.advice.empty());
   }
   if (!options_.most_bad_records) return;
   const std::int64_t room =
@@ -257,6 +258,11 @@ std::string committer::describe(const encoded_block& block, const block_fault& f
   return fmt::format("{}{} (byte {}): {}", display_path(inputs_[block.input]).string(),
                      line ? fmt::format(":{}", *line) : "",
                      block.text_offset + fault.fault.offset_bytes, fault.fault.what);
+}
+
+std::string committer::describe_with_advice(const encoded_block& block, const block_fault& fault) {
+  const std::string& advice = fault.fault.advice;
+  return describe(block, fault) + (advice.empty() ? "" : ". " + advice);
 }
 
 // Nothing where the run began within an archive, so that nobody knows the lines before that.

@@ -27,7 +27,13 @@ namespace millrace::preprocess {
 /// the decompressed file, from 0; the line from 1.
 class bad_record_error : public error {
  public:
-  using error::error;
+  /// @param has_advice  `what` says what to do
+  explicit bad_record_error(const std::string& what, bool has_advice = false)
+      : error(what), has_advice_(has_advice) {}
+  bool has_advice() const noexcept { return has_advice_; }
+
+ private:
+  bool has_advice_;
 };
 
 /// What a committer does with what comes.
@@ -80,6 +86,8 @@ class committer {
   const run_state& state() const noexcept { return state_; }
   /// A fresh run that has committed nothing yet.
   bool is_untouched() const noexcept { return untouched_; }
+  /// The first bad record of this run, with advice; empty if it met none.
+  const std::string& first_fault() const noexcept { return first_fault_; }
 
   /// Notes that the input that is being read is damaged, if `fault` is of it: whoever goes on may
   /// then find other text there, and begin with it anew.
@@ -111,12 +119,14 @@ class committer {
   void append_document(std::size_t input, const giant_line& line);
   void advance(std::uint64_t end, std::uint32_t crc32c, const record_counts& counts);
   std::string describe(const encoded_block& block, const block_fault& fault);
+  std::string describe_with_advice(const encoded_block& block, const block_fault& fault);
   std::optional<std::int64_t> line_of(const encoded_block& block, const block_fault& fault);
 
   std::span<const input_file> inputs_;
   commit_options options_;
   dataset_outputs outputs_;
   run_state state_;
+  std::string first_fault_;
   bool untouched_ = true;
   bool begun_;             // the first line is known
   std::size_t notes_ = 0;  // given so far, at most most_notes

@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A key as far as it can be one that is wanted.
+/// A key as far as it can be one that is wanted, or one that a message shows.
 class bounded_text {
  public:
   static constexpr bool is_kept = true;
@@ -49,7 +49,7 @@ class bounded_text {
 };
 
 std::size_t longest_of(std::span<const text_key> keys) {
-  std::size_t longest = 0;
+  std::size_t longest = wanted_texts::longest_name;
   for (const text_key& key : keys) {
     for (const std::string& each : key.path) longest = std::max(longest, each.size());
   }

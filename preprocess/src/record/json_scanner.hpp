@@ -173,7 +173,12 @@ class json_scanner {
     if (!string(record_.text)) return false;
     const std::optional<std::string_view> key = record_.take_key();
     // A wanted key may itself hold a U+FFFD: it is not what stands for a lone surrogate.
-    to_ = key && lone_surrogates_ == 0 ? record_.wanted().match(depth_, *key) : nullptr;
+    if (key && lone_surrogates_ == 0) {
+      to_ = record_.wanted().match(depth_, *key);
+    } else {
+      to_ = nullptr;
+      record_.wanted().pass(depth_);
+    }
     to_depth_ = depth_;
     return true;
   }

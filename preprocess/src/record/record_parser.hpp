@@ -31,6 +31,7 @@ struct record_fault {
   fault_kind kind = fault_kind::invalid_json;
   std::size_t offset_bytes = 0;  ///< in the line
   std::string what;              ///< one line, without the place
+  std::string advice = {};       ///< a sentence that says what to do; mostly empty
 };
 
 /// Takes the texts of some keys out of one line of JSON, with the meaning of Python's

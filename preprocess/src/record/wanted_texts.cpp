@@ -2,15 +2,39 @@
 #include "record/wanted_texts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <string>
 #include <utility>
+
+#include <millrace/command/nearest_name.hpp>
 
 namespace millrace::preprocess {
 namespace {
 
 // Texts of a list are kept for the next line, up to so many.
 constexpr std::size_t kept_texts = std::size_t{64} << 10;
+
+// How much a message tells of the keys that a record has.
+constexpr std::size_t most_names = 8;
+
+// The key that somebody may have meant who gave `wanted`; empty if there is none.
+std::string_view likely_key(std::string_view wanted, std::span<const std::string> names) {
+  constexpr std::array<std::string_view, 4> usual = {"text", "content", "raw_content", "body"};
+  if (const std::string_view nearest = command::nearest_name(wanted, names); !nearest.empty()) {
+    return nearest;
+  }
+  for (const std::string_view name : usual) {
+    if (std::ranges::find(names, name) != names.end()) return name;
+  }
+  return {};
+}
+
+bool needs_no_quotes(std::string_view word) {
+  return word.find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.") == word.npos &&
+         !word.empty();
+}
 
 void reset(wanted_texts::slot& each) {
   each.found = false;
@@ -60,6 +84,8 @@ void wanted_texts::start() {
     each.entered = false;
   }
   any_entered_ = false;
+  names_.clear();
+  more_names_ = false;
 }
 
 bool wanted_texts::looks_at(std::size_t depth) const noexcept {
@@ -69,6 +95,7 @@ bool wanted_texts::looks_at(std::size_t depth) const noexcept {
 }
 
 wanted_texts::slot* wanted_texts::match(std::size_t depth, std::string_view key) {
+  if (depth == 1) note_name(key);
   slot* last_key = nullptr;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const std::vector<std::string>& path = keys_[i].path;
@@ -82,6 +109,10 @@ wanted_texts::slot* wanted_texts::match(std::size_t depth, std::string_view key)
     }
   }
   return last_key;
+}
+
+void wanted_texts::pass(std::size_t depth) noexcept {
+  if (depth == 1) more_names_ = true;
 }
 
 void wanted_texts::enter(std::size_t depth, char first, std::size_t offset_bytes) {
@@ -113,6 +144,40 @@ std::int64_t wanted_texts::lone_surrogates() const noexcept {
   return sum;
 }
 
+void wanted_texts::note_name(std::string_view name) {
+  if (std::ranges::find(names_, name) != names_.end()) return;
+  if (names_.size() == most_names || name.size() > longest_name) {
+    more_names_ = true;
+  } else {
+    names_.emplace_back(name);
+  }
+}
+
+record_fault wanted_texts::missing(std::size_t key, std::size_t end_of_record) const {
+  const text_key& wanted = keys_[key];
+  record_fault fault{fault_kind::missing_key, end_of_record, "no key \"" + wanted.name + '"'};
+  const std::string& first = wanted.path.front();
+  if (wanted.path.size() > 1 && std::ranges::find(names_, first) != names_.end()) {
+    fault.what += ": the record has \"" + first + "\", but not all keys below it";
+    return fault;
+  }
+  if (names_.empty()) {
+    fault.what += more_names_ ? "" : "; the record has no keys";
+    return fault;
+  }
+  fault.what += "; the record has: ";
+  for (const std::string& name : names_) {
+    if (&name != &names_.front()) fault.what += ", ";
+    fault.what += name;
+  }
+  if (more_names_) fault.what += ", ...";
+  const std::string_view meant = likely_key(wanted.name, names_);
+  if (keys_.size() == 1 && wanted.path.size() == 1 && needs_no_quotes(meant)) {
+    fault.advice = "Use --json-keys " + std::string(meant);
+  }
+  return fault;
+}
+
 std::optional<record_fault> wanted_texts::fault(std::size_t end_of_record) const {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const slot& each = slots_[i];
@@ -124,9 +189,7 @@ std::optional<record_fault> wanted_texts::fault(std::size_t end_of_record) const
                               key + ", holds " + name_of_value(each.wrong_byte) +
                               ", expected an object"};
     }
-    if (!each.found) {
-      return record_fault{fault_kind::missing_key, end_of_record, key + " is missing"};
-    }
+    if (!each.found) return missing(i, end_of_record);
     std::string what;
     if (each.list) what = "element " + std::to_string(each.strings) + " of ";
     what += key;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,9 @@ class wanted_texts {
     bool entered = false;        ///< the value of a key on its way comes next
   };
 
+  /// Messages show no name of the record that is longer.
+  static constexpr std::size_t longest_name = 60;
+
   /// @param keys  at least one; distinct
   explicit wanted_texts(std::vector<text_key> keys);
 
@@ -46,6 +50,10 @@ class wanted_texts {
 
   /// A key of the object at `depth`. Its value comes next, and goes to the slot, if any.
   slot* match(std::size_t depth, std::string_view key);
+
+  /// A key of the object at `depth` that is no wanted one, and cannot be shown: it is too long, or
+  /// holds a lone surrogate.
+  void pass(std::size_t depth) noexcept;
 
   /// The value of the key that was matched last begins here, with this byte.
   void enter(std::size_t depth, char first, std::size_t offset_bytes);
@@ -66,8 +74,13 @@ class wanted_texts {
   std::span<const text_key> keys() const noexcept { return keys_; }
 
  private:
+  void note_name(std::string_view name);
+  record_fault missing(std::size_t key, std::size_t end_of_record) const;
+
   std::vector<text_key> keys_;
   std::vector<slot> slots_;
+  std::vector<std::string> names_;  // the first few keys of the record, for messages
+  bool more_names_ = false;
   std::size_t longest_path_ = 1;
   bool any_entered_ = false;
 };

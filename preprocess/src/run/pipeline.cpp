@@ -94,6 +94,7 @@ class run_in_progress {
   void tell(const progress_state& state);
   run_summary write(journal& journal);
   void expect_bad_records_allowed(std::int64_t met) const;
+  void expect_good_records(committer& committer, journal& journal);
   void tell_done(const run_summary& summary);
   void read_all(committer& committer, journal& journal, checkpointer& checkpoints,
                 const read_range& range);
@@ -205,6 +206,27 @@ void run_in_progress::expect_bad_records_allowed(std::int64_t met) const {
       fails ? "its --on-bad-record again" : "a --max-bad-records that allows for them"));
 }
 
+// A run that drops all of its records was given the wrong flags or files. It leaves nothing, and an
+// old output as it is. A task may have had the bad records of the run: what all tasks together have
+// is for the merge to judge.
+void run_in_progress::expect_good_records(committer& committer, journal& journal) {
+  const record_counts& counts = committer.state().counts;
+  const std::int64_t bad = counts.bad_record_total();
+  if (counts.documents != 0 || bad == 0) return;
+  const std::string& first = committer.first_fault();
+  if (options_.task && options_.task->id.of > 1) {
+    progress_.note("every record of this task is bad: its part has no document");
+    return;
+  }
+  committer.forget();
+  journal.clear();  // first: a state must not outlive its files
+  for (const auto& prefix : prefixes_) remove_part_files(prefix);
+  journal.remove();
+  throw error(fmt::format("every record is bad, so nothing was written: {}{}{}",
+                          command::counted(bad, "record"),
+                          first.empty() ? "" : "; the first: ", first));
+}
+
 run_summary run_in_progress::write(journal& journal) {
   const run_state* from = goes_on(journal) ? &*journal.state() : nullptr;
   const task_share share = options_.share();
@@ -248,6 +270,7 @@ run_summary run_in_progress::write(journal& journal) {
   kept_ = true;
   checkpointer checkpoints(committer, journal, options_.checkpoint_period);
   read_all(committer, journal, checkpoints, range);
+  expect_good_records(committer, journal);
   if (options_.partitions > 1) join_partitions(committer, journal, checkpoints);
   {
     const auto timed = clock_.time(stage_clock::stage::sync);

@@ -307,9 +307,11 @@ TEST(ExactJson, SaysWhatIsWrongWithARecord) {
       {"false", no_object, 0, "the line holds a boolean, expected an object"},
       {"null ", no_object, 0, "the line holds null, expected an object"},
       {R"([{"text":"a"}])", no_object, 0, "the line holds a list, expected an object"},
-      {"{} ", missing, 1, R"(key "text" is missing)"},
-      {R"({"Text":"a","a":{"text":"b"}} )", missing, 28, R"(key "text" is missing)"},
-      {R"({"text\u0000":"a"})", missing, 17, R"(key "text" is missing)"},
+      {"{} ", missing, 1, R"(no key "text"; the record has no keys)"},
+      {R"({"Text":"a","a":{"text":"b"}} )", missing, 28,
+       R"(no key "text"; the record has: Text, a)"},
+      {R"({"text\u0000":"a"})", missing, 17,
+       std::string("no key \"text\"; the record has: text\0", 36)},
       {R"({"text":1,"b":"a"})", wrong, 8, R"(key "text" holds a number)" + expected},
       {R"({"text": null})", wrong, 9, R"(key "text" holds null)" + expected},
       {R"({"text":true})", wrong, 8, R"(key "text" holds a boolean)" + expected},
@@ -350,7 +352,26 @@ TEST(ExactJson, FirstFaultyKeyIsNamedInTheOrderOfTheKeys) {
   exact_json json({"b", "a"});
   EXPECT_EQ(parse(json, R"({"a":1,"b":2})")->what,
             R"(key "b" holds a number, expected a string or a list of strings)");
-  EXPECT_EQ(parse(json, R"({"b":"x"})")->what, R"(key "a" is missing)");
+  EXPECT_EQ(parse(json, R"({"b":"x"})")->what, R"(no key "a"; the record has: b)");
+}
+
+TEST(ExactJson, MissingKeyComesWithTheKeysThatThereAreAndOneToTry) {
+  exact_json content({"content"});
+  const auto fault = parse(content, R"({"id":1,"text":"a","id":2})");
+  EXPECT_EQ(fault->what, R"(no key "content"; the record has: id, text)");
+  EXPECT_EQ(fault->advice, "Use --json-keys text");
+  EXPECT_EQ(parse(content, R"({"contents":"a","text":"b"})")->advice, "Use --json-keys contents");
+  EXPECT_EQ(parse(content, R"({"id":1})")->advice, "");
+  EXPECT_EQ(parse(content, R"({"id":1})")->what, R"(no key "content"; the record has: id)")
+      << "nothing of the lines before";
+  EXPECT_EQ(parse(content, R"({"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1})")->what,
+            R"(no key "content"; the record has: a, b, c, d, e, f, g, h, ...)");
+  for (const std::string& name : {std::string(61, 'k'), std::string("\\ud800")}) {
+    EXPECT_EQ(parse(content, "{\"" + name + "\":1}")->what, R"(no key "content")")
+        << "nor that the record has no keys: " << name;
+  }
+  exact_json two({"content", "title"});
+  EXPECT_EQ(parse(two, R"({"text":"a","title":"b"})")->advice, "") << "the other key stays";
 }
 
 // The blocks in which strings are read must not matter.

@@ -101,6 +101,9 @@ TEST(GiantScanner, NamesWhatIsWrongAndWhere) {
         "{\"text\": null, \"text\": \"a\"}", "{\"\\ud800text\": 1}", "{\"text\\ud800\": \"a\"}"}) {
     expect_as_exact(line);
   }
+  for (const std::size_t size : {4U, 60U, 61U}) {  // a message shows names of 60 bytes
+    expect_as_exact("{\"" + std::string(size, 'k') + "\": \"a\"}");
+  }
 }
 
 TEST(GiantScanner, KeysAndNumbersMayBeLongerThanAnyWindow) {

@@ -188,7 +188,7 @@ TEST(RecordParser, TakesSeveralKeysInTheOrderInWhichTheyWereGiven) {
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->kind, fault_kind::missing_key);
   EXPECT_EQ(fault->offset_bytes, 16U);
-  EXPECT_EQ(fault->what, R"(key "" is missing)");
+  EXPECT_EQ(fault->what, R"(no key ""; the record has: a, b)");
 }
 
 TEST(RecordParser, CountsTheLoneSurrogatesOfTheLastRecordOnly) {
@@ -251,10 +251,11 @@ TEST(RecordParser, NamesWhatAPathMeets) {
        "key \"a\", on the way to key \"a.b.c\", holds a string, expected an object"},
       {R"({"a":{"b":{"c":"x"},"b":null}})", fault_kind::wrong_type, 24,
        "key \"b\", on the way to key \"a.b.c\", holds null, expected an object"},
-      {R"({"a":{"b":{"c":"x"}},"a":{}})", fault_kind::missing_key, 27, "key \"a.b.c\" is missing"},
+      {R"({"a":{"b":{"c":"x"}},"a":{}})", fault_kind::missing_key, 27,
+       "no key \"a.b.c\": the record has \"a\", but not all keys below it"},
       {R"({"a":{"c":{"b":"x"}},"b":{"c":"x"},"c":"x"})", fault_kind::missing_key, 42,
-       "key \"a.b.c\" is missing"},
-      {R"({"a.b.c":"x"})", fault_kind::missing_key, 12, "key \"a.b.c\" is missing"}};
+       "no key \"a.b.c\": the record has \"a\", but not all keys below it"},
+      {R"({"a.b.c":"x"})", fault_kind::missing_key, 12, "no key \"a.b.c\"; the record has: a.b.c"}};
   for (const auto& [line, kind, offset, what] : cases) {
     const std::string padded = line + std::string(record_parser::padding_bytes, ' ');
     const auto fault = parser.parse(std::string_view(padded).substr(0, line.size()));
