@@ -59,6 +59,7 @@ int preprocess_data(int argc, const char* const* argv) {
     return command::exit_done;
   }
   const auto tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
+  preprocess::expect_eod(*tokenizer, line);
   line.run.inputs = preprocess::plan_inputs(
       line.inputs, preprocess::refusal_of_outputs(line.run),
       line.zstd_window_bytes.value_or(preprocess::default_zstd_window_bytes()));

@@ -55,6 +55,7 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   std::unique_ptr<const millrace::tokenizer::tokenizer> tokenizer;
   ranks.together([&] {
     tokenizer = millrace::tokenizer::open_tokenizer(line.tokenizer);
+    preprocess::expect_eod(*tokenizer, line);
     line.run.inputs =
         preprocess::plan_inputs(line.inputs, preprocess::refusal_of_outputs(line.run),
                                 line.zstd_window_bytes.value_or(

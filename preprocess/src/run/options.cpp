@@ -332,6 +332,11 @@ command_line parse_command_line(int argc, const char* const* argv, program which
   return line;
 }
 
+void expect_eod(const tokenizer::tokenizer& tokenizer, const command_line& line) {
+  if (!line.run.append_eod || tokenizer.eod()) return;
+  throw config_error("--append-eod: " + tokenizer::missing_eod(line.tokenizer));
+}
+
 const char* usage_of(program which) {
   return which == program::alone
              ? "usage: preprocess_data --input FILE ... --output-prefix PREFIX "

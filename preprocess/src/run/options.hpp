@@ -42,6 +42,9 @@ struct command_line {
 /// @throws command::usage_error  the flags are wrong.
 command_line parse_command_line(int argc, const char* const* argv, program which = program::alone);
 
+/// @throws config_error  `--append-eod` is given, and the tokenizer has no token for it.
+void expect_eod(const tokenizer::tokenizer& tokenizer, const command_line& line);
+
 /// The shape of a right command line.
 const char* usage_of(program which);
 

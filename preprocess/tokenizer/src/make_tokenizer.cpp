@@ -7,8 +7,10 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "composed/chosen_eod.hpp"
+#include "file_advice.hpp"
 #include "gpt2/gpt2_tokenizer.hpp"
 #include "hugging_face/bert_word_piece.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
@@ -177,7 +179,10 @@ const known_type& type_of(const tokenizer_options& options) {
     if (known.name == options.type) return known;
     names += (names.empty() ? "" : ", ") + std::string(known.name);
   }
-  throw config_error("--tokenizer-type '" + options.type + "': unknown, expected one of " + names);
+  const std::string_view likely = detail::likely_type(options.type);
+  throw config_error(
+      "--tokenizer-type '" + options.type + "': unknown, " +
+      (likely.empty() ? "expected one of " + names : "did you mean " + std::string(likely) + "?"));
 }
 
 void check_options(const known_type& type, const tokenizer_options& options) {
@@ -200,7 +205,21 @@ void check_options(const known_type& type, const tokenizer_options& options) {
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   const known_type& type = type_of(options);
   check_options(type, options);
-  return type.make(options);
+  try {
+    return type.make(options);
+  } catch (const error& e) {
+    // Of flags that contradict each other, files say nothing; of a folder, what is missing in it.
+    const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
+    if (of_flags && !io::is_folder(options.model)) throw;
+    const std::string advice = detail::file_advice(options);
+    if (advice.empty()) throw;
+    throw config_error(advice);
+  }
+}
+
+std::string missing_eod(const tokenizer_options& options) {
+  if (options.type == "HuggingFaceTokenizer") return detail::advice_on_eod(options.model);
+  return "the tokenizer's files name no token that ends a document; --eod-token names one";
 }
 
 std::string optional_parts() {

@@ -46,11 +46,20 @@ TEST(MakeTokenizer, BuildsEachType) {
 
 TEST(MakeTokenizer, NamesTheTypesThatThereAre) {
   tokenizer_options options;
-  options.type = "gpt2";
+  options.type = "gpt3";
   EXPECT_EQ(config_fault(options),
-            "--tokenizer-type 'gpt2': unknown, expected one of ByteLevelTokenizer, NullTokenizer, "
+            "--tokenizer-type 'gpt3': unknown, expected one of ByteLevelTokenizer, NullTokenizer, "
             "GPT2BPETokenizer, SentencePieceTokenizer, GPTSentencePieceTokenizer, Llama2Tokenizer, "
             "HuggingFaceTokenizer, BertWordPieceLowerCase, BertWordPieceCase, TikTokenizer");
+}
+
+TEST(MakeTokenizer, NamesTheTypeThatWasMeant) {
+  tokenizer_options options;
+  for (const char* typed : {"gpt2", "gpt2bpetokenizer", "GPT2-BPE-Tokenizer", "GPT2BPE"}) {
+    options.type = typed;
+    EXPECT_EQ(config_fault(options), "--tokenizer-type '" + std::string(typed) +
+                                         "': unknown, did you mean GPT2BPETokenizer?");
+  }
 }
 
 TEST(MakeTokenizer, SaysWhyItDoesNotBuildSomeOfMegatronsTypes) {

@@ -10,6 +10,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "composed/composed_tokenizer.hpp"
+#include "file_advice.hpp"
 #include "hugging_face/identity.hpp"
 #include "hugging_face/tokenizer_file.hpp"
 #include "hugging_face/tokenizer_folder.hpp"
@@ -74,7 +75,36 @@ std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
   });
 }
 
+// Tokens of the file that look like the end of a document, as --eod-token takes them.
+std::string eod_candidates(const std::filesystem::path& path) {
+  constexpr std::size_t most = 3;
+  std::string flags;
+  std::size_t count = 0;
+  with_text_of(path, [&](std::string_view text) {
+    tokenizer_file file(text);
+    for (const added_token& token : file.added().tokens()) {
+      if (count == most || !may_end_documents(token.content)) continue;
+      flags += (count++ == 0 ? "--eod-token '" : "' or '") + token.content;
+    }
+  });
+  return flags.empty() ? "--eod-token TOKEN" : flags + "'";
+}
+
 }  // namespace
+
+std::string advice_on_eod(const std::filesystem::path& file_or_folder) {
+  if (!io::is_folder(file_or_folder)) {
+    return file_or_folder.string() +
+           " alone names no token that ends a document; give its folder, if a "
+           "tokenizer_config.json is there, or pass " +
+           eod_candidates(file_or_folder);
+  }
+  const std::string config = (file_or_folder / "tokenizer_config.json").string();
+  return (io::is_there(config) ? config + " names no eos_token; add it there"
+                               : "tokenizer_config.json is missing in " + file_or_folder.string() +
+                                     "; put it there") +
+         " or pass " + eod_candidates(file_or_folder / "tokenizer.json");
+}
 
 std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::path& file_or_folder,
                                                        const hugging_face_options& options) {

@@ -40,4 +40,7 @@ struct hugging_face_options {
 std::unique_ptr<tokenizer> make_hugging_face_tokenizer(const std::filesystem::path& file_or_folder,
                                                        const hugging_face_options& options);
 
+/// What to do where such a tokenizer names no token that ends a document, and one is needed.
+std::string advice_on_eod(const std::filesystem::path& file_or_folder);
+
 }  // namespace millrace::tokenizer::detail

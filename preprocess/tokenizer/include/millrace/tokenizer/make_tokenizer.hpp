@@ -67,6 +67,10 @@ struct tokenizer_options {
 /// @throws format_error  a file is not what its option says.
 std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options);
 
+/// Why the tokenizer that the options name has no token that ends a document, and what to do.
+/// @throws io_error, format_error  as make_tokenizer
+std::string missing_eod(const tokenizer_options& options);
+
 /// The optional parts of this build, for `--version`: "PCRE2 10.42" or "without PCRE2", which
 /// tokenizers of Hugging Face need whose regular expressions are none of the well-known ones.
 std::string optional_parts();
