@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <boost/program_options.hpp>
 
+#include <millrace/command/grouped.hpp>
 #include <millrace/command/json_writer.hpp>
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
+#include <millrace/io/file_ops.hpp>
 
 #include "merge/merge.hpp"
 #include "merge/shuffle_documents.hpp"
+#include "output/dataset_paths.hpp"
 #include "run/stop_signals.hpp"
+#include "watch/summary.hpp"
 
 namespace {
 
@@ -79,6 +85,24 @@ std::string to_json(const preprocess::merge_options& options,
   return json.text() + "\n";
 }
 
+preprocess::output_summary output_of(const std::filesystem::path& prefix,
+                                     const preprocess::merge_summary& summary) {
+  const preprocess::dataset_paths paths(prefix);
+  preprocess::output_summary output{.prefix = prefix.string(),
+                                    .sequences = summary.sequences,
+                                    .documents = summary.documents,
+                                    .tokens = summary.tokens};
+  output.bin_bytes =
+      static_cast<std::uint64_t>(summary.tokens) * millrace::formats::size_bytes(summary.type);
+  output.files = {paths.bin.string(), paths.idx.string()};
+  for (const preprocess::sidecar which : preprocess::all_sidecars) {
+    if (const auto path = paths.of(which); millrace::io::is_there(path)) {
+      output.files.push_back(path.string());
+    }
+  }
+  return output;
+}
+
 int merge_datasets(int argc, const char* const* argv) {
   const po::variables_map given = command::parse_flags(argc, argv, flags());
   if (given.count("help") != 0) {
@@ -110,9 +134,10 @@ int merge_datasets(int argc, const char* const* argv) {
   if (given.count("shuffle-documents") != 0) seed = given["shuffle-documents"].as<std::uint64_t>();
   const preprocess::merge_summary summary =
       seed ? preprocess::merge_shuffled(options, *seed) : preprocess::merge(options);
-  command::tell(fmt::format("merged {} datasets{}: {} documents, {} tokens ({})\n",
-                            summary.prefixes.size(), seed ? ", shuffled" : "", summary.documents,
-                            summary.tokens, name(summary.type)));
+  command::tell(fmt::format(
+      "merged {}{}: {}, {} ({})\n", command::grouped(std::ssize(summary.prefixes), "dataset"),
+      seed ? ", shuffled" : "", command::grouped(summary.documents, "document"),
+      command::grouped(summary.tokens, "token"), name(summary.type)));
   for (const auto& [which, why] : summary.dropped) {
     command::tell(fmt::format("no {} was written: {}\n", suffix_of(which), why));
   }
@@ -121,6 +146,10 @@ int merge_datasets(int argc, const char* const* argv) {
         fmt::format("these are tasks {} to {} of {}, counted from 0, and not all of them\n",
                     summary.tasks->first, summary.tasks->last, summary.tasks->of));
   }
+  command::tell(preprocess::wrote_line(output_of(options.output_prefix, summary)));
+  command::tell(preprocess::data_path_line(
+      summary.tokens == 0 ? std::vector<std::string>()
+                          : std::vector<std::string>{options.output_prefix.string()}));
   if (given.count("json") != 0) command::answer(to_json(options, summary));
   return command::exit_done;
 }

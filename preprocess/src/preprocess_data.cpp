@@ -51,7 +51,7 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
 int preprocess_data(int argc, const char* const* argv) {
   preprocess::command_line line = preprocess::parse_command_line(argc, argv);
   if (line.help) {
-    command::answer(preprocess::help_text());
+    command::answer(preprocess::help_text(preprocess::program::alone, line.help_group));
     return command::exit_done;
   }
   if (line.version) {

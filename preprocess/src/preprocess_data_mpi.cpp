@@ -40,7 +40,7 @@ bool take_flags(int argc, char** argv, bool first, preprocess::command_line& lin
     throw command::usage_error(fmt::format("{} ({}; try --help)", e.what(), usage_of(which)));
   }
   if (!line.help && !line.version) return true;
-  if (first && line.help) command::answer(preprocess::help_text(which));
+  if (first && line.help) command::answer(preprocess::help_text(which, line.help_group));
   if (first && line.version) command::print_version(program_name, preprocess::optional_parts());
   return false;
 }

@@ -2,6 +2,7 @@
 #include "run/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <set>
 #include <sstream>
@@ -32,33 +33,47 @@ using command::usage_error;
 constexpr int most_workers = 1024;
 
 constexpr const char* what_it_does =
-    "Tokenizes JSON lines into Megatron's .bin and .idx files.\n\n"
-    "Examples:\n"
-    "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
-    "      --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json --merge-file merges.txt\n"
-    "  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
-    "      --tokenizer-type TikTokenizer --tokenizer-model cl100k_base.tiktoken \\\n"
-    "      --tiktoken-pattern cl100k\n"
-    "  preprocess_data --input notes.jsonl --output-prefix out/notes --json-keys title body \\\n"
-    "      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/tokenizer.json\n"
-    "  preprocess_data --input web --output-prefix out/web --dry-run \\\n"
-    "      --tokenizer-type SentencePieceTokenizer --tokenizer-model t5/spiece.model\n"
-    "  preprocess_data --input web --output-prefix out/web --resume --metrics web.metrics \\\n"
-    "      --on-bad-record quarantine --tokenizer-type HuggingFaceTokenizer \\\n"
-    "      --tokenizer-model llama\n"
-    "  preprocess_data --input web --output-prefix parts/web --task 3/16 --resume \\\n"
-    "      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama\n";
+    "Tokenizes JSON lines into Megatron's .bin and .idx files.\n\n";
 
 constexpr const char* what_they_do =
     "Tokenizes JSON lines into Megatron's .bin and .idx files, in as many processes as MPI was\n"
     "told to start: byte for byte what preprocess_data writes, whatever their number. Inputs and\n"
-    "output must lie where all of them see the same files.\n\n"
-    "Examples:\n"
-    "  mpirun -n 8 preprocess_data_mpi --input 'web/*.jsonl.zst' --output-prefix out/web \\\n"
-    "      --append-eod --tokenizer-type GPT2BPETokenizer --vocab-file vocab.json \\\n"
-    "      --merge-file merges.txt\n"
-    "  mpirun -n 3 preprocess_data_mpi --input web --output-prefix out/web --resume \\\n"
-    "      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama\n";
+    "output must lie where all of them see the same files.\n\n";
+
+// The flags that most runs have. `--help GROUP` has all.
+constexpr const char* first_screen =
+    "  --input FILE ...        JSON lines, plain or compressed: files, patterns, folders, - for "
+    "stdin\n"
+    "  --output-prefix PREFIX  write PREFIX_text_document.bin and .idx\n"
+    "  --json-keys KEY ...     keys of the texts, each a dataset of its own (default: text)\n"
+    "  --tokenizer-type TYPE   which tokenizer, with\n"
+    "      GPT2BPETokenizer        --vocab-file vocab.json --merge-file merges.txt\n"
+    "      HuggingFaceTokenizer    --tokenizer-model: a tokenizer.json, or its folder\n"
+    "      SentencePieceTokenizer  --tokenizer-model: a .model\n"
+    "      TikTokenizer            --tokenizer-model: a .tiktoken, with --tiktoken-pattern NAME\n"
+    "      others                  see --help tokenizer\n"
+    "  --append-eod            end each document with the tokenizer's end-of-document token\n"
+    "  --on-bad-record fail|skip|quarantine   what becomes of bad lines (default: fail)\n"
+    "  --workers N             threads (default: all available processors)\n"
+    "  --resume, --overwrite   resume an unfinished run, or start again\n";
+
+constexpr const char* flags_of_one =
+    "  --dry-run               estimate documents, tokens, disk space and time; write nothing\n"
+    "  --task I/N              do one of N parts, e.g. on another machine\n";
+
+constexpr const char* example_of_one =
+    "\n  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
+    "      --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/\n";
+
+constexpr const char* example_of_many =
+    "\n  mpirun -n 8 preprocess_data_mpi --input 'web/*.jsonl.zst' --output-prefix out/web \\\n"
+    "      --append-eod --tokenizer-type HuggingFaceTokenizer --tokenizer-model llama/\n";
+
+constexpr const char* last_lines =
+    "\nMore flags: --help files, --help work, --help tokenizer, --help sentences, --help all\n"
+    "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps what was done. A signal that\n"
+    "was ignored when the program started (nohup) stays ignored.\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume resumes).\n";
 
 template <class T>
 po::typed_value<T>* value(const char* name) {
@@ -140,7 +155,8 @@ po::options_description all_groups(program which) {
   po::options_description all;
   all.add(files_group()).add(work_group(which)).add(tokenizer::tokenizer_flags());
   auto add = all.add_options();
-  add("help,h", "this text");
+  add("help,h", value<std::vector<std::string>>("GROUP")->multitoken()->zero_tokens(),
+      "one screen, or all flags of a group: files, work, tokenizer, sentences or all");
   add("version", "the version");
   return all;
 }
@@ -299,6 +315,18 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
 }
 
+// The screen of help that is asked for; empty: the first.
+std::string help_group_of(const po::variables_map& given) {
+  const auto words = given["help"].as<std::vector<std::string>>();
+  if (words.empty()) return "";
+  constexpr std::array groups = {"files", "work", "tokenizer", "sentences", "all"};
+  if (words.size() == 1 && std::ranges::find(groups, words.front()) != groups.end()) {
+    return words.front();
+  }
+  throw usage_error(fmt::format(
+      "--help {}: expected files, work, tokenizer, sentences, all or nothing", words.front()));
+}
+
 // Bytes are rarely what somebody wants who names no tokenizer, so there is no default.
 tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) {
   if (auto options = tokenizer::tokenizer_options_of(given)) return *std::move(options);
@@ -312,6 +340,7 @@ command_line parse_command_line(int argc, const char* const* argv, program which
   command_line line;
   line.help = given.count("help") != 0;
   line.version = given.count("version") != 0;
+  if (line.help) line.help_group = help_group_of(given);
   if (line.help || line.version) return line;
   for (const char* flag : {"input", "output-prefix"}) {
     if (given.count(flag) == 0) throw usage_error(fmt::format("--{} is required", flag));
@@ -351,16 +380,25 @@ std::string optional_parts() {
          (icu.empty() ? "without ICU" : "ICU " + icu) + ", " + MILLRACE_MPI_PART;
 }
 
-std::string help_text(program which) {
+std::string help_text(program which, const std::string& group) {
   std::ostringstream text;
-  text << usage_of(which) << "\n\n"
-       << (which == program::alone ? what_it_does : what_they_do) << all_groups(which) << '\n'
-       << sentence_splitter_words()
-       << "\nSIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps what was done. A signal "
-          "that\n"
-          "was ignored when the program started (nohup) stays ignored.\n"
-          "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume goes "
-          "on).\n";
+  const bool all = group == "all";
+  if (group.empty()) {
+    const bool alone = which == program::alone;
+    text << usage_of(which) << "\n\n"
+         << (alone ? what_it_does : what_they_do) << first_screen << (alone ? flags_of_one : "")
+         << (alone ? example_of_one : example_of_many) << last_lines;
+    return text.str();
+  }
+  if (all) text << usage_of(which) << "\n\n";
+  if (all || group == "files") text << files_group();
+  if (all) text << '\n';
+  if (all || group == "work") text << work_group(which);
+  if (all) text << '\n';
+  if (all || group == "tokenizer") text << tokenizer::tokenizer_flags();
+  if (all) text << "\nOthers:\n  --help [GROUP]\n  --version\n\n";
+  if (all || group == "sentences") text << sentence_splitter_words();
+  if (all) text << last_lines;
   return text.str();
 }
 

@@ -24,6 +24,7 @@ enum class program : std::uint8_t {
 /// there.
 struct command_line {
   bool help = false;
+  std::string help_group = {};  ///< of `--help GROUP`; empty: the first screen
   bool version = false;
   bool json = false;                                 ///< `--json`: the summary as JSON on stdout
   std::int64_t log_interval = 1000;                  ///< `--log-interval`
@@ -48,8 +49,8 @@ void expect_eod(const tokenizer::tokenizer& tokenizer, const command_line& line)
 /// The shape of a right command line.
 const char* usage_of(program which);
 
-/// What `--help` prints.
-std::string help_text(program which = program::alone);
+/// What `--help` prints, or `--help GROUP`.
+std::string help_text(program which, const std::string& group);
 
 /// What `--version` says of optional parts, for either program.
 std::string optional_parts();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <iterator>
 #include <string>
 
 #include <fmt/format.h>
 
+#include <millrace/command/grouped.hpp>
 #include <millrace/command/json_writer.hpp>
 #include <millrace/command/text.hpp>
 
@@ -27,9 +29,10 @@ std::string duration(double seconds) {
 }
 
 std::string amount(const estimate& of) {
-  std::string text = fmt::format("{:.0f}", of.value);
+  std::string text = command::grouped(std::llround(of.value));
   if (of.error > 0) {
-    text += fmt::format(" +- {:.0f} ({:.1f} %)", of.error, 100 * of.error / of.value);
+    text += fmt::format(" +- {} ({:.1f} %)", command::grouped(std::llround(of.error)),
+                        100 * of.error / of.value);
   }
   return text;
 }

@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include <millrace/command/grouped.hpp>
 #include <millrace/command/json_writer.hpp>
 #include <millrace/command/text.hpp>
 
@@ -18,7 +20,7 @@ namespace {
 constexpr std::array<std::string_view, fault_kinds> fault_names = {
     "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
-using command::counted;
+using command::grouped;
 
 double per_second(double amount, double seconds) {
   return seconds > 0 ? amount / seconds : 0;
@@ -51,17 +53,10 @@ std::string shell_word(std::string_view word) {
   return command::one_line(out + '\'');
 }
 
-std::string data_path_line(const run_summary& s) {
-  const std::vector<std::string> arguments = data_path(s);
-  if (arguments.empty()) return "no tokens: there is nothing to train on\n";
-  std::string line = "--data-path";
-  for (const std::string& argument : arguments) line += ' ' + shell_word(argument);
-  return line + '\n';
-}
-
 // "out.bin (6 bytes), .idx, .meta and .bad": what all have in common once.
 std::string listed_files(const output_summary& output) {
-  std::string text = fmt::format("{}.bin ({} bytes)", output.prefix, output.bin_bytes);
+  std::string text = fmt::format("{}.bin ({} bytes)", output.prefix,
+                                 grouped(static_cast<std::int64_t>(output.bin_bytes)));
   std::vector<std::string_view> others;
   for (const std::string& file : output.files) {
     const std::string_view suffix = std::string_view(file).substr(output.prefix.size());
@@ -74,6 +69,17 @@ std::string listed_files(const output_summary& output) {
 }
 
 }  // namespace
+
+std::string data_path_line(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return "no tokens: there is nothing to train on\n";
+  std::string line = "--data-path";
+  for (const std::string& argument : arguments) line += ' ' + shell_word(argument);
+  return line + '\n';
+}
+
+std::string wrote_line(const output_summary& output) {
+  return fmt::format("wrote {}\n", command::one_line(listed_files(output)));
+}
 
 std::vector<std::string> data_path(const run_summary& summary) {
   std::vector<std::string> arguments;
@@ -119,12 +125,13 @@ std::string describe(const run_summary& s) {
   const auto rate = [&](double amount) { return per_second(amount, s.seconds); };
   std::string text = fmt::format(
       "{}, {} ({}) from {:.1f} MB in {}\n"
-      "{:.2f} s with {}: {:.1f} MB/s, {:.0f} docs/s, {:.0f} tokens/s; {:.2f} CPU seconds, "
+      "{:.2f} s with {}: {:.1f} MB/s, {} docs/s, {} tokens/s; {:.2f} CPU seconds, "
       "{:.0f} MB at most\n",
-      counted(s.counts.documents, "document"), counted(s.tokens(), "token"), s.dtype, megabytes,
-      counted(static_cast<std::int64_t>(s.input_files), "file"), s.seconds,
-      counted(s.workers, "worker"), rate(megabytes), rate(static_cast<double>(s.counts.documents)),
-      rate(static_cast<double>(s.tokens())), s.cpu_seconds,
+      grouped(s.counts.documents, "document"), grouped(s.tokens(), "token"), s.dtype, megabytes,
+      grouped(static_cast<std::int64_t>(s.input_files), "file"), s.seconds,
+      grouped(s.workers, "worker"), rate(megabytes),
+      grouped(std::llround(rate(static_cast<double>(s.counts.documents)))),
+      grouped(std::llround(rate(static_cast<double>(s.tokens())))), s.cpu_seconds,
       static_cast<double>(s.peak_rss_bytes) * 1e-6);
   text += fmt::format("tokenizer: {}\n", text_of(s.tokenizer));
   if (const auto slowest = slowest_stage(s.busy, s.seconds, s.workers, s.processes);
@@ -133,7 +140,7 @@ std::string describe(const run_summary& s) {
                         slowest.busy_part * 100);
   }
   const auto add = [&](std::int64_t count, std::string_view noun, std::string_view rest) {
-    if (count != 0) text += fmt::format("{}{}\n", counted(count, noun), rest);
+    if (count != 0) text += fmt::format("{}{}\n", grouped(count, noun), rest);
   };
   add(s.counts.blank_lines, "blank line", " skipped");
   add(s.counts.empty_documents, "empty document", "");
@@ -143,9 +150,9 @@ std::string describe(const run_summary& s) {
     add(s.counts.bad_records[kind], "bad record", fmt::format(" dropped: {}", fault_names[kind]));
   }
   for (const output_summary& output : s.outputs) {
-    text += fmt::format("wrote {}\n", command::one_line(listed_files(output)));
+    text += wrote_line(output);
   }
-  return text + data_path_line(s);
+  return text + data_path_line(data_path(s));
 }
 
 std::string to_json(const run_summary& s) {

@@ -52,6 +52,12 @@ void measure_process(run_summary& summary);
 /// output has tokens, for then there is nothing to train on.
 std::vector<std::string> data_path(const run_summary& summary);
 
+/// "wrote out/web_text_document.bin (1,234 bytes), .idx, .meta and .src", and a line end.
+std::string wrote_line(const output_summary& output);
+
+/// `--data-path` with these arguments, quoted for a shell, or that there is nothing to train on.
+std::string data_path_line(const std::vector<std::string>& arguments);
+
 /// Some lines for a person; the last is `--data-path` with its arguments, quoted for a shell.
 std::string describe(const run_summary& summary);
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millrace::command {
+
+/// "34,386,381". For summaries that people read; JSON has plain numbers.
+inline std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+/// "1 token", "12,345 tokens".
+inline std::string grouped(std::int64_t count, std::string_view noun) {
+  return grouped(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+}  // namespace millrace::command
