@@ -6,6 +6,9 @@ usage: run_readme.py SOURCE_DIR BIN_DIR
 
 They run in a scratch folder that looks like a checkout with a finished build. The first block,
 scripts/quickstart and scripts/test, builds everything itself and is left to .ci/run.
+
+The shell blocks of the other READMEs take hours, a GPU or packages of Python. Of these, bash checks the syntax, and
+every script of the repository that they name must be there.
 """
 import pathlib
 import re
@@ -26,3 +29,16 @@ with tempfile.TemporaryDirectory() as scratch:
     for block in blocks[1:]:
         print(block, flush=True)
         subprocess.run(["bash", "-euc", block], cwd=folder, check=True)
+
+checked = 0
+for readme in sorted(source.rglob("README.md")):
+    if readme == source / "README.md" or "build" in readme.relative_to(source).parts:
+        continue
+    for block in re.findall(r"```sh\n(.*?)```", readme.read_text(), re.S):
+        checked += 1
+        subprocess.run(["bash", "-nc", block], check=True)
+        for named in re.findall(r"(?<![\w/.])(?:bench|scripts|tests)/[\w/.-]+", block):
+            if not (source / named).exists():
+                sys.exit(f"{readme}: there is no {named}")
+if checked < 2:
+    sys.exit(f"{checked} shell blocks in the READMEs of folders, expected 2 or more")
