@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the shell blocks of the README, in order, as a user would type them.
+"""Runs the shell blocks of the README and of the tokenizer's README, in order, as a user would type them.
 
 usage: run_readme.py SOURCE_DIR BIN_DIR
 
 They run in a scratch folder that looks like a checkout with a finished build. The first block,
 scripts/quickstart and scripts/test, builds everything itself and is left to .ci/run.
 
-The shell blocks of the other READMEs take hours, a GPU or packages of Python. Of these, bash checks the syntax, and
-every script of the repository that they name must be there.
+The root README may have at most 150 lines. The shell blocks of the other READMEs take hours, a GPU or packages of
+Python. Of these, bash checks the syntax, and every script of the repository that they name must be there.
 """
 import pathlib
 import re
@@ -17,7 +17,18 @@ import sys
 import tempfile
 
 source, programs = map(pathlib.Path, sys.argv[1:])
-blocks = re.findall(r"```sh\n(.*?)```", (source / "README.md").read_text(), re.S)
+MOST_LINES = 150
+FRONT, TOKENIZER = source / "README.md", source / "preprocess/tokenizer/README.md"
+
+
+def blocks_of(readme):
+    return re.findall(r"```sh\n(.*?)```", readme.read_text(), re.S)
+
+
+lines = len(FRONT.read_text().splitlines())
+if lines > MOST_LINES:
+    sys.exit(f"README.md: {lines} lines, expected at most {MOST_LINES}; move details to the README of a folder")
+blocks = blocks_of(FRONT)
 if len(blocks) < 3 or "scripts/quickstart" not in blocks[0]:
     sys.exit("README.md: expected the two commands first, then at least two examples in ```sh")
 with tempfile.TemporaryDirectory() as scratch:
@@ -26,15 +37,15 @@ with tempfile.TemporaryDirectory() as scratch:
     (folder / "build/bin").symlink_to(programs)
     for name in ("scripts", "tests"):
         (folder / name).symlink_to(source / name)
-    for block in blocks[1:]:
+    for block in blocks[1:] + blocks_of(TOKENIZER):
         print(block, flush=True)
         subprocess.run(["bash", "-euc", block], cwd=folder, check=True)
 
 checked = 0
 for readme in sorted(source.rglob("README.md")):
-    if readme == source / "README.md" or "build" in readme.relative_to(source).parts:
+    if readme in (FRONT, TOKENIZER) or "build" in readme.relative_to(source).parts:
         continue
-    for block in re.findall(r"```sh\n(.*?)```", readme.read_text(), re.S):
+    for block in blocks_of(readme):
         checked += 1
         subprocess.run(["bash", "-nc", block], check=True)
         for named in re.findall(r"(?<![\w/.])(?:bench|scripts|tests)/[\w/.-]+", block):
