@@ -348,7 +348,9 @@ class compared {
       const std::int64_t size = step_size(case_.options, first_sample_of(case_.options, step));
       ASSERT_EQ(ranks_.slots(step), size / case_.options.world_size);
       ASSERT_EQ(ranks_.first_whole_step() <= step && step < end, rows == size);
-      if (rows == size) ASSERT_EQ(ranks_.first_sample_of(step), first[step]);
+      if (rows == size) {
+        ASSERT_EQ(ranks_.first_sample_of(step), first[step]);
+      }
       for (std::int64_t rank = 0; rank < case_.options.world_size; ++rank) {
         for (std::int64_t slot = 0; slot < ranks_.slots(step); ++slot) {
           const bool is_there = std::ranges::any_of(model_.rows, [&](const model_row& row) {
