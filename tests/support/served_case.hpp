@@ -498,8 +498,10 @@ inline std::vector<case_batch> serve(const served_case& c, const case_run& run,
   while (std::ssize(served) < c.most_batches) {
     const auto batch = loader->next();
     if (!batch) break;
-    case_batch& to =
-        served.emplace_back(batch->step(), batch->micro_batch(), batch->micro_batches());
+    case_batch& to = served.emplace_back();
+    to.step = batch->step();
+    to.micro_batch = batch->micro_batch();
+    to.micro_batches = batch->micro_batches();
     for (std::size_t r = 0; r < static_cast<std::size_t>(batch->layout().rows()); ++r) {
       to.rows.push_back(detail::row_of(*batch, r));
     }
