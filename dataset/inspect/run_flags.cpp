@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/gpt_plan.hpp>
@@ -21,6 +22,7 @@
 #include <millrace/dataset/run/packed_run.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/run/stored_run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
 
@@ -35,7 +37,7 @@ namespace po = boost::program_options;
 
 const char* const run_flags_help =
     R"(  PREFIX, or --data-path [WEIGHT] PREFIX ...   or other flags of data, as prepare-cache has them
-  --order megatron|instant     megatron builds its indices in memory; instant needs none
+  --order megatron|instant|stored   of indices built in memory; without any; as stored, one dataset
   --part train|valid|test --split TEXT   of megatron (train; '969, 30, 1'); --valid-samples N, ...
   --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
   --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
@@ -44,7 +46,7 @@ const char* const run_flags_help =
   --ranks N --micro-batch-size B --global-batch-size G   (1, 1) samples of a step (N times B)
   --rampup-batch-size START INCREMENT SAMPLES   of single: steps that grow to G, as Megatron's
   --dataloader-type single|cyclic --no-data-sharding   cyclic: samples count on from pass to pass
-  --full-validation            of part valid, or of instant: each sample once, one a micro-batch
+  --full-validation            of part valid, or of other orders: each sample once, one at a time
   --no-drop-last --consumed-samples N   of single: serve a short end too; samples served before (0)
 )";
 
@@ -52,7 +54,9 @@ namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-dataset::data_blends data_of(const command_line& line, bool instant, const std::string& help) {
+enum class order_kind { megatron, instant, stored };
+
+dataset::data_blends data_of(const command_line& line, order_kind order, const std::string& help) {
   dataset::data_flags flags = data_flags_of(line);
   if (const auto words = line.find<std::vector<std::string>>("prefix")) {
     if (flags.data_path) throw misuse("PREFIX and --data-path exclude each other", help);
@@ -65,7 +69,7 @@ dataset::data_blends data_of(const command_line& line, bool instant, const std::
              !flags.valid_data_path && !flags.test_data_path && !flags.per_split_data_args_path) {
     throw misuse("which data? PREFIX, or --data-path, is missing", help);
   }
-  if (instant) flags.split = "1";  // Megatron asks for one beside --data-args-path
+  if (order != order_kind::megatron) flags.split = "1";  // --data-args-path asks for one
   return dataset::resolve_data_flags(flags);
 }
 
@@ -151,18 +155,37 @@ bool is_second_word(const command_line& line, const char* flag, const char* firs
   throw misuse(fmt::format("--{} '{}', expected {} or {}", flag, said, first, second), help);
 }
 
+order_kind order_of(const command_line& line, const std::string& help) {
+  const auto said = line.find<std::string>("order");
+  if (!said) {
+    throw misuse("which order? --order megatron, instant or stored is missing", help);
+  }
+  if (*said == "megatron") return order_kind::megatron;
+  if (*said == "instant") return order_kind::instant;
+  if (*said == "stored") return order_kind::stored;
+  throw misuse(fmt::format("--order '{}', expected megatron, instant or stored", *said), help);
+}
+
 /// Refuses flags that are another order's.
-void check_order(const command_line& line, bool instant, bool packed, const std::string& help) {
-  if (!instant && packed) {
+void check_order(const command_line& line, order_kind order, bool packed, const std::string& help) {
+  if (order == order_kind::megatron && packed) {
     throw misuse(
         "--packing best_fit is for --order instant: Megatron's samples are cut, not packed", help);
+  }
+  if (order == order_kind::stored && packed) {
+    throw misuse("--packing best_fit is for --order instant: stored rows are cut, not packed",
+                 help);
   }
   if (!packed && line.find<std::int64_t>("pad-documents-to")) {
     throw misuse("--pad-documents-to is for --packing best_fit; nothing else pads documents", help);
   }
-  if (!instant) return;
+  if (order == order_kind::megatron) return;
+  if (order == order_kind::stored && line.find<std::int64_t>("seed")) {
+    throw misuse("--seed is for the orders that shuffle; stored does not", help);
+  }
+  const std::string said = *line.find<std::string>("order");
   const auto refuse = [&](const char* flag, const char* why) {
-    throw misuse(fmt::format("--{} is for --order megatron; instant {}", flag, why), help);
+    throw misuse(fmt::format("--{} is for --order megatron; {} {}", flag, said, why), help);
   };
   if (line.find<std::string>("split")) refuse("split", "serves whole datasets");
   if (line.find<std::string>("blend-rounding")) refuse("blend-rounding", "rounds nothing");
@@ -219,15 +242,15 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
 
 /// Megatron deals the part valid by a sampler of its own under --full-validation, and asks for no
 /// number of its samples.
-dataset::sampler_type sampler_of(const command_line& line, bool instant, dataset::split_part part,
-                                 const std::string& help) {
+dataset::sampler_type sampler_of(const command_line& line, order_kind order,
+                                 dataset::split_part part, const std::string& help) {
   const bool cyclic = is_second_word(line, "dataloader-type", "single", "cyclic", help);
   if (!cyclic && line.values["no-data-sharding"].as<bool>()) {
     throw misuse("--no-data-sharding is for --dataloader-type cyclic; single deals no shards",
                  help);
   }
   if (line.values["full-validation"].as<bool>() &&
-      (instant || part == dataset::split_part::valid)) {
+      (order != order_kind::megatron || part == dataset::split_part::valid)) {
     return dataset::sampler_type::full_validation;
   }
   return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
@@ -236,22 +259,20 @@ dataset::sampler_type sampler_of(const command_line& line, bool instant, dataset
 }  // namespace
 
 run_configuration run_configuration_of(const command_line& line, const std::string& help) {
-  if (!line.find<std::string>("order")) {
-    throw misuse("which order? --order megatron or --order instant is missing", help);
-  }
-  const bool instant = is_second_word(line, "order", "megatron", "instant", help);
+  const order_kind kind = order_of(line, help);
+  const bool megatron = kind == order_kind::megatron;
   const bool packed = is_second_word(line, "packing", "none", "best_fit", help);
   const dataset::split_part part = part_of(line, help);
-  const dataset::sampler_type sampler = sampler_of(line, instant, part, help);
-  check_order(line, instant, packed, help);
+  const dataset::sampler_type sampler = sampler_of(line, kind, part, help);
+  check_order(line, kind, packed, help);
   const auto seq_length = count_of(line, "seq-length", 1, help);
   if (!seq_length) throw misuse("--seq-length is missing", help);
   const std::int64_t seed = count_of(line, "seed", 0, help).value_or(1234);
-  if (!instant && seed > std::numeric_limits<std::uint32_t>::max()) {
+  if (megatron && seed > std::numeric_limits<std::uint32_t>::max()) {
     throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
   }
   (void)part_sizes_of(line, help);  // those of other parts change nothing, but are to be numbers
-  const bool all_of_part = !instant && sampler == dataset::sampler_type::full_validation;
+  const bool all_of_part = megatron && sampler == dataset::sampler_type::full_validation;
   const auto asked = all_of_part ? std::nullopt : count_of(line, samples_flag(part), 1, help);
   const auto rampup = rampup_of(line, help);
   if (sampler != dataset::sampler_type::single && rampup) {
@@ -260,18 +281,18 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   const dataset::sampler_options ranks = sampler_options_of(line, sampler, rampup, help);
   const std::optional<given_state> given = given_state_of(line);
 
-  const dataset::data_blends data = data_of(line, instant, help);
+  const dataset::data_blends data = data_of(line, kind, help);
   const auto configured = [&](auto order, std::int64_t samples) {
     const dataset::run_state described = order.description();
     run_configuration run{.order = std::make_shared<const decltype(order)>(std::move(order)),
                           .sampler = ranks,
                           .samples = samples,
-                          .has_end = asked.has_value() || all_of_part,
+                          .has_end = asked.has_value() || all_of_part || kind == order_kind::stored,
                           .has_state = given.has_value()};
     if (given) run.edits = edits_of(*given, described, run);
     return run;
   };
-  if (!instant) {
+  if (megatron) {
     auto run = megatron_of(line, data,
                            {.sequence_length = *seq_length,
                             .part = part,
@@ -284,6 +305,15 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
     return configured(std::move(run), samples);
   }
   const dataset::blend_list& blend = *data.blend;
+  if (kind == order_kind::stored) {
+    if (blend.prefixes.size() > 1) {
+      throw misuse("--order stored takes one dataset; instant and megatron take blends", help);
+    }
+    dataset::stored_run run(
+        std::make_shared<const dataset::indexed_dataset>(blend.prefixes.front()), *seq_length);
+    const std::int64_t samples = std::min(run.end(), asked.value_or(most));
+    return configured(std::move(run), samples);
+  }
   if (!asked && blend.prefixes.size() > 1) {
     throw misuse("--train-samples is missing: a blend has no one epoch", help);
   }
