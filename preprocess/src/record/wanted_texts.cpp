@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <millrace/command/nearest_name.hpp>
+#include <millrace/command/text.hpp>
 
 namespace millrace::preprocess {
 namespace {
@@ -155,10 +156,12 @@ void wanted_texts::note_name(std::string_view name) {
 
 record_fault wanted_texts::missing(std::size_t key, std::size_t end_of_record) const {
   const text_key& wanted = keys_[key];
-  record_fault fault{fault_kind::missing_key, end_of_record, "no key \"" + wanted.name + '"'};
+  record_fault fault{fault_kind::missing_key, end_of_record,
+                     "no key \"" + command::one_line(wanted.name) + '"'};
   const std::string& first = wanted.path.front();
   if (wanted.path.size() > 1 && std::ranges::find(names_, first) != names_.end()) {
-    fault.what += ": the record has \"" + first + "\", but not all keys below it";
+    fault.what +=
+        ": the record has \"" + command::one_line(first) + "\", but not all keys below it";
     return fault;
   }
   if (names_.empty()) {
@@ -168,7 +171,7 @@ record_fault wanted_texts::missing(std::size_t key, std::size_t end_of_record) c
   fault.what += "; the record has: ";
   for (const std::string& name : names_) {
     if (&name != &names_.front()) fault.what += ", ";
-    fault.what += name;
+    fault.what += command::one_line(name);
   }
   if (more_names_) fault.what += ", ...";
   const std::string_view meant = likely_key(wanted.name, names_);
