@@ -22,7 +22,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "regex/regex_components.hpp"
+#include "hugging_face/regex_components.hpp"
 #include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {

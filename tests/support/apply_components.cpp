@@ -18,9 +18,9 @@
 #include <simdjson.h>
 
 #include "composed/unencodable_text.hpp"
-#include "normalize/json_component.hpp"
-#include "normalize/read_normalizer.hpp"
-#include "pre_tokenize/read_pre_tokenizer.hpp"
+#include "hugging_face/json_component.hpp"
+#include "hugging_face/read_normalizer.hpp"
+#include "hugging_face/read_pre_tokenizer.hpp"
 
 namespace {
 

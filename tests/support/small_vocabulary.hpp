@@ -11,8 +11,8 @@
 
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
-#include "gpt2/byte_alphabet.hpp"
 #include "support/paths.hpp"
+#include "text/byte_alphabet.hpp"
 
 namespace millrace::test {
 

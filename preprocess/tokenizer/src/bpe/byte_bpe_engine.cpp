@@ -12,8 +12,8 @@
 #include "bpe/encoder_words.hpp"
 #include "bpe/seams.hpp"
 #include "bpe/shared_words.hpp"
-#include "models/token_index.hpp"
 #include "split/certain_cut.hpp"
+#include "text/token_index.hpp"
 #include "unicode/neighbours.hpp"
 
 namespace millrace::tokenizer::detail {

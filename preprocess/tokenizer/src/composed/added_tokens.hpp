@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "composed/pair_filter.hpp"
-#include "models/token_trie.hpp"
+#include "text/token_trie.hpp"
 
 namespace millrace::tokenizer::detail {
 

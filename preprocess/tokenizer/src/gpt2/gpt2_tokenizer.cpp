@@ -17,12 +17,12 @@
 #include "bpe/byte_bpe_engine.hpp"
 #include "bpe/byte_detokenizer.hpp"
 #include "composed/composed_tokenizer.hpp"
-#include "gpt2/byte_alphabet.hpp"
 #include "gpt2/merges_txt.hpp"
 #include "gpt2/vocab_json.hpp"
 #include "messages/in_quotes.hpp"
 #include "messages/text_file.hpp"
 #include "split/splitters.hpp"
+#include "text/byte_alphabet.hpp"
 #include "unicode/unicode_classes.hpp"
 
 namespace millrace::tokenizer::detail {

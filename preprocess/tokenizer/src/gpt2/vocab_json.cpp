@@ -11,9 +11,9 @@
 
 #include <millrace/error.hpp>
 
-#include "gpt2/byte_alphabet.hpp"
 #include "gpt2/flat_json.hpp"
 #include "messages/in_quotes.hpp"
+#include "text/byte_alphabet.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

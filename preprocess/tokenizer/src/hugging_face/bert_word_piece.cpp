@@ -16,7 +16,7 @@
 #include "hugging_face/tokenizer_file.hpp"
 #include "messages/in_quotes.hpp"
 #include "messages/text_file.hpp"
-#include "models/token_index.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bpe/byte_bpe_engine.hpp"
-#include "gpt2/byte_alphabet.hpp"
 #include "split/splitters.hpp"
+#include "text/byte_alphabet.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -7,8 +7,8 @@
 #include <simdjson.h>
 
 #include "composed/section_engine.hpp"
+#include "hugging_face/byte_level_plan.hpp"
 #include "hugging_face/read_model.hpp"
-#include "pre_tokenize/byte_level_plan.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -13,9 +13,9 @@
 #include <millrace/formats/utf8.hpp>
 
 #include "composed/normalizer.hpp"
-#include "gpt2/byte_alphabet.hpp"
+#include "hugging_face/read_normalizer.hpp"
 #include "messages/in_quotes.hpp"
-#include "normalize/read_normalizer.hpp"
+#include "text/byte_alphabet.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "normalize/json_component.hpp"
+#include "hugging_face/json_component.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

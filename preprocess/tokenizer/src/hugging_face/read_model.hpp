@@ -9,9 +9,9 @@
 
 #include "bpe/merge_table.hpp"
 #include "hugging_face/json_value.hpp"
-#include "models/token_index.hpp"
 #include "models/unigram.hpp"
 #include "models/vocabulary.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 

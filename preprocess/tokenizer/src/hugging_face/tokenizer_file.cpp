@@ -11,7 +11,10 @@
 #include "hugging_face/any_component.hpp"
 #include "hugging_face/byte_level.hpp"
 #include "hugging_face/decoders.hpp"
+#include "hugging_face/json_component.hpp"
 #include "hugging_face/raw_units.hpp"
+#include "hugging_face/read_normalizer.hpp"
+#include "hugging_face/read_pre_tokenizer.hpp"
 #include "hugging_face/text_start.hpp"
 #include "messages/in_quotes.hpp"
 #include "models/character_bpe.hpp"
@@ -19,9 +22,6 @@
 #include "models/unit_engine.hpp"
 #include "models/word_level.hpp"
 #include "models/word_piece.hpp"
-#include "normalize/json_component.hpp"
-#include "normalize/read_normalizer.hpp"
-#include "pre_tokenize/read_pre_tokenizer.hpp"
 #include "regex/pcre2_pattern.hpp"
 
 namespace millrace::tokenizer::detail {

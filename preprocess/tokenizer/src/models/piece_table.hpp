@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bpe/huge_array.hpp"
-#include "models/token_trie.hpp"
+#include "text/token_trie.hpp"
 
 namespace millrace::tokenizer::detail {
 

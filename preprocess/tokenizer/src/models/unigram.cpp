@@ -8,8 +8,8 @@
 #include <string>
 
 #include "messages/in_quotes.hpp"
-#include "models/token_trie.hpp"
 #include "models/vocabulary.hpp"
+#include "text/token_trie.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bpe/token_table.hpp"
-#include "models/token_index.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/token_index.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 

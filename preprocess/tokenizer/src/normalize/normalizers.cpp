@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "gpt2/byte_alphabet.hpp"
 #include "messages/in_quotes.hpp"
 #include "normalize/change_characters.hpp"
+#include "text/byte_alphabet.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/neighbours.hpp"
 #include "unicode/unicode_classes.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "composed/normalizer.hpp"
-#include "sentencepiece/charsmap.hpp"
+#include "text/charsmap.hpp"
 #include "unicode/normalization.hpp"
 
 /// The normalizers of Hugging Face's tokenizer.json, by the names they have there.

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "gpt2/byte_alphabet.hpp"
 #include "split/r50k_group.hpp"
+#include "text/byte_alphabet.hpp"
 #include "unicode/append_code_point.hpp"
 #include "unicode/code_point_set.hpp"
 #include "unicode/unicode_classes.hpp"

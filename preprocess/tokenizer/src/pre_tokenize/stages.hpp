@@ -8,7 +8,7 @@
 #include "pre_tokenize/piece_stage.hpp"
 
 /// The pre-tokenizers of Hugging Face's tokenizer.json, by the names they have there; Split with a
-/// regular expression is in regex/regex_components.hpp.
+/// regular expression is in hugging_face/regex_components.hpp.
 namespace millrace::tokenizer::detail {
 
 /// BertPreTokenizer: drops white space, isolates punctuation

@@ -8,8 +8,8 @@
 #include <millrace/formats/utf8.hpp>
 
 #include "messages/in_quotes.hpp"
-#include "models/token_index.hpp"
 #include "sentencepiece/wire_reader.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

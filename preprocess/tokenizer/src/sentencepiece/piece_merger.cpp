@@ -10,7 +10,7 @@
 
 #include <millrace/error.hpp>
 
-#include "models/token_index.hpp"
+#include "text/token_index.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

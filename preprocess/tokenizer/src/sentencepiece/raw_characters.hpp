@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sentencepiece/charsmap.hpp"
 #include "sentencepiece/model_file.hpp"
+#include "text/charsmap.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sentencepiece/byte_trie.hpp"
+#include "text/byte_trie.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "composed/normalizer.hpp"
-#include "sentencepiece/charsmap.hpp"
 #include "sentencepiece/model_file.hpp"
 #include "sentencepiece/symbol_matcher.hpp"
+#include "text/charsmap.hpp"
 
 namespace millrace::tokenizer::detail {
 

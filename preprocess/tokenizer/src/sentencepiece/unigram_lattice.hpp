@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sentencepiece/byte_trie.hpp"
 #include "sentencepiece/text_front.hpp"
+#include "text/byte_trie.hpp"
 
 namespace millrace::tokenizer::detail {
 

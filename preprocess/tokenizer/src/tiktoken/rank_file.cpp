@@ -10,7 +10,7 @@
 #include <millrace/error.hpp>
 
 #include "messages/in_quotes.hpp"
-#include "tiktoken/base64.hpp"
+#include "text/base64.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "bpe/token_table.hpp"
 #include "messages/in_quotes.hpp"
-#include "models/token_index.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hugging_face/read_normalizer.hpp"
 #include "normalize/normalizers.hpp"
-#include "normalize/read_normalizer.hpp"
 #include "support/charsmap_builder.hpp"
 
 namespace millrace::tokenizer::detail {

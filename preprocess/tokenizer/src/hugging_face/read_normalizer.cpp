@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "normalize/read_normalizer.hpp"
+#include "hugging_face/read_normalizer.hpp"
 
 #include <string_view>
 #include <utility>
@@ -7,12 +7,12 @@
 
 #include <millrace/error.hpp>
 
+#include "hugging_face/json_component.hpp"
+#include "hugging_face/regex_components.hpp"
 #include "messages/in_quotes.hpp"
-#include "normalize/json_component.hpp"
 #include "normalize/normalizers.hpp"
 #include "regex/pattern_tree.hpp"
-#include "regex/regex_components.hpp"
-#include "tiktoken/base64.hpp"
+#include "text/base64.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "normalize/json_component.hpp"
+#include "hugging_face/json_component.hpp"
 
 #include <algorithm>
 #include <utility>

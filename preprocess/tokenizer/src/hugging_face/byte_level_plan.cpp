@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pre_tokenize/byte_level_plan.hpp"
+#include "hugging_face/byte_level_plan.hpp"
 
 #include <cstddef>
 
-#include "normalize/json_component.hpp"
+#include "hugging_face/json_component.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

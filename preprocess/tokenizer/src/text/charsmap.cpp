@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sentencepiece/charsmap.hpp"
+#include "text/charsmap.hpp"
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sentencepiece/byte_trie.hpp"
+#include "text/byte_trie.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pre_tokenize/read_pre_tokenizer.hpp"
+#include "hugging_face/read_pre_tokenizer.hpp"
 
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "hugging_face/json_component.hpp"
+#include "hugging_face/regex_components.hpp"
 #include "messages/in_quotes.hpp"
-#include "normalize/json_component.hpp"
 #include "pre_tokenize/stages.hpp"
 #include "regex/pattern_tree.hpp"
-#include "regex/regex_components.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tiktoken/base64.hpp"
+#include "text/base64.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/token_trie.hpp"
+#include "text/token_trie.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
-#include "models/token_index.hpp"
 #include "support/seed.hpp"
+#include "text/token_index.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "normalize/read_normalizer.hpp"
+#include "hugging_face/read_normalizer.hpp"
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "normalize/json_component.hpp"
+#include "hugging_face/json_component.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -18,7 +18,7 @@ std::string normal_of(const std::string& json, std::string_view text) {
   return std::string(read_normalizer(parser.parse(json))->normalize(text, buffer));
 }
 
-std::string complaint(const std::string& json) {
+std::string normalizer_fault(const std::string& json) {
   simdjson::dom::parser parser;
   try {
     (void)read_normalizer(parser.parse(json));
@@ -54,30 +54,30 @@ TEST(ReadNormalizer, StripsAccentsWhereItLowersCaseUnlessTold) {
 
 TEST(ReadNormalizer, NamesWhatItRefusesAndWhere) {
   using testing::HasSubstr;
-  EXPECT_THAT(complaint(R"({"type": "Sequence", "normalizers": [{"type": "NFC"},
+  EXPECT_THAT(normalizer_fault(R"({"type": "Sequence", "normalizers": [{"type": "NFC"},
                             {"type": "Sequence", "normalizers": [{"type": "Shout"}]}]})"),
               HasSubstr("normalizer.normalizers[1].normalizers[0].type: unknown normalizer "
                         "'Shout'"));
-  EXPECT_THAT(complaint(R"({"type": "Strip", "strip_left": true})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "Strip", "strip_left": true})"),
               HasSubstr("normalizer: Strip without the field 'strip_right'"));
-  EXPECT_THAT(complaint(R"({"type": "Strip", "strip_left": 1, "strip_right": true})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "Strip", "strip_left": 1, "strip_right": true})"),
               HasSubstr("normalizer.strip_left: is neither true nor false"));
-  EXPECT_THAT(complaint(R"({"type": "NFC", "form": 3})"), HasSubstr("field 'form'"));
-  EXPECT_THAT(complaint(R"({"type": "Prepend", "prepend": ""})"), HasSubstr("is empty"));
-  EXPECT_THAT(complaint(R"({"type": "Replace", "pattern": "a", "content": ""})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "NFC", "form": 3})"), HasSubstr("field 'form'"));
+  EXPECT_THAT(normalizer_fault(R"({"type": "Prepend", "prepend": ""})"), HasSubstr("is empty"));
+  EXPECT_THAT(normalizer_fault(R"({"type": "Replace", "pattern": "a", "content": ""})"),
               HasSubstr("normalizer.pattern: is no pattern"));
-  EXPECT_THAT(complaint(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})"),
               HasSubstr("normalizer.pattern.Regex: a group without an end (at byte 0"));
-  EXPECT_THAT(complaint(R"({"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "Replace", "pattern": {"Regex": "a*"}, "content": ""})"),
               HasSubstr("may match nothing"));
-  EXPECT_THAT(complaint(R"({"type": "Precompiled", "precompiled_charsmap": null})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "Precompiled", "precompiled_charsmap": null})"),
               HasSubstr("normalizer.precompiled_charsmap: is no string"));
-  EXPECT_THAT(complaint(R"({"type": "Precompiled", "precompiled_charsmap": "AAA"})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "Precompiled", "precompiled_charsmap": "AAA"})"),
               HasSubstr("normalizer.precompiled_charsmap: is not base64"));
-  EXPECT_THAT(complaint(R"({"type": "Precompiled", "precompiled_charsmap": ""})"),
+  EXPECT_THAT(normalizer_fault(R"({"type": "Precompiled", "precompiled_charsmap": ""})"),
               HasSubstr("normalizer.precompiled_charsmap: a charsmap that is cut off"));
-  EXPECT_THAT(complaint(R"({"prepend": "x"})"), HasSubstr("without the field 'type'"));
-  EXPECT_THAT(complaint("[]"), HasSubstr("normalizer: is no object"));
+  EXPECT_THAT(normalizer_fault(R"({"prepend": "x"})"), HasSubstr("without the field 'type'"));
+  EXPECT_THAT(normalizer_fault("[]"), HasSubstr("normalizer: is no object"));
 }
 
 }  // namespace

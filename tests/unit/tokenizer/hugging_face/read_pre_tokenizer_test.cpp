@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pre_tokenize/read_pre_tokenizer.hpp"
+#include "hugging_face/read_pre_tokenizer.hpp"
 
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "normalize/json_component.hpp"
-#include "pre_tokenize/byte_level_plan.hpp"
+#include "hugging_face/byte_level_plan.hpp"
+#include "hugging_face/json_component.hpp"
 #include "regex/pcre2_pattern.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -34,7 +34,7 @@ std::vector<std::string> pieces(const std::string& json, std::string_view text,
   return found;
 }
 
-std::string complaint(const std::string& json) {
+std::string pre_tokenizer_fault(const std::string& json) {
   simdjson::dom::parser parser;
   try {
     (void)read_pre_tokenizer(parser.parse(json));
@@ -127,21 +127,21 @@ TEST(ReadPreTokenizer, RunsSequencesStageByStage) {
 }
 
 TEST(ReadPreTokenizer, NamesWhatItRefusesAndWhere) {
-  EXPECT_THAT(complaint(R"({"type": "Sequence", "pretokenizers": [{"type": "Cut"}]})"),
+  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Sequence", "pretokenizers": [{"type": "Cut"}]})"),
               HasSubstr("pre_tokenizer.pretokenizers[0].type: unknown pre-tokenizer 'Cut'"));
-  EXPECT_THAT(complaint(R"({"type": "Sequence", "pretokenizers": [{"type": "Whitespace"},
+  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Sequence", "pretokenizers": [{"type": "Whitespace"},
                             {"type": "Metaspace", "replacement": "_",
                              "prepend_scheme": "first"}]})"),
               HasSubstr("pretokenizers[1].prepend_scheme: is 'first' behind another"));
-  EXPECT_THAT(complaint(R"({"type": "Metaspace", "replacement": "__"})"),
+  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Metaspace", "replacement": "__"})"),
               HasSubstr("replacement: is '__', expected one character"));
-  EXPECT_THAT(complaint(R"({"type": "Metaspace", "replacement": "_",
+  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Metaspace", "replacement": "_",
                             "add_prefix_space": false})"),
               HasSubstr("contradicts"));
-  EXPECT_THAT(complaint(R"({"type": "Punctuation", "behavior": "isolated"})"),
+  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Punctuation", "behavior": "isolated"})"),
               HasSubstr("pre_tokenizer.behavior: is 'isolated', expected"));
-  EXPECT_THAT(complaint(R"({"type": "FixedLength", "length": 0})"), HasSubstr("is 0"));
-  EXPECT_THAT(complaint(R"({"type": "Split", "pattern": {"Regex": "(a)\\1"},
+  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "FixedLength", "length": 0})"), HasSubstr("is 0"));
+  EXPECT_THAT(pre_tokenizer_fault(R"({"type": "Split", "pattern": {"Regex": "(a)\\1"},
                             "behavior": "Isolated", "invert": false})"),
               HasSubstr("pattern.Regex: the escape \\1 is not supported (at byte 4"));
 }

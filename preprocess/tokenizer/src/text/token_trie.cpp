@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/token_trie.hpp"
+#include "text/token_trie.hpp"
 
 #include <bit>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpt2/byte_alphabet.hpp"
+#include "text/byte_alphabet.hpp"
 
 #include <gtest/gtest.h>
 
