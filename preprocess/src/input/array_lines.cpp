@@ -11,7 +11,7 @@
 
 #include "input/byte_order_mark.hpp"
 #include "input/foreign_format.hpp"
-#include "record/json_text.hpp"
+#include "input/json_text.hpp"
 
 namespace millrace::preprocess {
 namespace {

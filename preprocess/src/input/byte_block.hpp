@@ -47,7 +47,7 @@ struct byte_block {
   std::uint64_t read_bytes = 0;  ///< bytes on disk read so far, over all inputs
 
   std::optional<unread_span> unread;  ///< then `begin_bytes` and the next four are not yet known
-  byte_buffer buffer;                 ///< record_parser::padding_bytes more than the text
+  byte_buffer buffer;                 ///< has text_padding_bytes after the text
   std::size_t text_at = 0;            ///< in `buffer`: behind what belongs to other blocks
   std::size_t text_bytes = 0;
   std::size_t mark_bytes = 0;       ///< of a byte order mark, at the front of the text

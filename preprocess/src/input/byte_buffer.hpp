@@ -9,6 +9,9 @@
 
 namespace millrace::preprocess {
 
+/// Bytes of any value that must be readable after a text: parsers of JSON read beyond its end.
+inline constexpr std::size_t text_padding_bytes = 64;
+
 /// Bytes that grow and are reused, and never cleared: a fresh page costs more than what is done
 /// on it, so a buffer that went once round the pipeline is worth keeping.
 class byte_buffer {

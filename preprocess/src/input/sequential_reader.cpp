@@ -10,7 +10,6 @@
 #include "input/byte_order_mark.hpp"
 #include "input/giant_line_reader.hpp"
 #include "input/line_ends.hpp"
-#include "record/record_parser.hpp"
 
 namespace millrace::preprocess {
 
@@ -25,7 +24,7 @@ sequential_reader::sequential_reader(std::filesystem::path path,
 
 // Appends to a block that has `used` bytes until it has `target`, or the input ends or fails.
 std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::size_t target) {
-  block.buffer.reserve(target + record_parser::padding_bytes, used);
+  block.buffer.reserve(target + text_padding_bytes, used);
   try {
     while (used < target && !ended_) {
       const std::size_t n = source_->read({block.buffer.data() + used, target - used});
@@ -46,7 +45,7 @@ bool sequential_reader::next(byte_block& block) {
   block.giant.reset();
   block.begin_bytes = offset_;
   std::size_t used = rest_.size();
-  block.buffer.reserve(std::max(limits_.block_bytes, used) + record_parser::padding_bytes, 0);
+  block.buffer.reserve(std::max(limits_.block_bytes, used) + text_padding_bytes, 0);
   if (used != 0) std::memcpy(block.buffer.data(), rest_.data(), used);
   rest_.clear();
   for (std::size_t target = std::max({limits_.block_bytes, used, std::size_t{1}});;

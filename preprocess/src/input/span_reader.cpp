@@ -9,7 +9,6 @@
 #include "input/changed_file.hpp"
 #include "input/giant_line_reader.hpp"
 #include "input/line_ends.hpp"
-#include "record/record_parser.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -24,7 +23,7 @@ class growing_text {
 
   /// Reads until there are `size` bytes or the input ends.
   void extend(std::size_t size) {
-    buffer_.reserve(size + record_parser::padding_bytes, size_);
+    buffer_.reserve(size + text_padding_bytes, size_);
     while (size_ < size && !ended_) {
       const std::size_t n = source_.read({buffer_.data() + size_, size - size_});
       ended_ = n == 0;

@@ -6,7 +6,7 @@
 #include <bit>
 #include <utility>
 
-#include "record/json_text.hpp"
+#include "input/json_text.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record/giant_texts.hpp"
 
-#include "record/json_text.hpp"
+#include "input/json_text.hpp"
 
 namespace millrace::preprocess {
 

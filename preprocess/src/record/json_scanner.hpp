@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "record/json_text.hpp"
+#include "input/json_text.hpp"
 #include "record/record_parser.hpp"
 #include "record/wanted_texts.hpp"
 

@@ -13,8 +13,8 @@
 
 #include <millrace/io/file_ops.hpp>
 
+#include "input/json_text.hpp"
 #include "input/line_abandoned.hpp"
-#include "record/json_text.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "input/byte_buffer.hpp"
 #include "record/text_key.hpp"
 
 namespace millrace::preprocess {
@@ -45,8 +46,8 @@ struct record_fault {
 /// thread.
 class record_parser {
  public:
-  /// Bytes that must be readable, with any contents, behind every line.
-  static constexpr std::size_t padding_bytes = 64;
+  /// Bytes of any value that must be readable after every line.
+  static constexpr std::size_t padding_bytes = text_padding_bytes;
 
   /// @param keys  at least one; distinct
   explicit record_parser(std::span<const text_key> keys);
