@@ -9,10 +9,10 @@
 
 #include "input/input_plan.hpp"
 #include "output/committer.hpp"
+#include "process/stop_signals.hpp"
 #include "run/options.hpp"
 #include "run/output_names.hpp"
 #include "run/pipeline.hpp"
-#include "run/stop_signals.hpp"
 #include "run/test_hooks.hpp"
 #include "run/usable_memory.hpp"
 #include "watch/dry_run.hpp"

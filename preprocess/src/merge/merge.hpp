@@ -11,7 +11,7 @@
 
 #include "merge/merge_sidecars.hpp"
 #include "meta/dataset_meta.hpp"
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 

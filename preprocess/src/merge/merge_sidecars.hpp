@@ -15,7 +15,7 @@
 #include "meta/meta_concatenation.hpp"
 #include "output/dataset_paths.hpp"
 #include "output/provenance_writer.hpp"
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 /// What lies beside the parts of a merge, and beside the whole.
 namespace millrace::preprocess {

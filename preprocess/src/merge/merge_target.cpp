@@ -11,7 +11,7 @@
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {

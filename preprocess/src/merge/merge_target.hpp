@@ -13,7 +13,7 @@
 #include "merge/block_pieces.hpp"
 #include "merge/merged_layout.hpp"
 #include "output/dataset_paths.hpp"
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 

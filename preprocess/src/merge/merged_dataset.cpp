@@ -9,7 +9,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "output/checksum_writer.hpp"
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {

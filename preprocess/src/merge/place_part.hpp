@@ -6,7 +6,7 @@
 #include "merge/merge_input.hpp"
 #include "merge/merge_target.hpp"
 #include "merge/merged_layout.hpp"
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 

@@ -11,7 +11,7 @@
 #include <millrace/io/atomic_file.hpp>
 
 #include "output/disk_room.hpp"
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 

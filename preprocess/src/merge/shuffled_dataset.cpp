@@ -10,7 +10,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "output/dataset_writer.hpp"
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -18,7 +18,7 @@
 #include "output/dataset_paths.hpp"
 #include "output/disk_room.hpp"
 #include "output/provenance_writer.hpp"
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 

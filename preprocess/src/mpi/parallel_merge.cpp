@@ -5,7 +5,7 @@
 
 #include "merge/merge_input.hpp"
 #include "merge/place_part.hpp"
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 #include "run/run_meta.hpp"
 
 namespace millrace::preprocess {

@@ -16,10 +16,10 @@
 #include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
 #include "output/dataset_outputs.hpp"
+#include "output/run_state.hpp"
 #include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "record/giant_record.hpp"
-#include "run/journal.hpp"
 
 namespace millrace::preprocess {
 

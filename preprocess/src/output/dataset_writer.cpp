@@ -10,7 +10,7 @@
 
 #include "input/changed_file.hpp"
 #include "input/read_back.hpp"
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {

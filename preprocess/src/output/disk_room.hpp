@@ -10,7 +10,7 @@
 
 #include <millrace/io/atomic_file.hpp>
 
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 

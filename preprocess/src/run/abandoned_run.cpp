@@ -11,7 +11,7 @@
 #include "input/task_split.hpp"
 #include "output/output_check.hpp"
 #include "output/partition_files.hpp"
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 #include "run/output_names.hpp"
 
 namespace millrace::preprocess {

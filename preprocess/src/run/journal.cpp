@@ -12,7 +12,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {

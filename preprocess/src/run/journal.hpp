@@ -9,37 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "input/block_source.hpp"
-#include "output/dataset_outputs.hpp"
-#include "record/encoded_block.hpp"
+#include "output/run_state.hpp"
 #include "run/journal_file.hpp"
 
 namespace millrace::preprocess {
-
-/// What was read of one input.
-struct input_total {
-  std::uint64_t begin_bytes = 0;  ///< where it begins; 0 but for a task that begins within
-  std::uint64_t text_bytes = 0;   ///< decompressed
-  std::int64_t lines = 0;
-  std::uint32_t crc32c = 0;  ///< of the text
-};
-
-/// What a run was when it began to read the input that it is in.
-struct input_start {
-  record_counts counts;
-  output_states outputs;
-};
-
-/// How far a run is: what to read next, what was found, how far its outputs are.
-struct run_state {
-  text_place next;                  ///< a line begins there
-  std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
-  record_counts counts;
-  output_states outputs;
-  input_start start;  ///< of the input of `next`
-  /// The run ended as that input is damaged: its text, up to `next` too, may not be what it should.
-  bool damaged = false;
-};
 
 /// Everything that a run was told and that shows in its output, as names and values: a run may only
 /// go on with one that was told the same.

@@ -15,7 +15,7 @@
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -13,9 +13,9 @@
 #include "input/input_plan.hpp"
 #include "input/read_limits.hpp"
 #include "input/task_split.hpp"
+#include "process/stop_flag.hpp"
 #include "record/block_encoder.hpp"
 #include "record/text_key.hpp"
-#include "run/stop_flag.hpp"
 
 namespace millrace::preprocess {
 

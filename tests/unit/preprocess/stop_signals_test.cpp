@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/stop_signals.hpp"
+#include "process/stop_signals.hpp"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <string>
 
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 #include "support/child_process.hpp"
 
 namespace millrace::preprocess {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/stop_flag.hpp"
+#include "process/stop_flag.hpp"
 
 #include <csignal>
 
 #include <fmt/format.h>
 
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 namespace millrace::preprocess {
 namespace {

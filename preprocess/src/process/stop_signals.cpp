@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/stop_signals.hpp"
+#include "process/stop_signals.hpp"
 
 #include <csignal>
 

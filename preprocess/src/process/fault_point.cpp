@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/fault_point.hpp"
+#include "process/fault_point.hpp"
 
 #include <atomic>
 #include <csignal>
