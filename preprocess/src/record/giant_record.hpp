@@ -10,13 +10,13 @@
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
+#include "process/stage_times.hpp"
 #include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "record/line_window.hpp"
 #include "record/record_parser.hpp"
 #include "record/sequence_limit.hpp"
 #include "record/text_key.hpp"
-#include "watch/stage_times.hpp"
 
 namespace millrace::preprocess {
 

@@ -10,9 +10,9 @@
 
 #include "input/block_source.hpp"
 #include "output/committer.hpp"
+#include "process/stage_times.hpp"
 #include "record/block_encoder.hpp"
 #include "run/run_options.hpp"
-#include "watch/stage_times.hpp"
 
 namespace millrace::preprocess {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "watch/stage_times.hpp"
+#include "process/stage_times.hpp"
 
 namespace millrace::preprocess {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "process/stage_times.hpp"
 #include "record/encoded_block.hpp"
 #include "watch/progress_state.hpp"
-#include "watch/stage_times.hpp"
 #include "watch/tokenizer_choice.hpp"
 
 namespace millrace::preprocess {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/stage_times.hpp"
+#include "process/stage_times.hpp"
 
 #include <gtest/gtest.h>
 
