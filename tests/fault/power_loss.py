@@ -72,14 +72,14 @@ class Corpus:
         (folder / "d.jsonl").write_bytes(b"".join(line(chance, i) for i in range(22, 30)) + b"bad")
         self.inputs = [str(path) for path in sorted(folder.iterdir())]
         if shutil.which("zstd"):
-            packed = folder / "e.jsonl.zst"
+            compressed = folder / "e.jsonl.zst"
             for begin in (30, 33):
                 text = b"".join(line(chance, i) for i in range(begin, begin + 3))
                 frame = subprocess.run(["zstd", "-q", "-c"], input=text, capture_output=True,
                                        check=True).stdout
-                with packed.open("ab") as out:
+                with compressed.open("ab") as out:
                     out.write(frame)
-            self.inputs.append(str(packed))
+            self.inputs.append(str(compressed))
 
     @staticmethod
     def line(chance, number):

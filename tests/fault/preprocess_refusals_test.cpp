@@ -6,7 +6,7 @@
 #include <system_error>
 #include <vector>
 
-#include "support/packed.hpp"
+#include "support/compressed.hpp"
 #include "support/preprocess_fault.hpp"
 
 /// Outputs that cannot be, and inputs that are damaged: each is named, the first one first.
@@ -102,8 +102,8 @@ TEST_F(PreprocessRefusals, NamesTheFirstBadRecordEveryTime) {
 
 // As one thread would: what comes first in the input is told first.
 TEST_F(PreprocessRefusals, NamesABadRecordBeforeADamagedPlaceBehindIt) {
-  const std::string packed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
-  const std::string input = add("in.jsonl.gz", packed.substr(0, packed.size() - 1000));
+  const std::string compressed = test::gzip("{\"text\": 1}\n" + random_records(100'000));
+  const std::string input = add("in.jsonl.gz", compressed.substr(0, compressed.size() - 1000));
   for (int round = 0; round < 5; ++round) {
     expect_sentence(test::run_program(command(input, {"--workers=7", "--overwrite"})),
                     input + ":1 (byte 9): ");
@@ -112,8 +112,8 @@ TEST_F(PreprocessRefusals, NamesABadRecordBeforeADamagedPlaceBehindIt) {
 }
 
 TEST_F(PreprocessRefusals, NamesADamagedPlaceBeforeABadRecordBehindIt) {
-  const std::string packed = test::gzip(random_records(100'000));
-  const std::string cut = add("1.jsonl.gz", packed.substr(0, packed.size() / 2));
+  const std::string compressed = test::gzip(random_records(100'000));
+  const std::string cut = add("1.jsonl.gz", compressed.substr(0, compressed.size() / 2));
   const std::string bad = add("2.jsonl", "{\"text\": 1}\n");
   for (int round = 0; round < 5; ++round) {
     expect_sentence(test::run_program(command(cut, {"--input", bad, "--workers=7", "--overwrite"})),
@@ -124,8 +124,8 @@ TEST_F(PreprocessRefusals, NamesADamagedPlaceBeforeABadRecordBehindIt) {
 
 // Bad records may be skipped; half a file may not.
 TEST_F(PreprocessRefusals, SkipsNoDamagedFile) {
-  const std::string packed = test::zstd(random_records(50'000));
-  const std::string cut = add("in.zst", packed.substr(0, packed.size() / 2));
+  const std::string compressed = test::zstd(random_records(50'000));
+  const std::string cut = add("in.zst", compressed.substr(0, compressed.size() / 2));
   expect_sentence(test::run_program(command(cut, {"--on-bad-record=skip"})), cut + ": ");
   EXPECT_FALSE(fs::exists(bin()) || fs::exists(idx()));
 }

@@ -168,7 +168,7 @@ TEST_F(PreprocessFault, RefusesASecondRunOnOnePrefix) {
   EXPECT_THAT(test::read_text(bin()), HasSubstr(std::string("f\0i\0r\0s\0t\0", 10)));
 }
 
-// What `program <(unpacker)` and `unpacker > fifo &` give: every byte of it counts.
+// What `program <(decompressor)` and `decompressor > fifo &` give: every byte of it counts.
 TEST_F(PreprocessFault, ReadsAFifo) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   const std::string text = records(5000, "piped");

@@ -16,10 +16,10 @@ using test::strings;
 /// ahead, in several parts, so that a cut between two of these leaves a file that is sound.
 class ResumeChanges : public test::resume_fault {
  protected:
-  static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB, packed to about half of it
+  static constexpr std::size_t lines_of_part = 22'000;  // 1.2 MB, compressed to about half of it
   static constexpr std::size_t parts_of_file = 12;
 
-  // The same numbers give the same lines, and no packing makes little of them.
+  // The same numbers give the same lines, and no compression makes little of them.
   std::string lines(unsigned part) const {
     std::mt19937_64 random(part);
     std::string text;
@@ -53,12 +53,12 @@ class ResumeChanges : public test::resume_fault {
     expect_files(wanted);
   }
 
-  /// @param pack  one part of the file
+  /// @param compress  one part of the file
   void expect_changes_told(const std::string& name,
-                           const std::function<std::string(const std::string&)>& pack) {
+                           const std::function<std::string(const std::string&)>& compress) {
     SCOPED_TRACE(name);
     std::vector<std::string> parts;
-    for (unsigned part = 0; part <= parts_of_file; ++part) parts.push_back(pack(lines(part)));
+    for (unsigned part = 0; part <= parts_of_file; ++part) parts.push_back(compress(lines(part)));
     const std::string more = parts.back();
     parts.pop_back();
     std::string whole;
@@ -98,7 +98,7 @@ TEST_F(ResumeChanges, OfZstdInFramesAreTold) {
 // Frames that do not tell their size, as `zstd` makes of a pipe, are read from the front.
 TEST_F(ResumeChanges, OfZstdFromItsFrontAreTold) {
   expect_changes_told("a.jsonl.zst", [](const std::string& text) {
-    return test::pack_with({"zstd", "-q", "-1", "--no-content-size"}, text);
+    return test::compress_with({"zstd", "-q", "-1", "--no-content-size"}, text);
   });
 }
 
@@ -107,7 +107,7 @@ TEST_F(ResumeChanges, OfBzip2AreTold) {
     GTEST_SKIP() << "NOT tested: this build has no bzip2";
   }
   expect_changes_told("a.jsonl.bz2", [](const std::string& text) {
-    return test::pack_with({"bzip2", "-1"}, text);
+    return test::compress_with({"bzip2", "-1"}, text);
   });
 }
 
@@ -116,7 +116,7 @@ TEST_F(ResumeChanges, OfXzAreTold) {
     GTEST_SKIP() << "NOT tested: this build has no liblzma";
   }
   expect_changes_told("a.jsonl.xz", [](const std::string& text) {
-    return test::pack_with({"xz", "-0"}, text);
+    return test::compress_with({"xz", "-0"}, text);
   });
 }
 

@@ -83,12 +83,12 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
   }
   add("a.jsonl", plain);
   // Whose text has the same size, and of which only reading tells.
-  const std::string packed = test::read_text(folder_ / "in" / "b.jsonl.gz");
+  const std::string compressed = test::read_text(folder_ / "in" / "b.jsonl.gz");
   for (const std::string& other : {test::gzip(changed), test::gzip(plain + plain)}) {
     add("b.jsonl.gz", other);
     expect_sentence(run({"--resume"}), "b.jsonl.gz is not what it was when");
   }
-  add("b.jsonl.gz", packed);
+  add("b.jsonl.gz", compressed);
   expect_resumed(wanted);
 }
 

@@ -16,10 +16,10 @@ using ResumeInputs = test::resume_fault;
 TEST_F(ResumeInputs, RefusesInputsThatAreOthersNow) {
   const std::string first = good_lines(0, 30);
   const std::string second = good_lines(30, 60);
-  const std::string packed = test::gzip(good_lines(60, 90));
+  const std::string compressed = test::gzip(good_lines(60, 90));
   add("1.jsonl", first);
   add("2.jsonl", second);
-  add("3.jsonl.gz", packed);
+  add("3.jsonl.gz", compressed);
   const file_set wanted = undisturbed();
   std::string changed = first;
   changed[changed.find("line 3\"")] = 'L';
@@ -31,11 +31,11 @@ TEST_F(ResumeInputs, RefusesInputsThatAreOthersNow) {
     expect_resumed(wanted);
   }
   leave_unfinished("journal:37");
-  for (const std::string& other : {test::gzip(good_lines(61, 91)), packed.substr(0, 60)}) {
+  for (const std::string& other : {test::gzip(good_lines(61, 91)), compressed.substr(0, 60)}) {
     add("3.jsonl.gz", other);
     EXPECT_EQ(run({"--resume"}).status, 1);
   }
-  add("3.jsonl.gz", packed);
+  add("3.jsonl.gz", compressed);
   expect_resumed(wanted);
 }
 
@@ -255,8 +255,8 @@ TEST_F(ResumeInputs, GoesOnWhenADamagedFileIsMended) {
   expect_resumed(wanted);
 }
 
-/// Text that is sound, and other text packed with the checksum of that. It is long enough to come
-/// out before the checksum behind it is met.
+/// Text that is sound, and other text compressed with the checksum of that. It is long enough to
+/// come out before the checksum behind it is met.
 struct damage {
   damage() {
     for (int i = 0; i < 100; ++i) {
@@ -271,8 +271,9 @@ struct damage {
     bad_zstd = with_end_of(test::zstd(wrong), zstd, 4);
   }
 
-  static std::string with_end_of(const std::string& packed, const std::string& of, std::size_t n) {
-    return packed.substr(0, packed.size() - n) + of.substr(of.size() - n);
+  static std::string with_end_of(const std::string& compressed, const std::string& of,
+                                 std::size_t n) {
+    return compressed.substr(0, compressed.size() - n) + of.substr(of.size() - n);
   }
 
   std::string good;

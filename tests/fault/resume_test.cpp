@@ -140,7 +140,7 @@ TEST_F(ResumeFault, AKillAtAnyTimeLeavesWhatGoesOn) {
   const char* given = std::getenv("MILLRACE_KILLS");
   const int wanted_kills = given != nullptr ? std::atoi(given) : 15;
   add_dirty_inputs(150);
-  // Frames of a mebibyte, so that it is unpacked in pieces.
+  // Frames of a mebibyte, so that it is decompressed in pieces.
   std::string frames;
   for (int frame = 0; frame < 3; ++frame) {
     std::string text;

@@ -34,14 +34,14 @@ std::optional<std::string> read(const preprocess::input_file& file, restart_poin
 
 }  // namespace
 
-/// Whatever a packed file holds, its pieces are its text: none is more, less or other.
+/// Whatever a compressed file holds, its pieces are its text: none is more, less or other.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   preprocess::input_file file;
   file.most_window_bytes = std::uint64_t{128} << 20;
-  file.packing = preprocess::packing_of(bytes);
-  if (file.packing != preprocess::compression::gzip &&
-      file.packing != preprocess::compression::zstd) {
+  file.compressed_with = preprocess::compression_of(bytes);
+  if (file.compressed_with != preprocess::compression::gzip &&
+      file.compressed_with != preprocess::compression::zstd) {
     return 0;
   }
   const io::unique_fd memory(::memfd_create("input", MFD_CLOEXEC));
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   io::pwrite_all(memory, bytes, 0, file.path);
   const auto points = preprocess::find_restart_points(file);
   if (points.empty()) return 0;
-  if (points.back().packed_offset != size) std::abort();
+  if (points.back().compressed_offset != size) std::abort();
   std::optional<std::string> pieces = std::string();
   for (std::size_t k = 0; pieces && k + 1 < points.size(); ++k) {
     const auto piece = read(file, points[k], std::span(points).subspan(k + 1));

@@ -14,8 +14,8 @@
 
 #include "meta/dataset_meta.hpp"
 #include "run/pipeline.hpp"
+#include "support/compressed.hpp"
 #include "support/naive_lines.hpp"
-#include "support/packed.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -62,7 +62,7 @@ std::string random_dealt_file(generator& random) {
   return text;
 }
 
-std::string packed(generator& random, const std::string& text) {
+std::string compressed(generator& random, const std::string& text) {
   switch (random() % 3) {
     case 0:
       return test::gzip(text);
@@ -123,7 +123,7 @@ class PartitionInvariance : public testing::Test {
       const std::string text = random_dealt_file(random_);
       const std::size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
       paths_.push_back((folder_ / ("in" + std::to_string(paths_.size()))).string());
-      test::write_text(paths_.back(), packed(random_, text));
+      test::write_text(paths_.back(), compressed(random_, text));
       lines_before_.push_back(lines_.size());
       const auto lines = test::naive_lines(std::string_view(text).substr(mark));
       lines_.insert(lines_.end(), lines.begin(), lines.end());

@@ -17,8 +17,8 @@
 
 #include "output/committer.hpp"
 #include "record/record_parser.hpp"
+#include "support/compressed.hpp"
 #include "support/naive_lines.hpp"
-#include "support/packed.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -205,23 +205,23 @@ void add_file(model_result& to, const std::string& path, std::string_view file, 
 struct way {
   int workers = 1;
   std::size_t block_bytes = 0;
-  std::string packing;
+  std::string compressed_with;
 };
 
 std::vector<way> all_ways() {
   std::vector<way> ways;
-  for (const std::string packing : {"plain", "gz", "zst"}) {
+  for (const std::string compressed_with : {"plain", "gz", "zst"}) {
     for (const std::size_t block_bytes :
          {std::size_t{64}, std::size_t{257}, std::size_t{4096}, std::size_t{512} << 10}) {
-      for (const int workers : {1, 2, 7}) ways.push_back({workers, block_bytes, packing});
+      for (const int workers : {1, 2, 7}) ways.push_back({workers, block_bytes, compressed_with});
     }
   }
   return ways;
 }
 
-std::string packed(const std::string& text, const std::string& packing) {
-  if (packing == "gz") return test::gzip(text);
-  if (packing == "zst") return test::zstd(text);
+std::string compressed(const std::string& text, const std::string& compressed_with) {
+  if (compressed_with == "gz") return test::gzip(text);
+  if (compressed_with == "zst") return test::zstd(text);
   return text;
 }
 
@@ -234,8 +234,9 @@ class PreprocessInvariance : public testing::Test {
     append_eod_ = random_() % 2 == 0;
     for (std::size_t files = 1 + random_() % 3; files > 0; --files) {
       const std::string file = random_file(random_, with_bad);
-      const auto path = folder_ / ("in" + std::to_string(paths_.size()) + "." + how.packing);
-      test::write_text(path, packed(file, how.packing));
+      const auto path =
+          folder_ / ("in" + std::to_string(paths_.size()) + "." + how.compressed_with);
+      test::write_text(path, compressed(file, how.compressed_with));
       paths_.push_back(path.string());
       add_file(model_, path.string(), file, append_eod_);
     }
@@ -284,11 +285,11 @@ class PreprocessInvariance : public testing::Test {
   model_result model_;
 };
 
-// Neither threads nor cuts nor packing may show in what a trainer reads.
+// Neither threads nor cuts nor compression may show in what a trainer reads.
 TEST_F(PreprocessInvariance, EqualsTheSequentialModel) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes
-                                    << ", " << how.packing);
+                                    << ", " << how.compressed_with);
     make_corpus(how, false);
     expect_equal(run_on_corpus(how, bad_record_policy::fail));
     if (HasFailure()) return;
@@ -299,7 +300,7 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModel) {
 TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes
-                                    << ", " << how.packing);
+                                    << ", " << how.compressed_with);
     make_corpus(how, true);
     testing::internal::CaptureStderr();
     const run_summary summary = run_on_corpus(how, bad_record_policy::skip);
@@ -322,7 +323,7 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) 
 TEST_F(PreprocessInvariance, FailsWithTheFirstBadRecordAndGoesOnWithoutIt) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes
-                                    << ", " << how.packing);
+                                    << ", " << how.compressed_with);
     do {
       make_corpus(how, true);
     } while (model_.faults.empty());

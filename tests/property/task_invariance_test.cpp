@@ -12,7 +12,7 @@
 
 #include "merge/merge.hpp"
 #include "run/pipeline.hpp"
-#include "support/packed.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"
 #include "support/seed.hpp"
@@ -73,15 +73,15 @@ std::string random_array(generator& random) {
 }
 
 // In members or frames, each but the last large enough for a reader to begin there.
-template <class Pack>
-std::string packed_in_parts(generator& random, std::string_view text, Pack&& pack) {
-  std::string packed;
+template <class Compress>
+std::string compressed_in_parts(generator& random, std::string_view text, Compress&& compress) {
+  std::string compressed;
   do {
     const std::size_t size = std::min<std::size_t>(text.size(), (1 << 20) + random() % 400'000);
-    packed += pack(text.substr(0, size));
+    compressed += compress(text.substr(0, size));
     text.remove_prefix(size);
   } while (!text.empty());
-  return packed;
+  return compressed;
 }
 
 std::string random_task_input(generator& random) {
@@ -99,11 +99,11 @@ std::string random_task_input(generator& random) {
     case 5:
       return test::gzip("");
     case 6:
-      return packed_in_parts(random, random_text(random, true),
-                             [](std::string_view part) { return test::gzip(part); });
+      return compressed_in_parts(random, random_text(random, true),
+                                 [](std::string_view part) { return test::gzip(part); });
     case 7:
-      return packed_in_parts(random, random_text(random, true),
-                             [](std::string_view part) { return test::zstd(part); });
+      return compressed_in_parts(random, random_text(random, true),
+                                 [](std::string_view part) { return test::zstd(part); });
     default:
       return random_text(random, false);
   }

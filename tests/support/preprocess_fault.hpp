@@ -25,7 +25,7 @@ inline std::string records(std::size_t count, const std::string& word) {
   return text;
 }
 
-// Cannot be packed to less than a third, so a damaged place lies where it is wanted.
+// Cannot be compressed to less than a third, so a damaged place lies where it is wanted.
 inline std::string random_records(std::size_t count) {
   std::mt19937_64 random(3);
   std::string text;

@@ -19,9 +19,9 @@
 
 #include <millrace/formats/crc32c.hpp>
 
-#include "input/packing.hpp"
-#include "support/pack_with.hpp"
-#include "support/packed.hpp"
+#include "input/compression.hpp"
+#include "support/compress_with.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 #include "support/run_program.hpp"
 #include "support/seed.hpp"
@@ -176,10 +176,10 @@ class resume_fault : public testing::Test {
     add("r.json", array + "{\"text\": \"the last\", \"title\": \"of it\"}]\n");
     const std::string parts = preprocess::optional_input_parts();
     if (parts.find("without bzip2") == parts.npos) {
-      add("s.jsonl.bz2", pack_with({"bzip2"}, dirty_lines(random_, lines)));
+      add("s.jsonl.bz2", compress_with({"bzip2"}, dirty_lines(random_, lines)));
     }
     if (parts.find("without liblzma") == parts.npos) {
-      add("t.jsonl.xz", pack_with({"xz", "-1"}, dirty_lines(random_, lines)));
+      add("t.jsonl.xz", compress_with({"xz", "-1"}, dirty_lines(random_, lines)));
     }
     std::string giants;
     for (int i = 0; i < 4; ++i) {

@@ -21,7 +21,7 @@ block_source::block_source(std::span<const input_file> inputs, const read_range&
   // What an earlier run read counts as read.
   const text_place from = range.count_from;
   for (std::size_t i = from.input; i < input_; ++i) finished_bytes_ += inputs[i].size_bytes;
-  if (from.input < input_ && inputs[from.input].packing == compression::none) {
+  if (from.input < input_ && inputs[from.input].compressed_with == compression::none) {
     finished_bytes_ -= std::min(finished_bytes_, from.offset_bytes);
   }
 }
@@ -35,7 +35,7 @@ bool block_source::next(byte_block& block) {
     block.input = input_;
     const bool more = seekable_ ? next_span(block) : sequential_->next(block);
     const std::uint64_t done =
-        seekable_ ? seekable_->packed_bytes(offset_) : sequential_->position_bytes();
+        seekable_ ? seekable_->compressed_bytes(offset_) : sequential_->position_bytes();
     block.read_bytes = finished_bytes_ + done - skipped_bytes_;
     if (more) return true;
     if (sequential_ && inputs_[input_].regular) {
@@ -56,7 +56,7 @@ void block_source::open(std::size_t input) {
   seekable_ = seekable_input::open(file, limits_.largest_part_bytes());
   if (seekable_) {
     if (input == range_.count_from.input) {
-      skipped_bytes_ = seekable_->packed_bytes(range_.count_from.offset_bytes);
+      skipped_bytes_ = seekable_->compressed_bytes(range_.count_from.offset_bytes);
     }
     return;
   }

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "input/array_lines.hpp"
+#include "input/decompressed_source.hpp"
 #include "input/file_bytes.hpp"
-#include "input/packed_source.hpp"
 #include "input/read_ahead.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
-/// A file whose packing is told by its first bytes, when the first read brings them.
+/// A file whose first bytes tell what it is compressed with, when the first read brings them.
 class sniffed_source final : public byte_source {
  public:
   sniffed_source(std::unique_ptr<file_bytes> file, std::uint64_t most_window_bytes)
@@ -19,11 +19,11 @@ class sniffed_source final : public byte_source {
 
   std::size_t read(std::span<std::byte> out) override {
     if (!sniffed_) {
-      const compression packing = packing_of(file_.peek(packing_head_bytes));
-      if (packing != compression::none) {
-        inner_ = std::make_unique<packed_source>(std::move(inner_), packing, file_.path(),
-                                                 restart_point(), std::span<const restart_point>(),
-                                                 most_window_bytes_);
+      const compression compressed_with = compression_of(file_.peek(compression_head_bytes));
+      if (compressed_with != compression::none) {
+        inner_ = std::make_unique<decompressed_source>(
+            std::move(inner_), compressed_with, file_.path(), restart_point(),
+            std::span<const restart_point>(), most_window_bytes_);
       }
       sniffed_ = true;
     }
@@ -40,11 +40,12 @@ class sniffed_source final : public byte_source {
   bool sniffed_ = false;
 };
 
-std::unique_ptr<byte_source> unpacked(const input_file& file, std::unique_ptr<file_bytes> bytes) {
-  if (file.packing != compression::none) {
-    return std::make_unique<packed_source>(std::move(bytes), file.packing, file.path,
-                                           restart_point(), std::span<const restart_point>(),
-                                           file.most_window_bytes);
+std::unique_ptr<byte_source> decompressed(const input_file& file,
+                                          std::unique_ptr<file_bytes> bytes) {
+  if (file.compressed_with != compression::none) {
+    return std::make_unique<decompressed_source>(std::move(bytes), file.compressed_with, file.path,
+                                                 restart_point(), std::span<const restart_point>(),
+                                                 file.most_window_bytes);
   }
   return std::make_unique<sniffed_source>(std::move(bytes), file.most_window_bytes);
 }
@@ -53,21 +54,22 @@ std::unique_ptr<byte_source> unpacked(const input_file& file, std::unique_ptr<fi
 
 std::unique_ptr<byte_source> open_input(const input_file& file) {
   auto bytes = std::make_unique<file_bytes>(file);
-  if (bytes->is_regular() && file.packing == compression::none && !is_array(file)) return bytes;
+  if (bytes->is_regular() && file.compressed_with == compression::none && !is_array(file))
+    return bytes;
   return std::make_unique<read_ahead>(
-      std::make_unique<array_lines>(unpacked(file, std::move(bytes)), display_path(file)));
+      std::make_unique<array_lines>(decompressed(file, std::move(bytes)), display_path(file)));
 }
 
 std::unique_ptr<byte_source> open_input_at(const input_file& file, restart_point from,
                                            std::span<const restart_point> later) {
-  auto bytes = std::make_unique<file_bytes>(file, from.packed_offset);
-  if (file.packing == compression::none) return bytes;
-  return std::make_unique<packed_source>(std::move(bytes), file.packing, file.path, from, later,
-                                         file.most_window_bytes);
+  auto bytes = std::make_unique<file_bytes>(file, from.compressed_offset);
+  if (file.compressed_with == compression::none) return bytes;
+  return std::make_unique<decompressed_source>(std::move(bytes), file.compressed_with, file.path,
+                                               from, later, file.most_window_bytes);
 }
 
 bool is_array(const input_file& file) {
-  return array_lines(unpacked(file, std::make_unique<file_bytes>(file)), display_path(file))
+  return array_lines(decompressed(file, std::make_unique<file_bytes>(file)), display_path(file))
       .is_array();
 }
 

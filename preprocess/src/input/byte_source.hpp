@@ -35,9 +35,9 @@ class byte_source {
   virtual void cancel() noexcept = 0;
 };
 
-/// All of an input as lines of JSON: unpacked, and if it is one JSON array, as `array_lines` makes
-/// it. Whatever takes more than copying runs ahead on a thread of its own, and so does a pipe,
-/// whose packing is told by what it brings.
+/// All of an input as lines of JSON: decompressed, and if it is one JSON array, as `array_lines`
+/// makes it. Whatever takes more than copying runs ahead on a thread of its own, and so does a
+/// pipe, whose compression is told by what it brings.
 ///
 /// @throws io_error      the file cannot be opened.
 /// @throws config_error  this build has no library for it.

@@ -20,8 +20,8 @@ inline format_error became_longer(const std::filesystem::path& path, std::uint64
 }
 
 /// Compares how far a file was read that ended, with how long it was when the run was planned. What
-/// is packed may be cut off, or get more, right where one of its parts ends: then no decoder finds
-/// anything wrong.
+/// is compressed may be cut off, or get more, right where one of its parts ends: then no decoder
+/// finds anything wrong.
 /// @throws format_error  they differ
 inline void expect_whole(const std::filesystem::path& path, std::uint64_t read,
                          std::uint64_t planned) {

@@ -118,10 +118,10 @@ std::unique_ptr<decoder> make_zstd_decoder(std::uint64_t most_window_bytes) {
   return std::make_unique<zstd_decoder>(most_window_bytes);
 }
 
-std::unique_ptr<decoder> make_decoder(compression packing, const std::string& file_name,
+std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::string& file_name,
                                       std::uint64_t most_window_bytes) {
-  expect_library_for(packing, file_name);
-  switch (packing) {
+  expect_library_for(compressed_with, file_name);
+  switch (compressed_with) {
     case compression::gzip:
       return make_gzip_decoder();
     case compression::zstd:

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "input/packing.hpp"
+#include "input/compression.hpp"
 #include "input/zstd_window.hpp"
 
 namespace millrace::preprocess {
@@ -39,9 +39,9 @@ class decoder {
 };
 
 /// @param most_window_bytes  as of make_zstd_decoder
-/// @pre `packing` is not compression::none.
+/// @pre `compressed_with` is not compression::none.
 /// @throws config_error  this build has no library for it.
-std::unique_ptr<decoder> make_decoder(compression packing, const std::string& file_name,
+std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::string& file_name,
                                       std::uint64_t most_window_bytes = most_zstd_window_bytes);
 
 std::unique_ptr<decoder> make_gzip_decoder();

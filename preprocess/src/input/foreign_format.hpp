@@ -20,7 +20,7 @@ inline constexpr std::string_view leave_out_dataset =
 /// Tells what is no text of UTF-8 lines by its first bytes, where what it is would be lost on who
 /// reads that line 1 is bad: archives, Parquet, a dataset's index, UTF-16 and UTF-32.
 ///
-/// @param head  of the unpacked text: the first `foreign_head_bytes`, or what there is of them
+/// @param head  of the decompressed text: the first `foreign_head_bytes`, or what there is of them
 /// @throws config_error  what it is, and what to do; the sentence begins with `name`.
 void expect_text(std::span<const std::byte> head, std::string_view name);
 

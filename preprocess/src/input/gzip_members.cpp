@@ -79,7 +79,7 @@ std::optional<std::uint64_t> gzip_members::told_end(std::uint64_t offset) {
 }
 
 std::optional<unit_size> gzip_members::search_end(std::uint64_t offset) {
-  const std::uint64_t limit = offset + std::min(most_packed_bytes, file_size_ - offset);
+  const std::uint64_t limit = offset + std::min(most_compressed_bytes, file_size_ - offset);
   for (std::uint64_t at = offset + least_member_bytes; at + magic.size() < limit;) {
     const auto bytes = window(at, header_window_bytes, search_bytes);
     const void* const found = ::memmem(bytes.data(), bytes.size(), magic.data(), magic.size());
@@ -90,7 +90,7 @@ std::optional<unit_size> gzip_members::search_end(std::uint64_t offset) {
     }
     at += static_cast<std::uint64_t>(static_cast<const std::byte*>(found) - bytes.data());
     if (at < limit && begins_member(window(at, 4)) && may_reach(offset, at) &&
-        unpack(at, proof_bytes).sound) {
+        decompress(at, proof_bytes).sound) {
       return unit_size{at - offset, text_bytes_before(at)};
     }
     ++at;
@@ -106,8 +106,8 @@ std::optional<unit_size> gzip_members::last_member(std::uint64_t offset) {
     return unit_size{file_size_ - offset, text_bytes_before(file_size_)};
   }
   // Without padding its text has less than 2^24 bytes.
-  const trial whole = unpack(offset, std::uint64_t{1} << 24);
-  if (!whole.ended || !padding_from(offset + whole.size.packed_bytes)) return std::nullopt;
+  const trial whole = decompress(offset, std::uint64_t{1} << 24);
+  if (!whole.ended || !padding_from(offset + whole.size.compressed_bytes)) return std::nullopt;
   return unit_size{file_size_ - offset, whole.size.text_bytes};
 }
 
@@ -132,24 +132,25 @@ std::uint64_t gzip_members::text_bytes_before(std::uint64_t end) {
 // Whether the size before `end` can be that of the text. Deflate makes of a byte 1032 at most; that
 // a text grows to its double is possible, too, but not worth another search.
 bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
-  const std::uint64_t packed = end - offset;
+  const std::uint64_t compressed = end - offset;
   const std::uint64_t text = text_bytes_before(end);
-  return text <= 1032 * packed && packed <= 2 * text + (std::uint64_t{64} << 10);
+  return text <= 1032 * compressed && compressed <= 2 * text + (std::uint64_t{64} << 10);
 }
 
-gzip_members::trial gzip_members::unpack(std::uint64_t offset, std::uint64_t most_text_bytes) {
+gzip_members::trial gzip_members::decompress(std::uint64_t offset, std::uint64_t most_text_bytes) {
   constexpr std::size_t chunk_bytes = std::size_t{4} << 10;
-  std::vector<std::byte> packed(chunk_bytes);
+  std::vector<std::byte> compressed(chunk_bytes);
   std::vector<std::byte> text(chunk_bytes);
   const auto decoder = make_gzip_decoder();
   decoder->start();
   trial result{.sound = true};
   while (result.size.text_bytes <= most_text_bytes) {
-    const std::size_t n = io::pread_some(fd_, packed, offset + result.size.packed_bytes, path_);
-    std::span<const std::byte> in(packed.data(), n);
+    const std::size_t n =
+        io::pread_some(fd_, compressed, offset + result.size.compressed_bytes, path_);
+    std::span<const std::byte> in(compressed.data(), n);
     std::span<std::byte> out = text;
     const decoder::step step = decoder->decode(in, out, n == 0);
-    result.size.packed_bytes += n - in.size();
+    result.size.compressed_bytes += n - in.size();
     result.size.text_bytes += text.size() - out.size();
     result.ended = step.ended;
     result.sound = step.problem.empty();

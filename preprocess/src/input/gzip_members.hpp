@@ -15,12 +15,12 @@
 namespace millrace::preprocess {
 
 /// Sizes of gzip members (RFC 1952): told by the header in BGZF, else found by searching for what
-/// begins like another member, can be unpacked like one, and comes behind a size that fits.
+/// begins like another member, can be decompressed like one, and comes behind a size that fits.
 class gzip_members {
  public:
   /// How far the end of a member is searched for, and how much text a candidate has to prove itself
   /// by: chance gets through a few codes of deflate's at most.
-  static constexpr std::uint64_t most_packed_bytes = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t most_compressed_bytes = std::uint64_t{64} << 20;
   static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
 
   /// The first and the last outlive this.
@@ -50,7 +50,7 @@ class gzip_members {
   bool padding_from(std::uint64_t offset);
   std::uint64_t text_bytes_before(std::uint64_t end);
   bool may_reach(std::uint64_t offset, std::uint64_t end);
-  trial unpack(std::uint64_t offset, std::uint64_t most_text_bytes);
+  trial decompress(std::uint64_t offset, std::uint64_t most_text_bytes);
 
   const io::unique_fd& fd_;
   std::uint64_t file_size_;

@@ -22,8 +22,9 @@ namespace {
 
 void check_name(const input_file& file) {
   const std::string suffix = file.path.extension().string();
-  const compression expected = packing_of_suffix(suffix);
-  if (expected == compression::none || expected == file.packing || file.size_bytes == 0) return;
+  const compression expected = compression_of_suffix(suffix);
+  if (expected == compression::none || expected == file.compressed_with || file.size_bytes == 0)
+    return;
   throw config_error(
       fmt::format("{}: named {}, but its first bytes are not those of such a file; expected {}, or "
                   "another name",
@@ -71,14 +72,15 @@ input_file look_at_file(const std::string& name, const struct ::stat& status,
   file.size_bytes = static_cast<std::uint64_t>(status.st_size);
   std::array<std::byte, foreign_head_bytes> buffer{};
   const auto head = std::span(buffer).first(io::pread_some(fd, buffer, 0, file.path));
-  file.packing = packing_of(head);
-  if (file.packing == compression::none) {
+  file.compressed_with = compression_of(head);
+  if (file.compressed_with == compression::none) {
     expect_no_tokens(file.path);
     expect_text(head, name);
   }
   check_name(file);
-  expect_library_for(file.packing, name);
-  if (const auto window = zstd_window_of(head); window && file.packing == compression::zstd) {
+  expect_library_for(file.compressed_with, name);
+  if (const auto window = zstd_window_of(head);
+      window && file.compressed_with == compression::zstd) {
     expect_zstd_window(*window, most_window_bytes, name);
     file.window_bytes = window->memory_bytes;
   }

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "input/packing.hpp"
+#include "input/compression.hpp"
 #include "input/zstd_window.hpp"
 
 namespace millrace::preprocess {
 
 struct input_file {
   std::filesystem::path path;  ///< "-" is stdin; a file of that name is "./-"
-  /// As its first bytes tell, of a regular file; none for others (a pipe, stdin), whose packing is
-  /// told when they are read.
-  compression packing = compression::none;
+  /// As its first bytes tell, of a regular file; none for others (a pipe, stdin), whose compression
+  /// is told when they are read.
+  compression compressed_with = compression::none;
   std::uint64_t size_bytes = 0;  ///< on disk; 0 where it cannot be known (a pipe)
   bool regular = false;          ///< may be read from any byte, more than once
   /// Memory that the window of its first zstd frame takes; 0 where it is something else.

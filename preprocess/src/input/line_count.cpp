@@ -12,7 +12,7 @@
 namespace millrace::preprocess {
 
 std::optional<std::int64_t> lines_before(const input_file& file, std::uint64_t begin) {
-  if (!file.regular || file.packing != compression::none) return std::nullopt;
+  if (!file.regular || file.compressed_with != compression::none) return std::nullopt;
   try {
     const auto source = open_input(file);
     std::vector<std::byte> chunk(std::size_t{1} << 20);

@@ -20,14 +20,14 @@ template <class SizeOf>
 std::vector<restart_point> walk(std::uint64_t file_size, SizeOf size_of) {
   std::vector<restart_point> points = {{0, 0}};
   restart_point at;
-  while (at.packed_offset != file_size) {
-    const std::optional<unit_size> unit = size_of(at.packed_offset);
-    if (!unit || unit->packed_bytes > file_size - at.packed_offset ||
+  while (at.compressed_offset != file_size) {
+    const std::optional<unit_size> unit = size_of(at.compressed_offset);
+    if (!unit || unit->compressed_bytes > file_size - at.compressed_offset ||
         unit->text_bytes > UINT64_MAX - at.text_offset) {
       return {};
     }
     if (at.text_offset - points.back().text_offset >= least_text_bytes) points.push_back(at);
-    at.packed_offset += unit->packed_bytes;
+    at.compressed_offset += unit->compressed_bytes;
     at.text_offset += unit->text_bytes;
   }
   // Units without text at the end are no piece of their own.
@@ -40,12 +40,13 @@ std::vector<restart_point> walk(std::uint64_t file_size, SizeOf size_of) {
 }  // namespace
 
 std::vector<restart_point> find_restart_points(const input_file& file) {
-  if (file.packing != compression::gzip && file.packing != compression::zstd) return {};
+  if (file.compressed_with != compression::gzip && file.compressed_with != compression::zstd)
+    return {};
   const io::unique_fd fd = io::open_read_only(file.path, O_NONBLOCK);
   const std::uint64_t size = io::regular_file_size(fd, file.path);
   // Its header alone is wanted of each unit: reading ahead would read it all.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM);
-  if (file.packing == compression::zstd) {
+  if (file.compressed_with == compression::zstd) {
     zstd_frames frames(fd, file.path);
     return walk(size, [&](std::uint64_t at) { return frames.size_at(at); });
   }

@@ -8,15 +8,15 @@
 
 namespace millrace::preprocess {
 
-/// A place in a packed file from which it can be unpacked without what is before.
+/// A place in a compressed file from which it can be decompressed without the bytes before it.
 struct restart_point {
-  std::uint64_t packed_offset = 0;  ///< in the file
-  std::uint64_t text_offset = 0;    ///< of the same place, in the decompressed bytes
+  std::uint64_t compressed_offset = 0;  ///< in the file
+  std::uint64_t text_offset = 0;        ///< of the same place, in the decompressed bytes
   bool operator==(const restart_point&) const = default;
 };
 
 /// Where a gzip file of several members or a zstd file of several frames may be cut into pieces
-/// that are unpacked apart, found without unpacking it.
+/// that are decompressed independently, found without decompressing it.
 ///
 /// A pure function of the file's bytes. The first point is {0, 0}; the last is the end, {size of
 /// the file, size of its text}; both numbers grow from each point to the next, the text by 1 MiB at
@@ -25,12 +25,12 @@ struct restart_point {
 ///
 /// - plain, bzip2 or xz; or one piece alone;
 /// - a zstd frame that does not say its size, or says more than 1 GiB;
-/// - a gzip member of more than 64 MiB (packed) that does not say its size, as BGZF's do. To find
-///   its end, all of it has to be searched.
+/// - a gzip member of more than 64 MiB (compressed) that does not say its size, as BGZF's do:
+///   to find its end, all of it would have to be searched.
 ///
-/// The points are well founded but not proved: who unpacks from one (open_input_at) learns for
-/// sure. A gzip member of 4 GiB of text or more, packed by a factor above 64, is what it would take
-/// to mislead this in a sound file: its text is then refused, not lost.
+/// The points are well founded but not proved; open_input_at() checks them as it decompresses. In a
+/// sound file, only a gzip member of 4 GiB of text or more, compressed by a factor above 64, can
+/// mislead this. Its text is then refused, not lost.
 ///
 /// @throws io_error  the file cannot be opened or read.
 std::vector<restart_point> find_restart_points(const input_file& file);

@@ -66,7 +66,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
                                                            std::uint64_t largest_part_bytes) {
   if (!file.regular || is_array(file)) return nullptr;
   std::shared_ptr<seekable_input> made(new seekable_input(file));
-  if (file.packing == compression::none) {
+  if (file.compressed_with == compression::none) {
     made->text_bytes_ = file.size_bytes;
     auto fd = io::open_read_only(file.path);
     // Advice only: nothing that matters depends on it.
@@ -77,7 +77,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
   }
   made->points_ = find_restart_points(file);
   if (!made->points_.empty()) {
-    expect_whole(file.path, made->points_.back().packed_offset, file.size_bytes);
+    expect_whole(file.path, made->points_.back().compressed_offset, file.size_bytes);
   }
   if (!parts_fit(made->points_, largest_part_bytes)) return nullptr;
   made->text_bytes_ = made->points_.back().text_offset;
@@ -97,16 +97,16 @@ std::uint64_t seekable_input::span_end(std::uint64_t begin, std::uint64_t least)
       ->text_offset;
 }
 
-std::uint64_t seekable_input::text_before(std::uint64_t packed_bytes) const {
-  if (points_.empty()) return std::min(packed_bytes, text_bytes_);
+std::uint64_t seekable_input::text_before(std::uint64_t compressed_bytes) const {
+  if (points_.empty()) return std::min(compressed_bytes, text_bytes_);
   const auto behind =
-      std::ranges::upper_bound(points_, packed_bytes, {}, &restart_point::packed_offset);
+      std::ranges::upper_bound(points_, compressed_bytes, {}, &restart_point::compressed_offset);
   return (behind - 1)->text_offset;  // the first point is 0
 }
 
-std::uint64_t seekable_input::packed_bytes(std::uint64_t offset) const {
+std::uint64_t seekable_input::compressed_bytes(std::uint64_t offset) const {
   if (points_.empty()) return std::min(offset, text_bytes_);
-  return points_[point_before(offset)].packed_offset;
+  return points_[point_before(offset)].compressed_offset;
 }
 
 std::unique_ptr<byte_source> seekable_input::open_at(std::uint64_t begin) const {

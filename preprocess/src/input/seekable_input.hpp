@@ -15,8 +15,8 @@
 
 namespace millrace::preprocess {
 
-/// An input that can be read from the middle: a plain file, or an archive of parts that were packed
-/// one by one. For any number of threads.
+/// An input that can be read from the middle: a plain file, or an archive of parts that were
+/// compressed one by one. For any number of threads.
 class seekable_input {
  public:
   /// @return null for an input that can only be read from its front: a pipe, a JSON array, an
@@ -39,11 +39,12 @@ class seekable_input {
   /// @pre begin < text_bytes()
   std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;
 
-  /// The last place at which reading can start whose bytes on disk are not behind `packed_bytes`.
-  std::uint64_t text_before(std::uint64_t packed_bytes) const;
+  /// The last place at which reading can start whose bytes on disk are not behind
+  /// `compressed_bytes`.
+  std::uint64_t text_before(std::uint64_t compressed_bytes) const;
 
   /// How far in the file on disk a place of the text is, about.
-  std::uint64_t packed_bytes(std::uint64_t offset) const;
+  std::uint64_t compressed_bytes(std::uint64_t offset) const;
 
   /// The text from `begin` on, any place of it.
   std::unique_ptr<byte_source> open_at(std::uint64_t begin) const;

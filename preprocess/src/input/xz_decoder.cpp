@@ -32,7 +32,8 @@ class xz_decoder final : public decoder {
   ~xz_decoder() override { ::lzma_end(&stream_); }
 
   void start() override {
-    // No limit of memory: the file says what it needs, which is at most what it was packed with.
+    // No limit of memory: the file says what it needs, which is at most what it was compressed
+    // with.
     if (::lzma_stream_decoder(&stream_, std::numeric_limits<std::uint64_t>::max(),
                               LZMA_CONCATENATED) != LZMA_OK) {
       throw std::bad_alloc();

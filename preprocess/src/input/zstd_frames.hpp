@@ -9,9 +9,9 @@
 
 namespace millrace::preprocess {
 
-/// What a gzip member or a zstd frame takes, packed and unpacked.
+/// What a gzip member or a zstd frame takes, compressed and decompressed.
 struct unit_size {
-  std::uint64_t packed_bytes = 0;
+  std::uint64_t compressed_bytes = 0;
   std::uint64_t text_bytes = 0;
 };
 

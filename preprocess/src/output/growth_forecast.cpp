@@ -23,9 +23,10 @@ constexpr std::array<sample, 3> samples = {{
 growth_forecast::growth_forecast(std::span<const input_file> inputs, std::uint64_t total_bytes)
     : total_bytes_(total_bytes),
       plain_(std::ranges::all_of(
-          inputs, [](const input_file& each) { return each.packing == compression::none; })),
-      packed_alike_(std::ranges::adjacent_find(inputs, std::ranges::not_equal_to(),
-                                               &input_file::packing) == inputs.end()) {}
+          inputs,
+          [](const input_file& each) { return each.compressed_with == compression::none; })),
+      compressed_alike_(std::ranges::adjacent_find(inputs, std::ranges::not_equal_to(),
+                                                   &input_file::compressed_with) == inputs.end()) {}
 
 std::optional<double> growth_forecast::next(std::uint64_t read_bytes, std::uint64_t text_bytes,
                                             bool lags) {
@@ -36,7 +37,8 @@ std::optional<double> growth_forecast::next(std::uint64_t read_bytes, std::uint6
   }
   if (certain <= said_ || read_bytes == 0 || read_bytes >= total_bytes_) return std::nullopt;
   said_ = certain;
-  const std::uint64_t done = packed_alike_ && !lags ? read_bytes : std::max(read_bytes, text_bytes);
+  const std::uint64_t done =
+      compressed_alike_ && !lags ? read_bytes : std::max(read_bytes, text_bytes);
   return certain * static_cast<double>(total_bytes_ - read_bytes) / static_cast<double>(done);
 }
 

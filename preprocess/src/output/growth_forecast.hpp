@@ -14,8 +14,8 @@ namespace millrace::preprocess {
 ///
 /// A disk that is large enough is not to be refused because what is still to come is of another
 /// kind than the sample. So only a part of what the sample foretells is said, a small one while the
-/// sample is small; and where some inputs are packed otherwise than others, each byte on disk that
-/// is still to come counts as one byte of text. For one thread.
+/// sample is small; and where some inputs are compressed otherwise than others, each byte on disk
+/// that is still to come counts as one byte of text. For one thread.
 class growth_forecast {
  public:
   /// @param total_bytes  on disk, of what is to be read of the inputs; 0 where it is not known:
@@ -33,7 +33,7 @@ class growth_forecast {
  private:
   std::uint64_t total_bytes_;
   bool plain_;  // all of them
-  bool packed_alike_;
+  bool compressed_alike_;
   double said_ = 0;  // the certain part of the last sample
 };
 

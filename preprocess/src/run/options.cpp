@@ -14,7 +14,7 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
-#include "input/packing.hpp"
+#include "input/compression.hpp"
 #include "input/zstd_window.hpp"
 #include "output/partition_files.hpp"
 #include "record/sentence_languages.hpp"

@@ -154,7 +154,7 @@ std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
 }
 
 bool has_size(const input_file& file, const input_extent& extent) {
-  return file.packing != compression::none || extent.text_bytes == file.size_bytes;
+  return file.compressed_with != compression::none || extent.text_bytes == file.size_bytes;
 }
 
 }  // namespace

@@ -21,12 +21,12 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t most_unpacked = 4;  // bytes per byte on disk, of what is taken whole
+constexpr std::uint64_t most_decompressed = 4;  // bytes per byte on disk, of what is taken whole
 constexpr std::size_t places = 256;
-constexpr std::size_t packed_files = 64;
+constexpr std::size_t compressed_files = 64;
 constexpr std::size_t place_bytes = std::size_t{128} << 10;
-constexpr std::uint64_t all_packed_text = std::uint64_t{24} << 20;
-constexpr std::uint64_t least_packed_text = std::uint64_t{1} << 20;
+constexpr std::uint64_t all_compressed_text = std::uint64_t{24} << 20;
+constexpr std::uint64_t least_compressed_text = std::uint64_t{1} << 20;
 constexpr double idx_header_bytes = 34;
 
 double cpu_seconds(::clockid_t whose) {
@@ -85,10 +85,10 @@ class sampler {
     for (const input_file& input : options_.inputs) expect_regular(input);
     if (!take_all()) {
       for (const input_file& input : options_.inputs) {
-        from_start_.push_back(input.packing != compression::none || is_array(input));
+        from_start_.push_back(input.compressed_with != compression::none || is_array(input));
       }
       take_plain();
-      take_packed();
+      take_compressed();
     }
     return report();
   }
@@ -126,11 +126,11 @@ class sampler {
     stratum all;
     std::uint64_t text = 0;
     for (const input_file& input : options_.inputs) {
-      const std::uint64_t room = most_unpacked * options_.whole_bytes - text;
+      const std::uint64_t room = most_decompressed * options_.whole_bytes - text;
       const auto encode = [&](std::string_view lines) {
         if (in_time()) all.pieces.push_back(take(lines));
       };
-      const packed_sample read = read_start(input, place_bytes, room, encode);
+      const compressed_sample read = read_start(input, place_bytes, room, encode);
       text += read.text_bytes;
       if (!read.whole || read.text_bytes > room || !in_time()) {
         met_ = {};
@@ -173,51 +173,53 @@ class sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  void take_packed() {
-    const std::vector<std::uint64_t> packed = sizes(true);
+  void take_compressed() {
+    const std::vector<std::uint64_t> compressed = sizes(true);
     const auto files = static_cast<std::size_t>(
-        std::ranges::count_if(packed, [](std::uint64_t size) { return size > 0; }));
+        std::ranges::count_if(compressed, [](std::uint64_t size) { return size > 0; }));
     if (files == 0) return;
     notes_.emplace_back(
-        "Packed files and JSON arrays were sampled at their starts: what comes later may differ.");
-    if (files <= packed_files) {
-      for (std::size_t file = 0; file < packed.size(); ++file) {
-        if (packed[file] > 0) take_packed_file(file, files);
+        "Compressed files and JSON arrays were sampled at their starts: what comes later may "
+        "differ.");
+    if (files <= compressed_files) {
+      for (std::size_t file = 0; file < compressed.size(); ++file) {
+        if (compressed[file] > 0) take_compressed_file(file, files);
       }
     } else {
-      take_some_packed(packed);
+      take_some_compressed(compressed);
     }
   }
 
   // Few: each stands for itself.
-  void take_packed_file(std::size_t file, std::size_t files) {
+  void take_compressed_file(std::size_t file, std::size_t files) {
     stratum part;
-    const packed_sample read =
-        read_packed(file, std::max(least_packed_text, all_packed_text / files),
-                    options_.most_seconds / static_cast<double>(files), part.pieces);
+    const compressed_sample read =
+        read_compressed(file, std::max(least_compressed_text, all_compressed_text / files),
+                        options_.most_seconds / static_cast<double>(files), part.pieces);
     const double text = static_cast<double>(read.text_bytes);
-    const double all = static_cast<double>(options_.inputs[file].size_bytes) * read.pack_ratio;
+    const double all =
+        static_cast<double>(options_.inputs[file].size_bytes) * read.compression_ratio;
     part.bytes = {read.whole ? text : std::max(text, all), 0};
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
   // Many: some stand for all, each a piece. A file that is hit twice counts twice.
-  void take_some_packed(const std::vector<std::uint64_t>& packed) {
+  void take_some_compressed(const std::vector<std::uint64_t>& compressed) {
     stratum part;
     double on_disk = 0;
-    for (const std::uint64_t size : packed) on_disk += static_cast<double>(size);
+    for (const std::uint64_t size : compressed) on_disk += static_cast<double>(size);
     std::vector<double> ratios;
     std::map<std::size_t, std::pair<piece, double>> taken;
-    for (const std::size_t file : sample_files(packed, packed_files)) {
+    for (const std::size_t file : sample_files(compressed, compressed_files)) {
       if (!taken.contains(file)) {
         if (!in_time() && ratios.size() >= 2) break;
         std::vector<piece> pieces;
-        const packed_sample read =
-            read_packed(file, least_packed_text, options_.most_seconds / packed_files, pieces);
+        const compressed_sample read = read_compressed(
+            file, least_compressed_text, options_.most_seconds / compressed_files, pieces);
         piece sum;
         sum.place.first = file;
         for (const piece& each : pieces) sum.add(each);
-        taken[file] = {sum, read.pack_ratio};
+        taken[file] = {sum, read.compression_ratio};
       }
       part.pieces.push_back(taken[file].first);
       ratios.push_back(taken[file].second);
@@ -229,10 +231,10 @@ class sampler {
   }
 
   // At least one piece is encoded, and more of them for as long as the file's share of the time.
-  packed_sample read_packed(std::size_t file, std::uint64_t text_bytes, double share_seconds,
-                            std::vector<piece>& pieces) {
+  compressed_sample read_compressed(std::size_t file, std::uint64_t text_bytes,
+                                    double share_seconds, std::vector<piece>& pieces) {
     const auto began = clock::now();
-    // Of the whole process, for what unpacks may be a thread of its own.
+    // Of the whole process, for what decompresses may be a thread of its own.
     const double before = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
     double encoding = 0;
     const auto encode = [&](std::string_view lines) {
@@ -241,9 +243,10 @@ class sampler {
       pieces.push_back(take(lines));
       encoding += thread_seconds() - start;
     };
-    const packed_sample read = read_start(options_.inputs[file], place_bytes, text_bytes, encode);
-    unpack_.bytes += static_cast<double>(read.text_bytes);
-    unpack_.amount += cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - before - encoding;
+    const compressed_sample read =
+        read_start(options_.inputs[file], place_bytes, text_bytes, encode);
+    decompress_.bytes += static_cast<double>(read.text_bytes);
+    decompress_.amount += cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - before - encoding;
     return read;
   }
 
@@ -285,10 +288,11 @@ class sampler {
     out.workers = options_.workers;
     out.sampling_seconds = seconds_since(start_);
     const double encode = encode_seconds_per_byte();
-    const double unpack = unpack_.bytes > 0 ? unpack_.amount / unpack_.bytes : 0;
+    const double decompress = decompress_.bytes > 0 ? decompress_.amount / decompress_.bytes : 0;
     out.encode_rate = encode > 0 ? 1 / encode : 0;
-    // One thread unpacks, while all of them share all the work.
-    out.seconds = out.input_bytes.value * std::max(unpack, (unpack + encode) / options_.workers);
+    // One thread decompresses, while all of them share all the work.
+    out.seconds =
+        out.input_bytes.value * std::max(decompress, (decompress + encode) / options_.workers);
     const double input = out.input_bytes.value;
     const double ids_per_byte = input > 0 ? out.bin_bytes / input : 0;
     const double encoder = std::max(0.0, resident_bytes() - resident_before_);
@@ -307,7 +311,7 @@ class sampler {
   std::vector<bool> from_start_;      // files that cannot be read from the middle
   std::vector<stratum> strata_;
   std::vector<sampled_amount> timings_;  // seconds of encoding, one a call
-  sampled_amount unpack_;                // seconds of reading packed files
+  sampled_amount decompress_;            // seconds of reading compressed files
   record_counts met_;
   bool exact_ = false;
   std::vector<std::string> notes_;

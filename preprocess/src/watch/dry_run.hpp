@@ -76,7 +76,7 @@ struct dry_run_report {
 
 /// Encodes a sample of the inputs and works out what all of them would give. Inputs of up to
 /// `whole_bytes` are encoded whole, and the counts are exact. Of larger ones it takes 256 places of
-/// 128 KiB, spread evenly over the bytes of plain files, and the starts of up to 64 packed ones
+/// 128 KiB, spread evenly over the bytes of plain files, and the starts of up to 64 compressed ones
 /// (and arrays of JSON); the same places each time, unless the time runs out.
 ///
 /// @throws io_error, format_error  an input cannot be read.

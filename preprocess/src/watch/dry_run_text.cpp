@@ -38,11 +38,11 @@ std::string amount(const estimate& of) {
 }
 
 std::string input(const dry_run_report& r) {
-  const std::string unpacked = r.input_bytes.value > static_cast<double>(r.read_bytes) * 1.001
-                                   ? fmt::format(", {} decompressed", size(r.input_bytes.value))
-                                   : "";
+  const std::string decompressed = r.input_bytes.value > static_cast<double>(r.read_bytes) * 1.001
+                                       ? fmt::format(", {} decompressed", size(r.input_bytes.value))
+                                       : "";
   return fmt::format("{} in {}{}", size(static_cast<double>(r.read_bytes)),
-                     counted(static_cast<std::int64_t>(r.input_files), "file"), unpacked);
+                     counted(static_cast<std::int64_t>(r.input_files), "file"), decompressed);
 }
 
 std::string sample(const dry_run_report& r) {

@@ -62,10 +62,10 @@ bool range_reader::read(const input_file& file, const file_range& range, const t
   }
 }
 
-packed_sample read_start(const input_file& file, std::size_t piece_bytes,
-                         std::uint64_t enough_bytes, const take_lines& take) {
+compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
+                             std::uint64_t enough_bytes, const take_lines& take) {
   const auto source = open_input(file);
-  packed_sample sample;
+  compressed_sample sample;
   std::vector<char> buffer(piece_bytes + padding);
   std::size_t held = 0;
   std::uint64_t produced = 0;
@@ -86,7 +86,7 @@ packed_sample read_start(const input_file& file, std::size_t piece_bytes,
     // The file may be read in steps. Where one begins, all before it had been decompressed: only
     // there do the two counts belong together.
     if (source->position_bytes() != position && position != 0) {
-      sample.pack_ratio = static_cast<double>(produced) / static_cast<double>(position);
+      sample.compression_ratio = static_cast<double>(produced) / static_cast<double>(position);
       ++jumps;
     }
     held += got;
@@ -95,7 +95,8 @@ packed_sample read_start(const input_file& file, std::size_t piece_bytes,
       if (held > 0) give(held);
       sample.whole = true;
       const std::uint64_t all = source->position_bytes();
-      if (all > 0) sample.pack_ratio = static_cast<double>(produced) / static_cast<double>(all);
+      if (all > 0)
+        sample.compression_ratio = static_cast<double>(produced) / static_cast<double>(all);
       return sample;
     }
     if (held + padding < buffer.size()) continue;

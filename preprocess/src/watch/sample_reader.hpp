@@ -33,19 +33,19 @@ class range_reader {
   std::vector<char> buffer_;
 };
 
-/// How far a packed file was read.
-struct packed_sample {
+/// How far a compressed file was read.
+struct compressed_sample {
   std::uint64_t text_bytes = 0;  ///< decompressed, given
   /// Decompressed bytes per byte on disk; 0 where too little was read to tell.
-  double pack_ratio = 0;
+  double compression_ratio = 0;
   bool whole = false;  ///< to its end
 };
 
-/// Reads a file of any packing from its start through its byte_source, in pieces of about
+/// Reads a file of any compression from its start through its byte_source, in pieces of about
 /// `piece_bytes`, until `enough_bytes` or its end.
 ///
 /// @throws io_error, format_error  as byte_source::read.
-packed_sample read_start(const input_file& file, std::size_t piece_bytes,
-                         std::uint64_t enough_bytes, const take_lines& take);
+compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
+                             std::uint64_t enough_bytes, const take_lines& take);
 
 }  // namespace millrace::preprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is no text is told by its name, and what to do about it; packed or through a pipe as well.
+# What is no text is told by its name, and what to do about it; compressed or through a pipe as well.
 echo '{"text": "a"}' > in.jsonl
 printf 'PK\x03\x04\x14\0\0\0' > a.zip
 tar -cf a.tar --format=ustar in.jsonl

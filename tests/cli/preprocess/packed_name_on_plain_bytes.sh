@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# An unpacked file that kept its name, told before anything is written.
+# A decompressed file that kept its name, told before anything is written.
 echo '{"text": "a"}' > in.jsonl.gz
 preprocess_bytes --input in.jsonl.gz --output-prefix out

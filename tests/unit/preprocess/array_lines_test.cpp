@@ -13,7 +13,7 @@
 
 #include <millrace/error.hpp>
 
-#include "support/packed.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 #include "support/read_source.hpp"
 #include "support/seed.hpp"

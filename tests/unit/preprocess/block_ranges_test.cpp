@@ -10,8 +10,8 @@
 #include <millrace/formats/crc32c.hpp>
 
 #include "input/block_source.hpp"
+#include "support/compressed.hpp"
 #include "support/naive_lines.hpp"
-#include "support/packed.hpp"
 #include "support/paths.hpp"
 #include "support/read_blocks.hpp"
 

@@ -16,8 +16,8 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "input/span_reader.hpp"
+#include "support/compressed.hpp"
 #include "support/naive_lines.hpp"
-#include "support/packed.hpp"
 #include "support/paths.hpp"
 #include "support/read_blocks.hpp"
 #include "support/seed.hpp"
@@ -30,14 +30,14 @@ using BlockSource = test::read_blocks;
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-struct packing {
+struct input_form {
   const char* name;
-  std::string (*pack)(const std::string&);
+  std::string (*compress)(const std::string&);
 };
 std::string as_it_is(const std::string& text) {
   return text;
 }
-std::string packed_once(const std::string& text) {
+std::string compressed_once(const std::string& text) {
   return test::gzip(text);
 }
 
@@ -45,9 +45,10 @@ std::string packed_once(const std::string& text) {
 // files are read in spans, by whoever comes; others from the front.
 TEST_F(BlockSource, NoCutChangesTheLinesOfAnyShortText) {
   add("");
-  for (const packing how : {packing{"plain", as_it_is}, packing{"gzip", packed_once}}) {
-    test::for_all_texts("\r\n a", how.pack == as_it_is ? 6 : 4, [&](const std::string& text) {
-      test::write_text(paths_[0], how.pack(text));
+  for (const input_form how :
+       {input_form{"plain", as_it_is}, input_form{"gzip", compressed_once}}) {
+    test::for_all_texts("\r\n a", how.compress == as_it_is ? 6 : 4, [&](const std::string& text) {
+      test::write_text(paths_[0], how.compress(text));
       const std::vector<input_file> inputs = plan_inputs(paths_);
       for (const std::size_t block_bytes : {1U, 2U, 3U, 4U, 5U}) {
         std::vector<std::string> lines;
@@ -214,8 +215,8 @@ TEST_F(BlockSource, GivesTheBlocksBeforeADamagedPlace) {
   std::mt19937_64 random(5);
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += std::to_string(random()) + "\n";
-  const std::string packed = test::gzip(text);
-  add(packed.substr(0, packed.size() / 2));
+  const std::string compressed = test::gzip(text);
+  add(compressed.substr(0, compressed.size() / 2));
   const std::vector<input_file> inputs = plan_inputs(paths_);
   block_source source(inputs, {.end = {1, 0}}, {.block_bytes = 4096});
   std::string before;
@@ -279,9 +280,9 @@ TEST_F(BlockSource, TellsWhereAGiantLineLies) {
   const std::string giant(50'000, 'g');
   for (const std::string end : {"\n", "\r\n", "\r", ""}) {
     const std::string text = "a\nb\n" + giant + end + (end.empty() ? "" : "c\n");
-    for (const bool packed : {false, true}) {
+    for (const bool compressed : {false, true}) {
       paths_.clear();
-      add(packed ? test::gzip(text) : text);
+      add(compressed ? test::gzip(text) : text);
       const std::vector<input_file> inputs = plan_inputs(paths_);
       const read_limits limits{
           .block_bytes = 64, .giant_bytes = 1000, .spool_folder = folder_.path()};

@@ -11,14 +11,14 @@
 
 #include <millrace/error.hpp>
 
-#include "support/packed.hpp"
-#include "support/packed_input.hpp"
+#include "support/compressed.hpp"
+#include "support/compressed_input.hpp"
 
 namespace millrace::preprocess {
 namespace {
 
 using test::some_text;
-using ByteSource = test::packed_input;
+using ByteSource = test::compressed_input;
 
 TEST_F(ByteSource, ReadsAPlainFileInAnySteps) {
   const std::string text = some_text(10'000);
@@ -31,7 +31,7 @@ TEST_F(ByteSource, ReadsAnEmptyPlainFile) {
   EXPECT_EQ(read("", compression::none), "");
 }
 
-// Longer than the chunk of 256 KiB in which packed bytes are read.
+// Longer than the chunk of 256 KiB in which compressed bytes are read.
 TEST_F(ByteSource, ReadsPackedFilesInAnySteps) {
   const std::string text = some_text(1'500'000);
   for (const std::size_t step : {1000U, 65'536U, 1'500'000U, 1'500'001U}) {
@@ -47,19 +47,20 @@ TEST_F(ByteSource, ReadsAPackedEmptyText) {
 
 // `cat a.gz b.gz` is how shards are often joined, and parallel compressors write nothing else.
 TEST_F(ByteSource, JoinsTheMembersOfAGzipFile) {
-  std::string packed;
+  std::string compressed;
   std::string text;
   for (unsigned i = 0; i < 40; ++i) {
     const std::string part = some_text(i % 5 == 0 ? 0 : i * 4000, i);
-    packed += test::gzip(part);
+    compressed += test::gzip(part);
     text += part;
   }
-  ASSERT_GT(packed.size(), std::size_t{512} << 10) << "members must lie over the edges of chunks";
-  EXPECT_EQ(read(packed, compression::gzip), text);
-  EXPECT_EQ(read(packed, compression::gzip, text.size() + 1), text);
+  ASSERT_GT(compressed.size(), std::size_t{512} << 10)
+      << "members must lie over the edges of chunks";
+  EXPECT_EQ(read(compressed, compression::gzip), text);
+  EXPECT_EQ(read(compressed, compression::gzip, text.size() + 1), text);
 }
 
-// A member may end, or its header be cut, exactly where a chunk of packed bytes ends.
+// A member may end, or its header be cut, exactly where a chunk of compressed bytes ends.
 TEST_F(ByteSource, JoinsMembersWhereverAChunkEnds) {
   const std::string second = test::gzip("second");
   const std::size_t chunk = std::size_t{256} << 10;
@@ -89,16 +90,16 @@ TEST_F(ByteSource, ReadsEveryOptionalPartOfAGzipHeader) {
 }
 
 TEST_F(ByteSource, JoinsTheFramesOfAZstdFile) {
-  std::string packed = test::zstd_skippable("a seek table, or whatever");
+  std::string compressed = test::zstd_skippable("a seek table, or whatever");
   std::string text;
   for (unsigned i = 0; i < 20; ++i) {
     const std::string part = some_text(i % 5 == 0 ? 0 : i * 9000, i);
-    packed += test::zstd(part);
-    if (i % 3 == 0) packed += test::zstd_skippable(std::string(i * 1000, 's'));
+    compressed += test::zstd(part);
+    if (i % 3 == 0) compressed += test::zstd_skippable(std::string(i * 1000, 's'));
     text += part;
   }
-  EXPECT_EQ(read(packed, compression::zstd), text);
-  EXPECT_EQ(read(packed, compression::zstd, text.size()), text);
+  EXPECT_EQ(read(compressed, compression::zstd), text);
+  EXPECT_EQ(read(compressed, compression::zstd, text.size()), text);
 }
 
 TEST_F(ByteSource, ReadsNothingFromSkippableFramesAlone) {
@@ -150,14 +151,14 @@ TEST_F(ByteSource, RefusesATruncationWhateverTheStep) {
 // Some bytes of a gzip header mean nothing; any other change must be seen, or change nothing.
 TEST_F(ByteSource, GivesNoOtherTextForAnyDamagedByte) {
   const std::string text = some_text(300);
-  for (const auto& [whole, packing] : {std::pair(test::gzip(text), compression::gzip),
-                                       std::pair(test::zstd(text), compression::zstd)}) {
+  for (const auto& [whole, compressed_with] : {std::pair(test::gzip(text), compression::gzip),
+                                               std::pair(test::zstd(text), compression::zstd)}) {
     std::size_t refused = 0;
     for (std::size_t at = 0; at < whole.size(); ++at) {
       for (const unsigned flip : {0x01U, 0x80U, 0xFFU}) {
         std::string damaged = whole;
         damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ flip);
-        const auto read_text = read_or_refuse(damaged, packing);
+        const auto read_text = read_or_refuse(damaged, compressed_with);
         if (!read_text) ++refused;
         EXPECT_EQ(read_text.value_or(text), text) << "byte " << at << " changed by " << flip;
       }
@@ -192,10 +193,10 @@ TEST_F(ByteSource, TakesZerosBehindGzipData) {
 // The place tells how much of the text can still be saved.
 TEST_F(ByteSource, TellsHowFarTheTextIsGood) {
   const std::string text = some_text(1'000'000);
-  for (const auto& [whole, packing] : {std::pair(test::gzip(text), compression::gzip),
-                                       std::pair(test::zstd(text), compression::zstd)}) {
+  for (const auto& [whole, compressed_with] : {std::pair(test::gzip(text), compression::gzip),
+                                               std::pair(test::zstd(text), compression::zstd)}) {
     try {
-      read(whole.substr(0, whole.size() / 2), packing, 1000);
+      read(whole.substr(0, whole.size() / 2), compressed_with, 1000);
       ADD_FAILURE() << "accepted";
     } catch (const format_error& e) {
       EXPECT_GT(e.offset(), text.size() / 4) << e.what();
@@ -205,9 +206,9 @@ TEST_F(ByteSource, TellsHowFarTheTextIsGood) {
 }
 
 TEST_F(ByteSource, NamesAFileThatIsNotThere) {
-  for (const auto packing : {compression::none, compression::gzip, compression::zstd}) {
+  for (const auto compressed_with : {compression::none, compression::gzip, compression::zstd}) {
     try {
-      (void)open_input({.path = folder_ / "none", .packing = packing});
+      (void)open_input({.path = folder_ / "none", .compressed_with = compressed_with});
       ADD_FAILURE() << "opened";
     } catch (const io_error& e) {
       EXPECT_EQ(e.code(), ENOENT);
@@ -218,8 +219,8 @@ TEST_F(ByteSource, NamesAFileThatIsNotThere) {
 
 // The error of the disk must come through the decompressor as what it is, not as bad data.
 TEST_F(ByteSource, TellsAReadErrorAsSuch) {
-  for (const auto packing : {compression::none, compression::gzip, compression::zstd}) {
-    const auto source = open_input({.path = folder_.path(), .packing = packing});
+  for (const auto compressed_with : {compression::none, compression::gzip, compression::zstd}) {
+    const auto source = open_input({.path = folder_.path(), .compressed_with = compressed_with});
     std::array<std::byte, 16> out{};
     try {
       (void)source->read(out);

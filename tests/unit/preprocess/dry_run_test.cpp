@@ -12,7 +12,7 @@
 
 #include <millrace/error.hpp>
 
-#include "support/packed.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 #include "support/tokenizers.hpp"
 
@@ -45,11 +45,13 @@ corpus make_corpus(std::size_t bytes, unsigned seed) {
 
 class DryRun : public testing::Test {
  protected:
-  void add(const std::string& bytes, compression packing = compression::none) {
+  void add(const std::string& bytes, compression compressed_with = compression::none) {
     const auto path = folder_ / ("in" + std::to_string(inputs_.size()));
     std::ofstream(path, std::ios::binary) << bytes;
-    inputs_.push_back(
-        {.path = path, .packing = packing, .size_bytes = bytes.size(), .regular = true});
+    inputs_.push_back({.path = path,
+                       .compressed_with = compressed_with,
+                       .size_bytes = bytes.size(),
+                       .regular = true});
   }
   dry_run_report run() const {
     const auto encode = make_sample_encoder(*tokenizer_, {.keys = plain_keys({"text"}),

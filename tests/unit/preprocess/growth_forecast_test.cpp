@@ -15,10 +15,13 @@ using testing::Optional;
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-std::vector<input_file> files(std::initializer_list<compression> packings) {
+std::vector<input_file> files(std::initializer_list<compression> compressions) {
   std::vector<input_file> all;
-  for (const compression packing : packings) {
-    all.push_back({.path = "x", .packing = packing, .size_bytes = 100 * mib, .regular = true});
+  for (const compression compressed_with : compressions) {
+    all.push_back({.path = "x",
+                   .compressed_with = compressed_with,
+                   .size_bytes = 100 * mib,
+                   .regular = true});
   }
   return all;
 }
@@ -39,8 +42,8 @@ TEST(GrowthForecast, IsNotMisledByALineThatIsLongerThanWhatIsRead) {
   const auto plain = files({compression::none});
   EXPECT_THAT(growth_forecast(plain, 100 * mib).next(mib, 90 * mib, true),
               Optional(DoubleNear(0.8 / 9, 1e-9)));
-  const auto packed = files({compression::zstd});
-  EXPECT_THAT(growth_forecast(packed, 100 * mib).next(mib, 90 * mib, true),
+  const auto compressed = files({compression::zstd});
+  EXPECT_THAT(growth_forecast(compressed, 100 * mib).next(mib, 90 * mib, true),
               Optional(DoubleNear(0.8 * 99 / 90, 1e-9)));
 }
 
@@ -60,8 +63,8 @@ TEST(GrowthForecast, KnowsNothingOfPipesNorBehindTheEnd) {
 // An archive says much with few bytes on disk: were plain files behind it taken for more of its
 // kind, they would be foretold to be four times what they are, and a good disk would be refused.
 TEST(GrowthForecast, TakesPlainFilesBehindAnArchiveForWhatTheyAre) {
-  const auto packed = files({compression::zstd, compression::zstd});
-  EXPECT_THAT(growth_forecast(packed, 200 * mib).next(20 * mib, 80 * mib),
+  const auto compressed = files({compression::zstd, compression::zstd});
+  EXPECT_THAT(growth_forecast(compressed, 200 * mib).next(20 * mib, 80 * mib),
               Optional(DoubleNear(0.8 * 9, 1e-9)));
   const auto mixed = files({compression::zstd, compression::none});
   EXPECT_THAT(growth_forecast(mixed, 200 * mib).next(20 * mib, 80 * mib),

@@ -16,7 +16,7 @@
 #include <millrace/io/unique_fd.hpp>
 
 #include "support/child_process.hpp"
-#include "support/packed.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {
@@ -61,8 +61,8 @@ class InputPlan : public testing::Test {
     return 0;
   }
 
-  compression packing(const std::string& name) const {
-    return plan_inputs(std::vector<std::string>{path(name)}).at(0).packing;
+  compression compressed_with(const std::string& name) const {
+    return plan_inputs(std::vector<std::string>{path(name)}).at(0).compressed_with;
   }
 
   test::temp_folder folder_;
@@ -251,33 +251,33 @@ TEST_F(InputPlan, TellsThePackingByTheFirstBytes) {
   add("zst", test::zstd("{}"));
   add("skippable", test::zstd_skippable("s") + test::zstd("{}"));
   add("jsonl_in_name.jsonl", test::gzip("{}"));
-  EXPECT_EQ(packing("plain"), compression::none);
-  EXPECT_EQ(packing("gz"), compression::gzip);
-  EXPECT_EQ(packing("zst"), compression::zstd);
-  EXPECT_EQ(packing("skippable"), compression::zstd);
-  EXPECT_EQ(packing("jsonl_in_name.jsonl"), compression::gzip);
+  EXPECT_EQ(compressed_with("plain"), compression::none);
+  EXPECT_EQ(compressed_with("gz"), compression::gzip);
+  EXPECT_EQ(compressed_with("zst"), compression::zstd);
+  EXPECT_EQ(compressed_with("skippable"), compression::zstd);
+  EXPECT_EQ(compressed_with("jsonl_in_name.jsonl"), compression::gzip);
 }
 
 // Sixteen magic numbers begin a skippable frame.
 TEST_F(InputPlan, KnowsEverySkippableFrame) {
   for (char low = 0x50; low < 0x60; ++low) {
     add("s", std::string(1, low) + "\x2A\x4D\x18");
-    EXPECT_EQ(packing("s"), compression::zstd) << int{low};
+    EXPECT_EQ(compressed_with("s"), compression::zstd) << int{low};
   }
   for (const char low : {char{0x4F}, char{0x60}}) {
     add("s", std::string(1, low) + "\x2A\x4D\x18");
-    EXPECT_EQ(packing("s"), compression::none) << int{low};
+    EXPECT_EQ(compressed_with("s"), compression::none) << int{low};
   }
 }
 
 TEST_F(InputPlan, TakesFilesTooShortForAMagicNumber) {
   for (const std::string contents : {"", "{", "\x1F", "\x28\xB5\x2F"}) {
     add("short", contents);
-    EXPECT_EQ(packing("short"), compression::none) << testing::PrintToString(contents);
+    EXPECT_EQ(compressed_with("short"), compression::none) << testing::PrintToString(contents);
   }
 }
 
-// An unpacked file that kept its name, or half a download: reading it as text would tell of bad
+// A decompressed file that kept its name, or half a download: reading it as text would tell of bad
 // JSON on line 1.
 TEST_F(InputPlan, RefusesAPackedNameOnOtherBytes) {
   for (const char* name : {"a.gz", "a.jsonl.zst"}) {
@@ -301,7 +301,7 @@ TEST_F(InputPlan, RefusesAPackedNameOnOtherBytes) {
 TEST_F(InputPlan, TakesAnEmptyFileOfAnyName) {
   for (const char* name : {"e.gz", "e.zst", "e.jsonl"}) {
     add(name, "");
-    EXPECT_EQ(packing(name), compression::none);
+    EXPECT_EQ(compressed_with(name), compression::none);
   }
 }
 
@@ -322,7 +322,7 @@ TEST_F(InputPlan, DoesNotOpenAFifo) {
   const auto files = planned.get();
   ASSERT_EQ(files.size(), 1U);
   EXPECT_EQ(files[0].size_bytes, 0U);
-  EXPECT_EQ(files[0].packing, compression::none);
+  EXPECT_EQ(files[0].compressed_with, compression::none);
 }
 
 }  // namespace

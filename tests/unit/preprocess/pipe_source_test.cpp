@@ -15,8 +15,8 @@
 
 #include "input/byte_source.hpp"
 #include "support/child_process.hpp"
-#include "support/packed.hpp"
-#include "support/packed_input.hpp"
+#include "support/compressed.hpp"
+#include "support/compressed_input.hpp"
 #include "support/read_source.hpp"
 
 /// Inputs that can be read only once: pipes and stdin.
@@ -24,9 +24,9 @@ namespace millrace::preprocess {
 namespace {
 
 using test::some_text;
-using PipeSource = test::packed_input;
+using PipeSource = test::compressed_input;
 
-// `preprocess_data --input <(unpacker file)`: a pipe gives short reads and has no size.
+// `preprocess_data --input <(decompressor file)`: a pipe gives short reads and has no size.
 TEST_F(PipeSource, ReadsAFifoToItsEnd) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   const std::string text = some_text(200'000);
@@ -49,19 +49,19 @@ TEST_F(PipeSource, ReadsAFifoToItsEnd) {
 // `preprocess_data --input <(curl ...)`: its first bytes tell, however few come at once.
 TEST_F(PipeSource, TellsThePackingOfAPipe) {
   const std::string text = some_text(200'000);
-  for (const std::string& packed :
+  for (const std::string& compressed :
        {text, test::gzip(text), test::zstd_skippable("s") + test::zstd(text), std::string("{"),
         std::string("\x1F"), std::string()}) {
     ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
     std::thread writer([&] {
       std::ofstream out(path(), std::ios::binary);
-      for (std::size_t at = 0; at < packed.size(); at += at < 20 ? 1 : 40'000) {
-        out << packed.substr(at, at < 20 ? 1 : 40'000) << std::flush;
+      for (std::size_t at = 0; at < compressed.size(); at += at < 20 ? 1 : 40'000) {
+        out << compressed.substr(at, at < 20 ? 1 : 40'000) << std::flush;
       }
     });
     const auto source = open_input({.path = path()});
-    EXPECT_EQ(test::read_source(*source), packed.size() < 20 ? packed : text);
-    EXPECT_EQ(source->position_bytes(), packed.size());
+    EXPECT_EQ(test::read_source(*source), compressed.size() < 20 ? compressed : text);
+    EXPECT_EQ(source->position_bytes(), compressed.size());
     writer.join();
     std::filesystem::remove(path());
   }
@@ -69,8 +69,8 @@ TEST_F(PipeSource, TellsThePackingOfAPipe) {
 
 TEST_F(PipeSource, TellsOfDamageInAPipe) {
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  const std::string packed = test::gzip(some_text(1000));
-  std::thread writer([&] { std::ofstream(path()) << packed.substr(0, packed.size() - 1); });
+  const std::string compressed = test::gzip(some_text(1000));
+  std::thread writer([&] { std::ofstream(path()) << compressed.substr(0, compressed.size() - 1); });
   const auto source = open_input({.path = path()});
   EXPECT_THROW((void)test::read_source(*source), format_error);
   writer.join();

@@ -68,7 +68,7 @@ TEST(ReadAhead, GivesAllThatPrecedesAnError) {
   }
 }
 
-// Memory must not grow with a file that is unpacked faster than it is read.
+// Memory must not grow with a file that is decompressed faster than it is read.
 TEST(ReadAhead, RunsNoFurtherAheadThanItMay) {
   std::atomic<std::uint64_t> given = 0;
   read_ahead source(std::make_unique<endless_source>(given, UINT64_MAX));

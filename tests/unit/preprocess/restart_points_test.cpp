@@ -14,8 +14,8 @@
 #include <millrace/error.hpp>
 
 #include "input/byte_source.hpp"
-#include "support/pack_with.hpp"
-#include "support/packed.hpp"
+#include "support/compress_with.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 #include "support/read_source.hpp"
 
@@ -72,7 +72,7 @@ class RestartPoints : public testing::Test {
     EXPECT_EQ(found.front(), (restart_point{0, 0}));
     EXPECT_EQ(found.back(), (restart_point{bytes.size(), text.size()}));
     for (std::size_t k = 0; k + 1 < found.size(); ++k) {
-      EXPECT_LT(found[k].packed_offset, found[k + 1].packed_offset);
+      EXPECT_LT(found[k].compressed_offset, found[k + 1].compressed_offset);
       const std::uint64_t size = found[k + 1].text_offset - found[k].text_offset;
       EXPECT_GE(size, k + 2 == found.size() ? 1 : mebibyte);
       const auto later = std::span(found).subspan(k + 1);
@@ -101,7 +101,7 @@ class RestartPoints : public testing::Test {
   test::temp_folder folder_{test::quick_folder()};
 };
 
-// Letters in lines: packs well, but each unit to another size.
+// Letters in lines, which compress well, but each unit to another size.
 std::string seeded_text(std::size_t size, std::size_t seed) {
   std::mt19937 random(static_cast<unsigned>(seed));
   std::string text(size, static_cast<char>('a' + seed % 26));
@@ -119,39 +119,39 @@ std::string bgzf(std::string_view text) {
 }
 
 TEST_F(RestartPoints, LeadToTheTextOfZstdFrames) {
-  std::string packed = test::zstd_skippable("a seek table");
+  std::string compressed = test::zstd_skippable("a seek table");
   std::string text;
   for (std::size_t i = 0; i < 12; ++i) {
     const std::string part = seeded_text(i % 4 == 0 ? 0 : mebibyte + i * 100'003, i);
-    packed += test::zstd(part);
-    if (i % 3 == 0) packed += test::zstd_skippable(std::string(i * 1000, 's'));
+    compressed += test::zstd(part);
+    if (i % 3 == 0) compressed += test::zstd_skippable(std::string(i * 1000, 's'));
     text += part;
   }
-  expect_sound(packed, text, 9);
-  expect_sound(packed + test::zstd("") + test::zstd_skippable("end"), text, 9);
+  expect_sound(compressed, text, 9);
+  expect_sound(compressed + test::zstd("") + test::zstd_skippable("end"), text, 9);
 }
 
 TEST_F(RestartPoints, LeadToTheTextOfGzipMembers) {
-  std::string packed;
+  std::string compressed;
   std::string text;
   for (std::size_t i = 0; i < 12; ++i) {
     const std::string part = seeded_text(i % 4 == 0 ? 0 : mebibyte + i * 100'003, i);
-    packed += test::gzip(part, {.name = i % 2 == 0 ? "name" : ""});
+    compressed += test::gzip(part, {.name = i % 2 == 0 ? "name" : ""});
     text += part;
   }
-  expect_sound(packed, text, 9);
+  expect_sound(compressed, text, 9);
 }
 
 TEST_F(RestartPoints, LeadToTheTextOfBgzf) {
-  std::string packed;
+  std::string compressed;
   std::string text;
   for (unsigned i = 0; i < 100; ++i) {
     const std::string part = seeded_text(65'280, i);
-    packed += bgzf(part);
+    compressed += bgzf(part);
     text += part;
   }
-  expect_sound(packed + bgzf(""), text, 6);
-  expect_sound(packed + bgzf("") + std::string(100'000, '\0'), text, 6);
+  expect_sound(compressed + bgzf(""), text, 6);
+  expect_sound(compressed + bgzf("") + std::string(100'000, '\0'), text, 6);
 }
 
 // The four programs that people have.
@@ -161,31 +161,31 @@ TEST_F(RestartPoints, LeadToTheTextThatOtherProgramsPacked) {
                                                   {"gzip"},
                                                   {"gzip", "-1", "-n"}}) {
     SCOPED_TRACE(program.front() + " " + program.back());
-    std::string packed;
+    std::string compressed;
     std::string text;
     std::mt19937 random(5);
     for (std::size_t i = 0; i < 5; ++i) {
       std::string part;
       while (part.size() < mebibyte + i * 1000) part += std::to_string(random()) + "\n";
-      packed += test::pack_with(program, part);
+      compressed += test::compress_with(program, part);
       text += part;
     }
-    expect_sound(packed, text, 5);
+    expect_sound(compressed, text, 5);
   }
 }
 
 TEST_F(RestartPoints, AreNotMadeForSmallPieces) {
-  std::string packed_gz;
-  std::string packed_zst;
+  std::string compressed_gz;
+  std::string compressed_zst;
   std::string text;
   for (unsigned i = 0; i < 300; ++i) {
     const std::string part = seeded_text(10'000, i);
-    packed_gz += test::gzip(part);
-    packed_zst += test::zstd(part);
+    compressed_gz += test::gzip(part);
+    compressed_zst += test::zstd(part);
     text += part;
   }
-  expect_sound(packed_gz, text, 3);
-  expect_sound(packed_zst, text, 3);
+  expect_sound(compressed_gz, text, 3);
+  expect_sound(compressed_zst, text, 3);
 }
 
 TEST_F(RestartPoints, AreNoneForOnePiece) {
@@ -201,8 +201,8 @@ TEST_F(RestartPoints, AreNoneForOnePiece) {
 // `zstd < file` does not know the size when it writes the header.
 TEST_F(RestartPoints, AreNoneWhereAFrameDoesNotSayItsSize) {
   const std::string text = seeded_text(2 * mebibyte, 1);
-  const std::string packed = test::pack_with({"zstd", "-q", "--no-content-size"}, text);
-  expect_sound(test::zstd(text) + packed, text + text, 0);
+  const std::string compressed = test::compress_with({"zstd", "-q", "--no-content-size"}, text);
+  expect_sound(test::zstd(text) + compressed, text + text, 0);
 }
 
 // A header that promises 2^64 - 1 bytes, or just more than is walked through.
@@ -224,14 +224,14 @@ TEST_F(RestartPoints, PassTheZerosBehindTheLastGzipMember) {
     for (const std::size_t zeros : {0U, 1U, 2U, 3U, 4U, 5U, 512U, 1'200'000U}) {
       SCOPED_TRACE(testing::Message() << zeros << " zeros behind a member of " << last);
       const std::string b = seeded_text(last, 2);
-      std::string packed = test::gzip(a);
-      packed += test::gzip(a);
-      packed += test::gzip(b);
-      packed.append(zeros, '\0');
+      std::string compressed = test::gzip(a);
+      compressed += test::gzip(a);
+      compressed += test::gzip(b);
+      compressed.append(zeros, '\0');
       std::string text = a;
       text += a;
       text += b;
-      expect_sound(packed, text, last == 0 ? 2 : 3);
+      expect_sound(compressed, text, last == 0 ? 2 : 3);
     }
   }
 }
@@ -283,9 +283,9 @@ TEST_F(RestartPoints, HideNoDamage) {
   const std::string gz = test::gzip(a) + test::gzip(a);
   const std::string zst = test::zstd(a) + test::zstd_skippable("s") + test::zstd(a);
   const std::string bgz = [] {
-    std::string packed;
-    for (unsigned i = 0; i < 40; ++i) packed += bgzf(seeded_text(60'000, i));
-    return packed;
+    std::string compressed;
+    for (unsigned i = 0; i < 40; ++i) compressed += bgzf(seeded_text(60'000, i));
+    return compressed;
   }();
   std::mt19937 random(4);
   for (const std::string& whole : {gz, zst, bgz}) {
@@ -306,9 +306,9 @@ TEST_F(RestartPoints, HideNoDamage) {
 // Each piece is sound by itself: only the piece before can tell that there is one too many.
 TEST_F(RestartPoints, ArePlacesWhereOneUnitEndsAndTheNextBegins) {
   const std::string a = seeded_text(mebibyte, 1);
-  for (const auto& pack : {+[](std::string_view text) { return test::gzip(text); },
-                           +[](std::string_view text) { return test::zstd(text); }}) {
-    const std::string one = pack(a);
+  for (const auto& compress : {+[](std::string_view text) { return test::gzip(text); },
+                               +[](std::string_view text) { return test::zstd(text); }}) {
+    const std::string one = compress(a);
     std::string three = one;
     three += one;
     three += one;

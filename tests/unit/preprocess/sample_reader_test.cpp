@@ -11,7 +11,7 @@
 
 #include <millrace/error.hpp>
 
-#include "support/packed.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {
@@ -22,10 +22,13 @@ using testing::IsEmpty;
 
 class SampleReader : public testing::Test {
  protected:
-  input_file write(const std::string& bytes, compression packing = compression::none) {
+  input_file write(const std::string& bytes, compression compressed_with = compression::none) {
     const auto path = folder_ / ("in" + std::to_string(files_++));
     std::ofstream(path, std::ios::binary) << bytes;
-    return {.path = path, .packing = packing, .size_bytes = bytes.size(), .regular = true};
+    return {.path = path,
+            .compressed_with = compressed_with,
+            .size_bytes = bytes.size(),
+            .regular = true};
   }
   static std::string lines(const input_file& file, std::uint64_t begin, std::uint64_t end) {
     std::string out;
@@ -86,17 +89,17 @@ TEST_F(SampleReader, GivesAWholeFileInPiecesOfWholeLines) {
     text += "line " + std::to_string(i) + (i % 3 == 0 ? "\r\n" : i % 3 == 1 ? "\n" : "\r");
   }
   text += "the last, without an end";
-  struct packed_text {
-    compression packing;
+  struct compressed_text {
+    compression compressed_with;
     std::string bytes;
   };
-  for (const packed_text& each :
-       {packed_text{compression::none, text}, packed_text{compression::zstd, test::zstd(text)},
-        packed_text{compression::gzip, test::gzip(text)}}) {
+  for (const compressed_text& each : {compressed_text{compression::none, text},
+                                      compressed_text{compression::zstd, test::zstd(text)},
+                                      compressed_text{compression::gzip, test::gzip(text)}}) {
     std::string joined;
     int pieces = 0;
-    const packed_sample sample =
-        read_start(write(each.bytes, each.packing), 4096, ~0ULL, [&](std::string_view lines) {
+    const compressed_sample sample = read_start(
+        write(each.bytes, each.compressed_with), 4096, ~0ULL, [&](std::string_view lines) {
           joined += lines;
           ++pieces;
           EXPECT_TRUE(lines.ends_with('\n') || lines.ends_with('\r') || lines.ends_with("end"));
@@ -105,7 +108,7 @@ TEST_F(SampleReader, GivesAWholeFileInPiecesOfWholeLines) {
     EXPECT_GT(pieces, 10);
     EXPECT_TRUE(sample.whole);
     EXPECT_EQ(sample.text_bytes, text.size());
-    EXPECT_NEAR(sample.pack_ratio,
+    EXPECT_NEAR(sample.compression_ratio,
                 static_cast<double>(text.size()) / static_cast<double>(each.bytes.size()), 1e-9);
   }
 }
@@ -118,13 +121,13 @@ TEST_F(SampleReader, MeasuresThePackRatioFromThePartThatItReads) {
     text += "{\"text\": \"" + std::to_string(random()) + " and " + std::to_string(random() % 100) +
             " more words of the same kind\"}\n";
   }
-  const std::string packed = test::zstd(text);
-  const double truth = static_cast<double>(text.size()) / static_cast<double>(packed.size());
-  const packed_sample sample =
-      read_start(write(packed, compression::zstd), 1 << 17, 1 << 20, [](std::string_view) {});
+  const std::string compressed = test::zstd(text);
+  const double truth = static_cast<double>(text.size()) / static_cast<double>(compressed.size());
+  const compressed_sample sample =
+      read_start(write(compressed, compression::zstd), 1 << 17, 1 << 20, [](std::string_view) {});
   EXPECT_FALSE(sample.whole);
   EXPECT_LT(sample.text_bytes, 10'000'000);
-  EXPECT_NEAR(sample.pack_ratio / truth, 1, 0.1);
+  EXPECT_NEAR(sample.compression_ratio / truth, 1, 0.1);
 }
 
 TEST_F(SampleReader, ThrowsWhereAFileIsMissing) {

@@ -11,7 +11,7 @@
 #include <millrace/error.hpp>
 
 #include "run/task_flag.hpp"
-#include "support/packed.hpp"
+#include "support/compressed.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {
@@ -56,9 +56,9 @@ TEST_F(TaskSplit, CutsPlainFilesAnywhere) {
 }
 
 TEST_F(TaskSplit, CutsBetweenFilesThatCanOnlyBeReadFromTheirFront) {
-  const std::string packed = test::gzip("{}\n");
-  add(packed);
-  add("[" + std::string(packed.size() - 3, ' ') + "]\n");
+  const std::string compressed = test::gzip("{}\n");
+  add(compressed);
+  add("[" + std::string(compressed.size() - 3, ' ') + "]\n");
   EXPECT_EQ(boundaries(2), places({{0, 0}, {1, 0}, {2, 0}}));
   const auto eight = boundaries(8);
   EXPECT_EQ(eight[1], (text_place{0, 0})) << "nearer to the start";

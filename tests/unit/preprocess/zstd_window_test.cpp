@@ -15,8 +15,8 @@
 #include <millrace/error.hpp>
 
 #include "input/input_plan.hpp"
-#include "support/packed.hpp"
-#include "support/packed_input.hpp"
+#include "support/compressed.hpp"
+#include "support/compressed_input.hpp"
 #include "support/read_source.hpp"
 
 namespace millrace::preprocess {
@@ -75,13 +75,13 @@ TEST(ZstdWindow, IsNoneOfSkippableFramesAndOfHeadersThatAreCutOff) {
   }
 }
 
-class ZstdWindows : public test::packed_input {
+class ZstdWindows : public test::compressed_input {
  protected:
   // Under a limit.
   std::string read_within(std::uint64_t most_bytes, std::string_view file) const {
     test::write_text(path(), file);
     return test::read_source(*open_input({.path = path(),
-                                          .packing = compression::zstd,
+                                          .compressed_with = compression::zstd,
                                           .size_bytes = file.size(),
                                           .regular = true,
                                           .most_window_bytes = most_bytes}));
@@ -119,7 +119,7 @@ TEST_F(ZstdWindows, ThatNoCompressorMakesAreDamage) {
   EXPECT_EQ(plan_inputs(std::vector<std::string>{path().string()}).size(), 1U);
 }
 
-// Packed bytes are read 256 KiB at a time, so the second header may come in two reads.
+// Compressed bytes are read 256 KiB at a time, so the second header may come in two reads.
 TEST_F(ZstdWindows, AreCheckedOfEachFrameAfterTheTextBeforeIt) {
   constexpr std::size_t chunk = std::size_t{256} << 10;
   const std::string first = frame("first", 20, false);
@@ -129,7 +129,7 @@ TEST_F(ZstdWindows, AreCheckedOfEachFrameAfterTheTextBeforeIt) {
     EXPECT_EQ(read_within(mebibyte * 8, before + frame(" second", 23, false)), "first second");
     test::write_text(path(), before + frame(" second", 24, false));
     const input_file file = {.path = path(),
-                             .packing = compression::zstd,
+                             .compressed_with = compression::zstd,
                              .regular = true,
                              .most_window_bytes = 8 * mebibyte};
     const auto source = open_input_at(file, {});

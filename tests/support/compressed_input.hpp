@@ -30,13 +30,13 @@ inline std::string some_text(std::size_t size, unsigned seed = 7) {
   return text;
 }
 
-class packed_input : public testing::Test {
+class compressed_input : public testing::Test {
  protected:
   // What comes out of a file of these bytes, read `step` bytes at a time.
-  std::string read(std::string_view file, preprocess::compression packing,
+  std::string read(std::string_view file, preprocess::compression compressed_with,
                    std::size_t step = 4096) const {
     write_text(path(), file);
-    const auto source = preprocess::open_input({path(), packing, file.size()});
+    const auto source = preprocess::open_input({path(), compressed_with, file.size()});
     std::string all;
     std::string part(step, '?');
     while (true) {
@@ -52,9 +52,9 @@ class packed_input : public testing::Test {
 
   // The text, or nothing if the file is refused by the error that a damaged file must give.
   std::optional<std::string> read_or_refuse(std::string_view file,
-                                            preprocess::compression packing) const {
+                                            preprocess::compression compressed_with) const {
     try {
-      return read(file, packing);
+      return read(file, compressed_with);
     } catch (const format_error& e) {
       EXPECT_EQ(e.path(), path());
       return std::nullopt;

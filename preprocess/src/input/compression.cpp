@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/packing.hpp"
+#include "input/compression.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ namespace millrace::preprocess {
 namespace {
 
 struct kind {
-  compression packing;
+  compression compressed_with;
   std::string_view suffix;
   std::string_view first_bytes;
 };
@@ -23,14 +23,14 @@ constexpr std::array<kind, 4> kinds = {{{compression::gzip, ".gz", "1f 8b"},
                                         {compression::bzip2, ".bz2", "42 5a 68 (BZh)"},
                                         {compression::xz, ".xz", "fd 37 7a 58 5a 00"}}};
 
-const kind* find(compression packing) {
-  const auto* const found = std::ranges::find(kinds, packing, &kind::packing);
+const kind* find(compression compressed_with) {
+  const auto* const found = std::ranges::find(kinds, compressed_with, &kind::compressed_with);
   return found == kinds.end() ? nullptr : found;
 }
 
 }  // namespace
 
-compression packing_of(std::span<const std::byte> head) {
+compression compression_of(std::span<const std::byte> head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   if (text.starts_with("\x1F\x8B")) return compression::gzip;
   if (text.starts_with("\x28\xB5\x2F\xFD")) return compression::zstd;
@@ -51,25 +51,25 @@ compression packing_of(std::span<const std::byte> head) {
   return compression::none;
 }
 
-compression packing_of_suffix(std::string_view suffix) {
+compression compression_of_suffix(std::string_view suffix) {
   const auto* const found = std::ranges::find(kinds, suffix, &kind::suffix);
-  return found == kinds.end() ? compression::none : found->packing;
+  return found == kinds.end() ? compression::none : found->compressed_with;
 }
 
-std::string_view first_bytes_of(compression packing) {
-  const kind* found = find(packing);
+std::string_view first_bytes_of(compression compressed_with) {
+  const kind* found = find(compressed_with);
   return found == nullptr ? "" : found->first_bytes;
 }
 
-void expect_library_for(compression packing, std::string_view name) {
+void expect_library_for(compression compressed_with, std::string_view name) {
   const auto refuse = [&](const char* library, const char* program) {
     throw config_error(
         fmt::format("{}: {} data, which this build of millrace cannot read, as {} was not there "
-                    "when it was built; unpack it with {}, or build with {}",
+                    "when it was built; decompress it with {}, or build with {}",
                     name, program, library, program, library));
   };
-  if (packing == compression::bzip2 && bzip2_version().empty()) refuse("libbz2", "bzip2");
-  if (packing == compression::xz && lzma_version().empty()) refuse("liblzma", "xz");
+  if (compressed_with == compression::bzip2 && bzip2_version().empty()) refuse("libbz2", "bzip2");
+  if (compressed_with == compression::xz && lzma_version().empty()) refuse("liblzma", "xz");
 }
 
 std::string optional_input_parts() {

@@ -10,8 +10,8 @@
 #include <millrace/error.hpp>
 
 #include "input/byte_source.hpp"
-#include "support/pack_with.hpp"
-#include "support/packed_input.hpp"
+#include "support/compress_with.hpp"
+#include "support/compressed_input.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -19,10 +19,10 @@ namespace {
 using test::some_text;
 
 /// The kinds that a build may lack.
-class OptionalKind : public test::packed_input {
+class OptionalKind : public test::compressed_input {
  protected:
   struct kind {
-    compression packing;
+    compression compressed_with;
     std::vector<std::string> program;
   };
   static std::vector<kind> kinds() {
@@ -43,40 +43,40 @@ class OptionalKind : public test::packed_input {
 
 TEST_F(OptionalKind, ReadsWhatItsProgramPacked) {
   const std::string text = some_text(1'500'000);
-  for (const auto& [packing, program] : kinds()) {
-    const std::string packed = test::pack_with(program, text);
-    EXPECT_EQ(packing_of(std::as_bytes(std::span(packed))), packing);
+  for (const auto& [compressed_with, program] : kinds()) {
+    const std::string compressed = test::compress_with(program, text);
+    EXPECT_EQ(compression_of(std::as_bytes(std::span(compressed))), compressed_with);
     for (const std::size_t step : {1000U, 1'500'001U}) {
-      EXPECT_EQ(read(packed, packing, step), text);
+      EXPECT_EQ(read(compressed, compressed_with, step), text);
     }
-    const std::string nothing = test::pack_with(program, "");
-    EXPECT_EQ(read(nothing, packing), "");
-    EXPECT_EQ(packing_of(std::as_bytes(std::span(nothing))), packing);
+    const std::string nothing = test::compress_with(program, "");
+    EXPECT_EQ(read(nothing, compressed_with), "");
+    EXPECT_EQ(compression_of(std::as_bytes(std::span(nothing))), compressed_with);
   }
 }
 
 TEST_F(OptionalKind, JoinsStreams) {
-  for (const auto& [packing, program] : kinds()) {
-    std::string packed;
+  for (const auto& [compressed_with, program] : kinds()) {
+    std::string compressed;
     std::string text;
     for (unsigned i = 0; i < 12; ++i) {
       const std::string part = some_text(i % 5 == 0 ? 0 : i * 9000, i);
-      packed += test::pack_with(program, part);
-      if (packing == compression::xz && i % 2 == 0) packed += std::string(4 * i, '\0');
+      compressed += test::compress_with(program, part);
+      if (compressed_with == compression::xz && i % 2 == 0) compressed += std::string(4 * i, '\0');
       text += part;
     }
-    EXPECT_EQ(read(packed, packing), text);
-    EXPECT_EQ(read(packed, packing, text.size()), text);
+    EXPECT_EQ(read(compressed, compressed_with), text);
+    EXPECT_EQ(read(compressed, compressed_with, text.size()), text);
   }
 }
 
 TEST_F(OptionalKind, RefusesEveryTruncation) {
-  for (const auto& [packing, program] : kinds()) {
-    const std::string first = test::pack_with(program, some_text(300));
-    const std::string whole = first + test::pack_with(program, some_text(200));
+  for (const auto& [compressed_with, program] : kinds()) {
+    const std::string first = test::compress_with(program, some_text(300));
+    const std::string whole = first + test::compress_with(program, some_text(200));
     for (std::size_t size = 1; size < whole.size(); ++size) {
       if (size == first.size()) continue;  // one whole stream
-      EXPECT_EQ(read_or_refuse(whole.substr(0, size), packing), std::nullopt)
+      EXPECT_EQ(read_or_refuse(whole.substr(0, size), compressed_with), std::nullopt)
           << program.front() << ": first " << size << " of " << whole.size() << " bytes";
     }
   }
@@ -84,15 +84,15 @@ TEST_F(OptionalKind, RefusesEveryTruncation) {
 
 TEST_F(OptionalKind, GivesNoOtherTextForAnyDamagedByte) {
   const std::string text = some_text(300);
-  for (const auto& [packing, program] : kinds()) {
+  for (const auto& [compressed_with, program] : kinds()) {
     if (program.back() == "--check=none") continue;  // nothing would tell
-    const std::string whole = test::pack_with(program, text);
+    const std::string whole = test::compress_with(program, text);
     std::size_t refused = 0;
     for (std::size_t at = 0; at < whole.size(); ++at) {
       for (const unsigned flip : {0x01U, 0xFFU}) {
         std::string damaged = whole;
         damaged[at] = static_cast<char>(static_cast<unsigned char>(damaged[at]) ^ flip);
-        const auto read_text = read_or_refuse(damaged, packing);
+        const auto read_text = read_or_refuse(damaged, compressed_with);
         if (!read_text) ++refused;
         EXPECT_EQ(read_text.value_or(text), text)
             << program.front() << ": byte " << at << " changed by " << flip;
@@ -103,26 +103,28 @@ TEST_F(OptionalKind, GivesNoOtherTextForAnyDamagedByte) {
 }
 
 TEST_F(OptionalKind, RefusesGarbageBehindTheData) {
-  for (const auto& [packing, program] : kinds()) {
-    const std::string packed = test::pack_with(program, "text");
+  for (const auto& [compressed_with, program] : kinds()) {
+    const std::string compressed = test::compress_with(program, "text");
     for (const std::string_view garbage : {"x", "garbage", "BZ", "\xFD", "\x1F\x8B"}) {
-      EXPECT_EQ(read_or_refuse(packed + std::string(garbage), packing), std::nullopt) << garbage;
+      EXPECT_EQ(read_or_refuse(compressed + std::string(garbage), compressed_with), std::nullopt)
+          << garbage;
     }
-    EXPECT_EQ(read_or_refuse(packed + std::string(3, '\0'), packing), std::nullopt);
+    EXPECT_EQ(read_or_refuse(compressed + std::string(3, '\0'), compressed_with), std::nullopt);
   }
 }
 
 // Such a build refuses the file when it plans, and a pipe when it reads.
 TEST_F(OptionalKind, IsRefusedByNameWithoutItsLibrary) {
   const std::string parts = optional_input_parts();
-  for (const auto& [part, packing] : {std::pair("without bzip2", compression::bzip2),
-                                      std::pair("without liblzma", compression::xz)}) {
+  for (const auto& [part, compressed_with] : {std::pair("without bzip2", compression::bzip2),
+                                              std::pair("without liblzma", compression::xz)}) {
     if (parts.find(part) == parts.npos) {
-      EXPECT_NO_THROW(expect_library_for(packing, "file"));
+      EXPECT_NO_THROW(expect_library_for(compressed_with, "file"));
       continue;
     }
-    EXPECT_THROW(expect_library_for(packing, "file"), config_error);
-    EXPECT_THROW((void)open_input({.path = "/dev/null", .packing = packing}), config_error);
+    EXPECT_THROW(expect_library_for(compressed_with, "file"), config_error);
+    EXPECT_THROW((void)open_input({.path = "/dev/null", .compressed_with = compressed_with}),
+                 config_error);
   }
 }
 

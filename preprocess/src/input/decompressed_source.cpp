@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/packed_source.hpp"
+#include "input/decompressed_source.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,21 +10,22 @@
 
 namespace millrace::preprocess {
 namespace {
-constexpr std::size_t packed_chunk_bytes = std::size_t{256} << 10;
+constexpr std::size_t compressed_chunk_bytes = std::size_t{256} << 10;
 }
 
-packed_source::packed_source(std::unique_ptr<byte_source> packed, compression packing,
-                             std::filesystem::path name, restart_point from,
-                             std::span<const restart_point> later, std::uint64_t most_window_bytes)
-    : packed_(std::move(packed)),
-      packing_(packing),
+decompressed_source::decompressed_source(std::unique_ptr<byte_source> compressed,
+                                         compression compressed_with, std::filesystem::path name,
+                                         restart_point from, std::span<const restart_point> later,
+                                         std::uint64_t most_window_bytes)
+    : compressed_(std::move(compressed)),
+      compression_(compressed_with),
       name_(std::move(name)),
-      decoder_(make_decoder(packing, name_.string(), most_window_bytes)),
-      buffer_(packed_chunk_bytes),
+      decoder_(make_decoder(compressed_with, name_.string(), most_window_bytes)),
+      buffer_(compressed_chunk_bytes),
       text_(from.text_offset),
       later_(later) {}
 
-std::size_t packed_source::read(std::span<std::byte> out) {
+std::size_t decompressed_source::read(std::span<std::byte> out) {
   assert(!out.empty());
   if (!problem_.empty()) fail(problem_);
   if (!later_.empty()) {
@@ -33,7 +34,8 @@ std::size_t packed_source::read(std::span<std::byte> out) {
     out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), up_to_point)));
   }
   std::span<std::byte> left = out;
-  while (left.size() == out.size() && problem_.empty() && (inside_ || next_unit())) unpack(left);
+  while (left.size() == out.size() && problem_.empty() && (inside_ || next_unit()))
+    decompress(left);
   const std::size_t given = out.size() - left.size();
   text_ += given;
   if (given == 0 && !problem_.empty()) fail(problem_);
@@ -42,10 +44,10 @@ std::size_t packed_source::read(std::span<std::byte> out) {
 }
 
 // Takes in_ on to where a unit begins. No: there is none.
-bool packed_source::next_unit() {
+bool decompressed_source::next_unit() {
   if (!pass_padding()) {
     check_points();
-    if (!later_.empty()) fail("the text ends before the size that the packed file tells");
+    if (!later_.empty()) fail("the text ends before the size that the compressed file tells");
     return false;
   }
   check_points();
@@ -56,9 +58,9 @@ bool packed_source::next_unit() {
 }
 
 // Behind a gzip member: tapes and block devices pad with zeros. gzip itself takes them, too.
-bool packed_source::pass_padding() {
+bool decompressed_source::pass_padding() {
   if (in_.empty() && !refill()) return false;
-  if (packing_ != compression::gzip || in_.front() != std::byte{0}) return true;
+  if (compression_ != compression::gzip || in_.front() != std::byte{0}) return true;
   do {
     if (!std::ranges::all_of(in_, [](std::byte each) { return each == std::byte{0}; })) {
       fail("gzip data with zeros behind a member, and then something else");
@@ -68,15 +70,15 @@ bool packed_source::pass_padding() {
   return false;
 }
 
-bool packed_source::refill() {
-  const std::size_t n = ended_ ? 0 : packed_->read(buffer_);
+bool decompressed_source::refill() {
+  const std::size_t n = ended_ ? 0 : compressed_->read(buffer_);
   ended_ = n == 0;
   in_ = std::span(buffer_).first(n);
   return n != 0;
 }
 
-// Unpacks the unit at hand until it gives something, or ends, or is found damaged.
-void packed_source::unpack(std::span<std::byte>& out) {
+// Decompresses the unit at hand until it gives something, or ends, or is found damaged.
+void decompressed_source::decompress(std::span<std::byte>& out) {
   const std::size_t room = out.size();
   while (out.size() == room) {
     if (in_.empty() && !was_full_) (void)refill();
@@ -103,32 +105,33 @@ void packed_source::unpack(std::span<std::byte>& out) {
   }
 }
 
-// All text before the next point is out: unpacks on to that point, where nothing more may come.
-void packed_source::reach_point() {
+// All text before the next point is out: decompresses on to that point, where nothing more may
+// come.
+void decompressed_source::reach_point() {
   const std::size_t points = later_.size();
   std::array<std::byte, 1> spare{};
   while (problem_.empty() && later_.size() == points) {
     std::span<std::byte> out = spare;
     if (!inside_ && !next_unit()) break;
     if (later_.size() != points) break;
-    unpack(out);
-    if (out.empty()) fail("a member or frame holds more text than the packed file tells");
+    decompress(out);
+    if (out.empty()) fail("a member or frame holds more text than the compressed file tells");
   }
   if (!problem_.empty()) fail(problem_);
 }
 
 // Between two units: every point up to here must be here.
-void packed_source::check_points() {
-  const std::uint64_t packed = packed_->position_bytes() - in_.size();
-  while (!later_.empty() && later_.front().packed_offset <= packed) {
-    if (later_.front() != restart_point{packed, text_}) {
-      fail("a member or frame does not end where the packed file tells");
+void decompressed_source::check_points() {
+  const std::uint64_t compressed = compressed_->position_bytes() - in_.size();
+  while (!later_.empty() && later_.front().compressed_offset <= compressed) {
+    if (later_.front() != restart_point{compressed, text_}) {
+      fail("a member or frame does not end where the compressed file tells");
     }
     later_ = later_.subspan(1);
   }
 }
 
-void packed_source::fail(const std::string& problem) const {
+void decompressed_source::fail(const std::string& problem) const {
   if (refused_) {
     throw config_error(name_.string() + ": " + problem + " (after " + std::to_string(text_) +
                        " decompressed bytes)");

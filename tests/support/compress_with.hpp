@@ -11,10 +11,10 @@
 
 namespace millrace::test {
 
-/// What a program makes of a text: pack_with({"xz", "-6"}, text). It is given `-c` and a file.
+/// What a program makes of a text: compress_with({"xz", "-6"}, text). It is given `-c` and a file.
 ///
 /// @throws std::runtime_error  it failed, or is not installed (scripts/setup --dev installs them).
-inline std::string pack_with(const std::vector<std::string>& program, std::string_view text) {
+inline std::string compress_with(const std::vector<std::string>& program, std::string_view text) {
   const temp_folder folder;
   write_text(folder / "text", text);
   std::vector<std::string> arguments = {"/usr/bin/env"};
