@@ -6,7 +6,7 @@ usage: bert_against_hf.py --driver D [--vocabulary TOKENIZER.JSON] [--cases N] [
 
 Both BERT types of a vocab.txt, and a tokenizer.json for each setting of BertNormalizer, most of them with a random small
 vocabulary and some with that of the file given. With --code-points, each STEPth code point is also put alone and next
-to what matters (some minutes for all of them). Every text is encoded twice, among others, so that ids that are remembered are compared as well. The
+to what matters (some minutes for all of them). Every text is encoded twice, among others, so that cached ids are compared as well. The
 driver is the program made of tests/support/encode_lines.cpp. The seed is printed; the same seed gives the same texts.
 Exits 1 on a difference and 77 where the package `tokenizers` is missing.
 """

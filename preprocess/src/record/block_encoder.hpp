@@ -42,7 +42,7 @@ struct encoder_options {
   formats::dtype dtype{};                  ///< uint16 or int32
   bad_record_policy on_bad_record = bad_record_policy::fail;
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
-  /// Memory for the words that the tokenizer's encoder remembers.
+  /// Size of the tokenizer encoder's pretoken cache.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
   /// If it becomes nonzero while texts take long, encode() soon throws line_abandoned and abandons

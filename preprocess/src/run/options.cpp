@@ -123,8 +123,7 @@ po::options_description work_group(program which) {
           : "threads of each process (default: the processors that affinity and control groups "
             "leave, shared by the processes that have the same); output does not depend on it");
   add("tokenizer-memory", value<std::int64_t>("MB"),
-      "what the tokenizer of each worker may remember words in (default: 64); speed, not output, "
-      "depends on it");
+      "pretoken cache per worker, in MB (default: 64); affects speed only");
   add("zstd-memory", value<std::int64_t>("MB"),
       "most memory for a zstd window (default: 2048, or 3/4 of the memory if less)");
   add("log-interval", value<std::int64_t>("N"),

@@ -31,7 +31,7 @@ struct run_options {
   std::string tokenizer_type = {};  ///< `--tokenizer-type`, for P.meta
   bool append_eod = false;          ///< `--append-eod`
   int workers = 1;                  ///< `--workers`: threads, all stages together
-  /// `--tokenizer-memory`: that each worker's encoder may remember words in
+  /// `--tokenizer-memory`: size of the pretoken cache of each worker's encoder
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   bool overwrite = false;  ///< `--overwrite`
   bool resume = false;     ///< `--resume`

@@ -22,7 +22,7 @@
 #include "support/sanitized.hpp"
 #include "support/seed.hpp"
 
-// Encoders of one tokenizer share words and remember words, in as many bytes as they are given:
+// Encoders of one tokenizer have a cache that they share and one of their own, of any size:
 // nobody may see that in the ids.
 namespace millrace::test {
 namespace {

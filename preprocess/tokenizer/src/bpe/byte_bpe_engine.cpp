@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "bpe/byte_merges.hpp"
-#include "bpe/encoder_words.hpp"
+#include "bpe/pretoken_cache.hpp"
 #include "bpe/seams.hpp"
-#include "bpe/shared_words.hpp"
+#include "bpe/shared_pretoken_cache.hpp"
 #include "split/certain_cut.hpp"
 #include "text/token_index.hpp"
 #include "unicode/neighbours.hpp"
@@ -28,12 +28,12 @@ struct compiled {
     if (vocabulary.whole_words_first) find_unmerged();
   }
 
-  // The tokens that merging gives: words that nobody need compute.
-  void enter_tokens(shared_tables& tables) const {
+  // Adds the tokens that merging gives, so that no encoder has to compute them.
+  void enter_tokens(shared_pretoken_cache& cache) const {
     for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
       if (!merges.surely_reaches(id)) continue;  // it is met, or not
       const std::string_view word = vocabulary.tokens.bytes(id);
-      enter(tables.shorts, word, id) || enter(tables.longs, word, id);
+      enter(cache.shorts, word, id) || enter(cache.longs, word, id);
     }
   }
 
@@ -44,7 +44,7 @@ struct compiled {
 
  private:
   template <class Table>
-  static bool enter(shared_words<Table>& words, std::string_view word, std::int64_t id) {
+  static bool enter(shared_pretoken_table<Table>& words, std::string_view word, std::int64_t id) {
     if (word.size() > Table::key::max_bytes) return false;
     const auto token = static_cast<std::int32_t>(id);
     typename Table::ids found;
@@ -69,21 +69,21 @@ struct compiled {
 class byte_bpe_encoder final : public section_encoder {
  public:
   byte_bpe_encoder(const compiled& model, const word_splitter& splitter, instruction_set set,
-                   std::size_t memory_bytes, shared_tables& shared)
+                   std::size_t cache_bytes, shared_pretoken_cache& shared)
       : model_(&model),
         splitter_(&splitter),
         merger_(model.merges, set),
-        words_(memory_bytes, shared, &model.seams, set) {}
+        cache_(cache_bytes, shared, &model.seams, set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     const std::string_view text = part.text;
-    words_.batch.start(text.data(), text.size());
+    cache_.batch.start(text.data(), text.size());
     std::array<std::size_t, word_batch::capacity> ends;
     for (std::size_t at = 0; at < text.size();) {
       auto rest = std::span<const std::size_t>(ends).first(splitter_->next_ends(text, at, ends));
       at = rest.back();
       while (!rest.empty()) {
-        rest = rest.subspan(words_.batch.fill(rest));
+        rest = rest.subspan(cache_.batch.fill(rest));
         encode_batch(text, ids);
       }
     }
@@ -95,22 +95,22 @@ class byte_bpe_encoder final : public section_encoder {
     bool has_learned = !merger_.merges_together();
     for (std::size_t i = 0;; ++i) {
       i = look_up(i, ids);
-      if (!has_learned && i < words_.batch.size() && words_.is_absent(i)) {
+      if (!has_learned && i < cache_.batch.size() && cache_.is_absent(i)) {
         learn_from(i, text);
         has_learned = true;
         i = look_up(i, ids);
       }
-      if (i == words_.batch.size()) return;
+      if (i == cache_.batch.size()) return;
       const std::string_view word =
-          text.substr(words_.batch.begin(i), words_.batch.end(i) - words_.batch.begin(i));
+          text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
       if (word.size() <= word_batch::short_table::key::max_bytes) {
-        encode_missing(words_.shorts, words_.batch.short_key(i), word, words_.batch.is_fragment(i),
+        encode_missing(cache_.shorts, cache_.batch.short_key(i), word, cache_.batch.is_fragment(i),
                        ids);
       } else if (word.size() <= word_batch::long_table::key::max_bytes) {
-        encode_missing(words_.longs, words_.batch.long_key(i), word, words_.batch.is_fragment(i),
+        encode_missing(cache_.longs, cache_.batch.long_key(i), word, cache_.batch.is_fragment(i),
                        ids);
       } else {
-        encode_rare(word, words_.batch.is_fragment(i), ids);
+        encode_overflow(word, cache_.batch.is_fragment(i), ids);
       }
     }
   }
@@ -118,7 +118,7 @@ class byte_bpe_encoder final : public section_encoder {
   std::size_t look_up(std::size_t first, id_buffer& ids) {
     std::int32_t* const begin = ids.room(word_batch::max_ids);
     std::int32_t* out = begin;
-    const std::size_t stopped = words_.batch.look_up(first, out);
+    const std::size_t stopped = cache_.batch.look_up(first, out);
     ids.add(static_cast<std::size_t>(out - begin));
     return stopped;
   }
@@ -126,15 +126,15 @@ class byte_bpe_encoder final : public section_encoder {
   // Puts into the tables what is absent of the words from `first` on: all at once, so that none
   // waits for its cache misses.
   void learn_from(std::size_t first, std::string_view text) {
-    const word_batch::absent_words& absent = words_.prefetch_absent(first);
-    learn(words_.shorts, std::span(absent.shorts).first(absent.short_count), text,
-          [this](std::size_t i) { return words_.batch.short_key(i); });
-    learn(words_.longs, std::span(absent.longs).first(absent.long_count), text,
-          [this](std::size_t i) { return words_.batch.long_key(i); });
+    const word_batch::absent_words& absent = cache_.prefetch_absent(first);
+    learn(cache_.shorts, std::span(absent.shorts).first(absent.short_count), text,
+          [this](std::size_t i) { return cache_.batch.short_key(i); });
+    learn(cache_.longs, std::span(absent.longs).first(absent.long_count), text,
+          [this](std::size_t i) { return cache_.batch.long_key(i); });
   }
 
   template <class Table, class KeyOf>
-  void learn(remembered_words<Table>& words, std::span<const std::uint16_t> absent,
+  void learn(two_level_table<Table>& words, std::span<const std::uint16_t> absent,
              std::string_view text, KeyOf key_of) {
     std::array<std::string_view, short_word::most_at_once> unknown;
     std::array<std::size_t, short_word::most_at_once> places;
@@ -142,7 +142,7 @@ class byte_bpe_encoder final : public section_encoder {
     const auto merge_unknown = [&] {
       const auto results = merger_.merge_together(std::span(unknown).first(count));
       for (std::size_t k = 0; k < count; ++k) {
-        remember(words, key_of(places[k]), unknown[k], {results[k].ids(), results[k].count});
+        put(words, key_of(places[k]), unknown[k], {results[k].ids(), results[k].count});
       }
       count = 0;
     };
@@ -150,7 +150,7 @@ class byte_bpe_encoder final : public section_encoder {
       const auto key = key_of(i);
       if (words.find(key, key.hash()) != nullptr) continue;
       const std::string_view word =
-          text.substr(words_.batch.begin(i), words_.batch.end(i) - words_.batch.begin(i));
+          text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
       if (model_->vocabulary.whole_words_first &&
           model_->unmerged.find(word) != token_index::none) {
         continue;
@@ -163,32 +163,31 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
   template <class Table>
-  void remember(remembered_words<Table>& words, const typename Table::key& key,
-                std::string_view word, std::span<const std::int32_t> ids,
-                bool is_whole_only = false) {
+  void put(two_level_table<Table>& words, const typename Table::key& key, std::string_view word,
+           std::span<const std::int32_t> ids, bool is_whole_only = false) {
     typename Table::ids found;
     if (ids.size() <= found.capacity) {
       found.set(ids);
       if (is_whole_only) found.set_whole_only();
     } else {
       found.set_elsewhere();
-      words_.rare.put(word, ids);
+      cache_.overflow.put(word, ids);
     }
     words.put(key, found);
   }
 
   // A word that look_up did not find, or found not to be that simple.
   template <class Table>
-  void encode_missing(remembered_words<Table>& words, const typename Table::key& key,
+  void encode_missing(two_level_table<Table>& words, const typename Table::key& key,
                       std::string_view word, bool is_fragment, id_buffer& ids) {
     if (const auto* known = words.find(key, key.hash())) {
-      if (known->is_elsewhere()) return encode_rare(word, is_fragment, ids);
+      if (known->is_elsewhere()) return encode_overflow(word, is_fragment, ids);
       if (!(is_fragment && known->is_whole_only())) return append(*known, ids);
       return ids.append(merge(word, true).ids);
     }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
-    if (result.is_kept) remember(words, key, word, result.ids, result.whole_only);
+    if (result.is_kept) put(words, key, word, result.ids, result.whole_only);
   }
 
   template <class Ids>
@@ -198,22 +197,22 @@ class byte_bpe_encoder final : public section_encoder {
   }
 
   // A word that no table has room for.
-  void encode_rare(std::string_view word, bool is_fragment, id_buffer& ids) {
-    if (word.size() > rare_words::max_word_bytes) {
+  void encode_overflow(std::string_view word, bool is_fragment, id_buffer& ids) {
+    if (word.size() > overflow_cache::max_word_bytes) {
       const std::int32_t whole = model_->vocabulary.whole_words_first && !is_fragment
                                      ? model_->unmerged.find(word)
                                      : token_index::none;
       if (whole != token_index::none) return ids.push_back(whole);
       return merger_.append(word, ids);
     }
-    const auto known = words_.rare.find(word);
+    const auto known = cache_.overflow.find(word);
     if (known.data() != nullptr) {
       ids.append(known);
       return;
     }
     const merged result = merge(word, is_fragment);
     ids.append(result.ids);
-    if (result.is_kept && !result.whole_only) words_.rare.put(word, result.ids);
+    if (result.is_kept && !result.whole_only) cache_.overflow.put(word, result.ids);
   }
 
   struct merged {
@@ -236,7 +235,7 @@ class byte_bpe_encoder final : public section_encoder {
   const word_splitter* splitter_;
   byte_merger merger_;
   std::int32_t whole_ = 0;  // what merge() found
-  encoder_words words_;
+  pretoken_cache cache_;
 };
 
 class byte_bpe_engine final : public section_engine {
@@ -248,9 +247,10 @@ class byte_bpe_engine final : public section_engine {
         set_(tuning.set),
         shared_(tuning.shared_bytes) {}
 
-  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
-    shared_tables& shared = shared_.get([this](shared_tables& all) { model_.enter_tokens(all); });
-    return std::make_unique<byte_bpe_encoder>(model_, *splitter_, set_, memory_bytes, shared);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
+    shared_pretoken_cache& shared =
+        shared_.get([this](shared_pretoken_cache& all) { model_.enter_tokens(all); });
+    return std::make_unique<byte_bpe_encoder>(model_, *splitter_, set_, cache_bytes, shared);
   }
 
   bool may_cut(std::string_view text, std::size_t at) const override {
@@ -263,7 +263,7 @@ class byte_bpe_engine final : public section_engine {
   pattern pretokens_;
   std::unique_ptr<const word_splitter> splitter_;
   instruction_set set_;
-  shared_tables_on_demand shared_;
+  shared_pretoken_cache_on_demand shared_;
 };
 
 }  // namespace

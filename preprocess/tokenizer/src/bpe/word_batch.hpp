@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "bpe/pretoken_table.hpp"
 #include "bpe/seams.hpp"
-#include "bpe/word_table.hpp"
 #include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -27,8 +27,8 @@ enum class leading_space : std::uint8_t {
 /// Words are neighbours in one text. Long ones with seams come in as fragments.
 class word_batch {
  public:
-  using short_table = word_table<2>;  ///< words of up to 15 bytes
-  using long_table = word_table<4>;   ///< of 16 to 31
+  using short_table = pretoken_table<2>;  ///< words of up to 15 bytes
+  using long_table = pretoken_table<4>;   ///< of 16 to 31
 
   static constexpr std::size_t capacity = 256;
   /// More ids than look_up writes in one call.

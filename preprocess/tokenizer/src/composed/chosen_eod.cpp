@@ -21,8 +21,8 @@ class tokenizer_with_eod final : public tokenizer {
   tokenizer_with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod)
       : inner_(std::move(inner)), eod_(eod) {}
 
-  std::unique_ptr<encoder> make_encoder(std::size_t memory_bytes) const override {
-    return inner_->make_encoder(memory_bytes);
+  std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override {
+    return inner_->make_encoder(cache_bytes);
   }
   std::int64_t vocab_size() const noexcept override { return inner_->vocab_size(); }
   std::optional<std::int32_t> eod() const noexcept override { return eod_; }

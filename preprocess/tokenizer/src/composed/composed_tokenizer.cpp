@@ -15,8 +15,8 @@ namespace {
 
 class composed_encoder final : public encoder {
  public:
-  composed_encoder(const tokenizer_parts& parts, std::size_t memory_bytes)
-      : parts_(&parts), engine_(parts.engine->make_encoder(memory_bytes)) {
+  composed_encoder(const tokenizer_parts& parts, std::size_t cache_bytes)
+      : parts_(&parts), engine_(parts.engine->make_encoder(cache_bytes)) {
     engine_->limit_growth(limit_);
   }
 
@@ -140,8 +140,8 @@ std::size_t composed_tokenizer::last_cut(std::string_view text) const {
   return 0;
 }
 
-std::unique_ptr<encoder> composed_tokenizer::make_encoder(std::size_t memory_bytes) const {
-  return std::make_unique<composed_encoder>(parts_, memory_bytes);
+std::unique_ptr<encoder> composed_tokenizer::make_encoder(std::size_t cache_bytes) const {
+  return std::make_unique<composed_encoder>(parts_, cache_bytes);
 }
 
 }  // namespace millrace::tokenizer::detail

@@ -43,7 +43,7 @@ class composed_tokenizer final : public tokenizer {
  public:
   explicit composed_tokenizer(tokenizer_parts parts) : parts_(std::move(parts)) {}
 
-  std::unique_ptr<encoder> make_encoder(std::size_t memory_bytes) const override;
+  std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override;
   std::int64_t vocab_size() const noexcept override { return parts_.vocab_size; }
   std::optional<std::int32_t> eod() const noexcept override { return parts_.eod; }
   std::string decode(std::span<const std::int64_t> ids) const override {

@@ -54,9 +54,9 @@ class section_engine {
  public:
   virtual ~section_engine() = default;
 
-  /// @param memory_bytes  as of tokenizer::make_encoder
+  /// @param cache_bytes  as of tokenizer::make_encoder
   /// @return an encoder that this outlives.
-  virtual std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const = 0;
+  virtual std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
   /// Whether sections that have `text` in them may be cut there at `at`: whatever is before it and
   /// behind it, the two sides give the ids of the whole, the latter as one that `continues`.

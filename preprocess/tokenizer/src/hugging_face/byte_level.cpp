@@ -79,8 +79,8 @@ class prefix_space_engine final : public section_engine {
   explicit prefix_space_engine(std::unique_ptr<const section_engine> engine)
       : engine_(std::move(engine)) {}
 
-  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
-    return std::make_unique<encoder>(engine_->make_encoder(memory_bytes));
+  std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
+    return std::make_unique<encoder>(engine_->make_encoder(cache_bytes));
   }
   bool may_cut(std::string_view text, std::size_t at) const override {
     return engine_->may_cut(text, at);

@@ -7,7 +7,7 @@
 
 #include <millrace/error.hpp>
 
-#include "bpe/word_table.hpp"
+#include "bpe/pretoken_table.hpp"
 #include "hugging_face/any_component.hpp"
 #include "hugging_face/byte_level.hpp"
 #include "hugging_face/decoders.hpp"

@@ -5,15 +5,15 @@
 #include <string_view>
 #include <utility>
 
-#include "models/word_memory.hpp"
+#include "models/word_cache.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 class piecewise_encoder final : public section_encoder {
  public:
-  piecewise_encoder(const pre_tokenizer* words, const word_model& model, std::size_t memory_bytes)
-      : words_(words), model_(model.make_encoder()), memory_(memory_bytes) {}
+  piecewise_encoder(const pre_tokenizer* words, const word_model& model, std::size_t cache_bytes)
+      : words_(words), model_(model.make_encoder()), cache_(cache_bytes) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (words_ == nullptr) return encode_word(part.text, ids);
@@ -38,20 +38,20 @@ class piecewise_encoder final : public section_encoder {
 
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {
     if (word.empty()) return std::nullopt;
-    if (word.size() > word_memory::max_word_bytes) return model_->encode(word, ids);
-    if (const auto known = memory_.find(word)) {
+    if (word.size() > word_cache::max_word_bytes) return model_->encode(word, ids);
+    if (const auto known = cache_.find(word)) {
       ids.append(*known);
       return std::nullopt;
     }
     const std::size_t before = ids.size();
     if (auto fault = model_->encode(word, ids)) return fault;
-    memory_.put(word, ids.ids().subspan(before));
+    cache_.put(word, ids.ids().subspan(before));
     return std::nullopt;
   }
 
   const pre_tokenizer* words_;
   std::unique_ptr<word_encoder> model_;
-  word_memory memory_;
+  word_cache cache_;
   piece_list pieces_;
 };
 
@@ -61,8 +61,8 @@ class piecewise_engine final : public section_engine {
                    std::unique_ptr<const word_model> model)
       : words_(std::move(words)), model_(std::move(model)) {}
 
-  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
-    return std::make_unique<piecewise_encoder>(words_.get(), *model_, memory_bytes);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
+    return std::make_unique<piecewise_encoder>(words_.get(), *model_, cache_bytes);
   }
 
  private:

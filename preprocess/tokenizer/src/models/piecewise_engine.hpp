@@ -9,8 +9,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The general engine: a pre-tokenizer makes words, a model encodes each, and what was encoded
-/// before is remembered (word_memory).
+/// The general engine: a pre-tokenizer makes words, and a model encodes each word that is not in
+/// the word_cache.
 ///
 /// @param words  null: each section is one word
 std::unique_ptr<const section_engine> make_piecewise_engine(

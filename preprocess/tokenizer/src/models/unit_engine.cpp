@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "bpe/shared_words.hpp"
-#include "bpe/word_lookup.hpp"
+#include "bpe/cached_word_encoder.hpp"
+#include "bpe/shared_pretoken_cache.hpp"
 #include "unicode/neighbours.hpp"
 #include "unicode/unicode_classes.hpp"
 
@@ -51,12 +51,12 @@ class plain_characters {
 
 class unit_encoder final : public section_encoder {
  public:
-  unit_encoder(const unit_parts& parts, const plain_characters& plain, std::size_t memory_bytes,
-               shared_tables& shared, instruction_set set)
+  unit_encoder(const unit_parts& parts, const plain_characters& plain, std::size_t cache_bytes,
+               shared_pretoken_cache& shared, instruction_set set)
       : parts_(&parts),
         plain_(&plain),
         model_(parts.model->make_encoder()),
-        known_(memory_bytes, shared, set, leading_space::is_none) {}
+        known_(cache_bytes, shared, set, leading_space::is_none) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     auto fault = known_.encode(
@@ -100,7 +100,7 @@ class unit_encoder final : public section_encoder {
   std::unique_ptr<word_encoder> model_;
   std::string normal_;
   piece_list pieces_;
-  word_lookup known_;
+  cached_word_encoder known_;
 };
 
 class unit_engine final : public section_engine {
@@ -108,8 +108,8 @@ class unit_engine final : public section_engine {
   unit_engine(unit_parts parts, engine_tuning tuning)
       : parts_(std::move(parts)), plain_(parts_), set_(tuning.set), shared_(tuning.shared_bytes) {}
 
-  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
-    return std::make_unique<unit_encoder>(parts_, plain_, memory_bytes, shared_.get(), set_);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
+    return std::make_unique<unit_encoder>(parts_, plain_, cache_bytes, shared_.get(), set_);
   }
 
   // Where units end depends on the two characters alone, but for runs of white space.
@@ -127,7 +127,7 @@ class unit_engine final : public section_engine {
   unit_parts parts_;
   plain_characters plain_;
   instruction_set set_;
-  shared_tables_on_demand shared_;
+  shared_pretoken_cache_on_demand shared_;
 };
 
 }  // namespace

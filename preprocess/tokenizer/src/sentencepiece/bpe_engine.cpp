@@ -9,7 +9,7 @@
 
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/engines.hpp"
-#include "sentencepiece/fragment_memory.hpp"
+#include "sentencepiece/fragment_cache.hpp"
 #include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/piece_merger.hpp"
 #include "sentencepiece/seam_table.hpp"
@@ -56,21 +56,21 @@ struct compiled {
   std::int32_t unk_id;
   std::array<std::int32_t, 256> byte_ids;
   engine_tuning tuning;
-  shared_tables_on_demand shared;
+  shared_pretoken_cache_on_demand shared;
 };
 
 class bpe_encoder final : public section_encoder {
  public:
-  bpe_encoder(const compiled& model, std::size_t memory_bytes)
+  bpe_encoder(const compiled& model, std::size_t cache_bytes)
       : model_(&model),
         merger_(model.merges, model.tuning.set),
-        memory_(memory_bytes, model.shared.get(), model.tuning.set) {}
+        cache_(cache_bytes, model.shared.get(), model.tuning.set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (part.text.size() >= piece_merger::max_symbols) return too_long(part.text);
     start_ = ids.size();
     if (model_->front.takes_fragments(part.text) && !model_->merges.has_unused()) {
-      encode_fragments(part.text, part.continues, model_->front, memory_.batch(), *this, first_,
+      encode_fragments(part.text, part.continues, model_->front, cache_.batch(), *this, first_,
                        ids);
       return std::nullopt;
     }
@@ -81,7 +81,7 @@ class bpe_encoder final : public section_encoder {
     if (model_->merges.has_unused()) {
       ids.append(merge(text));
     } else if (!model_->front.cuts_raw_text()) {
-      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
+      encode_normalized_fragments(text, model_->front, cache_.batch(), *this, ids);
     } else {
       encode_by_seams(text, ids);
       fuse_unknown(ids, start_);
@@ -105,7 +105,7 @@ class bpe_encoder final : public section_encoder {
     const std::size_t before = ids.size();
     if (!recall(fragment, ids)) {
       encode_by_seams(model_->front.normalize_part(fragment, buffer_, limit()), ids);
-      remember(fragment, ids.ids().subspan(before));
+      put(fragment, ids.ids().subspan(before));
     }
     fuse_unknown(ids, before);
   }
@@ -113,14 +113,14 @@ class bpe_encoder final : public section_encoder {
   // Merges side by side, so that none waits for the cache misses of another.
   bool learn(std::string_view text, std::size_t first) {
     if (!merger_.merges_together() || !model_->symbols.empty()) return false;
-    const word_batch& batch = memory_.batch();
-    const word_batch::absent_words& all = memory_.prefetch_absent(first);
+    const word_batch& batch = cache_.batch();
+    const word_batch::absent_words& all = cache_.prefetch_absent(first);
     const auto shorts = std::span<const std::uint16_t>(all.shorts).first(all.short_count);
     const auto longs = std::span<const std::uint16_t>(all.longs).first(all.long_count);
     started_count_ = 0;
     for (const auto& absent : {shorts, longs}) {
       for (const std::size_t i : absent) {
-        if (!memory_.fetch(i)) start(text.substr(batch.begin(i), batch.end(i) - batch.begin(i)));
+        if (!cache_.fetch(i)) start(text.substr(batch.begin(i), batch.end(i) - batch.begin(i)));
         if (started_count_ == started_.size()) merge_started();
       }
     }
@@ -142,19 +142,18 @@ class bpe_encoder final : public section_encoder {
   }
 
   bool recall(std::string_view fragment, id_buffer& ids) {
-    using answer = fragment_memory::answer;
-    const answer known = memory_.recall(fragment, ids);
+    using answer = fragment_cache::answer;
+    const answer known = cache_.find(fragment, ids);
     if (known != answer::special) return known == answer::known;
-    const auto rare = memory_.rare().find(fragment);
-    if (rare.data() == nullptr) return false;
-    ids.append(rare);
+    const auto known_ids = cache_.overflow().find(fragment);
+    if (known_ids.data() == nullptr) return false;
+    ids.append(known_ids);
     return true;
   }
 
-  void remember(std::string_view fragment, std::span<const std::int32_t> ids) {
-    const bool fits =
-        fragment.size() <= fragment_memory::max_bytes && memory_.remember(fragment, ids);
-    if (!fits) memory_.rare().put(fragment, ids);
+  void put(std::string_view fragment, std::span<const std::int32_t> ids) {
+    const bool fits = fragment.size() <= fragment_cache::max_bytes && cache_.put(fragment, ids);
+    if (!fits) cache_.overflow().put(fragment, ids);
   }
 
   void start(std::string_view fragment) {
@@ -172,7 +171,7 @@ class bpe_encoder final : public section_encoder {
       for (const piece_merger::symbol symbol : std::span(word.symbols, word.count)) {
         at += add_ids_of(symbol, fragments_[i].substr(at));
       }
-      remember(fragments_[i], found_);
+      put(fragments_[i], found_);
     }
     started_count_ = 0;
   }
@@ -191,11 +190,11 @@ class bpe_encoder final : public section_encoder {
 
   // What has no seams inside.
   void encode_part(std::string_view text, id_buffer& ids) {
-    if (text.size() > fragment_memory::max_rare_bytes || !model_->front.is_its_own(text)) {
+    if (text.size() > fragment_cache::max_overflow_bytes || !model_->front.is_its_own(text)) {
       ids.append(merge(text));
     } else if (!recall(text, ids)) {
       const auto found = merge(text);
-      remember(text, found);
+      put(text, found);
       ids.append(found);
     }
   }
@@ -267,7 +266,7 @@ class bpe_encoder final : public section_encoder {
 
   const compiled* model_;
   piece_merger merger_;
-  fragment_memory memory_;
+  fragment_cache cache_;
   std::string first_;
   std::string buffer_;
   std::vector<piece_merger::symbol> symbols_;
@@ -284,8 +283,8 @@ class bpe_engine final : public section_engine {
   bpe_engine(const sentencepiece_model& model, const engine_tuning& tuning)
       : model_(model, tuning) {}
 
-  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
-    return std::make_unique<bpe_encoder>(model_, memory_bytes);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
+    return std::make_unique<bpe_encoder>(model_, cache_bytes);
   }
 
   // Unknown characters become one over any cut, so what is before it has to be known.

@@ -12,7 +12,7 @@
 
 #include <millrace/tokenizer/id_buffer.hpp>
 
-#include "sentencepiece/fragment_memory.hpp"
+#include "sentencepiece/fragment_cache.hpp"
 #include "sentencepiece/text_front.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -25,8 +25,8 @@ namespace millrace::tokenizer::detail {
 ///   void encode_fragment(fragment, ids)   one as it is given, which the batch may or may not know
 ///   void expect_growth(ids)               throws where fragments gave more than the text may grow
 ///                                         to, each of them a little
-///   bool learn(text, first)               may remember what the batch misses of its fragments of
-///                                         `text` from `first` on; false if it remembers none
+///   bool learn(text, first)               may cache the fragments of `text` from `first` on that
+///                                         the batch misses; false if it caches none
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {

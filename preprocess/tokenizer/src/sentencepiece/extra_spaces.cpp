@@ -71,8 +71,8 @@ class extra_space_engine final : public section_engine {
   explicit extra_space_engine(std::unique_ptr<const section_engine> inner)
       : inner_(std::move(inner)) {}
 
-  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
-    return std::make_unique<extra_space_encoder>(inner_->make_encoder(memory_bytes));
+  std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
+    return std::make_unique<extra_space_encoder>(inner_->make_encoder(cache_bytes));
   }
 
  private:

@@ -13,7 +13,7 @@
 
 #include "sentencepiece/encode_fragments.hpp"
 #include "sentencepiece/engines.hpp"
-#include "sentencepiece/fragment_memory.hpp"
+#include "sentencepiece/fragment_cache.hpp"
 #include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/seam_table.hpp"
 #include "sentencepiece/text_front.hpp"
@@ -46,15 +46,15 @@ struct compiled {
   std::int32_t unk_id;
   std::array<std::int32_t, 256> byte_ids;
   engine_tuning tuning;
-  shared_tables_on_demand shared;
+  shared_pretoken_cache_on_demand shared;
 };
 
 class unigram_encoder final : public section_encoder {
  public:
-  unigram_encoder(const compiled& model, std::size_t memory_bytes)
+  unigram_encoder(const compiled& model, std::size_t cache_bytes)
       : model_(&model),
         lattice_(model.pieces),
-        memory_(memory_bytes, model.shared.get(), model.tuning.set) {}
+        cache_(cache_bytes, model.shared.get(), model.tuning.set) {}
 
   std::optional<encode_fault> encode(const section& part, id_buffer& ids) override {
     if (part.text.size() >= unigram_lattice::max_bytes) return too_long(part.text);
@@ -94,17 +94,17 @@ class unigram_encoder final : public section_encoder {
   static bool learn(std::string_view, std::size_t) { return false; }
 
   void encode_fragment(std::string_view fragment, id_buffer& ids) {
-    using answer = fragment_memory::answer;
+    using answer = fragment_cache::answer;
     const std::size_t before = ids.size();
-    const answer known = memory_.recall(fragment, ids);
+    const answer known = cache_.find(fragment, ids);
     if (known == answer::known && std::abs(score_) <= steady) return add_scores(ids, before);
     ids.truncate(before);
     if (known == answer::unknown) return learn(fragment, ids);
     if (known == answer::special) {
-      const auto rare = memory_.rare().find(fragment);
-      if (rare.data() == nullptr) return learn(fragment, ids);
-      if (std::abs(score_) <= std::bit_cast<float>(rare[0])) {
-        ids.append(rare.subspan(1));
+      const auto known_ids = cache_.overflow().find(fragment);
+      if (known_ids.data() == nullptr) return learn(fragment, ids);
+      if (std::abs(score_) <= std::bit_cast<float>(known_ids[0])) {
+        ids.append(known_ids.subspan(1));
         return add_scores(ids, before);
       }
     }
@@ -119,7 +119,7 @@ class unigram_encoder final : public section_encoder {
  private:
   std::optional<encode_fault> encode_all(const section& part, id_buffer& ids) {
     if (model_->front.takes_fragments(part.text)) {
-      encode_fragments(part.text, part.continues, model_->front, memory_.batch(), *this, first_,
+      encode_fragments(part.text, part.continues, model_->front, cache_.batch(), *this, first_,
                        ids);
       return std::nullopt;
     }
@@ -129,7 +129,7 @@ class unigram_encoder final : public section_encoder {
     if (model_->front.cuts_raw_text()) {
       encode_by_seams(text, ids);
     } else {
-      encode_normalized_fragments(text, model_->front, memory_.batch(), *this, ids);
+      encode_normalized_fragments(text, model_->front, cache_.batch(), *this, ids);
     }
     return std::nullopt;
   }
@@ -147,7 +147,7 @@ class unigram_encoder final : public section_encoder {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = model_->seams.fragment_end(text, at);
       const std::string_view part = text.substr(at, end - at);
-      if (part.size() <= fragment_memory::max_bytes && model_->front.is_its_own(part)) {
+      if (part.size() <= fragment_cache::max_bytes && model_->front.is_its_own(part)) {
         encode_fragment(part, ids);
       } else {
         search(part, ids);
@@ -156,25 +156,25 @@ class unigram_encoder final : public section_encoder {
     }
   }
 
-  // A fragment that is not to be had from memory.
+  // A fragment that is not cached.
   void encode_anew(std::string_view text, id_buffer& ids) {
-    if (text.size() <= fragment_memory::max_bytes) return search(text, ids);
+    if (text.size() <= fragment_cache::max_bytes) return search(text, ids);
     encode_by_seams(text, ids);
   }
 
   void learn(std::string_view fragment, id_buffer& ids) {
     const std::string_view text = model_->front.normalize_part(fragment, buffer_, limit());
-    if (fragment.size() > fragment_memory::max_bytes) return encode_anew(text, ids);
+    if (fragment.size() > fragment_cache::max_bytes) return encode_anew(text, ids);
     auto [path, limit] = lattice_.settle(text);
     if (model_->byte_fallback && has_unknown(path)) limit = -1;
     found_.assign(1, std::bit_cast<std::int32_t>(limit));
     for (const path_piece& piece : path) found_.push_back(piece.id);
     const auto found = std::span<const std::int32_t>(found_).subspan(1);
     if (limit < steady) {
-      memory_.mark_special(fragment);
-      memory_.rare().put(fragment, found_);
-    } else if (!memory_.remember(fragment, found)) {
-      memory_.rare().put(fragment, found_);
+      cache_.mark_special(fragment);
+      cache_.overflow().put(fragment, found_);
+    } else if (!cache_.put(fragment, found)) {
+      cache_.overflow().put(fragment, found_);
     }
     if (!(std::abs(score_) <= limit)) return encode_anew(text, ids);
     const std::size_t before = ids.size();
@@ -233,10 +233,10 @@ class unigram_encoder final : public section_encoder {
 
   const compiled* model_;
   unigram_lattice lattice_;
-  fragment_memory memory_;
+  fragment_cache cache_;
   std::string first_;
   std::string buffer_;
-  std::vector<std::int32_t> found_;  // limit and ids, as rare() keeps them
+  std::vector<std::int32_t> found_;  // limit and ids, as overflow() keeps them
   float score_ = 0;                  // of the path so far
   bool ends_unknown_ = false;        // the path so far does
   std::size_t start_ = 0;            // of the text's ids
@@ -247,8 +247,8 @@ class unigram_engine final : public section_engine {
   unigram_engine(const sentencepiece_model& model, const engine_tuning& tuning)
       : model_(model, tuning) {}
 
-  std::unique_ptr<section_encoder> make_encoder(std::size_t memory_bytes) const override {
-    return std::make_unique<unigram_encoder>(model_, memory_bytes);
+  std::unique_ptr<section_encoder> make_encoder(std::size_t cache_bytes) const override {
+    return std::make_unique<unigram_encoder>(model_, cache_bytes);
   }
 
   bool may_cut(std::string_view text, std::size_t at) const override {

@@ -17,7 +17,7 @@ namespace millrace::tokenizer::detail {
 /// special tokens and come from no text; decoded, they are U+FFFD.
 class byte_level_tokenizer final : public tokenizer {
  public:
-  std::unique_ptr<encoder> make_encoder(std::size_t memory_bytes) const override;
+  std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override;
   std::int64_t vocab_size() const noexcept override { return 512; }
   std::optional<std::int32_t> eod() const noexcept override { return 0; }
   std::string decode(std::span<const std::int64_t> ids) const override;

@@ -24,7 +24,7 @@ class null_tokenizer final : public tokenizer {
   /// @throws config_error  `vocab_size` is not in 1 .. 2^31 - 1, or `eod` is no id.
   explicit null_tokenizer(std::int64_t vocab_size, std::optional<std::int64_t> eod = std::nullopt);
 
-  std::unique_ptr<encoder> make_encoder(std::size_t memory_bytes) const override;
+  std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override;
   std::int64_t vocab_size() const noexcept override { return vocab_size_; }
   std::optional<std::int32_t> eod() const noexcept override;
   std::string decode(std::span<const std::int64_t> ids) const override;

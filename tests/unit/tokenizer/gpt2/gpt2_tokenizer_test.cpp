@@ -142,7 +142,7 @@ TEST(Gpt2Tokenizer, FollowsTheLaterOfTwoEqualMerges) {
             ids_list({'a', 257}));
 }
 
-// Words are remembered; their ids must not depend on what was encoded before, nor on where in
+// Words are cached; their ids must not depend on what was encoded before, nor on where in
 // memory the word ends.
 TEST(Gpt2Tokenizer, GivesEqualTextsEqualIds) {
   const auto gpt2 = usual().load();

@@ -65,15 +65,15 @@ class tokenizer {
  public:
   virtual ~tokenizer() = default;
 
-  /// Bytes that an encoder remembers words in, unless it is told otherwise.
+  /// Default size of an encoder's pretoken cache, in bytes.
   static constexpr std::size_t default_encoder_bytes = std::size_t{64} << 20;
 
   std::unique_ptr<encoder> make_encoder() const { return make_encoder(default_encoder_bytes); }
-  /// @param memory_bytes  that the encoder may remember words in, which makes it fast and changes
-  ///                      no id; it never takes more for that, but a few KiB. What a text needs
-  ///                      while it is encoded, and up to 48 MiB that all encoders share, are not
-  ///                      counted.
-  virtual std::unique_ptr<encoder> make_encoder(std::size_t memory_bytes) const = 0;
+  /// @param cache_bytes  the most that the encoder's pretoken cache takes, a few KiB apart. It
+  /// affects
+  ///                     speed alone. It does not include the memory that a text needs while it is
+  ///                     encoded, nor the cache of up to 48 MiB that all encoders share.
+  virtual std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
   /// Number of ids, added tokens included: every id is in 0 .. vocab_size() - 1. It decides the
   /// dtype of a dataset.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bpe/word_lookup.hpp"
+#include "bpe/cached_word_encoder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ ids_list expected_ids(std::string_view text, const word_splitter& splitter, lead
   return ids;
 }
 
-ids_list encode(word_lookup& words, std::string_view text, const word_splitter& splitter,
+ids_list encode(cached_word_encoder& words, std::string_view text, const word_splitter& splitter,
                 counting_model& model) {
   // An allocation of exactly its size, so that ASan sees a read behind it.
   const std::vector<char> exact(text.begin(), text.end());
@@ -80,7 +80,7 @@ std::string random_text(std::mt19937_64& random) {
   return text;
 }
 
-TEST(WordLookup, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOfAnySize) {
+TEST(CachedWordEncoder, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOfAnySize) {
   const auto splitter = make_splitter(pattern::bert);
   for (const auto set : test::instruction_sets) {
     if (!can_run(set)) continue;
@@ -88,8 +88,8 @@ TEST(WordLookup, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOfAnySize
       for (const std::size_t memory :
            {std::size_t{1}, std::size_t{1} << 12, std::size_t{1} << 22}) {
         std::mt19937_64 random(test::seed(70));
-        shared_tables shared(memory);
-        word_lookup words(memory, shared, set, space);
+        shared_pretoken_cache shared(memory);
+        cached_word_encoder words(memory, shared, set, space);
         counting_model model;
         for (int i = 0; i < 400; ++i) {
           const std::string text = random_text(random);
@@ -102,12 +102,12 @@ TEST(WordLookup, GivesWhatTheModelDoesOnEachInstructionSetAndWithTablesOfAnySize
   }
 }
 
-TEST(WordLookup, AsksForEachWordOnce) {
+TEST(CachedWordEncoder, AsksForEachWordOnce) {
   const auto splitter = make_splitter(pattern::bert);
   for (const auto set : test::instruction_sets) {
     if (!can_run(set)) continue;
-    shared_tables shared(std::size_t{1} << 20);
-    word_lookup words(std::size_t{1} << 20, shared, set, leading_space::is_none);
+    shared_pretoken_cache shared(std::size_t{1} << 20);
+    cached_word_encoder words(std::size_t{1} << 20, shared, set, leading_space::is_none);
     counting_model model;
     const std::string long_key(20, 'l');
     const std::string no_key(40, 'n');
@@ -121,7 +121,7 @@ TEST(WordLookup, AsksForEachWordOnce) {
 }
 
 // But for those met last, which may not be shared yet, and those of more ids than a table holds.
-TEST(WordLookup, AsksForNoWordThatAnotherHasMet) {
+TEST(CachedWordEncoder, AsksForNoWordThatAnotherHasMet) {
   const auto splitter = make_splitter(pattern::bert);
   std::string text;
   std::size_t unshared = 8;
@@ -132,10 +132,10 @@ TEST(WordLookup, AsksForNoWordThatAnotherHasMet) {
     if (ids_of(word).size() > word_batch::short_table::ids::capacity) ++unshared;
   }
   ASSERT_LT(unshared, 60U);
-  shared_tables shared(std::size_t{1} << 20);
+  shared_pretoken_cache shared(std::size_t{1} << 20);
   counting_model model;
   for (const std::size_t most : {std::size_t{201}, unshared}) {
-    word_lookup words(0, shared, best_instruction_set(), leading_space::is_none);
+    cached_word_encoder words(0, shared, best_instruction_set(), leading_space::is_none);
     model.asked = 0;
     EXPECT_EQ(encode(words, text, *splitter, model),
               expected_ids(text, *splitter, leading_space::is_none));
@@ -143,20 +143,22 @@ TEST(WordLookup, AsksForNoWordThatAnotherHasMet) {
   }
 }
 
-TEST(WordLookup, KeepsWordsApartThatDifferInTheirSpaceAlone) {
+TEST(CachedWordEncoder, KeepsWordsApartThatDifferInTheirSpaceAlone) {
   const auto splitter = make_splitter(pattern::bert);
-  shared_tables shared(std::size_t{1} << 20);
-  word_lookup words(std::size_t{1} << 20, shared, best_instruction_set(), leading_space::counts);
+  shared_pretoken_cache shared(std::size_t{1} << 20);
+  cached_word_encoder words(std::size_t{1} << 20, shared, best_instruction_set(),
+                            leading_space::counts);
   counting_model model;
   EXPECT_EQ(encode(words, "ab ab", *splitter, model),
             expected_ids("ab ab", *splitter, leading_space::counts));
   EXPECT_EQ(model.asked, 2U);
 }
 
-TEST(WordLookup, SaysWhereAFaultIs) {
+TEST(CachedWordEncoder, SaysWhereAFaultIs) {
   const auto splitter = make_splitter(pattern::bert);
-  shared_tables shared(std::size_t{1} << 20);
-  word_lookup words(std::size_t{1} << 20, shared, best_instruction_set(), leading_space::is_none);
+  shared_pretoken_cache shared(std::size_t{1} << 20);
+  cached_word_encoder words(std::size_t{1} << 20, shared, best_instruction_set(),
+                            leading_space::is_none);
   counting_model model;
   id_buffer ids;
   for (int i = 0; i < 2; ++i) {

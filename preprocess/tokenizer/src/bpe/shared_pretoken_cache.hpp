@@ -12,25 +12,25 @@
 #include <vector>
 
 #include "bpe/huge_array.hpp"
+#include "bpe/pretoken_table.hpp"
 #include "bpe/word_batch.hpp"
-#include "bpe/word_table.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// Words and their ids that the encoders of one engine share: what one of them has computed, the
-/// others need not compute again. A word that is in stays; where its two lines are full, it is
-/// turned away. Any number of threads, none of which ever waits.
+/// A cache of words and their ids that the encoders of one engine share: what one of them has
+/// computed, the others need not compute again. A word that is in the table stays; a word whose two
+/// lines are full is not added. Any number of threads, none of which ever waits.
 ///
-/// Holds only what an engine has computed, so nothing but speed depends on its contents.
+/// Holds only what an engine has computed, so its contents affect speed alone.
 template <class Table>
-class shared_words {
+class shared_pretoken_table {
  public:
   using key = typename Table::key;
   using ids = typename Table::ids;
 
   /// 2^line_bits lines of 64 bytes.
   /// @pre 1 <= line_bits <= 32
-  explicit shared_words(unsigned line_bits)
+  explicit shared_pretoken_table(unsigned line_bits)
       : lines_(std::size_t{1} << line_bits),
         used_((std::size_t{1} << line_bits) / 64 + 1),
         shift_(64 - line_bits) {}
@@ -125,39 +125,42 @@ inline unsigned table_line_bits(std::size_t bytes) noexcept {
   return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
 }
 
-/// The two sizes of words that word_batch looks up, in up to so many bytes, a few hundred at least.
-struct shared_tables {
-  explicit shared_tables(std::size_t memory_bytes)
-      : shorts(table_line_bits(memory_bytes / 3 * 2)), longs(table_line_bits(memory_bytes / 3)) {}
+/// The pretoken cache that all encoders of one engine share: a table for each size of words that
+/// word_batch looks up.
+struct shared_pretoken_cache {
+  /// Takes up to `cache_bytes`, a few hundred at least.
+  explicit shared_pretoken_cache(std::size_t cache_bytes)
+      : shorts(table_line_bits(cache_bytes / 3 * 2)), longs(table_line_bits(cache_bytes / 3)) {}
 
-  shared_words<word_batch::short_table> shorts;
-  shared_words<word_batch::long_table> longs;
+  shared_pretoken_table<word_batch::short_table> shorts;
+  shared_pretoken_table<word_batch::long_table> longs;
 };
 
-/// An engine's shared_tables, made for its first encoder: who only decodes needs none.
-class shared_tables_on_demand {
+/// An engine's shared_pretoken_cache, made for its first encoder: a caller that only decodes needs
+/// none.
+class shared_pretoken_cache_on_demand {
  public:
-  explicit shared_tables_on_demand(std::size_t memory_bytes) : memory_bytes_(memory_bytes) {}
+  explicit shared_pretoken_cache_on_demand(std::size_t cache_bytes) : cache_bytes_(cache_bytes) {}
 
   /// Any thread.
-  /// @param fill  (shared_tables&) enters the words that it begins with
+  /// @param fill  (shared_pretoken_cache&) enters the words that it begins with
   template <class Fill>
-  shared_tables& get(Fill&& fill) const {
+  shared_pretoken_cache& get(Fill&& fill) const {
     std::call_once(once_, [&] {
-      auto made = std::make_unique<shared_tables>(memory_bytes_);
+      auto made = std::make_unique<shared_pretoken_cache>(cache_bytes_);
       fill(*made);
       tables_ = std::move(made);
     });
     return *tables_;
   }
-  shared_tables& get() const {
-    return get([](shared_tables&) {});
+  shared_pretoken_cache& get() const {
+    return get([](shared_pretoken_cache&) {});
   }
 
  private:
-  std::size_t memory_bytes_;
+  std::size_t cache_bytes_;
   mutable std::once_flag once_;
-  mutable std::unique_ptr<shared_tables> tables_;
+  mutable std::unique_ptr<shared_pretoken_cache> tables_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bpe/rare_words.hpp"
+#include "bpe/overflow_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,10 +14,10 @@ namespace {
 
 using ids_list = std::vector<std::int32_t>;
 
-TEST(RareWords, ForgetButNeverLie) {
-  for (const std::size_t memory : {std::size_t{0}, std::size_t{1} << 16, std::size_t{1} << 20}) {
-    SCOPED_TRACE(memory);
-    rare_words words(memory);
+TEST(OverflowCache, ForgetsButNeverLies) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1} << 16, std::size_t{1} << 20}) {
+    SCOPED_TRACE(bytes);
+    overflow_cache cache(bytes);
     std::map<std::string, ids_list> put;
     std::mt19937 random(11);
     std::size_t known = 0;
@@ -25,14 +25,14 @@ TEST(RareWords, ForgetButNeverLie) {
       std::string word(1 + random() % 40, ' ');
       for (char& c : word) c = static_cast<char>('a' + random() % 2);
       if (i % 5 != 0) word.resize(1 + random() % 6);
-      const auto found = words.find(word);
+      const auto found = cache.find(word);
       if (found.data() != nullptr) {
         ++known;
         ASSERT_EQ(ids_list(found.begin(), found.end()), put.at(word));
       } else {
         ids_list ids(random() % 50);
         for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random());
-        words.put(word, ids);
+        cache.put(word, ids);
         put[word] = ids;
       }
     }
@@ -40,22 +40,22 @@ TEST(RareWords, ForgetButNeverLie) {
   }
 }
 
-TEST(RareWords, StayWithinTheirMemory) {
-  EXPECT_LE(rare_words(std::size_t{1} << 20).size_bytes(), std::size_t{1} << 20);
-  EXPECT_LE(rare_words(std::size_t{16} << 20).size_bytes(), std::size_t{16} << 20);
+TEST(OverflowCache, StaysWithinItsMemory) {
+  EXPECT_LE(overflow_cache(std::size_t{1} << 20).size_bytes(), std::size_t{1} << 20);
+  EXPECT_LE(overflow_cache(std::size_t{16} << 20).size_bytes(), std::size_t{16} << 20);
 }
 
-TEST(RareWords, DoNotKeepGiants) {
-  rare_words words(std::size_t{1} << 16);
+TEST(OverflowCache, DoesNotKeepGiants) {
+  overflow_cache cache(std::size_t{1} << 16);
   const ids_list one = {1};
-  const std::string longest(rare_words::max_word_bytes, 'x');
-  words.put(longest, one);
-  EXPECT_NE(words.find(longest).data(), nullptr);
-  words.put(longest + 'x', one);
-  EXPECT_EQ(words.find(longest + 'x').data(), nullptr);
+  const std::string longest(overflow_cache::max_word_bytes, 'x');
+  cache.put(longest, one);
+  EXPECT_NE(cache.find(longest).data(), nullptr);
+  cache.put(longest + 'x', one);
+  EXPECT_EQ(cache.find(longest + 'x').data(), nullptr);
   const ids_list many(1 << 20, 7);
-  words.put("many", many);
-  EXPECT_EQ(words.find("many").data(), nullptr);
+  cache.put("many", many);
+  EXPECT_EQ(cache.find("many").data(), nullptr);
 }
 
 }  // namespace

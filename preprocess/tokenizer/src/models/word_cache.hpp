@@ -15,22 +15,20 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Remembers the ids of words already encoded: any words, in up to so many bytes, of which it has
-/// no use for more than 9 MiB, whatever it is fed.
+/// A cache of words already encoded and their ids. It uses 9 MiB at most.
 ///
-/// When it is full it forgets everything and begins anew, which costs less than to choose. It holds
-/// only what a model has computed, so nothing but speed depends on its contents. One thread.
-class word_memory {
+/// When it is full, it drops everything and starts again, which costs less than to choose. Holds
+/// only what a model has computed, so its contents affect speed alone. One thread.
+class word_cache {
  public:
   static constexpr std::size_t max_word_bytes = 255;
   static constexpr std::size_t max_ids = 255;
 
-  /// @param memory_bytes  it takes a few KiB at least
-  explicit word_memory(std::size_t memory_bytes)
-      : entry_cells_(std::clamp(memory_bytes, least_bytes, most_bytes) / 9 * 8 /
+  /// @param cache_bytes  the most that it takes; a few KiB at least
+  explicit word_cache(std::size_t cache_bytes)
+      : entry_cells_(std::clamp(cache_bytes, least_bytes, most_bytes) / 9 * 8 /
                      sizeof(std::int32_t)),
-        slots_(
-            std::bit_floor(std::clamp(memory_bytes, least_bytes, most_bytes) / 9 / sizeof(slot))),
+        slots_(std::bit_floor(std::clamp(cache_bytes, least_bytes, most_bytes) / 9 / sizeof(slot))),
         mask_(slots_.size() - 1) {
     entries_.reserve(entry_cells_);
   }
@@ -50,8 +48,8 @@ class word_memory {
     return std::nullopt;
   }
 
-  /// Remembers `word`, if it is short enough.
-  /// @pre it is not there
+  /// Adds `word`, if it is short enough.
+  /// @pre it is not cached
   void put(std::string_view word, std::span<const std::int32_t> ids) {
     if (word.size() > max_word_bytes || ids.size() > max_ids) return;
     const std::size_t cells = 1 + ids.size() + (word.size() + 3) / 4;

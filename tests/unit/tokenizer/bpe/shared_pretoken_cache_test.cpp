@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bpe/shared_words.hpp"
+#include "bpe/shared_pretoken_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -46,13 +46,13 @@ bool equal(const Ids& a, const Ids& b) {
 }
 
 template <class Table>
-class SharedWords : public testing::Test {};
+class SharedPretokenTable : public testing::Test {};
 using tables = testing::Types<word_batch::short_table, word_batch::long_table>;
-TYPED_TEST_SUITE(SharedWords, tables);
+TYPED_TEST_SUITE(SharedPretokenTable, tables);
 
-TYPED_TEST(SharedWords, AreFoundOnceTheyAreAdded) {
+TYPED_TEST(SharedPretokenTable, FindsWordsOnceTheyAreAdded) {
   const auto words = some_words<TypeParam>(1000);
-  shared_words<TypeParam> table(12);
+  shared_pretoken_table<TypeParam> table(12);
   for (const auto& word : words) EXPECT_EQ(table.find(word.key, word.key.hash()), nullptr);
   std::size_t turned_away = 0;
   for (const auto& word : words) {
@@ -67,9 +67,9 @@ TYPED_TEST(SharedWords, AreFoundOnceTheyAreAdded) {
   EXPECT_LT(turned_away, 100U) << "of 1000, in room for 4096 or 8192";
 }
 
-TYPED_TEST(SharedWords, StayWhereTheyAre) {
+TYPED_TEST(SharedPretokenTable, KeepsWordsWhereTheyAre) {
   const auto words = some_words<TypeParam>(500);
-  shared_words<TypeParam> table(1);  // two lines
+  shared_pretoken_table<TypeParam> table(1);  // two lines
   std::vector<const typename TypeParam::ids*> places;
   for (const auto& word : words) {
     table.add(word.key, word.ids);
@@ -85,10 +85,10 @@ TYPED_TEST(SharedWords, StayWhereTheyAre) {
 }
 
 // What a thread finds is what some thread has added, whole, at any moment.
-TYPED_TEST(SharedWords, AreWholeWhileThreadsAddThem) {
+TYPED_TEST(SharedPretokenTable, GivesWholeWordsWhileThreadsAddThem) {
   const auto words = some_words<TypeParam>(3000);
   for (const unsigned line_bits : {4U, 12U}) {
-    shared_words<TypeParam> table(line_bits);
+    shared_pretoken_table<TypeParam> table(line_bits);
     std::atomic<int> wrong = 0;
     std::atomic<int> found_before_added = 0;
     std::vector<std::jthread> threads;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bpe/word_table.hpp"
+#include "bpe/pretoken_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST(WordKey, TellsWordsApartByBytesAndSize) {
 // Whatever is put in, a look-up gives that or nothing, and what was put last is there.
 template <std::size_t Words>
 void expect_table_forgets_but_never_lies(unsigned line_bits) {
-  word_table<Words> table(line_bits);
+  pretoken_table<Words> table(line_bits);
   std::map<std::string, ids_list> put;
   std::mt19937 random(7);
   std::size_t known = 0;
@@ -68,7 +68,7 @@ void expect_table_forgets_but_never_lies(unsigned line_bits) {
       EXPECT_EQ(before, put.at(word)) << word;
     }
     if (before == ids_list{-1}) {
-      typename word_table<Words>::ids found;
+      typename pretoken_table<Words>::ids found;
       found.set(ids);
       table.put(key, found);
       put[word] = ids;
@@ -78,7 +78,7 @@ void expect_table_forgets_but_never_lies(unsigned line_bits) {
   EXPECT_GT(known, 0U);
 }
 
-TEST(WordTable, ForgetsButNeverLies) {
+TEST(PretokenTable, ForgetsButNeverLies) {
   for (const unsigned bits : {1U, 4U, 12U}) {
     expect_table_forgets_but_never_lies<2>(bits);
     expect_table_forgets_but_never_lies<4>(bits);

@@ -111,12 +111,12 @@ class word_ids {
   std::array<std::uint32_t, Capacity> ids_{};  // the first with the count in its top byte
 };
 
-/// Words and their ids, found in one cache line. A word that meets a full line takes the place of
-/// another, so that the size never changes.
+/// A cache of words and their ids. A look-up reads one cache line of the processor. A word that is
+/// put into a full line replaces another, so the size never changes.
 ///
-/// Holds only what an engine has computed, so nothing but speed depends on its contents.
+/// Holds only what an engine has computed, so its contents affect speed alone.
 template <std::size_t Words>
-class word_table {
+class pretoken_table {
  public:
   using key = word_key<Words>;
   using ids = word_ids<2 * Words>;  // as many bytes as the key
@@ -130,7 +130,7 @@ class word_table {
 
   /// 2^line_bits lines of 64 bytes.
   /// @pre 1 <= line_bits <= 32
-  explicit word_table(unsigned line_bits)
+  explicit pretoken_table(unsigned line_bits)
       : lines_(std::size_t{1} << line_bits), shift_(63 - line_bits) {}
 
   const line& line_of(std::uint64_t hash) const noexcept { return lines_[index(hash)]; }

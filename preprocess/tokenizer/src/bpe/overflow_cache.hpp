@@ -14,22 +14,22 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Ids of words that are too long, or have too many ids, for word_table. Never more than the bytes
-/// it was made with: when they are full it forgets everything and begins anew.
+/// A cache of words that are too long, or have too many ids, for pretoken_table. When it is full,
+/// it drops everything and starts again.
 ///
-/// Holds only what an engine has computed, so nothing but speed depends on its contents.
-class rare_words {
+/// Holds only what an engine has computed, so its contents affect speed alone.
+class overflow_cache {
  public:
   /// Longer words are not kept: they do not come again.
   static constexpr std::size_t max_word_bytes = 1024;
 
-  /// @param memory_bytes  of all of it; a few KiB are taken at least
-  explicit rare_words(std::size_t memory_bytes)
-      : places_(std::bit_floor(std::max<std::size_t>(memory_bytes, 4096) / 128)),
-        store_(std::max<std::size_t>(memory_bytes, 4096) / 8 * 7 / sizeof(std::int32_t)) {}
+  /// @param cache_bytes  the most that it takes; a few KiB at least
+  explicit overflow_cache(std::size_t cache_bytes)
+      : places_(std::bit_floor(std::max<std::size_t>(cache_bytes, 4096) / 128)),
+        store_(std::max<std::size_t>(cache_bytes, 4096) / 8 * 7 / sizeof(std::int32_t)) {}
 
-  /// The ids of `word`, valid until the next put, or an empty span (data() null) if it is not
-  /// known.
+  /// The ids of `word`, valid until the next put(), or an empty span with null data() if `word` is
+  /// not cached.
   std::span<const std::int32_t> find(std::string_view word) const noexcept {
     if (word.size() > max_word_bytes) return {};
     const std::uint64_t hashed = hash(word);

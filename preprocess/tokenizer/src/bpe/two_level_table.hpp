@@ -5,22 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bpe/shared_words.hpp"
+#include "bpe/shared_pretoken_cache.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// The words of one size that an encoder remembers: those that it met last in front, and behind
-/// them what all encoders have met. What leaves the front because others share its line, or another
-/// encoder has met, is there: to look costs a tenth of encoding a word anew.
+/// The cached words of one size: in front the encoder's own table with the words that it met last,
+/// behind it the table that all encoders share. A word that another word pushed out of the front,
+/// or that another encoder met, is behind. A look-up there costs a tenth of encoding the word
+/// again.
 template <class Table>
-class remembered_words {
+class two_level_table {
  public:
   using key = typename Table::key;
   using ids = typename Table::ids;
 
-  /// @param line_bits  as word_table takes them
+  /// @param line_bits  of the front, as pretoken_table takes them
   /// @param behind     outlives this
-  remembered_words(unsigned line_bits, shared_words<Table>& behind)
+  two_level_table(unsigned line_bits, shared_pretoken_table<Table>& behind)
       : front_(line_bits), behind_(&behind) {}
 
   /// What is in front, for loops that look words up themselves.
@@ -54,7 +55,7 @@ class remembered_words {
   using entry = typename Table::entry;
 
   Table front_;
-  shared_words<Table>* behind_;
+  shared_pretoken_table<Table>* behind_;
   // New words go behind some words later, when the line that they go to has arrived.
   std::array<entry, 8> to_add_{};
   std::size_t next_ = 0;

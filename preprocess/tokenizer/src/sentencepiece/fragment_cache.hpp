@@ -10,7 +10,7 @@
 #include <millrace/error.hpp>
 #include <millrace/tokenizer/id_buffer.hpp>
 
-#include "bpe/encoder_words.hpp"
+#include "bpe/pretoken_cache.hpp"
 #include "sentencepiece/engines.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -24,81 +24,78 @@ inline void check_size(const sentencepiece_model& model) {
   }
 }
 
-/// The ids of fragments that one encoder has met, in the tables of the byte-level engine: those
-/// that a loop only copies, and others that somebody has to look at first.
+/// The fragments that one encoder has met and their ids, in a pretoken_cache. The ids of most
+/// fragments are only copied; a special fragment needs a closer look first.
 ///
-/// Holds only what an engine has computed, so nothing but speed depends on its contents. One
-/// thread.
-class fragment_memory {
+/// Holds only what an engine has computed, so its contents affect speed alone. One thread.
+class fragment_cache {
  public:
   static constexpr std::size_t max_bytes = word_batch::long_table::key::max_bytes;
-  /// Longer fragments are not remembered.
-  static constexpr std::size_t max_rare_bytes = rare_words::max_word_bytes;
+  /// Longer fragments are not cached.
+  static constexpr std::size_t max_overflow_bytes = overflow_cache::max_word_bytes;
 
   /// @param shared  outlives this
-  fragment_memory(std::size_t memory_bytes, shared_tables& shared, instruction_set set)
-      : words_(memory_bytes, shared, nullptr, set) {}
+  fragment_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, instruction_set set)
+      : cache_(cache_bytes, shared, nullptr, set) {}
 
-  /// Looks fragments up many at a time; what it does not give may still be remembered.
-  word_batch& batch() noexcept { return words_.batch; }
+  /// Looks fragments up many at a time; a fragment that it does not find may still be cached.
+  word_batch& batch() noexcept { return cache_.batch; }
 
   enum class answer : std::uint8_t {
     unknown,
     known,   ///< its ids are appended
-    special  ///< only in rare(), if anywhere
+    special  ///< only in overflow(), if anywhere
   };
-  answer recall(std::string_view fragment, id_buffer& ids) {
+  answer find(std::string_view fragment, id_buffer& ids) {
     if (fragment.size() <= short_key::max_bytes)
-      return recall<short_key>(words_.shorts, fragment, ids);
-    if (fragment.size() <= long_key::max_bytes)
-      return recall<long_key>(words_.longs, fragment, ids);
+      return find<short_key>(cache_.shorts, fragment, ids);
+    if (fragment.size() <= long_key::max_bytes) return find<long_key>(cache_.longs, fragment, ids);
     return answer::special;
   }
 
-  /// Whether the batch's `i`th fragment is in front now, as it was behind.
+  /// Moves the batch's `i`th fragment to the front. False if it is not cached.
   bool fetch(std::size_t i) noexcept {
     return is_short(i)
-               ? words_.shorts.find(words_.batch.short_key(i), words_.batch.short_key(i).hash()) !=
+               ? cache_.shorts.find(cache_.batch.short_key(i), cache_.batch.short_key(i).hash()) !=
                      nullptr
-               : words_.longs.find(words_.batch.long_key(i), words_.batch.long_key(i).hash()) !=
+               : cache_.longs.find(cache_.batch.long_key(i), cache_.batch.long_key(i).hash()) !=
                      nullptr;
   }
-  /// What is absent of the batch from `first` on, prepared for fetch() and recall(). Valid until
-  /// the next call.
+  /// The fragments of the batch from `first` on that are not in front, prefetched for fetch() and
+  /// find(). Valid until the next call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
-    return words_.prefetch_absent(first);
+    return cache_.prefetch_absent(first);
   }
 
-  /// @return false if they are too many: then the fragment is marked as special
+  /// @return false if there are too many ids: then the fragment is marked as special
   /// @pre fragment.size() <= max_bytes, ids are below 2^24
-  bool remember(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
-    return fragment.size() <= short_key::max_bytes
-               ? remember<short_key>(words_.shorts, fragment, ids)
-               : remember<long_key>(words_.longs, fragment, ids);
+  bool put(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
+    return fragment.size() <= short_key::max_bytes ? put<short_key>(cache_.shorts, fragment, ids)
+                                                   : put<long_key>(cache_.longs, fragment, ids);
   }
 
   /// The batch is not to give this fragment.
   /// @pre fragment.size() <= max_bytes
   void mark_special(std::string_view fragment) noexcept {
     if (fragment.size() <= short_key::max_bytes) {
-      mark_special<short_key>(words_.shorts, fragment);
+      mark_special<short_key>(cache_.shorts, fragment);
     } else {
-      mark_special<long_key>(words_.longs, fragment);
+      mark_special<long_key>(cache_.longs, fragment);
     }
   }
 
-  rare_words& rare() noexcept { return words_.rare; }
+  overflow_cache& overflow() noexcept { return cache_.overflow; }
 
  private:
   using short_key = word_batch::short_table::key;
   using long_key = word_batch::long_table::key;
 
   bool is_short(std::size_t i) const noexcept {
-    return words_.batch.end(i) - words_.batch.begin(i) <= short_key::max_bytes;
+    return cache_.batch.end(i) - cache_.batch.begin(i) <= short_key::max_bytes;
   }
 
   template <class Key, class Words>
-  static answer recall(Words& words, std::string_view fragment, id_buffer& ids) {
+  static answer find(Words& words, std::string_view fragment, id_buffer& ids) {
     const Key key = Key::of(fragment.data(), fragment.size(), fragment.size());
     const auto* known = words.find(key, key.hash());
     if (known == nullptr) return answer::unknown;
@@ -109,8 +106,8 @@ class fragment_memory {
   }
 
   template <class Key, class Table>
-  static bool remember(remembered_words<Table>& words, std::string_view fragment,
-                       std::span<const std::int32_t> ids) noexcept {
+  static bool put(two_level_table<Table>& words, std::string_view fragment,
+                  std::span<const std::int32_t> ids) noexcept {
     typename Table::ids found;
     const bool fits = ids.size() <= found.capacity;
     if (fits) {
@@ -123,13 +120,13 @@ class fragment_memory {
   }
 
   template <class Key, class Table>
-  static void mark_special(remembered_words<Table>& words, std::string_view fragment) noexcept {
+  static void mark_special(two_level_table<Table>& words, std::string_view fragment) noexcept {
     typename Table::ids found;
     found.set_elsewhere();
     words.put(Key::of(fragment.data(), fragment.size(), fragment.size()), found);
   }
 
-  encoder_words words_;
+  pretoken_cache cache_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -8,23 +8,23 @@
 #include <span>
 #include <string_view>
 
-#include "bpe/encoder_words.hpp"
+#include "bpe/pretoken_cache.hpp"
 #include "composed/section_engine.hpp"
 #include "split/word_splitter.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// Ids of a text's words for one thread: by look-up (word_batch), and for a word that is new by
-/// whatever model the caller has, once.
+/// Encodes a text word by word, for one thread: words that are cached by look-up (word_batch),
+/// other words by the caller's model, once.
 ///
-/// Owns what it remembers, in as many bytes as it is given, and shares what others have met; it
-/// forgets what has no room, and nothing but speed depends on that.
-class word_lookup {
+/// Owns a pretoken cache of the given size, in front of the cache that all encoders share. Its
+/// contents affect speed alone.
+class cached_word_encoder {
  public:
   /// @param shared  outlives this
-  word_lookup(std::size_t memory_bytes, shared_tables& shared, instruction_set set,
-              leading_space space)
-      : words_(memory_bytes, shared, nullptr, set, space) {}
+  cached_word_encoder(std::size_t cache_bytes, shared_pretoken_cache& shared, instruction_set set,
+                      leading_space space)
+      : cache_(cache_bytes, shared, nullptr, set, space) {}
 
   /// Appends the ids of `text`, whose words end where `splitter` says.
   ///
@@ -35,13 +35,13 @@ class word_lookup {
   template <class EncodeNew>
   std::optional<encode_fault> encode(std::string_view text, const word_splitter& splitter,
                                      id_buffer& ids, EncodeNew&& encode_new) {
-    words_.batch.start(text.data(), text.size());
+    cache_.batch.start(text.data(), text.size());
     std::array<std::size_t, word_batch::capacity> ends;
     for (std::size_t at = 0; at < text.size();) {
       auto rest = std::span<const std::size_t>(ends).first(splitter.next_ends(text, at, ends));
       at = rest.back();
       while (!rest.empty()) {
-        rest = rest.subspan(words_.batch.fill(rest));
+        rest = rest.subspan(cache_.batch.fill(rest));
         if (auto fault = encode_batch(text, ids, encode_new)) return fault;
       }
     }
@@ -55,19 +55,19 @@ class word_lookup {
     for (std::size_t i = 0;; ++i) {
       std::int32_t* const begin = ids.room(word_batch::max_ids);
       std::int32_t* out = begin;
-      i = words_.batch.look_up(i, out);
+      i = cache_.batch.look_up(i, out);
       ids.add(static_cast<std::size_t>(out - begin));
-      if (i == words_.batch.size()) return std::nullopt;
+      if (i == cache_.batch.size()) return std::nullopt;
       const std::string_view word =
-          text.substr(words_.batch.begin(i), words_.batch.end(i) - words_.batch.begin(i));
+          text.substr(cache_.batch.begin(i), cache_.batch.end(i) - cache_.batch.begin(i));
       auto fault =
           word.size() <= word_batch::short_table::key::max_bytes
-              ? encode_missing(words_.shorts, words_.batch.short_key(i), word, ids, encode_new)
+              ? encode_missing(cache_.shorts, cache_.batch.short_key(i), word, ids, encode_new)
           : word.size() <= word_batch::long_table::key::max_bytes
-              ? encode_missing(words_.longs, words_.batch.long_key(i), word, ids, encode_new)
-              : encode_rare(word, ids, encode_new);
+              ? encode_missing(cache_.longs, cache_.batch.long_key(i), word, ids, encode_new)
+              : encode_overflow(word, ids, encode_new);
       if (fault) {
-        fault->offset_bytes += words_.batch.begin(i);
+        fault->offset_bytes += cache_.batch.begin(i);
         return fault;
       }
     }
@@ -75,11 +75,11 @@ class word_lookup {
 
   // A word that look_up did not find, or found not to be that simple.
   template <class Table, class EncodeNew>
-  std::optional<encode_fault> encode_missing(remembered_words<Table>& words,
+  std::optional<encode_fault> encode_missing(two_level_table<Table>& words,
                                              const typename Table::key& key, std::string_view word,
                                              id_buffer& ids, EncodeNew& encode_new) {
     if (const auto* known = words.find(key, key.hash())) {
-      if (known->is_elsewhere()) return encode_rare(word, ids, encode_new);
+      if (known->is_elsewhere()) return encode_overflow(word, ids, encode_new);
       known->copy_to(ids.room(known->capacity));
       ids.add(known->count());
       return std::nullopt;
@@ -92,7 +92,7 @@ class word_lookup {
       found.set(all);
     } else {
       found.set_elsewhere();
-      words_.rare.put(word, all);
+      cache_.overflow.put(word, all);
     }
     words.put(key, found);
     return std::nullopt;
@@ -100,19 +100,19 @@ class word_lookup {
 
   // A word that no table has room for.
   template <class EncodeNew>
-  std::optional<encode_fault> encode_rare(std::string_view word, id_buffer& ids,
-                                          EncodeNew& encode_new) {
-    if (const auto known = words_.rare.find(word); known.data() != nullptr) {
+  std::optional<encode_fault> encode_overflow(std::string_view word, id_buffer& ids,
+                                              EncodeNew& encode_new) {
+    if (const auto known = cache_.overflow.find(word); known.data() != nullptr) {
       ids.append(known);
       return std::nullopt;
     }
     const std::size_t before = ids.size();
     if (auto fault = encode_new(word, ids)) return fault;
-    words_.rare.put(word, ids.ids().subspan(before));
+    cache_.overflow.put(word, ids.ids().subspan(before));
     return std::nullopt;
   }
 
-  encoder_words words_;
+  pretoken_cache cache_;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -3,26 +3,26 @@
 
 #include <cstddef>
 
-#include "bpe/rare_words.hpp"
-#include "bpe/remembered_words.hpp"
+#include "bpe/overflow_cache.hpp"
 #include "bpe/seams.hpp"
-#include "bpe/shared_words.hpp"
+#include "bpe/shared_pretoken_cache.hpp"
+#include "bpe/two_level_table.hpp"
 #include "bpe/word_batch.hpp"
 #include "split/instruction_set.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// All that one encoder remembers, and the batch that is looked up in it. One thread.
-struct encoder_words {
-  /// Never takes more than `memory_bytes`, but for a few KiB: half is for short words, an eighth
-  /// for longer ones, a quarter for the rest.
+/// The pretoken cache of one encoder, and the batch of words that is looked up in it. One thread.
+struct pretoken_cache {
+  /// Takes at most `cache_bytes` and a few KiB: half for short words, an eighth for longer ones, a
+  /// quarter for the rest.
   ///
-  /// @param shared, seams  outlive this; no seams: words stay whole
-  encoder_words(std::size_t memory_bytes, shared_tables& shared, const seam_finder* seams,
-                instruction_set set, leading_space space = leading_space::counts)
-      : shorts(table_line_bits(memory_bytes / 2), shared.shorts),
-        longs(table_line_bits(memory_bytes / 8), shared.longs),
-        rare(memory_bytes / 4),
+  /// @param shared, seams  outlive this; without seams, words stay whole
+  pretoken_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, const seam_finder* seams,
+                 instruction_set set, leading_space space = leading_space::counts)
+      : shorts(table_line_bits(cache_bytes / 2), shared.shorts),
+        longs(table_line_bits(cache_bytes / 8), shared.longs),
+        overflow(cache_bytes / 4),
         batch(shorts.front(), longs.front(), seams, set, space) {}
 
   /// Whether the batch's `i`th word is not in front. False for words that no table has room for.
@@ -35,8 +35,8 @@ struct encoder_words {
            !longs.has_in_front(batch.long_key(i));
   }
 
-  /// What is absent of the batch from `first` on, prepared for remembered_words::find. Valid until
-  /// the next call.
+  /// The words of the batch from `first` on that are not in front, prefetched for
+  /// two_level_table::find. Valid until the next call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
     batch.find_absent(first, absent);
     for (std::size_t k = 0; k < absent.short_count; ++k) {
@@ -48,12 +48,12 @@ struct encoder_words {
     return absent;
   }
 
-  encoder_words(const encoder_words&) = delete;
-  encoder_words& operator=(const encoder_words&) = delete;
+  pretoken_cache(const pretoken_cache&) = delete;
+  pretoken_cache& operator=(const pretoken_cache&) = delete;
 
-  remembered_words<word_batch::short_table> shorts;
-  remembered_words<word_batch::long_table> longs;
-  rare_words rare;
+  two_level_table<word_batch::short_table> shorts;
+  two_level_table<word_batch::long_table> longs;
+  overflow_cache overflow;
   word_batch batch;
   word_batch::absent_words absent;
 };
