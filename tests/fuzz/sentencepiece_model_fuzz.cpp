@@ -6,9 +6,9 @@
 
 #include <millrace/error.hpp>
 
-#include "sentencepiece/engines.hpp"
 #include "sentencepiece/model_file.hpp"
 #include "sentencepiece/sentencepiece_decoder.hpp"
+#include "sentencepiece/sentencepiece_tokenizer.hpp"
 
 /// Whatever loads encodes and decodes; what does not is refused with a place in the file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {

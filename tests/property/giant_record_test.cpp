@@ -21,7 +21,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "input/line_abandoned.hpp"
+#include "process/stop_flag.hpp"
 #include "record/block_encoder.hpp"
 #include "record/sentence_splitter.hpp"
 #include "support/paths.hpp"

@@ -9,9 +9,9 @@
 
 #include <millrace/error.hpp>
 
-#include "input/byte_order_mark.hpp"
 #include "input/foreign_format.hpp"
 #include "input/json_text.hpp"
+#include "input/line_ends.hpp"
 
 namespace millrace::preprocess {
 namespace {

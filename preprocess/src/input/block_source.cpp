@@ -9,7 +9,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/crc32c.hpp>
 
-#include "input/changed_file.hpp"
+#include "input/file_bytes.hpp"
 #include "input/line_ends.hpp"
 
 namespace millrace::preprocess {

@@ -11,7 +11,6 @@
 
 #include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
-#include "input/read_limits.hpp"
 #include "input/seekable_input.hpp"
 #include "input/sequential_reader.hpp"
 

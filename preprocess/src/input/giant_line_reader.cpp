@@ -14,9 +14,8 @@
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "input/byte_order_mark.hpp"
-#include "input/line_abandoned.hpp"
 #include "input/line_ends.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 namespace {

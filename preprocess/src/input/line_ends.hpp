@@ -5,8 +5,16 @@
 #include <cstddef>
 #include <string_view>
 
-/// Where lines begin, for those who cut text: `\n`, `\r\n` and `\r` alone end a line.
+/// Where a text and its lines begin: `\n`, `\r\n` and `\r` alone end a line.
 namespace millrace::preprocess {
+
+/// U+FEFF as the first character of a file says that it is UTF-8, and is no part of the text.
+inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+/// Bytes of the mark that the text of a file begins with.
+inline std::size_t mark_bytes_of(std::string_view text) {
+  return text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
+}
 
 /// Where the line begins that follows the first line end at or behind `from`.
 ///

@@ -8,7 +8,7 @@
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "input/changed_file.hpp"
+#include "input/file_bytes.hpp"
 
 namespace millrace::preprocess {
 namespace {

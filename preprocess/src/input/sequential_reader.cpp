@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "input/byte_order_mark.hpp"
 #include "input/giant_line_reader.hpp"
 #include "input/line_ends.hpp"
 

@@ -10,7 +10,6 @@
 
 #include "input/byte_block.hpp"
 #include "input/byte_source.hpp"
-#include "input/read_limits.hpp"
 
 namespace millrace::preprocess {
 

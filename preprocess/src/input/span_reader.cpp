@@ -5,8 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "input/byte_order_mark.hpp"
-#include "input/changed_file.hpp"
+#include "input/file_bytes.hpp"
 #include "input/giant_line_reader.hpp"
 #include "input/line_ends.hpp"
 

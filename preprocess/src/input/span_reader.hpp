@@ -2,7 +2,6 @@
 #pragma once
 
 #include "input/byte_block.hpp"
-#include "input/read_limits.hpp"
 
 namespace millrace::preprocess {
 

@@ -15,7 +15,7 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "input/changed_file.hpp"
+#include "input/file_bytes.hpp"
 #include "output/dataset_paths.hpp"
 
 namespace millrace::preprocess {

@@ -7,7 +7,7 @@
 #include <millrace/formats/hex.hpp>
 #include <millrace/formats/utf8.hpp>
 
-#include "record/fault_names.hpp"
+#include "record/record_parser.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -8,9 +8,9 @@
 
 #include <millrace/formats/crc32c.hpp>
 
-#include "input/line_abandoned.hpp"
 #include "input/line_count.hpp"
 #include "output/bad_record_line.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 namespace {

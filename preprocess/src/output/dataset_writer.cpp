@@ -8,7 +8,7 @@
 
 #include <millrace/formats/mmidx.hpp>
 
-#include "input/changed_file.hpp"
+#include "input/file_bytes.hpp"
 #include "input/read_back.hpp"
 #include "process/fault_point.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <millrace/formats/crc32c.hpp>
 
-#include "input/line_abandoned.hpp"
 #include "input/line_splitter.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <tbb/parallel_pipeline.h>
 
-#include "input/line_abandoned.hpp"
+#include "process/stop_flag.hpp"
 #include "record/giant_chunks.hpp"
 #include "record/giant_scanner.hpp"
 

@@ -15,7 +15,6 @@
 #include "record/encoded_block.hpp"
 #include "record/line_window.hpp"
 #include "record/record_parser.hpp"
-#include "record/sequence_limit.hpp"
 #include "record/text_key.hpp"
 
 namespace millrace::preprocess {

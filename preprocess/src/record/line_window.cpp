@@ -14,7 +14,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "input/json_text.hpp"
-#include "input/line_abandoned.hpp"
+#include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
 namespace {

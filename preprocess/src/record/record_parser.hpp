@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,10 @@ enum class fault_kind : std::uint8_t {
   not_encodable,  ///< the tokenizer refuses the text
 };
 inline constexpr std::size_t fault_kinds = 6;
+
+/// How files and answers call each fault_kind.
+inline constexpr std::array<std::string_view, fault_kinds> fault_names = {
+    "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
 /// A bad record: counted, skipped or fatal, as the run's policy says. Never an exception.
 struct record_fault {

@@ -13,7 +13,7 @@
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 
-#include "record/fault_names.hpp"
+#include "record/record_parser.hpp"
 #include "record/sentence_splitter.hpp"
 
 namespace millrace::preprocess {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
-#include "input/read_limits.hpp"
 #include "input/task_split.hpp"
 #include "process/stop_flag.hpp"
 #include "record/block_encoder.hpp"

@@ -15,8 +15,8 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
-#include "input/line_abandoned.hpp"
 #include "input/span_reader.hpp"
+#include "process/stop_flag.hpp"
 #include "record/giant_record.hpp"
 
 namespace millrace::preprocess {

@@ -7,8 +7,8 @@
 #include <millrace/io/file_ops.hpp>
 #include <millrace/io/unique_fd.hpp>
 
-#include "input/byte_order_mark.hpp"
 #include "input/byte_source.hpp"
+#include "input/line_ends.hpp"
 #include "record/record_parser.hpp"
 
 namespace millrace::preprocess {

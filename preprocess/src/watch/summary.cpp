@@ -3,7 +3,6 @@
 
 #include <sys/resource.h>
 
-#include <array>
 #include <cmath>
 #include <fstream>
 #include <string_view>
@@ -14,11 +13,10 @@
 #include <millrace/command/json_writer.hpp>
 #include <millrace/command/text.hpp>
 
+#include "record/record_parser.hpp"
+
 namespace millrace::preprocess {
 namespace {
-
-constexpr std::array<std::string_view, fault_kinds> fault_names = {
-    "invalid_utf8", "invalid_json", "not_an_object", "missing_key", "wrong_type", "not_encodable"};
 
 using command::grouped;
 

@@ -14,7 +14,7 @@
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/tokenizer/make_tokenizer.hpp>
 
-#include "input/line_abandoned.hpp"
+#include "process/stop_flag.hpp"
 #include "support/paths.hpp"
 #include "support/tokenizers.hpp"
 

@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "input/line_abandoned.hpp"
+#include "process/stop_flag.hpp"
 #include "support/paths.hpp"
 
 namespace millrace::preprocess {

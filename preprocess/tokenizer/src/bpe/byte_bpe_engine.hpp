@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "bpe/byte_merges.hpp"
-#include "bpe/engine_tuning.hpp"
 #include "bpe/merge_table.hpp"
 #include "bpe/token_table.hpp"
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 #include "split/splitters.hpp"
 
 namespace millrace::tokenizer::detail {

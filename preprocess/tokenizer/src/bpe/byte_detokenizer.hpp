@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "bpe/token_table.hpp"
-#include "composed/detokenizer.hpp"
+#include "composed/interfaces.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "bpe/pretoken_cache.hpp"
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 #include "split/word_splitter.hpp"
 
 namespace millrace::tokenizer::detail {

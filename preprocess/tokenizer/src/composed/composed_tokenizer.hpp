@@ -13,9 +13,7 @@
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "composed/added_tokens.hpp"
-#include "composed/detokenizer.hpp"
-#include "composed/normalizer.hpp"
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -6,7 +6,7 @@
 
 #include <simdjson.h>
 
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 #include "hugging_face/byte_level_plan.hpp"
 #include "hugging_face/read_model.hpp"
 

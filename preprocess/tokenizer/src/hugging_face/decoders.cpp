@@ -12,7 +12,7 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/utf8.hpp>
 
-#include "composed/normalizer.hpp"
+#include "composed/interfaces.hpp"
 #include "hugging_face/read_normalizer.hpp"
 #include "messages/in_quotes.hpp"
 #include "text/byte_alphabet.hpp"

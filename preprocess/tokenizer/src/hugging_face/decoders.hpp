@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bpe/token_table.hpp"
-#include "composed/detokenizer.hpp"
 #include "composed/growth_limit.hpp"
+#include "composed/interfaces.hpp"
 #include "hugging_face/json_value.hpp"
 
 namespace millrace::tokenizer::detail {

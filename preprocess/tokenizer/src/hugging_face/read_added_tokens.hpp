@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "composed/added_tokens.hpp"
-#include "composed/normalizer.hpp"
+#include "composed/interfaces.hpp"
 #include "hugging_face/json_value.hpp"
 #include "hugging_face/read_model.hpp"
 

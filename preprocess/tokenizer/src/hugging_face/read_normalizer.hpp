@@ -6,7 +6,7 @@
 
 #include <simdjson.h>
 
-#include "composed/normalizer.hpp"
+#include "composed/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "composed/composed_tokenizer.hpp"
-#include "composed/normalizer.hpp"
+#include "composed/interfaces.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
 #include "hugging_face/json_value.hpp"
 #include "hugging_face/post_processor.hpp"

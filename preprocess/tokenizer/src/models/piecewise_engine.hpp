@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 #include "models/word_model.hpp"
 #include "pre_tokenize/pre_tokenizer.hpp"
 

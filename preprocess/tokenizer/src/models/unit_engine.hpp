@@ -3,9 +3,7 @@
 
 #include <memory>
 
-#include "bpe/engine_tuning.hpp"
-#include "composed/normalizer.hpp"
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 #include "models/word_model.hpp"
 #include "pre_tokenize/pre_tokenizer.hpp"
 #include "split/word_splitter.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "composed/normalizer.hpp"
+#include "composed/interfaces.hpp"
 #include "text/charsmap.hpp"
 #include "unicode/normalization.hpp"
 

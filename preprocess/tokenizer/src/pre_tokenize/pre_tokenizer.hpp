@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "composed/section_engine.hpp"
+#include "composed/interfaces.hpp"
 
 namespace millrace::tokenizer::detail {
 

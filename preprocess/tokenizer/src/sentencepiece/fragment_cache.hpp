@@ -11,7 +11,7 @@
 #include <millrace/tokenizer/id_buffer.hpp>
 
 #include "bpe/pretoken_cache.hpp"
-#include "sentencepiece/engines.hpp"
+#include "sentencepiece/model_file.hpp"
 
 namespace millrace::tokenizer::detail {
 

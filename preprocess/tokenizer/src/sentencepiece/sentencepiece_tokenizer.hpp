@@ -8,7 +8,8 @@
 #include <millrace/tokenizer/make_tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
-#include "sentencepiece/engines.hpp"
+#include "composed/interfaces.hpp"
+#include "sentencepiece/model_file.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -33,5 +34,16 @@ struct sentencepiece_options {
 /// @throws config_error  an option cannot be honoured with this model.
 std::unique_ptr<tokenizer> make_sentencepiece_tokenizer(const std::filesystem::path& model,
                                                         const sentencepiece_options& options);
+
+/// SentencePiece's BPE with its normalization, exactly.
+///
+/// @param model  of type bpe; may go afterwards
+/// @throws format_error, config_error  the model cannot be honoured
+std::unique_ptr<const section_engine> make_sentencepiece_bpe_engine(
+    const sentencepiece_model& model, const engine_tuning& tuning = {});
+
+/// The same for models of type unigram.
+std::unique_ptr<const section_engine> make_sentencepiece_unigram_engine(
+    const sentencepiece_model& model, const engine_tuning& tuning = {});
 
 }  // namespace millrace::tokenizer::detail

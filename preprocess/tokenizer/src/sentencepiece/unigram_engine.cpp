@@ -12,10 +12,10 @@
 #include <millrace/error.hpp>
 
 #include "sentencepiece/encode_fragments.hpp"
-#include "sentencepiece/engines.hpp"
 #include "sentencepiece/fragment_cache.hpp"
 #include "sentencepiece/fuse_unknown.hpp"
 #include "sentencepiece/seam_table.hpp"
+#include "sentencepiece/sentencepiece_tokenizer.hpp"
 #include "sentencepiece/text_front.hpp"
 #include "sentencepiece/unigram_lattice.hpp"
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "split/splitters.hpp"
 #include "split/windowed_splitter.hpp"
-#include "split/windowed_splitters.hpp"
 #include "split/with_family.hpp"
 
 // Functions say themselves what they are compiled for: with flags for the whole file, an inline

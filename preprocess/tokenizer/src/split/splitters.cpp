@@ -3,10 +3,27 @@
 
 #include <cassert>
 
-#include "split/portable_splitter.hpp"
-#include "split/windowed_splitters.hpp"
+#include "split/with_family.hpp"
 
 namespace millrace::tokenizer::detail {
+namespace {
+
+// The walkers themselves, on any machine.
+template <class Family>
+class walking_splitter final : public word_splitter {
+ public:
+  std::size_t next_ends(std::string_view section, std::size_t begin,
+                        std::span<std::size_t> ends) const noexcept override {
+    std::size_t count = 0;
+    while (count < ends.size() && begin < section.size()) {
+      begin = Family::end(section, begin);
+      ends[count++] = begin;
+    }
+    return count;
+  }
+};
+
+}  // namespace
 
 std::unique_ptr<const word_splitter> make_splitter(pattern pattern, instruction_set set) {
   assert(can_run(set));
@@ -14,7 +31,7 @@ std::unique_ptr<const word_splitter> make_splitter(pattern pattern, instruction_
   if (set == instruction_set::avx512) return make_avx512_splitter(pattern);
   if (set == instruction_set::avx2) return make_avx2_splitter(pattern);
 #endif
-  return make_portable_splitter(pattern);
+  return make_for<walking_splitter>(pattern);
 }
 
 }  // namespace millrace::tokenizer::detail

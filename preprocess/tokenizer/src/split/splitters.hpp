@@ -66,4 +66,9 @@ std::optional<pattern> pattern_of_regexes_and_digits(
 std::unique_ptr<const word_splitter> make_splitter(pattern pattern,
                                                    instruction_set set = best_instruction_set());
 
+/// Splitters that cut 64 bytes at a time (windowed_splitter.hpp). On x86-64 only.
+/// @pre the machine runs the instruction set
+std::unique_ptr<const word_splitter> make_avx2_splitter(pattern pattern);
+std::unique_ptr<const word_splitter> make_avx512_splitter(pattern pattern);
+
 }  // namespace millrace::tokenizer::detail

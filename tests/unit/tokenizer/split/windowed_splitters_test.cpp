@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "split/windowed_splitters.hpp"
+#include "split/splitters.hpp"
 
 #include <gtest/gtest.h>
 

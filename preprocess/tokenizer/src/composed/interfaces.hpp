@@ -2,15 +2,51 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "composed/growth_limit.hpp"
+#include "split/instruction_set.hpp"
 
+/// What loaders fill in: the parts that a composed_tokenizer puts together.
 namespace millrace::tokenizer::detail {
+
+/// Text to text, before anything else looks at it. Immutable, shared by threads.
+class normalizer {
+ public:
+  virtual ~normalizer() = default;
+
+  /// The normalized text: `text` itself where nothing changes, else `buffer`, which is
+  /// overwritten. Valid UTF-8 in and out.
+  ///
+  /// @param limit  of the text that the first normalizer was given
+  /// @pre `text` does not lie in `buffer`
+  /// @throws unencodable_text  the text grows beyond the limit, or a regular expression gives up
+  virtual std::string_view normalize(std::string_view text, std::string& buffer,
+                                     growth_limit& limit) const = 0;
+
+  /// The same for a text that no normalizer has seen yet.
+  std::string_view normalize(std::string_view text, std::string& buffer) const {
+    growth_limit limit(text.size());
+    return normalize(text, buffer, limit);
+  }
+
+  /// Whether texts that have `text` in them may be cut there at `at`: whatever is before it and
+  /// behind it, both sides normalized are the whole normalized, and the characters next to the cut
+  /// are as they were, but for the case of ASCII letters.
+  /// @pre 0 < at < text.size(), a character begins at `at`
+  virtual bool may_cut(std::string_view text, std::size_t at) const {
+    static_cast<void>(text);
+    static_cast<void>(at);
+    return false;
+  }
+};
 
 /// A stretch of text without added tokens, normalized: what an engine sees as a text of its own,
 /// with a start and an end that patterns may look at.
@@ -68,6 +104,22 @@ class section_engine {
   }
   /// Whether one encoder has to encode what continues next after what it continues.
   virtual bool continues_in_order() const noexcept { return false; }
+};
+
+/// What changes the speed and the memory of an engine, never ids.
+struct engine_tuning {
+  /// Size of the pretoken cache that all encoders of the engine share. The first encoder makes it.
+  std::size_t shared_bytes = std::size_t{48} << 20;
+  instruction_set set = best_instruction_set();
+};
+
+/// Ids to text. Immutable, shared by threads.
+class detokenizer {
+ public:
+  virtual ~detokenizer() = default;
+
+  /// As tokenizer::decode.
+  virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include <simdjson.h>
 
+#include "hugging_face/json_value.hpp"
+#include "split/splitters.hpp"
+
+/// What a tokenizer has to know of its normalizer and pre-tokenizer before it builds them.
 namespace millrace::tokenizer::detail {
+
+/// The pattern whose units of raw text the normalizer and the pre-tokenizer of a tokenizer.json
+/// treat each by itself (bert_group says why), so that a unit_engine may have them: BERT's, and
+/// those that look no farther than to the next white space. Nothing if they are others.
+///
+/// @param root  of a file whose components have been read, so that they are what they should be
+std::optional<pattern> raw_units_of(const json_value& root);
 
 /// A Metaspace whose prepend_scheme is "first" asks whether a piece is at the beginning of the
 /// text, and the reference answers by where in the original text it has the piece from. Where a
