@@ -32,7 +32,7 @@ TEST_F(ByteSource, ReadsAnEmptyPlainFile) {
 }
 
 // Longer than the chunk of 256 KiB in which compressed bytes are read.
-TEST_F(ByteSource, ReadsPackedFilesInAnySteps) {
+TEST_F(ByteSource, ReadsCompressedFilesInAnySteps) {
   const std::string text = some_text(1'500'000);
   for (const std::size_t step : {1000U, 65'536U, 1'500'000U, 1'500'001U}) {
     EXPECT_EQ(read(test::gzip(text), compression::gzip, step), text);
@@ -40,7 +40,7 @@ TEST_F(ByteSource, ReadsPackedFilesInAnySteps) {
   }
 }
 
-TEST_F(ByteSource, ReadsAPackedEmptyText) {
+TEST_F(ByteSource, ReadsACompressedEmptyText) {
   EXPECT_EQ(read(test::gzip(""), compression::gzip), "");
   EXPECT_EQ(read(test::zstd(""), compression::zstd), "");
 }

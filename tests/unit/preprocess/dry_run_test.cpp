@@ -118,7 +118,7 @@ TEST_F(DryRun, TakesFromFilesByTheirSizes) {
   expect_near(run().tokens, part.tokens);
 }
 
-TEST_F(DryRun, OfPackedFilesIsNear) {
+TEST_F(DryRun, OfCompressedFilesIsNear) {
   const corpus part = make_corpus(60'000'000, 6);
   add(test::zstd(part.lines), compression::zstd);
   const dry_run_report report = run();
@@ -128,7 +128,7 @@ TEST_F(DryRun, OfPackedFilesIsNear) {
   EXPECT_THAT(report.notes, testing::Contains(HasSubstr("at their starts")));
 }
 
-TEST_F(DryRun, OfManyPackedFilesTakesSome) {
+TEST_F(DryRun, OfManyCompressedFilesTakesSome) {
   corpus all;
   for (unsigned i = 0; i < 150; ++i) {
     const corpus part = make_corpus(500'000, i);

@@ -245,7 +245,7 @@ TEST_F(InputPlan, RefusesAFileThatMayNotBeRead) {
   EXPECT_EQ(result, EACCES);
 }
 
-TEST_F(InputPlan, TellsThePackingByTheFirstBytes) {
+TEST_F(InputPlan, TellsTheCompressionByTheFirstBytes) {
   add("plain", "{\"text\": \"a\"}\n");
   add("gz", test::gzip("{}"));
   add("zst", test::zstd("{}"));
@@ -279,7 +279,7 @@ TEST_F(InputPlan, TakesFilesTooShortForAMagicNumber) {
 
 // A decompressed file that kept its name, or half a download: reading it as text would tell of bad
 // JSON on line 1.
-TEST_F(InputPlan, RefusesAPackedNameOnOtherBytes) {
+TEST_F(InputPlan, RefusesACompressedNameOnOtherBytes) {
   for (const char* name : {"a.gz", "a.jsonl.zst"}) {
     add(name, "{}\n");
     EXPECT_THAT(config_message(path(name)),

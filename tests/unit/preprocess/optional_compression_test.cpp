@@ -41,7 +41,7 @@ class OptionalKind : public test::compressed_input {
   }
 };
 
-TEST_F(OptionalKind, ReadsWhatItsProgramPacked) {
+TEST_F(OptionalKind, ReadsWhatItsProgramCompressed) {
   const std::string text = some_text(1'500'000);
   for (const auto& [compressed_with, program] : kinds()) {
     const std::string compressed = test::compress_with(program, text);

@@ -47,7 +47,7 @@ TEST_F(PipeSource, ReadsAFifoToItsEnd) {
 }
 
 // `preprocess_data --input <(curl ...)`: its first bytes tell, however few come at once.
-TEST_F(PipeSource, TellsThePackingOfAPipe) {
+TEST_F(PipeSource, TellsTheCompressionOfAPipe) {
   const std::string text = some_text(200'000);
   for (const std::string& compressed :
        {text, test::gzip(text), test::zstd_skippable("s") + test::zstd(text), std::string("{"),

@@ -155,7 +155,7 @@ TEST_F(RestartPoints, LeadToTheTextOfBgzf) {
 }
 
 // The four programs that people have.
-TEST_F(RestartPoints, LeadToTheTextThatOtherProgramsPacked) {
+TEST_F(RestartPoints, LeadToTheTextThatOtherProgramsCompressed) {
   for (const std::vector<std::string>& program : {std::vector<std::string>{"zstd", "-q"},
                                                   {"zstd", "-q", "-9", "--no-check"},
                                                   {"gzip"},

@@ -114,7 +114,7 @@ TEST_F(SampleReader, GivesAWholeFileInPiecesOfWholeLines) {
 }
 
 // What the file's buffers hold must not pass for what was decompressed from it.
-TEST_F(SampleReader, MeasuresThePackRatioFromThePartThatItReads) {
+TEST_F(SampleReader, MeasuresTheCompressionRatioFromThePartThatItReads) {
   std::mt19937 random(3);
   std::string text;
   while (text.size() < 40'000'000) {
