@@ -318,12 +318,4 @@ std::string_view likely_type(std::string_view typed) {
   return {};
 }
 
-bool may_end_documents(std::string_view token) {
-  constexpr std::array<std::string_view, 8> ends = {
-      "end_of_text",     "endoftext",      "eos", "</s>", "<|end|>", "eod",
-      "end_of_document", "end▁of▁sentence"};
-  const std::string word = lower(token);
-  return std::ranges::any_of(ends, [&](auto end) { return word.find(end) != word.npos; });
-}
-
 }  // namespace millrace::tokenizer::detail

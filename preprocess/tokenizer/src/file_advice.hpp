@@ -18,7 +18,4 @@ std::string file_advice(const tokenizer_options& options);
 /// The type that somebody may have meant who wrote `typed`; empty where there is none.
 std::string_view likely_type(std::string_view typed);
 
-/// Of tokens that a tokenizer.json adds: whether one looks like the end of a document.
-bool may_end_documents(std::string_view token);
-
 }  // namespace millrace::tokenizer::detail

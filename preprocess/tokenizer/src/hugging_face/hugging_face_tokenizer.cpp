@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hugging_face/hugging_face_tokenizer.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,7 +13,6 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "composed/composed_tokenizer.hpp"
-#include "file_advice.hpp"
 #include "hugging_face/identity.hpp"
 #include "hugging_face/tokenizer_file.hpp"
 #include "hugging_face/tokenizer_folder.hpp"
@@ -73,6 +75,15 @@ std::unique_ptr<tokenizer> make_of_file(const std::filesystem::path& path,
         formats::sha256_hex(type_line + identity_of(options) + name_of("file", text));
     return std::unique_ptr<tokenizer>(std::make_unique<composed_tokenizer>(std::move(parts)));
   });
+}
+
+bool may_end_documents(std::string_view token) {
+  constexpr std::array<std::string_view, 8> ends = {
+      "end_of_text",     "endoftext",      "eos", "</s>", "<|end|>", "eod",
+      "end_of_document", "end▁of▁sentence"};
+  std::string word(token);
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::ranges::any_of(ends, [&](auto end) { return word.find(end) != word.npos; });
 }
 
 // Tokens of the file that look like the end of a document, as --eod-token takes them.
