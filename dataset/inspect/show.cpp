@@ -20,6 +20,7 @@
 
 #include "command_line.hpp"
 #include "inspect.hpp"
+#include "meta.hpp"
 
 namespace millrace::inspect {
 
@@ -34,8 +35,9 @@ constexpr const char* show_help =
                             [--tokenizer-type TYPE [--tokenizer-model PATH]
                              [--vocab-file FILE] [--merge-file FILE] [--vocab-size V] ...]
 
-Prints a document, sequence by sequence: the ids, and the text where a tokenizer is named; and where
-it comes from, if there is a PREFIX.src: the input, its line, its bytes in the decompressed text.
+Prints a document, sequence by sequence: the ids, and the text if the tokenizer is known. If there
+is a PREFIX.src, also prints where the document comes from: the input, its line, and its bytes in
+the decompressed text.
 
   PREFIX       path of the dataset, without .bin and .idx
   --doc N      the document, counted from 0
@@ -44,8 +46,11 @@ it comes from, if there is a PREFIX.src: the input, its line, its bytes in the d
   --json       one JSON object: prefix, dtype, document, source (input, line, begin, end; null
                without PREFIX.src), sequences, tokens, tokens_shown, and contents: a list of
                sequence, tokens, mode (multimodal only), ids, text
+  --force      decode with another tokenizer than the dataset's
 
-The tokenizer flags are those of preprocess_data.
+The tokenizer flags are those of preprocess_data. Without them, show uses the tokenizer that
+PREFIX.meta names if it needs no files (ByteLevelTokenizer, NullTokenizer). With them, the
+tokenizer must have the fingerprint in PREFIX.meta.
 
   inspect_dataset show data/web_text_document --doc 0
   inspect_dataset show data/web_text_document --doc 7 --all --tokenizer-type GPT2BPETokenizer \
@@ -175,18 +180,73 @@ po::options_description own_options() {
   add("doc", po::value<std::int64_t>());
   add("tokens", po::value<std::int64_t>());
   add("all", po::bool_switch());
+  add("force", po::bool_switch());
   own.add(tokenizer::tokenizer_flags());
   return own;
 }
 
+using tokenizer_identity = preprocess::tokenizer_identity;
+
 /// The tokenizer that the flags name, or nothing.
-std::unique_ptr<tokenizer::tokenizer> find_tokenizer(const command_line& line) {
+std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) {
   try {
     const auto options = tokenizer::tokenizer_options_of(line.values);
     return options ? tokenizer::open_tokenizer(*options) : nullptr;
   } catch (const command::usage_error& e) {
     throw misuse(e.what(), show_help);
   }
+}
+
+/// The tokenizer of a PREFIX.meta if it can be built without files, or nothing.
+std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const tokenizer_identity& made_by) {
+  tokenizer::tokenizer_options options;
+  options.type = made_by.type;
+  if (made_by.type == "NullTokenizer") {
+    options.vocab_size = made_by.vocab_size;
+    if (made_by.eod != made_by.vocab_size - 1) options.null_eod_id = made_by.eod;
+  } else if (made_by.type != "ByteLevelTokenizer") {
+    return nullptr;
+  }
+  try {
+    auto made = tokenizer::make_tokenizer(options);
+    return made->fingerprint() == made_by.fingerprint ? std::move(made) : nullptr;
+  } catch (const error&) {
+    return nullptr;  // e.g. a vocabulary that this version has no tokenizer for
+  }
+}
+
+void expect_same(const tokenizer::tokenizer& named, const tokenizer_identity& made_by) {
+  if (named.fingerprint() == made_by.fingerprint) return;
+  throw config_error(fmt::format(
+      "the dataset was made with another tokenizer: {} of {} ids with fingerprint {}, but the "
+      "flags name one of {} ids with fingerprint {}; pass the flags and files that the dataset was "
+      "made with, --eod-token included, or --force",
+      command::one_line(made_by.type), made_by.vocab_size, made_by.fingerprint.substr(0, 12),
+      named.vocab_size(), named.fingerprint().substr(0, 12)));
+}
+
+/// The tokenizer of the dataset, or nothing if it is not known.
+///
+/// @param named   the tokenizer that the flags name, or nothing
+/// @param forced  `named` may differ from the tokenizer in PREFIX.meta
+std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::tokenizer> named,
+                                                     bool forced,
+                                                     const dataset::indexed_dataset& data) {
+  if (forced) return named;
+  const auto meta = find_meta(data);
+  if (!meta) return named;
+  if (named) {
+    expect_same(*named, meta->tokenizer);
+    return named;
+  }
+  auto made = tokenizer_of(meta->tokenizer);
+  if (!made) {
+    command::tell(fmt::format(
+        "{}: ids only; to see the text, pass --tokenizer-type {} and the files that the dataset "
+        "was made with\n",
+        program_name, command::one_line(meta->tokenizer.type)));
+  }
+  return made;
 }
 
 /// How many tokens to show at most.
@@ -207,9 +267,12 @@ int show(const arguments& args) {
   if (!document) throw misuse("which document? --doc is missing", show_help);
   if (*document < 0) throw misuse("--doc: expected 0 or more", show_help);
   const std::int64_t limit = token_limit(*line);
-  const auto tokenizer = find_tokenizer(*line);
+  const bool forced = line->values["force"].as<bool>();
+  auto named = named_tokenizer(*line);
+  if (forced && !named) throw misuse("--force needs --tokenizer-type", show_help);
 
   const dataset::indexed_dataset data(line->prefix);
+  const auto tokenizer = find_tokenizer(std::move(named), forced, data);
   if (*document >= data.document_count()) {
     throw config_error(fmt::format(
         "--doc {}: {} has {}", *document, data.prefix().native(),
