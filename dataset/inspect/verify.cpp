@@ -27,15 +27,18 @@ constexpr const char* verify_help =
 Checks every entry of PREFIX.idx, that PREFIX.bin is as long as it says, and what lies beside them:
 that both are what their checksums in PREFIX.sum say, that PREFIX.meta counts what they hold, and
 that PREFIX.src has a place for every document, within what PREFIX.meta says was read and in its
-order. Prints "PREFIX: ok" and what it holds, or the first fault with its file and byte; exits with
-1 then.
+order. If there is a PREFIX.meta but no PREFIX.sum, every token must be an id below the vocabulary
+size in PREFIX.meta. Prints "PREFIX: ok" and what it holds. If there are neither these files nor
+--vocab-size, prints "PREFIX: index ok, tokens not checked" instead. After a fault, prints its file
+and byte, and exits with 1.
 
   PREFIX           path of the dataset, without .bin and .idx
   --vocab-size V   also read all of PREFIX.bin: every token must be an id from 0 to V - 1
-  --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens, sum_root
-                   (null without PREFIX.sum), src_inputs (how many PREFIX.src names; null without),
-                   meta_fits (true; null without PREFIX.meta), or fault with file, offset_bytes,
-                   what
+  --json           one JSON object: prefix, ok, and dtype, sequences, documents, tokens,
+                   tokens_checked (whether the .bin was read), vocab_size (if ids were compared
+                   with it), sum_root (null without PREFIX.sum), src_inputs (how many PREFIX.src
+                   names; null without), meta_fits (true; null without PREFIX.meta), or fault
+                   with file, offset_bytes, what
 
   inspect_dataset verify data/web_text_document
   inspect_dataset verify data/web_text_document --vocab-size 50257
@@ -57,13 +60,23 @@ std::string describe(const sidecars_found& beside) {
          (beside.meta ? "; the .meta fits" : "; there is no .meta");
 }
 
+// Only checksums and ids are reasons to read the .bin.
+bool tokens_checked(std::optional<std::int64_t> vocab_size, const sidecars_found& beside) {
+  return vocab_size.has_value() || beside.root.has_value();
+}
+
+std::string verdict(bool checked) {
+  return checked ? "ok" : "index ok, tokens not checked (--vocab-size V checks the ids)";
+}
+
 std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64_t> vocab_size,
                   const sidecars_found& beside, bool as_json) {
   if (!as_json) {
     return fmt::format(
-        "{}: ok, {}, {}, {} of {}{}; {}\n", data.prefix().native(),
-        counted(data.document_count(), "document"), counted(data.sequence_count(), "sequence"),
-        counted(data.token_count(), "token"), formats::name(data.type()),
+        "{}: {}, {}, {}, {} of {}{}; {}\n", data.prefix().native(),
+        verdict(tokens_checked(vocab_size, beside)), counted(data.document_count(), "document"),
+        counted(data.sequence_count(), "sequence"), counted(data.token_count(), "token"),
+        formats::name(data.type()),
         vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string(),
         describe(beside));
   }
@@ -73,6 +86,7 @@ std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64
   json.key("sequences").value(data.sequence_count());
   json.key("documents").value(data.document_count());
   json.key("tokens").value(data.token_count());
+  json.key("tokens_checked").value(tokens_checked(vocab_size, beside));
   if (vocab_size) json.key("vocab_size").value(*vocab_size);
   json.key("sum_root");
   beside.root ? json.value(*beside.root) : json.null();
@@ -99,7 +113,7 @@ int verify(const arguments& args) {
   own.add_options()("vocab-size", po::value<std::int64_t>());
   const auto line = parse(args, own, verify_help);
   if (!line) return command::exit_done;
-  const auto vocab_size = line->find<std::int64_t>("vocab-size");
+  auto vocab_size = line->find<std::int64_t>("vocab-size");
   if (vocab_size && *vocab_size < 1) throw misuse("--vocab-size: expected 1 or more", verify_help);
 
   std::string answer;
@@ -113,6 +127,8 @@ int verify(const arguments& args) {
     if (meta) check_root(data, *meta, beside.root);
     if (meta) check_all_counts(data, *meta);
     beside.src_inputs = check_sources(data, meta);
+    // Without checksums, a range check is the only one left. It reads the whole .bin.
+    if (!vocab_size && meta && !beside.root) vocab_size = meta->tokenizer.vocab_size;
     if (vocab_size) dataset::verify_tokens(data, *vocab_size);
     answer = sound(data, vocab_size, beside, line->json);
   } catch (const format_error& fault) {  // the answer to what was asked, so it goes to stdout
