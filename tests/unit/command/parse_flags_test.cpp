@@ -67,8 +67,8 @@ TEST(ParseFlags, SaysWhatIsWrongAndWhatIsNear) {
 TEST(ParseFlags, RefusesWordsThatBelongToNoFlag) {
   EXPECT_EQ(refusal({"a"}), "'a' belongs to no flag");
   EXPECT_EQ(refusal({"--output-prefix", "a", "b"}),
-            "'b' belongs to no flag: --output-prefix before it takes no more");
-  EXPECT_EQ(refusal({"--resume", "b"}), "'b' belongs to no flag: --resume before it takes no more");
+            "'b' belongs to no flag: --output-prefix takes no more values");
+  EXPECT_EQ(refusal({"--resume", "b"}), "'b' belongs to no flag: --resume takes no more values");
 }
 
 TEST(ParseFlags, NamesWordsWherePositionsHaveNames) {

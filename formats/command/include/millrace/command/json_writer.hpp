@@ -14,12 +14,12 @@
 
 namespace millrace::command {
 
-/// `text` as a JSON string, quotes included. Each byte that is not UTF-8 becomes a lone surrogate,
-/// `\udc80` to `\udcff`, as in Python with its error handler surrogateescape: so no byte of a file
-/// name is lost, and json.loads and os.fsencode give the name back.
+/// `text` as a JSON string, with its quotes. Each byte that is not UTF-8 becomes a lone surrogate,
+/// `\udc80` to `\udcff`, as with Python's error handler surrogateescape. So no byte of a file name
+/// is lost: in Python, json.loads and then os.fsencode restore it.
 inline std::string json_string(std::string_view text);
 
-/// Writes one JSON value, left to right, commas by itself.
+/// Writes one JSON value from left to right. Adds the commas itself.
 ///
 ///   json_writer json;
 ///   json.open('{').key("documents").value(3).key("lengths").open('[').value(1).close(']');
@@ -68,7 +68,7 @@ class json_writer {
     return *this;
   }
 
-  /// A value that is JSON already.
+  /// Writes a value that is already JSON.
   json_writer& raw(std::string_view json) {
     separate();
     text_ += json;

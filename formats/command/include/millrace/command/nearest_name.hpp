@@ -11,9 +11,9 @@
 
 namespace millrace::command {
 
-/// How many letters must be put in, left out or replaced to make one word of the other.
+/// The fewest letters to insert, delete or replace that turn one word into the other.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // distances of a prefix of a to all those of b
+  std::vector<std::size_t> row(b.size() + 1);  // distances from a prefix of a to each prefix of b
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = row[0]++;
@@ -26,8 +26,9 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The name that somebody may have meant: the shortest that begins so, or else the nearest one, if
-/// no more than a third of it is mistyped. Empty where none is like it.
+/// The name that the user may have meant: the shortest one that begins with `typed`. If there is
+/// none, the one with the smallest edit distance, if that is at most a third of the name's length.
+/// Empty if there is no such name.
 inline std::string_view nearest_name(std::string_view typed, std::span<const std::string> names) {
   if (typed.empty()) return {};
   std::string_view nearest;

@@ -17,7 +17,7 @@ namespace detail {
 
 namespace po = boost::program_options;
 
-/// `--workers N`, as the help writes it.
+/// The flag as the help shows it, e.g. `--workers N`.
 inline std::string shown_flag(const po::options_description& flags, const std::string& name) {
   const po::option_description* flag = flags.find_nothrow(name, false);
   const bool takes_value = flag != nullptr && flag->semantic()->max_tokens() > 0;
@@ -51,8 +51,8 @@ inline std::string shown_flag(const po::options_description& flags, const std::s
   }
 }
 
-/// A flag that lacks its value takes the next flag for one; Boost lets it. A file whose name
-/// starts with two dashes can still be given, as ./--name.
+/// Refuses a flag that took the next flag as its value, which Boost allows. To pass a file whose
+/// name starts with two dashes, the user can write ./--name.
 inline void refuse_flags_as_values(const po::option& option) {
   for (const std::string& value : option.value) {
     if (!value.starts_with("--")) continue;
@@ -60,7 +60,7 @@ inline void refuse_flags_as_values(const po::option& option) {
   }
 }
 
-/// Boost's word is that it "is invalid".
+/// Replaces Boost's message, which only says that the value "is invalid".
 [[noreturn]] inline void refuse_value(const po::options_description& flags,
                                       const po::option& option) {
   const std::string value = option.value.empty() ? "" : option.value.front();
@@ -77,14 +77,14 @@ inline void refuse_flags_as_values(const po::option& option) {
 
 }  // namespace detail
 
-/// The flags of a command line by name, with every mistake told in our own words. No flag may be
-/// abbreviated: one that is added later must not change what an old script means.
+/// Parses a command line. Every error has our own message instead of Boost's. Flags may not be
+/// abbreviated: a flag that is added later must not change the meaning of an old script.
 ///
-/// @param words      of the command line, without the program's name
-/// @param flags      that there are
-/// @param positions  what words are that belong to no flag; without it they are refused
-/// @throws usage_error  a flag is unknown, lacks its value or has one too many, is given twice, or
-///                      its value is of another type; a word belongs to no flag.
+/// @param words      the command line, without the program's name
+/// @param flags      all flags of the program
+/// @param positions  the flags that receive words without a flag; by default such words are refused
+/// @throws usage_error  a flag is unknown, lacks its value, has a value too many or of the wrong
+///                      type, or is given twice; a word belongs to no flag.
 inline boost::program_options::variables_map parse_flags(
     const std::vector<std::string>& words, const boost::program_options::options_description& flags,
     const boost::program_options::positional_options_description& positions = {}) {
@@ -96,7 +96,7 @@ inline boost::program_options::variables_map parse_flags(
                                 ~po::command_line_style::allow_guessing);
     if (positions.max_total_count() > 0) parser.positional(positions);
     const po::parsed_options parsed = parser.run();
-    std::string last;  // the flag before
+    std::string last;  // the previous flag
     for (const po::option& option : parsed.options) {
       if (option.position_key < 0) {
         detail::refuse_flags_as_values(option);
@@ -104,7 +104,7 @@ inline boost::program_options::variables_map parse_flags(
       } else if (option.string_key.empty()) {
         throw usage_error("'" + (option.value.empty() ? "" : option.value.front()) +
                           "' belongs to no flag" +
-                          (last.empty() ? "" : ": --" + last + " before it takes no more"));
+                          (last.empty() ? "" : ": --" + last + " takes no more values"));
       }
     }
     for (const po::option& option : parsed.options) {
@@ -131,10 +131,10 @@ inline boost::program_options::variables_map parse_flags(
   return given;
 }
 
-/// The same of what main() is given.
+/// The same for the arguments of main().
 inline boost::program_options::variables_map parse_flags(
     int argc, const char* const* argv, const boost::program_options::options_description& flags) {
-  // argc is 0 where the caller passed not even a name.
+  // argc is 0 if the caller passed not even a program name.
   return parse_flags(
       argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>(),
       flags);

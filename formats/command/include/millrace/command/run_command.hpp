@@ -17,17 +17,17 @@
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
 
-/// What every program does the same way: exit codes, the last line on stderr, `--version`.
+/// What all programs do the same way: exit codes, error messages on stderr, `--version`.
 namespace millrace::command {
 
 inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
 inline constexpr int exit_misuse = 2;
 
-/// The command line itself is wrong. Ends the program with `exit_misuse` and a pointer to --help.
+/// The command line is wrong. The program prints a pointer to --help and returns `exit_misuse`.
 class usage_error : public error {
  public:
-  /// @param usage  the shape of a right command line, where the program's own does not fit
+  /// @param usage  the usage line to print; empty: that of the program
   explicit usage_error(const std::string& what, std::string usage = {})
       : error(what), usage_(std::move(usage)) {}
   const std::string& usage() const noexcept { return usage_; }
@@ -36,22 +36,22 @@ class usage_error : public error {
   std::string usage_;
 };
 
-/// Writes an answer to stdout.
+/// Writes an answer to stdout and flushes it.
 ///
-/// @throws io_error  e.g. ENOSPC for a full disk behind a redirection, or a closed pipe.
+/// @throws io_error  e.g. ENOSPC if stdout is redirected to a full disk, EPIPE for a closed pipe.
 inline void answer(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw io_error("stdout", "write", errno);
   }
 }
 
-/// Tells a person something, on stderr. What cannot be told there (it is closed, or a full disk) is
-/// lost: that must not end the work, nor change how it ends.
+/// Writes a message to stderr. If that fails (stderr is closed, or on a full disk), the message is
+/// lost: the failure must not stop the work or change the exit code.
 inline void tell(std::string_view text) noexcept {
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// What `--version` prints: the version, and the optional parts that this build has.
+/// Prints what `--version` prints: the version, and the optional parts that this build has.
 inline void print_version(std::string_view program, std::string_view optional_parts = "none") {
   answer(fmt::format("{} (millrace) {}\noptional parts: {}\n", program, MILLRACE_VERSION,
                      optional_parts));
@@ -59,24 +59,25 @@ inline void print_version(std::string_view program, std::string_view optional_pa
 
 namespace detail {
 
-/// Makes what the kernel would kill for an error like any other, and sees to it that no file of
-/// ours gets the number of a standard stream that is closed: what is told there would be in it.
+/// Turns two signals that would kill the process into errors of the failing calls. Opens standard
+/// streams that are closed. Otherwise a file of ours could get the number of such a stream, and
+/// messages would be written into it.
 inline void prepare_process() noexcept {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a write beyond RLIMIT_FSIZE fails with EFBIG
   (void)std::signal(SIGPIPE, SIG_IGN);  // a write that nobody reads fails with EPIPE
   for (const int fd : {0, 1, 2}) {
-    // The lowest free number is the one that is closed, for those below it are open by now. Of
-    // stdout, what is said must fail, not vanish: so it is open, but for the other direction.
+    // open() takes the lowest free number, which is `fd`, since all lower ones are open by now.
+    // Stdout is opened for reading only, so that writing an answer fails instead of losing it.
     if (::fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY);
   }
 }
 
 }  // namespace detail
 
-/// Runs the body of `main`, which returns an exit code, and turns what it throws into one
-/// sentence on stderr and the code that belongs to it.
+/// Runs the body of `main` and returns its exit code. If the body throws, prints the error on
+/// stderr as one line and returns `exit_failed`, or `exit_misuse` for a usage_error.
 ///
-/// @param usage  the shape of a right command line, told to who typed a wrong one
+/// @param usage  the usage line, printed after a usage_error that has none of its own
 template <class Body>
 int run_command(std::string_view program, std::string_view usage, Body&& body) noexcept {
   detail::prepare_process();
