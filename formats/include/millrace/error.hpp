@@ -13,8 +13,8 @@
 #include <millrace/export.hpp>
 
 /// The three kinds of failure that end an operation. All derive from `millrace::error`, so one
-/// handler at the edge of a program catches them; each `what()` is a whole sentence, on
-/// one line unless a name in it has line ends of its own.
+/// handler at the edge of a program catches them. Each `what()` is a complete sentence on one line,
+/// unless a name in it contains line ends.
 namespace millrace {
 
 class MILLRACE_EXPORT error : public std::runtime_error {
@@ -25,7 +25,8 @@ class MILLRACE_EXPORT error : public std::runtime_error {
 /// The operating system said no.
 class MILLRACE_EXPORT io_error : public error {
  public:
-  /// @param call   a literal: the system call that failed, e.g. "mmap"
+  /// @param call   the system call that failed, e.g. "mmap"; a string literal, since only the
+  ///               pointer is kept
   /// @param code   its errno
   io_error(std::filesystem::path path, const char* call, int code)
       : error(path.string() + ": " + call + ": " + std::generic_category().message(code)),
@@ -33,8 +34,8 @@ class MILLRACE_EXPORT io_error : public error {
         call_(call),
         code_(code) {}
 
-  /// @param offset  byte of the file at which it failed, where that is known
-  /// @param more    what else there is to say: what was expected, what to do
+  /// @param offset  byte of the file at which the call failed, if known
+  /// @param more    text that ends the message: what was expected, what to do
   io_error(std::filesystem::path path, const char* call, int code,
            std::optional<std::uint64_t> offset, const std::string& more)
       : error(path.string() + ": " + call + ": " + std::generic_category().message(code) +
@@ -59,11 +60,11 @@ class MILLRACE_EXPORT io_error : public error {
 
 /// Bytes contradict the specification of their format.
 ///
-/// Codecs see bytes, not files: they throw without a path, and whoever opened the file
+/// Codecs see bytes, not files, so they throw without a path. The code that opened the file
 /// rethrows `in(path)`.
 class MILLRACE_EXPORT format_error : public error {
  public:
-  /// @param offset  byte in the file (or span) where the contradiction shows
+  /// @param offset  byte of the file (or span) at which the bytes contradict the specification
   format_error(std::uint64_t offset, const std::string& problem)
       : format_error({}, offset, problem) {}
 
@@ -74,7 +75,7 @@ class MILLRACE_EXPORT format_error : public error {
         problem_(problem),
         offset_(offset) {}
 
-  /// The same fault, with the file it is in.
+  /// The same error, with the path of the file.
   format_error in(const std::filesystem::path& path) const { return {path, offset_, problem_}; }
 
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -87,7 +88,7 @@ class MILLRACE_EXPORT format_error : public error {
   std::uint64_t offset_;
 };
 
-/// An option, or a combination of options, cannot be honoured. The message names the option, the
+/// An option, or a combination of options, cannot be honored. The message names the option, the
 /// value found and the values allowed.
 class MILLRACE_EXPORT config_error : public error {
  public:

@@ -27,30 +27,33 @@ class MILLRACE_EXPORT file_busy : public io_error {
   using io_error::io_error;
 };
 
-/// A file that appears under its name whole, or not at all.
+/// A file that appears under its name complete, or not at all.
 ///
-/// Bytes go to `PATH.partial` in the same folder. `commit()` makes them durable and renames; a
-/// destructor without it removes the partial file, unless `keep()` was called. After SIGKILL the
-/// partial file stays, is never taken for the real one, and the next writer of the same path starts
-/// it afresh, or goes on with it.
+/// Bytes go to `PATH.partial` in the same folder. `commit()` makes them durable and renames the
+/// partial file to PATH. Without a commit, the destructor removes the partial file, unless `keep()`
+/// was called. After SIGKILL the partial file stays. It is never mistaken for the finished file.
+/// The next writer of the same path empties it or resumes it.
 ///
-/// An advisory lock on the partial file keeps two writers of one path apart, on file systems that
-/// have such locks; it ends with the process, however that ends. A symbolic link at PATH is
-/// replaced by the file, not followed. A moved-from or committed object
-/// owns nothing. Use from one thread; `pwrite_all(file.fd(), ...)` from many.
+/// An advisory lock on the partial file keeps two writers of one path apart, if the file system has
+/// such locks. The lock ends with the process, however the process ends.
+///
+/// If PATH is a symbolic link, the file replaces the link, not its target. A moved-from or
+/// committed object owns nothing. Use an object from one thread at a time. Only
+/// `pwrite_all(file.fd(), ...)` may be called from many threads at once.
 class atomic_file {
  public:
   enum class start : std::uint8_t {
-    afresh,  ///< empty, whatever an earlier writer left
-    go_on,   ///< with what is there; `size_bytes()` says how much. Kept from the start on
+    afresh,  ///< empty the file, whatever an earlier writer left
+    go_on,   ///< keep the `size_bytes()` bytes of an earlier writer; includes a call of `keep()`
   };
 
-  /// What would make `commit()` fail is looked for here, before the work and not after it.
+  /// Opens and locks the partial file. Checks here for what would make `commit()` fail, so that the
+  /// caller learns it before the work.
   ///
-  /// @throws file_busy  somebody else is writing it.
-  /// @throws io_error   the folder does not exist or refuses; the path names something that is not
-  ///                    a regular file (EISDIR, EINVAL); the partial file has a second name, a hard
-  ///                    link (EMLINK).
+  /// @throws file_busy  another writer holds the lock.
+  /// @throws io_error   the folder or the partial file cannot be opened; `path` names something
+  ///                    that is not a regular file (EISDIR, EINVAL); the partial file has a second
+  ///                    hard link (EMLINK).
   explicit atomic_file(std::filesystem::path path, start how = start::afresh);
 
   atomic_file(atomic_file&&) = default;
@@ -64,44 +67,44 @@ class atomic_file {
   /// Bytes appended so far, where the next `append` writes.
   std::uint64_t size_bytes() const noexcept { return size_; }
 
-  /// @throws io_error  e.g. ENOSPC; what was appended before is unharmed.
+  /// @throws io_error  e.g. ENOSPC. Bytes appended before are not affected.
   void append(std::span<const std::byte> bytes, page_cache pages = page_cache::keep) {
     pwrite_all(fd_, bytes, size_, partial_, pages);
     size_ += bytes.size();
   }
 
-  /// Sets `bytes` aside on the disk, `after` bytes after the end, so that a full disk is known now.
-  /// Does nothing on a file system that cannot.
-  /// @throws io_error  ENOSPC above all
+  /// Reserves `bytes` bytes of disk space, beginning `after` bytes after the end of the file. So a
+  /// full disk is noticed now. Does nothing if the file system cannot reserve space.
+  ///
+  /// @throws io_error  fallocate fails, e.g. with ENOSPC.
   void reserve(std::uint64_t bytes, std::uint64_t after = 0);
 
-  /// Makes the file `size` bytes long. Bytes after that, and space reserved there, are dropped; new
-  /// bytes are zero.
+  /// Truncates or extends the file to `size` bytes. Bytes and reserved space after that are
+  /// dropped. New bytes are zero.
   ///
-  /// @throws io_error  the file cannot become so large, or the write failed.
+  /// @throws io_error  ftruncate fails, e.g. because the file would be too large.
   void resize(std::uint64_t size);
 
-  /// From now on the destructor leaves the partial file for a later writer, and so does a sync()
-  /// that fails.
+  /// From now on the destructor and a failed sync() leave the partial file for a later writer.
   void keep() noexcept { keep_ = true; }
 
-  /// The destructor removes the partial file again.
+  /// Undoes keep(): the destructor and a failed sync() remove the partial file.
   void forget() noexcept { keep_ = false; }
 
-  /// Makes the contents durable under the partial name. Every `commit` includes it; call it
-  /// before, when several files must all be safe before the first is renamed.
+  /// Makes the contents durable under the partial name. `commit()` does this too. Call sync()
+  /// before if several files must all be durable before the first one is renamed.
   ///
   /// @pre not committed, not moved from
-  /// @throws io_error  the kernel could not write them. The partial file is removed, or kept and
-  ///                   not to be used further: a second fsync would report success for pages that
+  /// @throws io_error  fsync fails. The partial file is removed, unless `keep()` was called. Do not
+  ///                   use the object further: a second fsync would report success for pages that
   ///                   the first one lost.
   void sync();
 
-  /// fsync, rename over `path()`, fsync of the folder. The object owns nothing afterwards.
+  /// Syncs the file, renames it to `path()` and syncs the folder. Then the object owns nothing.
   ///
   /// @pre not committed, not moved from
-  /// @throws io_error  a step failed. Before the rename, nothing shows under `path()`; if only the
-  ///                   last step failed, the file is there whole, but may not survive power loss.
+  /// @throws io_error  a step failed. If it was the sync of the folder, the complete file is at
+  ///                   `path()`, but may not survive power loss. Otherwise `path()` is unchanged.
   void commit();
 
  private:
@@ -110,21 +113,21 @@ class atomic_file {
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
-  unique_fd folder_;  // opened early, so that a commit needs no descriptor that may not be had
+  unique_fd folder_;  // opened early: at commit() there might be no free descriptor
   unique_fd fd_;      // holds the lock; empty once there is nothing left to remove
   std::uint64_t size_ = 0;
   bool keep_ = false;
 };
 
-/// Removes the partial files of `paths` that a writer left behind when it was killed.
+/// Removes the partial files of `paths` that a killed writer left behind.
 ///
-/// The lock on the partial file of `paths.front()` decides for all of them: whoever writes these
-/// files must open that `atomic_file` first, and commit or destroy it last. Removes nothing if that
-/// partial file is absent or a writer holds it; nor where this process may not remove files, or the
-/// file system has no locks.
+/// The lock on the partial file of `paths.front()` protects all of them. So a writer of these files
+/// must open that `atomic_file` first, and commit or destroy it last. Removes nothing if that
+/// partial file is absent, if a writer holds its lock, or if the file system has no locks. Stops
+/// without an error if this process may not open or remove a partial file.
 ///
 /// @pre !paths.empty()
-/// @throws io_error  a partial file is there and cannot be opened or removed.
+/// @throws io_error  a partial file exists and cannot be opened or removed for another reason.
 void remove_stale_partials(std::span<const std::filesystem::path> paths);
 
 // ---------------------------------------------------------------------------------------------
@@ -140,7 +143,7 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
     throw io_error(path_, "open (not a regular file)", EINVAL);
   }
   for (int attempt = 0;; ++attempt) {
-    // Not through a link: it could name, and so empty, any file of ours.
+    // O_NOFOLLOW: a link could lead to any other file of the user, which would be emptied.
     fd_ = unique_fd(uninterrupted(
         [&] { return ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); }));
     if (!fd_) throw io_error(partial_, "open", errno);
@@ -148,8 +151,8 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
     if (uninterrupted(lock) != 0 && errno == EWOULDBLOCK) {
       throw file_busy(partial_, "flock (is another process writing it?)", EWOULDBLOCK);
     }
-    // Between open and flock the former owner may have renamed or removed this inode; then the
-    // lock guards nothing, and the bytes may be the finished file's: open the name anew.
+    // Between open and flock the previous owner may have renamed or removed this inode. Then the
+    // lock protects nothing, and the inode may be the finished file: open the name again.
     if (owns_partial_name()) break;
     if (attempt == 100) throw io_error(partial_, "open (the name keeps changing)", EBUSY);
   }
@@ -161,7 +164,7 @@ inline atomic_file::atomic_file(std::filesystem::path path, start how) : path_(s
   }
   if (how == start::go_on) {
     size_ = static_cast<std::uint64_t>(mine.st_size);
-    keep_ = true;  // who cannot go on must not take it from who can
+    keep_ = true;  // a writer that fails to resume must leave the file for one that can
   } else {
     resize(0);
   }
@@ -196,7 +199,7 @@ inline void atomic_file::sync() {
 
 inline void atomic_file::commit() {
   sync();
-  // A rename goes by name: it would publish what somebody else put there after removing ours.
+  // rename() goes by name: if somebody replaced our partial file, it would publish theirs.
   if (!owns_partial_name()) throw io_error(partial_, "rename (the file was replaced)", ESTALE);
   if (::rename(partial_.c_str(), path_.c_str()) != 0) throw io_error(path_, "rename", errno);
   fd_.reset();
@@ -204,12 +207,12 @@ inline void atomic_file::commit() {
   sync_folder(folder, parent_folder(path_));
 }
 
-/// Removes the partial file while the lock is still held, then lets go of it.
+/// Removes the partial file while the lock is still held, then releases the lock.
 inline void atomic_file::discard() noexcept {
   try {
     if (fd_ && !keep_ && owns_partial_name()) (void)::unlink(partial_.c_str());
   } catch (const std::exception&) {
-    // Whose it is cannot be told, so it stays, as after SIGKILL.
+    // The file may belong to another writer, so it stays, as after SIGKILL.
   }
   fd_.reset();
 }
@@ -230,9 +233,9 @@ inline void remove_stale_partials(std::span<const std::filesystem::path> paths) 
     throw io_error(first, "open", errno);
   }
   if (uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) return;
-  // Between open and flock its writer may have renamed or removed it: then the lock guards nothing.
+  // If the writer renamed or removed the file between open and flock, the lock protects nothing.
   if (!is_named(fd, first)) return;
-  // The first one last: while it is there, a later call finds the others.
+  // Remove the first one last: as long as it is there, a later call can remove the others.
   for (std::size_t i = paths.size(); i-- > 0;) {
     try {
       (void)remove_if_exists(partial_of(paths[i]));

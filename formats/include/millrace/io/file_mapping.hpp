@@ -16,17 +16,18 @@
 
 namespace millrace::io {
 
-/// Which file it is, whatever its name: no two files of a machine have the same at one time. It is
-/// not given to another file as long as somebody has this one open or mapped.
+/// Identifies a file independently of its name. No two files of a machine have the same identity at
+/// one time. No other file gets it while this file is open or mapped.
 struct file_identity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   bool operator==(const file_identity&) const = default;
 };
 
-/// The file that is behind `path` now, at the end of its symbolic links; nothing if there is none.
+/// The identity of the file that `path` names now. Follows symbolic links. Nothing if there is no
+/// such file.
 ///
-/// @throws io_error  it cannot be asked, e.g. EACCES.
+/// @throws io_error  stat fails for any reason but ENOENT, e.g. EACCES.
 inline std::optional<file_identity> identity_of(const std::filesystem::path& path) {
   struct ::stat status {};
   if (::stat(path.c_str(), &status) == 0) return file_identity{status.st_dev, status.st_ino};
@@ -48,25 +49,29 @@ using unique_region = unique_handle<region, region{}, unmap>;
 
 }  // namespace detail
 
-/// A whole regular file, mapped read-only. Moving it does not move the bytes.
+/// A whole regular file, mapped read-only. Moving the object does not move the bytes. Any number of
+/// threads may read them at once.
 ///
-/// An empty file is a valid, empty span. The file must not shrink while it is mapped: the kernel
-/// answers a touch of a lost page with SIGBUS, not with an error. Writers in this project only
-/// rename finished files into place. Reading from many threads at once is safe.
+/// An empty file gives an empty span. The file must not shrink while it is mapped: an access to a
+/// lost page raises SIGBUS, not an error. Writers in this project never shrink a finished file;
+/// they rename a new one into place.
 class file_mapping {
  public:
   file_mapping() = default;
 
+  /// Maps the file at `path`.
+  ///
   /// @throws io_error  `path` cannot be opened or mapped, or is not a regular file.
   explicit file_mapping(const std::filesystem::path& path)
       : file_mapping(path, [&](const unique_fd&, std::uint64_t) -> detail::region {
           throw io_error(path, "mmap", errno);
         }) {}
 
-  /// The same; where the file system or the system's limits refuse the map, the bytes are read into
-  /// memory. For files that are small, or that are let go of soon.
+  /// Maps the file at `path`. If the file system or a limit of the system refuses the mapping,
+  /// reads the bytes into memory instead. Use it for files that are small or needed only briefly.
   ///
-  /// @throws io_error  `path` cannot be opened or read, or is not a regular file; ENOMEM
+  /// @throws io_error  `path` cannot be opened or read, or is not a regular file; a copy needs more
+  ///                   memory than there is (ENOMEM); the file shrinks while it is read (ESTALE).
   static file_mapping or_copy(const std::filesystem::path& path) {
     bool copied = false;
     file_mapping made(path, [&](const unique_fd& fd, std::uint64_t size) {
@@ -81,24 +86,24 @@ class file_mapping {
     return {static_cast<const std::byte*>(region_.get().address), region_.get().size_bytes};
   }
 
-  /// Lets go of the memory that the bytes take. They are read again when they are touched. For
-  /// whoever goes through a file once, that its memory does not grow with the file.
+  /// Frees the memory of the mapped pages. The next access reads them again. Call it while reading
+  /// a large file once, so that memory use does not grow with the file. Does nothing for a copy.
   void let_go() const noexcept {
     const detail::region& r = region_.get();
     if (r.address == nullptr || is_copy_) return;
     (void)::madvise(r.address, r.size_bytes, MADV_DONTNEED);
   }
 
-  /// The file that was mapped, whatever its path names since. An empty file is not held: another
-  /// one may have its identity by now.
+  /// The identity of the mapped file, even if its path names another file by now. An empty file is
+  /// not kept open, so another file may have the same identity by now.
   file_identity identity() const noexcept { return identity_; }
 
  private:
-  /// @param refused  what is there instead where the map is refused
+  /// @param refused  called if mmap refuses; throws, or returns the region to use instead
   template <class Refused>
   file_mapping(const std::filesystem::path& path, const Refused& refused) {
-    // Closed on return: the mapping alone keeps the file.
-    const unique_fd fd = open_read_only(path, O_NONBLOCK);  // a FIFO: refused, not waited for
+    // Closed on return: the mapping keeps the file open.
+    const unique_fd fd = open_read_only(path, O_NONBLOCK);  // does not wait for a FIFO's writer
     const std::uint64_t size = regular_file_size(fd, path);
     struct ::stat status {};
     if (::fstat(fd.get(), &status) != 0) throw io_error(path, "fstat", errno);
@@ -117,7 +122,7 @@ class file_mapping {
     detail::unique_region owned({address, size});
     const std::span out(static_cast<std::byte*>(address), size);
     if (pread_some(fd, out, 0, path) != size)
-      throw io_error(path, "read (it became shorter)", ESTALE);
+      throw io_error(path, "read (the file became shorter)", ESTALE);
     return owned.release();
   }
 

@@ -19,18 +19,18 @@
 #include <millrace/io/page_cache.hpp>
 #include <millrace/io/unique_fd.hpp>
 
-/// Whole reads and writes over descriptors: EINTR and short transfers end here.
+/// Complete reads and writes on descriptors. These functions handle EINTR and short transfers.
 namespace millrace::io {
 
 /// Writes all of `bytes` at `offset`. Safe from several threads on one descriptor.
 ///
-/// @throws io_error  e.g. ENOSPC, EFBIG, EIO; an unknown part of the bytes may be written.
+/// @throws io_error  e.g. ENOSPC, EFBIG, EIO. An unknown part of the bytes may have been written.
 inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, std::uint64_t offset,
                        const std::filesystem::path& path, page_cache pages = page_cache::keep) {
   while (!bytes.empty()) {
     const auto write = [&](int flags) {
       const auto at = static_cast<::off_t>(offset);
-      // To the calls with flags an offset of -1 is the file's own, not a wrong one.
+      // pwritev2 takes an offset of -1 as the file position, where pwrite refuses it.
       if (flags == 0 || at < 0) return ::pwrite(fd.get(), bytes.data(), bytes.size(), at);
       const ::iovec part{const_cast<std::byte*>(bytes.data()),
                          bytes.size()};  // NOLINT: older than const
@@ -39,13 +39,13 @@ inline void pwrite_all(const unique_fd& fd, std::span<const std::byte> bytes, st
     const ::ssize_t n = detail::with_page_cache(
         fd, pages, write, [&](std::uint64_t done) { drop_written(fd, offset, done); });
     if (n < 0) throw io_error(path, "write", errno);
-    if (n == 0) throw io_error(path, "write (nothing was taken)", EIO);  // else an endless loop
+    if (n == 0) throw io_error(path, "write (0 bytes were written)", EIO);  // else an endless loop
     bytes = bytes.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }
 }
 
-/// Reads what one call gives.
+/// Reads with one call, which may return fewer bytes than `out` has.
 ///
 /// @return bytes read; 0 at the end of the file
 /// @throws io_error  the read failed.
@@ -66,7 +66,7 @@ inline std::size_t pread_once(const unique_fd& fd, std::span<std::byte> out, std
 
 /// Reads until `out` is full or the file ends.
 ///
-/// @return bytes read; less than `out.size()` only at the end of the file.
+/// @return bytes read; fewer than `out.size()` only at the end of the file
 /// @throws io_error  the read failed.
 inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std::uint64_t offset,
                               const std::filesystem::path& path,
@@ -82,7 +82,8 @@ inline std::size_t pread_some(const unique_fd& fd, std::span<std::byte> out, std
 
 namespace detail {
 
-/// Whether copy_file_range cannot copy between just these two files, and read and write can.
+/// Whether copy_file_range failed with an errno that means: it cannot copy between these two files,
+/// but read and write can.
 inline bool must_pass_through(int code) {
   return code == EXDEV || code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
 }
@@ -105,16 +106,17 @@ inline std::uint64_t copy_by_hand(const unique_fd& from, std::uint64_t from_offs
 
 }  // namespace detail
 
-/// Copies `size` bytes from one file into another: by the kernel, which on some file systems has
-/// the two share them, or else through a buffer of 1 MiB.
+/// Copies `size` bytes from one file to another. Uses copy_file_range, with which some file systems
+/// share the blocks instead of copying them. If that call cannot be used, copies through a buffer
+/// of 1 MiB.
 ///
-/// @return bytes copied; less than `size` only where `from` ends.
-/// @throws io_error  e.g. ENOSPC, EIO; an unknown part of the bytes may be written.
+/// @return bytes copied; fewer than `size` only if `from` ends
+/// @throws io_error  e.g. ENOSPC, EIO. An unknown part of the bytes may have been written.
 inline std::uint64_t copy_range(const unique_fd& from, std::uint64_t from_offset,
                                 const std::filesystem::path& from_path, const unique_fd& to,
                                 std::uint64_t to_offset, const std::filesystem::path& to_path,
                                 std::uint64_t size) {
-  constexpr std::uint64_t most = std::uint64_t{1} << 30;  // at once, so that signals come through
+  constexpr std::uint64_t most = std::uint64_t{1} << 30;  // per call, to handle signals in between
   std::uint64_t done = 0;
   while (done < size) {
     auto in = static_cast<::off_t>(from_offset + done);
@@ -123,7 +125,7 @@ inline std::uint64_t copy_range(const unique_fd& from, std::uint64_t from_offset
       return ::copy_file_range(from.get(), &in, to.get(), &out, std::min(most, size - done), 0);
     });
     if (n < 0 && !detail::must_pass_through(errno)) throw io_error(to_path, "copy", errno);
-    // Some file systems say 0 of files that they do have bytes of: a read tells the end for sure.
+    // Some file systems return 0 for a file that does have bytes. Only a read can show its end.
     if (n <= 0) {
       return done + detail::copy_by_hand(from, from_offset + done, from_path, to, to_offset + done,
                                          to_path, size - done);
@@ -133,43 +135,47 @@ inline std::uint64_t copy_range(const unique_fd& from, std::uint64_t from_offset
   return done;
 }
 
-/// The folder that holds `path`, "." for a bare name.
+/// The folder that contains `path`; "." for a name without a folder.
 inline std::filesystem::path parent_folder(const std::filesystem::path& path) {
   const auto parent = path.parent_path();
   return parent.empty() ? std::filesystem::path(".") : parent;
 }
 
-/// @throws io_error  `folder` is not a folder that may be listed.
+/// Opens a folder.
+///
+/// @throws io_error  `folder` is not a folder, or this process may not list it.
 inline unique_fd open_folder(const std::filesystem::path& folder) {
   return open_read_only(folder, O_DIRECTORY);
 }
 
-/// Makes the names in a folder durable: a rename or unlink survives power loss only after this.
+/// Makes the names in a folder durable. Only after this does a rename or unlink survive power loss.
 ///
-/// @throws io_error  the kernel could not.
+/// @throws io_error  fsync fails.
 inline void sync_folder(const unique_fd& fd, const std::filesystem::path& folder) {
-  // EINVAL: a file system that has no such operation has nothing to make durable by it.
+  // EINVAL: the file system has no fsync for folders, and so needs none.
   if (uninterrupted([&] { return ::fsync(fd.get()); }) != 0 && errno != EINVAL) {
     throw io_error(folder, "fsync", errno);
   }
 }
 
+/// The same, by the folder's name.
+///
 /// @throws io_error  the folder cannot be opened or synced.
 inline void sync_folder(const std::filesystem::path& folder) {
   sync_folder(open_folder(folder), folder);
 }
 
-/// Whether an errno says that nothing has this name: no such file, or a folder of its path is a
-/// file. Any other errno says only that the path could not be looked at.
+/// Whether an errno says that a path names nothing: there is no such file, or a folder in the path
+/// is a file. Any other errno says only that the path could not be checked.
 inline bool is_absent(int code) noexcept {
   return code == ENOENT || code == ENOTDIR;
 }
 
 enum class links : std::uint8_t { are_followed, are_not_followed };
 
-/// What `path` names; nothing if that is absent.
+/// The status of the file that `path` names; nothing if there is none.
 ///
-/// @throws io_error  the kernel does not say, e.g. EACCES, EIO, ESTALE.
+/// @throws io_error  the status cannot be read, e.g. EACCES, EIO, ESTALE.
 inline std::optional<struct ::stat> status_if_there(const std::filesystem::path& path,
                                                     links how = links::are_followed) {
   struct ::stat status {};
@@ -180,7 +186,7 @@ inline std::optional<struct ::stat> status_if_there(const std::filesystem::path&
   return std::nullopt;
 }
 
-/// Whether `path` names anything. A link to an absent file names nothing, unless links are not
+/// Whether `path` names a file of any kind. A link to an absent file counts only if links are not
 /// followed.
 ///
 /// @throws io_error  as status_if_there
@@ -204,9 +210,9 @@ inline bool is_folder(const std::filesystem::path& path) {
   return status && S_ISDIR(status->st_mode);
 }
 
-/// Whether the file that `fd` has open still has the name `path`; a link is not followed.
+/// Whether `path` still names the file that `fd` has open. Does not follow a link at `path`.
 ///
-/// @throws io_error  the kernel does not say.
+/// @throws io_error  fstat fails, or as status_if_there
 inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
   struct ::stat mine {};
   if (::fstat(fd.get(), &mine) != 0) throw io_error(path, "fstat", errno);
@@ -216,8 +222,8 @@ inline bool is_named(const unique_fd& fd, const std::filesystem::path& path) {
 
 /// Removes a file if it is there.
 ///
-/// @return whether it was there.
-/// @throws io_error  it is there and cannot be removed.
+/// @return whether it was there
+/// @throws io_error  unlink fails for any reason but ENOENT.
 inline bool remove_if_exists(const std::filesystem::path& path) {
   if (::unlink(path.c_str()) == 0) return true;
   if (errno != ENOENT) throw io_error(path, "unlink", errno);

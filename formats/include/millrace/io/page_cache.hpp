@@ -16,19 +16,19 @@
 
 namespace millrace::io {
 
-/// What the kernel is to do with the pages of a file after a read or write.
+/// What the kernel should do with the cached pages of a file after a read or write.
 enum class page_cache : std::uint8_t {
   keep,
-  /// Let them go once they are on the disk: what is read or written only once must not push out
-  /// what others need. From Linux 6.14 on some file systems know to, and spare what was there
-  /// before. Elsewhere `drop_read` and `drop_written` follow, which do not: `pages_for_reading`
-  /// says whether a file is to be read so.
+  /// Drop them once they are on the disk. Data that is read or written only once must not push out
+  /// what others need. From Linux 6.14 on, some file systems do this themselves, and spare pages
+  /// that were cached before. On others, drop_read() or drop_written() follows each call. These do
+  /// not spare such pages, so ask pages_for_reading() before you read a file this way.
   pass_through,
 };
 
-/// Lets the pages of bytes go that were read, and of the 4 MiB before them: the kernel brings in up
-/// to 2 MiB as one, and lets go of that only where a range has all of it. Advice, like the next:
-/// nothing fails, `errno` stays.
+/// Drops the cached pages of bytes that were read, and of the 4 MiB before them. The kernel caches
+/// up to 2 MiB as one unit, and drops a unit only if the range contains all of it. Like the two
+/// functions below, this is advice: it never fails, and `errno` does not change.
 inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t back = std::uint64_t{4} << 20;
   const int code = errno;
@@ -38,9 +38,10 @@ inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t b
   errno = code;
 }
 
-/// Has bytes that were written put on their way to the disk, and lets those before them go that are
-/// there by now: every 16 MiB of the file, the last 256 MiB. It waits for no disk, so that what a
-/// slow one has not taken by then stays.
+/// Makes the kernel start to write bytes to the disk, and drops the pages that are already there.
+/// Acts only when a write reaches the next multiple of 16 MiB. Then it covers the 256 MiB before
+/// the end of that write. It does not wait for the disk, so pages that a slow disk has not written
+/// by then stay cached.
 inline void drop_written(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t period = std::uint64_t{16} << 20;
   constexpr std::uint64_t window = std::uint64_t{256} << 20;
@@ -55,15 +56,15 @@ inline void drop_written(const unique_fd& fd, std::uint64_t offset, std::uint64_
   errno = code;
 }
 
-/// Lets all pages of a file go that are on the disk: after an fsync, all.
+/// Drops all cached pages of a file that are on the disk. After an fsync, that is all of them.
 inline void drop_synced(const unique_fd& fd) noexcept {
   const int code = errno;
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
   errno = code;
 }
 
-/// For a file that is read once: `pass_through`, but where half of it is in memory already, as that
-/// of somebody who needs it.
+/// How to read a file that is read once: `keep` if at least half of it is cached already, because
+/// somebody seems to need it; else `pass_through`.
 inline page_cache pages_for_reading(const unique_fd& fd, std::uint64_t bytes) noexcept {
   const std::optional<double> there = resident_share(fd.get(), 0, bytes);
   return there && *there >= 0.5 ? page_cache::keep : page_cache::pass_through;
@@ -71,16 +72,17 @@ inline page_cache pages_for_reading(const unique_fd& fd, std::uint64_t bytes) no
 
 namespace detail {
 
-/// RWF_DONTCACHE, which C libraries older than the kernel do not name.
+/// RWF_DONTCACHE, which older C libraries do not define.
 inline constexpr int dont_cache = 0x80;
 
-/// The devices (st_dev) whose file systems refused something, so that they are not asked each time.
-/// Any thread. Nothing is ever taken out; of devices beyond `most`, none is kept.
+/// The devices (st_dev) whose file systems refused a request, so that it is not repeated each time.
+/// Thread-safe. Devices are never removed. Once it holds `most` devices, it ignores further ones.
 class refused_devices {
  public:
   static constexpr std::size_t most = 32;
 
-  /// Costs no system call; whoever has a device to ask for needed one.
+  /// Whether it holds any device. Callers ask this first, because has() needs a device, and getting
+  /// one takes a system call.
   bool any() const noexcept { return marks_[0].load(std::memory_order_relaxed) != 0; }
 
   bool has(std::uint64_t device) const noexcept {
@@ -101,14 +103,14 @@ class refused_devices {
   }
 
  private:
-  std::array<std::atomic<std::uint64_t>, most> marks_{};  // the device + 1; 0 behind the last
+  std::array<std::atomic<std::uint64_t>, most> marks_{};  // device + 1; 0 after the last one
 };
 
-/// Calls `transfer(flags)`, which reads or writes `fd`: with the flag for `pages`, and without it
-/// where the file system is known to refuse that, or does so now; then `drop(bytes)` of what was
-/// transferred.
+/// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through` it passes the flag
+/// `dont_cache`. If the file system refuses the flag, now or before, it calls `transfer(0)` and
+/// then `drop(bytes)` for the bytes transferred.
 ///
-/// @param refused  those known; told of another
+/// @param refused  devices that refused the flag before; a new one is added
 template <class Transfer, class Drop>
 ::ssize_t with_page_cache(const unique_fd& fd, page_cache pages, Transfer transfer, Drop drop,
                           refused_devices& refused) {
@@ -126,13 +128,14 @@ template <class Transfer, class Drop>
   if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) return n;
   n = plainly();
   const int code = errno;
-  // What fails without the flag, too, says nothing of the file system.
+  // A call that also fails without the flag does not show that the file system refuses the flag.
   if (n >= 0 && ::fstat(fd.get(), &status) == 0) refused.add(status.st_dev);
   errno = code;
   return n;
 }
 
-/// As above, with what all of the process has found out.
+/// The same, with a list of devices that lasts as long as the process. Each instantiation has its
+/// own list, so reads and writes each find out for themselves.
 template <class Transfer, class Drop>
 ::ssize_t with_page_cache(const unique_fd& fd, page_cache pages, Transfer transfer, Drop drop) {
   static refused_devices refused;

@@ -14,29 +14,31 @@
 
 namespace millrace::io {
 
-/// How much of a file the page cache holds, and which system call said so.
+/// The share of a file that the page cache holds, and the system call that reported it.
 struct residency {
   double share = 0;     ///< of the bytes asked about, 0 to 1
   const char* by = "";  ///< "cachestat" or "mincore"
 };
 
-/// Asks cachestat(2), of Linux 6.5. Nothing where the kernel has none or does not tell: it tells
-/// those who may write the file, and its owner. Pages count whole.
+/// Asks cachestat(2), which Linux has from version 6.5. Returns nothing if the kernel lacks the
+/// call or refuses it: it answers only the file's owner and those who may write the file. Counts
+/// whole pages.
 std::optional<residency> ask_cachestat(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
-/// Asks mincore(2), by mapping the range, 1 GiB of it at a time: 0.3 ms a GiB. Nothing where it
-/// cannot be mapped, or where the kernel would say of everything that it is there, as it does to
-/// those who may not write the file.
+/// Asks mincore(2), by mapping 1 GiB of the range at a time, which takes 0.3 ms per GiB. Returns
+/// nothing if the range cannot be mapped, or if the user is neither root nor the file's owner: to
+/// users who may not write the file, the kernel reports every page as cached.
 std::optional<residency> ask_mincore(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 
-/// The first of the two that answers. Bytes behind the end of the file are not there, and count.
+/// Asks cachestat, then mincore, and returns the first answer. Bytes after the end of the file
+/// count as not cached.
 inline std::optional<residency> ask_residency(int fd, std::uint64_t offset,
                                               std::uint64_t bytes) noexcept {
   const auto answer = ask_cachestat(fd, offset, bytes);
   return answer ? answer : ask_mincore(fd, offset, bytes);
 }
 
-/// The share alone, 0 to 1, or nothing where nobody tells.
+/// The cached share alone, 0 to 1; nothing if neither call answers.
 inline std::optional<double> resident_share(int fd, std::uint64_t offset,
                                             std::uint64_t bytes) noexcept {
   const auto answer = ask_residency(fd, offset, bytes);
@@ -52,7 +54,7 @@ inline std::uint64_t page_bytes() noexcept {
   return bytes;
 }
 
-/// Pages that [offset, offset + bytes) touches.
+/// The number of pages that [offset, offset + bytes) touches.
 inline std::uint64_t pages_of(std::uint64_t offset, std::uint64_t bytes) noexcept {
   return (offset + bytes + page_bytes() - 1) / page_bytes() - offset / page_bytes();
 }
@@ -61,8 +63,8 @@ inline std::uint64_t pages_of(std::uint64_t offset, std::uint64_t bytes) noexcep
 
 inline std::optional<residency> ask_cachestat(int fd, std::uint64_t offset,
                                               std::uint64_t bytes) noexcept {
-  // As linux/mman.h has them, which C libraries of our age have not; the number is the same
-  // on all processors.
+  // The call and its structs as in linux/mman.h, which older C libraries lack. The number of the
+  // call is the same on all processors.
   constexpr long call = 451;
   struct {
     std::uint64_t offset;
@@ -75,7 +77,7 @@ inline std::optional<residency> ask_cachestat(int fd, std::uint64_t offset,
     std::uint64_t evicted;
     std::uint64_t recently_evicted;
   } pages{};
-  if (bytes == 0) return residency{1, "cachestat"};  // to the call, 0 means to the end
+  if (bytes == 0) return residency{1, "cachestat"};  // to the call, 0 means: to the end of the file
   if (::syscall(call, fd, &range, &pages, 0U) != 0) return std::nullopt;
   const auto all = static_cast<double>(detail::pages_of(offset, bytes));
   return residency{std::min(static_cast<double>(pages.cached) / all, 1.0), "cachestat"};
@@ -106,7 +108,7 @@ inline std::optional<residency> ask_mincore(int fd, std::uint64_t offset,
     at += part;
   }
   return residency{static_cast<double>(found) / static_cast<double>(asked), "mincore"};
-} catch (...) {  // out of memory: nobody tells
+} catch (...) {  // out of memory
   return std::nullopt;
 }
 

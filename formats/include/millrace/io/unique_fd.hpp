@@ -18,7 +18,7 @@ using unique_fd = unique_handle<int, -1, ::close>;
 
 static_assert(sizeof(::off_t) == 8, "on 32-bit systems build with -D_FILE_OFFSET_BITS=64");
 
-/// The result of `call()`, a system call, repeated while a signal interrupts it.
+/// Repeats `call()`, a system call, while a signal interrupts it. Returns the last result.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();
@@ -26,7 +26,8 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-/// Waits for a writer if `path` is a FIFO; `extra_flags` = O_NONBLOCK does not.
+/// Opens `path` for reading. If `path` is a FIFO, waits for a writer, unless `extra_flags` has
+/// O_NONBLOCK.
 ///
 /// @throws io_error  `path` cannot be opened.
 inline unique_fd open_read_only(const std::filesystem::path& path, int extra_flags = 0) {
@@ -36,10 +37,10 @@ inline unique_fd open_read_only(const std::filesystem::path& path, int extra_fla
   return fd;
 }
 
-/// Size in bytes of the regular file that `fd` names.
+/// Size in bytes of the regular file that `fd` has open.
 ///
-/// @throws io_error  it cannot be asked, or it is a directory (EISDIR) or another special file,
-///                   whose size means nothing (EINVAL).
+/// @throws io_error  fstat fails; the file is a directory (EISDIR) or another special file, whose
+///                   size means nothing (EINVAL).
 inline std::uint64_t regular_file_size(const unique_fd& fd, const std::filesystem::path& path) {
   struct ::stat status {};
   if (::fstat(fd.get(), &status) != 0) throw io_error(path, "fstat", errno);

@@ -5,13 +5,13 @@
 
 namespace millrace::io {
 
-/// Sole owner of a resource named by a value: a descriptor, a mapping, a stream.
+/// Sole owner of a resource that is named by a value: a descriptor, a mapping, a stream.
 ///
-/// `Empty` is the value that owns nothing; `Close(value)` ends ownership and must not throw.
-/// This is the only class of the project that closes anything: whoever owns a resource holds one.
+/// `Empty` is the value that owns nothing. `Close(value)` closes the resource and must not throw.
+/// No other class of the project closes anything: every owner of a resource holds a unique_handle.
 ///
-/// Move assignment swaps: what the target held is closed when the source ends, at once if that is
-/// a temporary.
+/// Move assignment swaps. The target's old resource is closed when the source is destroyed, which
+/// is at once if the source is a temporary.
 template <class T, T Empty, auto Close>
 class unique_handle {
  public:
@@ -29,7 +29,7 @@ class unique_handle {
   const T& get() const noexcept { return value_; }
   /// Gives up ownership without closing.
   [[nodiscard]] T release() noexcept { return std::exchange(value_, Empty); }
-  /// Closes now.
+  /// Closes the resource now.
   void reset() noexcept { *this = unique_handle(); }
   explicit operator bool() const noexcept { return value_ != Empty; }
 
