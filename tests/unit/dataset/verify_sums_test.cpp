@@ -77,12 +77,12 @@ TEST_F(VerifySums, GivesNothingWithoutASum) {
 
 TEST_F(VerifySums, NamesTheFirstBlockThatIsAnother) {
   EXPECT_THAT(fault_of_byte(bin_path_, 0),
-              HasSubstr("data.bin: the 1048576 bytes up to byte 1048576 are not those that"));
+              HasSubstr("data.bin: the 1048576 bytes up to byte 1048576 differ from those that"));
   EXPECT_THAT(fault_of_byte(bin_path_, (1 << 20) - 1), HasSubstr("(at byte 0)"));
   EXPECT_THAT(fault_of_byte(bin_path_, 1 << 20), HasSubstr("(at byte 1048576)"));
   EXPECT_THAT(
       fault_of_byte(bin_path_, (2 << 20) + 5),
-      HasSubstr("data.bin: the 6 bytes up to byte 2097158 are not those that were written"));
+      HasSubstr("data.bin: the 6 bytes up to byte 2097158 differ from those that were written"));
   const std::size_t idx_size = test::read_bytes(idx_path_).size();
   EXPECT_GT(idx_size, std::size_t{1} << 20);
   EXPECT_THAT(fault_of_byte(idx_path_, idx_size - 1), HasSubstr("data.idx: the "));
@@ -96,7 +96,7 @@ TEST_F(VerifySums, NamesAFileOfAnotherSize) {
 }
 
 TEST_F(VerifySums, NamesASumThatIsBroken) {
-  EXPECT_THAT(fault_of_byte(sum_path_, 33), HasSubstr("data.sum: the checksums are not those"));
+  EXPECT_THAT(fault_of_byte(sum_path_, 33), HasSubstr("data.sum: the root does not match"));
   std::filesystem::resize_file(sum_path_, 10);
   EXPECT_THAT(fault(), HasSubstr("data.sum: file ends inside the version"));
 }

@@ -50,7 +50,7 @@ TEST(ByteReader, NamesTheFieldThatTheFileEndsIn) {
     FAIL() << "read past the end";
   } catch (const format_error& e) {
     EXPECT_EQ(e.offset(), 1);
-    EXPECT_THAT(e.what(), testing::HasSubstr("the second, which needs 4 bytes of the 2 left"));
+    EXPECT_THAT(e.what(), testing::HasSubstr("the second, which takes 4 bytes: only 2 are left"));
   }
 }
 

@@ -129,22 +129,22 @@ TEST(Json, RefusesWhatIsNone) {
   expect_refused("1e", 2, "a digit");
   expect_refused("+1", 0, "a value");
   expect_refused("NaN", 0, "a value");
-  expect_refused("18446744073709551616", 0, "a whole number that 64 bits hold");
-  expect_refused("-9223372036854775809", 0, "a whole number that 64 bits hold");
-  expect_refused("1e999", 0, "a number that a double holds");
+  expect_refused("18446744073709551616", 0, "a whole number that fits 64 bits");
+  expect_refused("-9223372036854775809", 0, "a whole number that fits 64 bits");
+  expect_refused("1e999", 0, "a number that fits a double");
   expect_refused("\"a", 2, "a closing quotation mark");
   expect_refused("\"a\nb\"", 2, "control characters escaped");
-  expect_refused("\"\xff\"", 1, "a character of UTF-8");
-  expect_refused("\"\\x\"", 2, "an escape that JSON has");
+  expect_refused("\"\xff\"", 1, "UTF-8, with control characters escaped");
+  expect_refused("\"\\x\"", 2, "one of JSON's escapes");
   expect_refused("\"\\u12g4\"", 5, "four hexadecimal digits");
   expect_refused("\"\\ud800\"", 7, "the second half of a surrogate pair");
   expect_refused("\"\\ud800\\u0041\"", 13, "the second half of a surrogate pair");
-  expect_refused("\"\\udc00\"", 7, "a surrogate only as one of a pair");
-  expect_refused("\"\\udc7f\"", 7, "a surrogate only as one of a pair");
-  expect_refused("\"\\udd00\"", 7, "a surrogate only as one of a pair");
+  expect_refused("\"\\udc00\"", 7, "a surrogate only in a pair");
+  expect_refused("\"\\udc7f\"", 7, "a surrogate only in a pair");
+  expect_refused("\"\\udd00\"", 7, "a surrogate only in a pair");
   expect_refused(std::string_view("\0", 1), 0, "a value");
   expect_refused(std::string_view("1\0", 2), 1, "the end of the text");
-  expect_refused(std::string(100, '['), 65, "values in no more than 64 others");
+  expect_refused(std::string(100, '['), 65, "a value nested in at most 64 others");
 }
 
 TEST(Json, SurvivesEveryAlteration) {

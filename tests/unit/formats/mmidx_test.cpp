@@ -67,7 +67,7 @@ TEST(ParseMmidx, RefusesExtraBytes) {
   for (int extra = 1; extra < 20; ++extra) {
     file.push_back(std::byte{0});
     if (extra == 3) continue;  // one per sequence: these are modes
-    expect_refused(parse_mmidx, file, 102, "bytes follow the document index, expected none, or 3");
+    expect_refused(parse_mmidx, file, 102, "bytes follow the document index, expected 0, or 3");
   }
   bytes empty = test::read_bytes(test::golden("megatron/idx_empty.idx"));
   empty.push_back(std::byte{0});

@@ -65,8 +65,8 @@ TEST(ParseRows, RefusesOtherHeaders) {
   expect_refused(parse_rows, with<std::int64_t>(32, -1), 32, "the first document is -1");
   expect_refused(parse_rows, with<std::int64_t>(40, -1), 40, "the last document is -1");
   expect_refused(parse_rows, with<std::int64_t>(48, -1), 48, "the number of tokens is -1");
-  expect_refused(parse_rows, with<std::uint32_t>(76, 2), 76, "the mark of a root is 2");
-  expect_refused(parse_rows, with<std::int64_t>(112, -1), 112, "rows up to a block are -1");
+  expect_refused(parse_rows, with<std::uint32_t>(76, 2), 76, "the root flag is 2");
+  expect_refused(parse_rows, with<std::int64_t>(112, -1), 112, "rows up to a block is -1");
 }
 
 TEST(ParseRows, RefusesCountsThatWouldWrap) {
@@ -81,7 +81,7 @@ TEST(ParseRows, RefusesRowsThatDescend) {
   header.last_document = 3 * 4096;
   EXPECT_FALSE(test::refusal(parse_rows, encode_rows(header, std::vector<std::int64_t>{5, 5, 6})));
   expect_refused(parse_rows, encode_rows(header, std::vector<std::int64_t>{5, 4, 6}), 120,
-                 "the rows up to a block are 4, expected no less than the 5");
+                 "the number of rows up to a block is 4, expected at least the 5");
 }
 
 // The checksum stands for all of the file, so that no altered byte can pass.

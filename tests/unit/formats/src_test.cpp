@@ -174,24 +174,25 @@ TEST_F(SrcPayload, IsReadByThePage) {
 }
 
 TEST_F(SrcPayload, IsRefusedWhereItContradictsThePage) {
-  refused({11, 14}, 48, "the first document of a group is told by one before it");
+  refused({11, 14}, 48, "the first document of a group refers to a previous document");
   refused({10, 14, 0}, 50, "bytes follow the last document");
-  refused({10, 15, 0}, 50, "expected 1 to 7 for what is told");
-  refused({10, 15, 8, 2}, 50, "expected 1 to 7 for what is told");
-  refused({10, 15, 2, 0}, 51, "is told though as expected");
-  refused({10, 15, 1, 2}, 50, "of an input beyond the 1 that are named");
-  refused({10, 15, 1, 1}, 50, "of an input beyond the 1 that are named");
+  refused({10, 15, 0}, 50, "expected 1 to 7 for the flags");
+  refused({10, 15, 8, 2}, 50, "expected 1 to 7 for the flags");
+  refused({10, 15, 2, 0}, 51, "is stored, but is as expected");
+  refused({10, 15, 1, 2}, 50, "from an input beyond the 1 that are named");
+  refused({10, 15, 1, 1}, 50, "from an input beyond the 1 that are named");
   refused({10, 15, 2, 7}, 49, "a document is at line 0 of its input");
-  refused({10, 15, 4, 33}, 49, "a document has 7 bytes from byte 18446744073709551615 on");
+  refused({10, 15, 4, 33}, 49,
+          "a document of 7 bytes begins at byte 18446744073709551615, so it ends");
   refused({10, 15, 4}, 51, "the group ends inside the first byte of a document");
   refused({10, 0x80}, 49, "the group ends inside the length of a document");
 }
 
 TEST_F(SrcPayload, IsRefusedWithABadDirectory) {
-  refused({10, 14}, 50, "a group is of input 1, but 1 are named", {1, 3, 10, 0});
-  refused({10, 14}, 54, "a group is at line 0 of its input", {0, 0, 10, 0});
-  refused({10, 14}, 48, "which ends beyond 2^63", {0, 3, ~std::uint64_t{0} >> 1, 0});
-  refused({10, 14}, 48, "which ends beyond 2^63", {0, 3, ~std::uint64_t{0}, 0});
+  refused({10, 14}, 50, "a group begins in input 1, expected a number below 1", {1, 3, 10, 0});
+  refused({10, 14}, 54, "a group begins at line 0 of its input", {0, 0, 10, 0});
+  refused({10, 14}, 48, "so it ends after 2^63 - 1", {0, 3, ~std::uint64_t{0} >> 1, 0});
+  refused({10, 14}, 48, "so it ends after 2^63 - 1", {0, 3, ~std::uint64_t{0}, 0});
   refused({10, 14}, 70, "a group begins at byte 1 of a payload of 2", {0, 3, 10, 1});
   refused({10, 14}, 70, "a group begins at byte 3 of a payload of 2", {0, 3, 10, 3});
 }
@@ -205,7 +206,7 @@ TEST(ParseSrc, RefusesGroupsThatFallBack) {
   };
   EXPECT_EQ(group(file), 64U);
   expect_refused(group, with(file, entry + 20, std::uint64_t{0}), entry + 20,
-                 "of the payload, before the one before");
+                 "of the payload, before the previous group");
 }
 
 }  // namespace

@@ -105,7 +105,8 @@ TEST(ParseSum, RefusesSizesThatWouldWrap) {
 TEST(ParseSum, RefusesEveryAlteredByte) {
   const bytes file = golden_sum();
   EXPECT_EQ(test::survive_every_alteration(parse_sum, file), 255 * file.size());
-  expect_refused(parse_sum, with(file, 35, std::uint8_t{0}), 40, "not those that the root stands");
+  expect_refused(parse_sum, with(file, 35, std::uint8_t{0}), 40,
+                 "the root does not match the checksums");
 }
 
 TEST(EncodeSum, MakesTheGoldenFile) {

@@ -10,7 +10,7 @@
 
 namespace millrace::formats {
 
-/// Appends fields to a buffer: the other direction of `byte_reader`.
+/// Appends fields to a buffer. The counterpart of `byte_reader`.
 class byte_writer {
  public:
   template <plain_number T>

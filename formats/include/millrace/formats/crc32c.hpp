@@ -12,26 +12,28 @@
 
 namespace millrace::formats {
 
-/// CRC-32C (Castagnoli; RFC 3720, iSCSI) of `bytes`, as others compute it: inverted before and
-/// after, 0 for no bytes.
+/// CRC-32C (Castagnoli; RFC 3720, iSCSI) of `bytes`, in the usual form: the register is inverted
+/// before and after, and the CRC of no bytes is 0.
 ///
-/// @param before  the CRC of the bytes that precede these, to go on from there
+/// @param before  the CRC of the bytes before these; the result is the CRC of both together
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-/// The CRC of two runs of bytes, one behind the other, out of the CRC of each. Takes a
-/// multiplication for each hexadecimal digit of `second_bytes` that is not 0: some nanoseconds.
+/// The CRC of two concatenated byte strings, computed from their CRCs. Takes one multiplication for
+/// each hexadecimal digit of `second_bytes` that is not 0.
+///
+/// @param second_bytes  size of the second string in bytes
 std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second,
                              std::uint64_t second_bytes) noexcept;
 
-/// The same without the processor's instructions, at a tenth of the speed: what is used where
-/// there are none, and what they are tested against.
+/// The same without the processor's CRC instructions, at about a tenth of the speed. Used on
+/// processors that lack the instructions, and by the tests to check the fast versions.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 std::uint32_t crc32c_combine_portable(std::uint32_t first, std::uint32_t second,
                                       std::uint64_t second_bytes) noexcept;
 
 namespace detail {
 
-// Polynomials are reflected: bit 31 stands for x^0, bit 0 for x^31.
+// Polynomials are reflected: bit 31 is the coefficient of x^0, bit 0 that of x^31.
 inline constexpr std::uint32_t crc32c_polynomial = 0x82F63B78;
 inline constexpr std::uint32_t crc32c_one = 0x80000000;
 
@@ -45,7 +47,7 @@ constexpr std::uint32_t crc32c_multiply(std::uint32_t a, std::uint32_t b) noexce
   return product;
 }
 
-/// [i][d]: x to the power of the bits of d * 16^i bytes.
+/// [i][d]: x^(8 * d * 16^i), the factor that shifts a polynomial by d * 16^i bytes.
 inline constexpr auto crc32c_powers = [] {
   std::array<std::array<std::uint32_t, 16>, 16> powers{};
   std::uint32_t unit = crc32c_one;
@@ -58,7 +60,7 @@ inline constexpr auto crc32c_powers = [] {
   return powers;
 }();
 
-/// [k][b]: the register after byte b and then k zero bytes.
+/// [k][b]: the register after byte b and then k zero bytes, starting from 0.
 inline constexpr auto crc32c_tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -75,7 +77,7 @@ inline constexpr auto crc32c_tables = [] {
   return tables;
 }();
 
-/// `a` times x to the power of the bits of `bytes` bytes.
+/// `a` times x^(8 * bytes).
 template <class Multiply>
 constexpr std::uint32_t crc32c_shift(std::uint32_t a, std::uint64_t bytes, Multiply multiply) {
   for (std::size_t i = 0; bytes != 0; ++i, bytes >>= 4) {
@@ -88,20 +90,21 @@ constexpr crc32c_instructions::lane crc32c_lane(std::size_t bytes) noexcept {
   return {bytes, crc32c_shift(crc32c_one, bytes, crc32c_multiply)};
 }
 
-/// x to the power of `bits`.
+/// x^bits.
 constexpr std::uint32_t crc32c_power(std::size_t bits) noexcept {
   std::uint32_t power = crc32c_one;
   for (std::size_t i = 0; i < bits; ++i) power = crc32c_times_x(power);
   return power;
 }
 
-/// A product of reflected halves stands one power too high, and is read one too low: so less one.
-/// In the upper bits, where a half of 64 has its lowest powers.
+/// The factors for fold_down(). The product of two reflected 64-bit halves has 127 bits; read as
+/// 128 reflected bits, every power is one too high. So the exponents are one less. The factors are
+/// in the upper 32 bits, where a reflected 64-bit half has its lowest powers.
 inline constexpr crc32c_instructions::fold crc32c_fold = {
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes + 64 - 1)} << 32,
     std::uint64_t{crc32c_power(8 * crc32c_instructions::fold_bytes - 1)} << 32};
 
-/// Below this, three streams are as fast.
+/// The fewest bytes for which fold_down() is used. For fewer, three streams are as fast.
 inline constexpr std::size_t crc32c_wide_from = 1024;
 
 }  // namespace detail
@@ -127,7 +130,7 @@ inline std::uint32_t crc32c_combine(std::uint32_t first, std::uint32_t second,
   if (!crc32c_instructions::are_there()) {
     return crc32c_combine_portable(first, second, second_bytes);
   }
-  // The inversions cancel out.
+  // The inversions of `first` and `second` cancel out.
   return detail::crc32c_shift(first, second_bytes, crc32c_instructions::multiply) ^ second;
 }
 
@@ -139,7 +142,7 @@ inline std::uint32_t crc32c_portable(std::span<const std::byte> bytes,
   std::size_t size = bytes.size();
   for (; size >= 8; data += 8, size -= 8) {
     std::uint64_t value;
-    std::memcpy(&value, data, sizeof(value));  // little-endian, as byte_reader.hpp asserts
+    std::memcpy(&value, data, sizeof(value));  // byte_reader.hpp asserts a little-endian machine
     value ^= crc;
     crc = 0;
     for (std::size_t k = 0; k < 8; ++k) crc ^= tables[7 - k][value >> 8 * k & 255];

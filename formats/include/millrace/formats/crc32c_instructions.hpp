@@ -14,8 +14,8 @@ namespace millrace::formats {
 
 /// CRC-32C with the processor's own instructions: SSE4.2's crc32, and PCLMULQDQ to join streams.
 ///
-/// One crc32 takes 8 bytes and starts each cycle, but its result takes three: so three streams
-/// run side by side over parts of the input that lie one behind the other.
+/// A crc32 instruction takes 8 bytes. One can start each cycle, but its result takes three cycles.
+/// So three streams run side by side, over three consecutive parts of the input.
 class crc32c_instructions {
  public:
   static bool are_there() noexcept {
@@ -28,8 +28,9 @@ class crc32c_instructions {
 #endif
   }
 
-  /// Whether four times 64 bytes can be multiplied at once (AVX-512 and VPCLMULQDQ), which is half
-  /// again to twice as fast where the bytes are near.
+  /// Whether fold_down() can be used: the processor has AVX-512 and VPCLMULQDQ, which multiply 64
+  /// bytes per instruction. If the bytes are in the cache, fold_down() is 1.5 to 2 times as fast as
+  /// update().
   static bool are_wide() noexcept {
 #if defined(__x86_64__)
     static const bool found = are_there() && __builtin_cpu_supports("avx512f") != 0 &&
@@ -40,32 +41,36 @@ class crc32c_instructions {
 #endif
   }
 
-  /// Bytes that are folded at once, and x to the powers that move them on by as many: of the
-  /// halves of 16 bytes, the first of which stands for x^127 to x^64.
+  /// Bytes per step of fold_down().
   static constexpr std::size_t fold_bytes = 256;
+  /// The powers of x that move the two halves of 16 bytes forward by `fold_bytes`.
   struct fold {
-    std::uint64_t first;
-    std::uint64_t second;
+    std::uint64_t first;   ///< for the first 8 bytes, the coefficients of x^127 to x^64
+    std::uint64_t second;  ///< for the last 8 bytes, the coefficients of x^63 to x^0
   };
 
-  /// A multiple of `fold_bytes` becomes the last `fold_bytes` of other bytes with the same
-  /// remainder, that of the register in front of them included: their register begins at 0.
+  /// Reduces `size` bytes of `data` to `fold_bytes` bytes in `out`. A register that starts at 0
+  /// ends with the same value after `out` as one that starts at `crc` ends with after `data`.
+  ///
   /// @pre are_wide(); size is a multiple of fold_bytes, and not 0
   static void fold_down(std::uint32_t crc, const std::byte* data, std::size_t size, fold by,
                         std::byte* out) noexcept;
 
-  /// Bytes of one stream before the three are joined, and x to the power of their bits.
+  /// How long each of the three streams is before they are joined.
   struct lane {
     std::size_t bytes;
-    std::uint32_t power;
+    std::uint32_t power;  ///< x^(8 * bytes)
   };
 
-  /// The register after `size` bytes, without the inversions before and after.
+  /// The register after `size` more bytes. It is not inverted before or after. The bytes are read
+  /// in streams of `wide`, then of `narrow`, then in a single stream.
+  ///
   /// @pre are_there(); the lengths of the lanes are multiples of 8
   static std::uint32_t update(std::uint32_t crc, const std::byte* data, std::size_t size, lane wide,
                               lane narrow) noexcept;
 
-  /// The product of two reflected polynomials modulo that of CRC-32C.
+  /// The product of two reflected polynomials, modulo the polynomial of CRC-32C.
+  ///
   /// @pre are_there()
   static std::uint32_t multiply(std::uint32_t a, std::uint32_t b) noexcept;
 
@@ -78,7 +83,8 @@ __attribute__((target("sse4.2,pclmul"))) inline std::uint32_t crc32c_instruction
     std::uint32_t a, std::uint32_t b) noexcept {
   const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<std::int64_t>(a)),
                                                _mm_cvtsi64_si128(static_cast<std::int64_t>(b)), 0);
-  // 63 bits, reflected: one short of their place. The low half stands for x^63 to x^32.
+  // The product has 63 bits. After a shift by one, its high half holds the coefficients of x^31 to
+  // x^0. The low half holds those of x^63 to x^32, which the crc32 instruction reduces.
   const std::uint64_t wide = static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)) << 1;
   return _mm_crc32_u32(0, static_cast<std::uint32_t>(wide)) ^
          static_cast<std::uint32_t>(wide >> 32);
@@ -129,7 +135,7 @@ __attribute__((target("avx512f,vpclmulqdq"))) inline void crc32c_instructions::f
   const __m512i keys = _mm512_set_epi64(high, low, high, low, high, low, high, low);
   __m512i four[4];
   for (std::size_t i = 0; i < 4; ++i) four[i] = _mm512_loadu_si512(data + 64 * i);
-  // In front of the first byte, as the instruction for a stream of them would have it.
+  // Combine the register with the first 4 bytes, as the crc32 instruction does.
   four[0] = _mm512_xor_si512(
       four[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<std::int32_t>(crc))));
   for (std::size_t at = fold_bytes; at < size; at += fold_bytes) {
@@ -137,7 +143,7 @@ __attribute__((target("avx512f,vpclmulqdq"))) inline void crc32c_instructions::f
       const __m512i first = _mm512_clmulepi64_epi128(four[i], keys, 0x00);
       const __m512i second = _mm512_clmulepi64_epi128(four[i], keys, 0x11);
       const __m512i next = _mm512_loadu_si512(data + at + 64 * i);
-      four[i] = _mm512_ternarylogic_epi64(first, second, next, 0x96);  // all three, exclusive or
+      four[i] = _mm512_ternarylogic_epi64(first, second, next, 0x96);  // exclusive or of all three
     }
   }
   for (std::size_t i = 0; i < 4; ++i) _mm512_storeu_si512(out + 64 * i, four[i]);

@@ -9,8 +9,8 @@
 
 namespace millrace::formats {
 
-/// Element type of a dataset's tokens. The values are on disk (byte 17 of an `.idx`): never
-/// renumber. Codes 6 and 7 are float64 and float32 in this order. See formats/spec/mmidx.md.
+/// The type of a dataset's tokens. The values are on disk (byte 17 of an `.idx`), so never renumber
+/// them. Codes 6 and 7 are float64 and float32, in this order. See formats/spec/mmidx.md.
 enum class dtype : std::uint8_t {
   uint8 = 1,
   int8 = 2,
@@ -28,7 +28,7 @@ constexpr std::optional<dtype> dtype_from_code(std::uint8_t code) noexcept {
   return static_cast<dtype>(code);
 }
 
-/// Bytes one element takes.
+/// Size of one element in bytes.
 constexpr std::size_t size_bytes(dtype type) noexcept {
   switch (type) {
     case dtype::uint8:
@@ -47,7 +47,7 @@ constexpr std::size_t size_bytes(dtype type) noexcept {
   return 0;
 }
 
-/// numpy's name of it: "uint16".
+/// numpy's name of the type, e.g. "uint16".
 constexpr std::string_view name(dtype type) noexcept {
   switch (type) {
     case dtype::uint8:
@@ -70,7 +70,7 @@ constexpr std::string_view name(dtype type) noexcept {
   return "";
 }
 
-/// The dtype that holds `T`s, for the eight types that a dataset can hold.
+/// The dtype that holds `T`, one of the eight types that a dataset can hold.
 template <class T>
 constexpr dtype dtype_of() noexcept {
   if constexpr (std::is_same_v<T, std::uint8_t>)
@@ -93,7 +93,7 @@ constexpr dtype dtype_of() noexcept {
   }
 }
 
-/// Calls `f(T{})` with the C++ type of `type`; `f` is usually a generic lambda.
+/// Calls `f(T{})`, where T is the C++ type of `type`. `f` is usually a generic lambda.
 template <class F>
 constexpr decltype(auto) with_type(dtype type, F&& f) {
   switch (type) {
@@ -117,7 +117,8 @@ constexpr decltype(auto) with_type(dtype type, F&& f) {
   return f(std::uint16_t{});
 }
 
-/// What Megatron stores ids of a vocabulary in: uint16 below 65,500 (not 65,536), else int32.
+/// The dtype in which Megatron stores ids: uint16 if the vocabulary has fewer than 65,500 entries
+/// (not 65,536), else int32.
 constexpr dtype dtype_for_vocabulary(std::int64_t vocab_size) noexcept {
   return vocab_size < 65500 ? dtype::uint16 : dtype::int32;
 }

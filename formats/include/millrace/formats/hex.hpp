@@ -11,7 +11,7 @@ namespace millrace::formats {
 
 inline constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// Two lower-case hexadecimal digits a byte, in the order of the bytes.
+/// Two lower-case hexadecimal digits per byte, in the order of the bytes.
 inline std::string hex(std::span<const std::byte> bytes) {
   std::string text;
   text.reserve(2 * bytes.size());
@@ -22,7 +22,7 @@ inline std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// A number's eight digits, the highest first: as a CRC-32C is shown.
+/// The eight hexadecimal digits of a number, the highest first: the usual form of a CRC-32C.
 inline std::string hex(std::uint32_t number) {
   std::string text;
   for (int shift = 28; shift >= 0; shift -= 4) text += hex_digits[number >> shift & 15];

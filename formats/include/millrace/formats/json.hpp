@@ -16,8 +16,8 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/utf8.hpp>
 
-/// JSON for small files of our own (states, edits): strict, and slow beside simdjson, but without
-/// another library.
+/// JSON for this project's own small files, such as states and edits. The parser is strict. It is
+/// slower than simdjson, but needs no other library.
 namespace millrace::formats {
 
 class json_value;
@@ -26,11 +26,11 @@ namespace detail {
 class json_parser;
 }
 using json_array = std::vector<json_value>;
-/// In the order of the text; names do not come twice.
+/// Members in the order of the text, each name once.
 using json_object = std::vector<json_member>;
 
-/// Any JSON value. A number without fraction and exponent is an int64, or a uint64 where it is too
-/// large for that; any other a double.
+/// Any JSON value. A number without fraction and exponent is an int64, or a uint64 if it is too
+/// large for an int64. Any other number is a double.
 class json_value {
  public:
   json_value() noexcept;  ///< null
@@ -38,7 +38,7 @@ class json_value {
   json_value(std::int64_t value);
   json_value(std::uint64_t value);
   json_value(int value);
-  /// @pre it is finite
+  /// @pre `value` is finite
   json_value(double value);
   json_value(std::string value);
   json_value(const char* value);
@@ -46,13 +46,14 @@ class json_value {
   json_value(json_object value);
 
   bool is_null() const noexcept { return std::holds_alternative<std::monostate>(value_); }
-  /// The value if it is a T (bool, std::int64_t, double, std::string, json_array, json_object),
-  /// else null. A std::uint64_t is a value beyond all of std::int64_t.
+  /// The value if it is a T (bool, std::int64_t, std::uint64_t, double, std::string, json_array,
+  /// json_object), else null. A value that fits std::int64_t is never a std::uint64_t.
   template <class T>
   const T* as() const noexcept {
     return std::get_if<T>(&value_);
   }
-  /// A whole number or a double as a double; nothing else.
+  /// The value if it is any number, converted to double; else null. Stores the result of a
+  /// conversion in `scratch`.
   const double* as_double(double& scratch) const noexcept {
     if (const auto* integer = as<std::int64_t>()) {
       scratch = static_cast<double>(*integer);
@@ -63,12 +64,12 @@ class json_value {
     }
     return &scratch;
   }
-  /// The member of an object, or null where there is none, or this is none.
+  /// The member with this name; null if there is none, or if this value is not an object.
   const json_value* find(std::string_view name) const noexcept;
-  /// What it is, for messages: "a number", "an object".
+  /// The kind of value, for messages: "a number", "an object".
   const char* kind() const noexcept;
-  /// Where parse_json() found it: its first byte, or for a member of an object that of its name.
-  /// 0 for a value that was not parsed.
+  /// The byte at which parse_json() found the value: its first byte, or for a member of an object
+  /// the first byte of its name. 0 for a value that was not parsed.
   std::size_t offset() const noexcept { return offset_; }
 
   friend bool operator==(const json_value& a, const json_value& b);
@@ -79,7 +80,7 @@ class json_value {
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, json_array,
                json_object>
       value_;
-  std::size_t offset_ = 0;  // not part of its value
+  std::size_t offset_ = 0;  // ignored by operator==
 };
 
 struct json_member {
@@ -88,26 +89,28 @@ struct json_member {
   friend bool operator==(const json_member&, const json_member&) = default;
 };
 
-/// The value that a text is, as RFC 8259 has it: one value, UTF-8, white space around it. Names of
-/// files need not be UTF-8, so a string may hold other bytes: each of them is a lone surrogate
-/// `\udc80` to `\udcff` in the text, as in Python with its error handler surrogateescape.
+/// Parses a JSON text (RFC 8259): one value in UTF-8, with white space allowed around it.
 ///
-/// @throws format_error  it is no JSON; a name comes twice in an object; a number does not fit
-///                       64 bits or a double; values lie in more than 64 others.
+/// A file name need not be UTF-8, so a string may hold other bytes. In the text, each such byte is
+/// a lone surrogate `\udc80` to `\udcff`, as with Python's error handler surrogateescape.
+///
+/// @throws format_error  the text is not JSON; an object has a name twice; a number does not fit
+///                       64 bits or a double; a value is nested in more than 64 others.
 json_value parse_json(std::string_view text);
 
-/// One line, with a space behind each comma and colon, without a line end. Doubles as briefly as
-/// parses back to the same, and with a point or an exponent, so that they stay doubles.
+/// Writes `value` on one line, with a space after each comma and colon, and without a line end.
+/// A double is written in the shortest form that parses back to the same value. It always has a
+/// point or an exponent, so that it parses back as a double.
 std::string write_json(const json_value& value);
 
 // ---------------------------------------------------------------------------------------------
 
-// Here, as a value needs to know what a member is, and a member what a value is.
+// Defined here because json_value and json_member each need the other to be complete.
 inline json_value::json_value() noexcept = default;
 inline json_value::json_value(bool value) : value_(value) {}
 inline json_value::json_value(std::int64_t value) : value_(value) {}
 inline json_value::json_value(std::uint64_t value) {
-  // Each number has one form, so that equal ones are equal.
+  // Equal numbers have the same alternative, so that operator== finds them equal.
   if (std::in_range<std::int64_t>(value)) {
     value_ = static_cast<std::int64_t>(value);
   } else {
@@ -181,7 +184,7 @@ class json_parser {
   }
 
   json_value value(int depth) {
-    if (depth > 64) refuse("values in no more than 64 others");
+    if (depth > 64) refuse("a value nested in at most 64 others");
     skip_space();
     const std::size_t at = at_;
     json_value found = value_here(depth);
@@ -285,7 +288,7 @@ class json_parser {
       return found;
     }
     at_ = begin;
-    refuse(whole ? "a whole number that 64 bits hold" : "a number that a double holds");
+    refuse(whole ? "a whole number that fits 64 bits" : "a number that fits a double");
   }
 
   std::uint32_t hex4() {
@@ -311,7 +314,7 @@ class json_parser {
       ++at_;
       return;
     }
-    if (peek() != 'u') refuse("an escape that JSON has");
+    if (peek() != 'u') refuse("one of JSON's escapes: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u");
     ++at_;
     std::uint32_t code = hex4();
     if (code >= 0xD800 && code < 0xDC00) {
@@ -323,7 +326,7 @@ class json_parser {
       out += static_cast<char>(code & 0xFF);  // a byte that is not UTF-8
       return;
     } else if (code >= 0xDC00 && code < 0xE000) {
-      refuse("a surrogate only as one of a pair");
+      refuse("a surrogate only in a pair");
     }
     put_utf8(code, out);
   }
@@ -358,7 +361,7 @@ class json_parser {
       }
       const std::size_t size = utf8_sequence_bytes(text_.substr(at_));
       if (size == 0 || static_cast<unsigned char>(peek()) < 0x20) {
-        refuse("a character of UTF-8, control characters escaped");
+        refuse("UTF-8, with control characters escaped");
       }
       out += text_.substr(at_, size);
       at_ += size;

@@ -14,14 +14,14 @@
 
 namespace millrace::formats {
 
-/// MD5 (RFC 1321) of bytes as they come.
+/// MD5 (RFC 1321) of bytes that are passed in any number of pieces.
 ///
-/// For names that other programs made with it, Megatron's caches above all. It protects against
-/// nothing: whoever wants two texts of one MD5 can have them.
+/// Use it only for names that other programs build from an MD5, such as those of Megatron's caches.
+/// It gives no security: anyone can make two texts with the same MD5.
 class md5 {
  public:
   md5& update(std::span<const std::byte> bytes) noexcept;
-  /// Of all that came so far, as 32 lower-case hexadecimal digits.
+  /// The MD5 of all bytes so far, as 32 lower-case hexadecimal digits. More bytes may follow.
   std::string hex() const;
 
  private:
@@ -30,7 +30,7 @@ class md5 {
   std::uint64_t size_bytes_ = 0;
 };
 
-/// The same of one text.
+/// The MD5 of `text` as 32 lower-case hexadecimal digits.
 inline std::string md5_hex(std::string_view text) {
   return md5().update(std::as_bytes(std::span(text))).hex();
 }
@@ -41,7 +41,7 @@ namespace detail {
 
 using md5_state = std::array<std::uint32_t, 4>;
 
-/// floor(2^32 * |sin(i + 1)|), i = 0 to 63.
+/// [i]: floor(2^32 * |sin(i + 1)|).
 inline constexpr std::array<std::uint32_t, 64> md5_sines = {
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
@@ -55,7 +55,7 @@ inline constexpr std::array<std::uint32_t, 64> md5_sines = {
 inline constexpr std::array<std::array<int, 4>, 4> md5_shifts = {
     {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}}};
 
-/// Takes one block of 64 bytes into the state.
+/// Updates `state` with one block of 64 bytes.
 inline void md5_block(md5_state& state, std::span<const std::byte, 64> block) noexcept {
   std::array<std::uint32_t, 16> words{};
   for (std::size_t i = 0; i < 64; ++i) {
@@ -106,7 +106,7 @@ inline md5& md5::update(std::span<const std::byte> bytes) noexcept {
 }
 
 inline std::string md5::hex() const {
-  // A one bit, zeros up to eight bytes before the end of a block, the length in bits.
+  // The padding: a 1 bit, zeros up to eight bytes before the end of a block, the length in bits.
   std::array<std::byte, 72> tail{std::byte{0x80}};
   const std::size_t zeros = (119 - size_bytes_ % 64) % 64;
   for (std::size_t i = 0; i < 8; ++i) {

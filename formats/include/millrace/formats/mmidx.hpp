@@ -43,7 +43,7 @@ struct mmidx_header {
   std::uint64_t document_index_size = 0;
 };
 
-/// The header's fields after the magic, in file order, for reader and writer alike.
+/// Lists the header's fields after the magic, in file order. Reader and writer share this list.
 template <class Io, class Header>
 requires std::is_same_v<std::remove_const_t<Header>, mmidx_header>
 void fields(Io& io, Header& header) {
@@ -53,7 +53,7 @@ void fields(Io& io, Header& header) {
   io("the document index size", header.document_index_size);
 }
 
-/// Where the arrays of an `.idx` lie: all that its header and its size tell.
+/// The position and size of each array in an `.idx`, from its header and the size of the file.
 struct mmidx_layout {
   dtype type = dtype::uint16;
   std::uint64_t sequence_count = 0;
@@ -70,7 +70,7 @@ struct mmidx_layout {
   }
 };
 
-/// A parsed `.idx`: views into the bytes it was parsed from, which must outlive it.
+/// A parsed `.idx`. It views the bytes it was parsed from, which must outlive it.
 struct mmidx_view {
   dtype type = dtype::uint16;
   unaligned_span<std::int32_t> lengths;         ///< [sequence_count], tokens
@@ -90,42 +90,45 @@ struct mmidx_view {
   }
 };
 
-/// Parses the header, and holds its counts against the size of the file.
+/// Parses the header and compares its counts with the size of the file.
 ///
-/// @param head       the first `mmidx_header_bytes` of the file, or all of a shorter one
+/// @param head       the first `mmidx_header_bytes` of the file, or the whole file if it is shorter
 /// @param file_size  in bytes
-/// @throws format_error  it is no header, or the file is not as long as it says.
+/// @throws format_error  the header is invalid, or its counts do not fit the size of the file.
 mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uint64_t file_size);
 
-/// Looks at the first and last entries of the arrays, wherever they lie.
+/// Checks the first and last entries of the arrays: checks 9 to 12 of formats/spec/mmidx.md. It
+/// fetches them through `read`, so the file need not be in memory.
 ///
-/// @param read  `read(offset, value)` fills an int32 or int64 from a byte of the file
-/// @return bytes of `.bin` that the last sequence ends at
-/// @throws format_error  they contradict the header or each other.
+/// @param read  `read(offset, value)` fills `value`, an int32 or int64, from byte `offset` of the
+///              file
+/// @return the byte of the `.bin` at which the last sequence ends; 0 if there are no sequences
+/// @throws format_error  an entry is invalid or contradicts the header.
 template <class Read>
 std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read);
 
-/// Parses an `.idx` in O(1): what it checks is the list "at open" of formats/spec/mmidx.md.
+/// Parses an `.idx` in O(1). Makes the checks listed under "At open" in formats/spec/mmidx.md.
 ///
-/// Entries in the middle of the arrays are not looked at: whoever follows one checks it, and
-/// `verify_mmidx` checks all of them.
+/// It does not look at entries in the middle of the arrays. Code that uses such an entry must check
+/// it first; `verify_mmidx` checks all of them.
 ///
-/// @throws format_error  the bytes are not a whole `.idx`, or contradict themselves.
+/// @throws format_error  the bytes are not a complete `.idx`, or contradict each other.
 mmidx_view parse_mmidx(std::span<const std::byte> file);
 
-/// Bytes of `.bin` that the last sequence ends at; 0 for a dataset without sequences.
+/// The byte of the `.bin` at which the last sequence ends; 0 for a dataset without sequences.
 ///
-/// @throws format_error  the last entries are negative or overflow.
+/// @throws format_error  the last length or the last pointer is negative.
 std::uint64_t bin_size_bytes(const mmidx_view& idx);
 
 /// The first `mmidx_header_bytes` of an `.idx`.
 std::vector<std::byte> encode_mmidx_header(dtype type, std::uint64_t sequence_count,
                                            std::uint64_t document_count);
 
-/// A whole `.idx`. Pointers are computed from `lengths`; `modes` is empty or one per sequence.
+/// Encodes a complete `.idx`. Computes the pointers from `lengths`. `modes` is empty or has one
+/// entry per sequence.
 ///
-/// @pre `document_index` is as on disk, starting with 0 and ending with lengths.size(); lengths are
-///      not negative.
+/// @pre `document_index` starts with 0 and ends with lengths.size(), as on disk; no length is
+///      negative
 std::vector<std::byte> encode_mmidx(dtype type, std::span<const std::int32_t> lengths,
                                     std::span<const std::int64_t> document_index,
                                     std::span<const std::int8_t> modes = {});
@@ -152,7 +155,7 @@ inline mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uin
   }
   const std::uint64_t sequences = header.sequence_count;
   const std::uint64_t ends = header.document_index_size;
-  // Each bound divides, so no count, however hostile, can wrap a product.
+  // Each bound divides: a product could wrap for a hostile count.
   const std::uint64_t room = file_size - mmidx_header_bytes;
   if (sequences > room / 12) {
     throw format_error(18, "the header counts " + std::to_string(sequences) +
@@ -171,9 +174,9 @@ inline mmidx_layout parse_mmidx_layout(std::span<const std::byte> head, std::uin
   const std::uint64_t left = file_size - layout.modes_offset();
   if (left != 0 && left != sequences) {
     throw format_error(layout.modes_offset(), std::to_string(left) +
-                                                  " bytes follow the document index, expected "
-                                                  "none, or " +
-                                                  std::to_string(sequences) + " of modes");
+                                                  " bytes follow the document index, expected 0, "
+                                                  "or " +
+                                                  std::to_string(sequences) + " for the modes");
   }
   layout.has_modes = left != 0;
   return layout;
@@ -214,7 +217,7 @@ std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read) {
     throw format_error(layout.pointers_offset() + 8 * last,
                        "the last pointer is " + std::to_string(entry) + ", expected 0 or more");
   }
-  // At most 2^63 - 1 + 2^31 * 8: fits 64 bits without a sign.
+  // At most 2^63 - 1 + 2^31 * 8, which fits an unsigned 64-bit number.
   return static_cast<std::uint64_t>(entry) +
          static_cast<std::uint64_t>(length) * size_bytes(layout.type);
 }
@@ -250,7 +253,7 @@ inline std::uint64_t bin_size_bytes(const mmidx_view& idx) {
     throw format_error(idx.pointers_offset() + 8 * last,
                        "the last pointer is " + std::to_string(pointer) + ", expected 0 or more");
   }
-  // At most 2^63 - 1 + 2^31 * 8: fits 64 bits without a sign.
+  // At most 2^63 - 1 + 2^31 * 8, which fits an unsigned 64-bit number.
   return static_cast<std::uint64_t>(pointer) +
          static_cast<std::uint64_t>(length) * size_bytes(idx.type);
 }

@@ -8,13 +8,15 @@
 
 namespace millrace::formats {
 
-/// Checks every entry of an `.idx`: the list "in full" of formats/spec/mmidx.md.
+/// Checks every entry of an `.idx`. Makes the checks listed under "In full" in
+/// formats/spec/mmidx.md.
 ///
-/// One pass over each array, in file order within each kind of fault: lengths and pointers
-/// together, then the document index, then the size of the `.bin`.
+/// It reads each array once: first lengths and pointers together, then the document index. Last it
+/// checks the size of the `.bin`.
 ///
-/// @param bin_size  bytes of the `.bin` that belongs to it
-/// @throws format_error  the first entry that is wrong, with its byte offset in the `.idx`.
+/// @param bin_size  bytes of the `.bin` that belongs to this `.idx`
+/// @throws format_error  an entry is wrong. The error names the first one and its byte offset in
+///                       the `.idx`.
 inline void verify_mmidx(const mmidx_view& idx, std::uint64_t bin_size) {
   const auto item = static_cast<std::int64_t>(size_bytes(idx.type));
   std::int64_t expected = 0;

@@ -32,37 +32,38 @@ namespace millrace::formats {
 
 inline constexpr std::array<unsigned char, 6> npy_magic = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-/// Bytes that an array of this shape takes, or nothing if they, or the other sizes next to a 0,
-/// come to more than 2^63 - 1.
+/// The size in bytes of an array of this shape. Nothing if the size of an element times all sizes
+/// that are not 0 exceeds 2^63 - 1; this holds even if another size is 0.
 std::optional<std::uint64_t> npy_data_bytes(npy_type type, std::span<const std::uint64_t> shape);
 
-/// A parsed `.npy`: `data` views the bytes it was parsed from, which must outlive it.
+/// A parsed `.npy`. `data` views the bytes it was parsed from, which must outlive it.
 struct npy_view {
   npy_type type;
   std::vector<std::uint64_t> shape;  ///< empty for a scalar, which has one element
   std::span<const std::byte> data;   ///< row-major: the last index moves fastest
 
-  /// All elements, flat. Booleans are read as std::uint8_t.
+  /// All elements in file order. To read booleans, ask for std::uint8_t.
   ///
   /// @throws format_error  the file holds another type.
   template <class T>
   unaligned_span<T> elements() const;
 };
 
-/// Parses a `.npy` of little-endian numbers: what it checks is the list in formats/spec/npy.md.
+/// Parses a `.npy` of little-endian numbers. Makes the checks listed in formats/spec/npy.md.
 ///
-/// @throws format_error  the bytes are not a whole `.npy`, contradict themselves, or hold what this
-///                       reader leaves to numpy: other versions, big-endian, column-major, objects.
+/// @throws format_error  the bytes are not a complete `.npy`, contradict each other, or hold what
+///                       this reader does not support: other versions, big-endian numbers,
+///                       column-major order, objects.
 npy_view parse_npy(std::span<const std::byte> file);
 
-/// What stands before the elements, byte for byte as numpy.save writes it.
+/// Encodes all bytes before the elements, exactly as numpy.save writes them.
 ///
-/// @pre shape.size() <= npy_max_rank, and npy_data_bytes has an answer
+/// @pre shape.size() <= npy_max_rank, and npy_data_bytes(type, shape) has a value
 std::vector<std::byte> encode_npy_header(npy_type type, std::span<const std::uint64_t> shape);
 
-/// A whole `.npy`, byte for byte as numpy.save writes it.
+/// Encodes a complete `.npy`, exactly as numpy.save writes it.
 ///
-/// @pre as `encode_npy_header`; data.size() is npy_data_bytes(type, shape)
+/// @pre as `encode_npy_header`; data.size() == npy_data_bytes(type, shape)
 std::vector<std::byte> encode_npy(npy_type type, std::span<const std::uint64_t> shape,
                                   std::span<const std::byte> data);
 
@@ -97,7 +98,7 @@ inline std::optional<std::uint64_t> npy_data_bytes(npy_type type,
   constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::uint64_t bytes = type.size_bytes;
   for (const std::uint64_t size : shape) {
-    if (size == 0) continue;  // strides are products of the others: those must not wrap either
+    if (size == 0) continue;  // strides multiply the other sizes, so those must not wrap either
     if (size > most / bytes) return std::nullopt;
     bytes *= size;
   }
@@ -153,9 +154,9 @@ inline std::vector<std::byte> encode_npy_header(npy_type type,
     if (i + 1 < shape.size()) text += ", ";
   }
   text += shape.size() == 1 ? ",), }" : "), }";
-  // numpy leaves room to enlarge the first size in place, to 21 digits.
+  // numpy leaves room for a first size of up to 21 digits, so that an array can grow in place.
   if (!shape.empty()) text.append(21 - std::to_string(shape[0]).size(), ' ');
-  // Then 1 to 64 spaces, never none, so that the elements start at a multiple of 64.
+  // Then 1 to 64 spaces, so that the elements start at a multiple of 64. numpy never writes 0.
   text.append(64 - (npy_prefix_bytes + text.size() + 1) % 64, ' ');
   text += '\n';
 

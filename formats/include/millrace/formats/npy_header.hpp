@@ -26,8 +26,9 @@ struct npy_type {
   bool operator==(const npy_type&) const = default;
 };
 
-/// The type that holds `T`s: integers of 1 to 8 bytes, float, double. Booleans are bytes, 0 or 1,
-/// handled as uint8 with `npy_bool`: any other byte in a C++ bool would be undefined behaviour.
+/// The element type that holds `T`: an integer of 1 to 8 bytes, float or double. Store booleans as
+/// uint8 and pass `npy_bool`: a file may hold bytes other than 0 and 1, and such a byte in a C++
+/// bool would be undefined behavior.
 template <class T>
 constexpr npy_type npy_type_of() noexcept {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8);
@@ -36,22 +37,22 @@ constexpr npy_type npy_type_of() noexcept {
 }
 inline constexpr npy_type npy_bool = {'b', 1};
 
-/// numpy's name of it in a header: "<i4", or "|u1" where there is no byte order.
+/// numpy's name of the type in a header: "<i4", or "|u1" for a single byte, which has no order.
 inline std::string npy_descr(npy_type type) {
   return {type.size_bytes == 1 ? '|' : '<', type.kind, static_cast<char>('0' + type.size_bytes)};
 }
 
-/// What a header text says.
+/// The contents of a header text.
 struct npy_header {
   npy_type type;
   std::vector<std::uint64_t> shape;
-  std::size_t shape_offset = 0;  ///< in the file, to name it in an error
+  std::size_t shape_offset = 0;  ///< byte of the file at which the shape starts, for messages
 };
 
-/// Parses the header text: of Python's literals, the part that numpy puts there.
+/// Parses the header text: a Python dict, in the subset of Python literals that numpy writes.
 ///
-/// @throws format_error  it is not such a dict, or its dtype or order is one that is left to numpy;
-///                       offsets count from the start of the file.
+/// @throws format_error  the text is not such a dict, or its dtype or order is not supported.
+///                       Offsets count from the start of the file.
 npy_header parse_npy_header(std::string_view text);
 
 // ---------------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ inline void npy_header_parser::parse_descr() {
   }
   const std::string_view descr = quoted();
   std::string_view code = descr;
-  // As numpy reads them: '=' and no mark at all are this machine's order, '|' is any.
+  // As in numpy: '=' or no mark means the byte order of this machine, '|' means any order.
   const char order =
       !code.empty() && std::string_view("<>=|").find(code[0]) != code.npos ? code[0] : '=';
   if (code.starts_with(order)) code.remove_prefix(1);

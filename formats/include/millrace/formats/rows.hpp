@@ -18,18 +18,18 @@
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/formats/unaligned_span.hpp>
 
-/// `P.rows-L`, how many rows of L tokens the documents of a dataset are packed into.
-/// Specification: formats/spec/rows.md.
+/// `P.rows-L`: how many rows of L tokens the documents of a dataset are packed into. Specification:
+/// formats/spec/rows.md.
 ///
 ///   0   8     magic "MILLROWS"
 ///   8   4     u32 version, 1
-///   12  4     u32 documents a block, 4096
+///   12  4     u32 documents per block, 4096
 ///   16  56    seven i64: seq_len, pad_documents_to, first and last document, tokens,
 ///             bytes of the .idx, bytes of the .bin
 ///   72  4     u32 CRC-32C of the lengths and the document index of the .idx
 ///   76  4     u32 whether a root follows: 0 or 1
 ///   80  32    the root of the .sum, or zeros
-///   112 8*B   i64 rows of all blocks up to and with each
+///   112 8*B   i64 for each block: number of rows in this block and all before it
 ///       4     u32 CRC-32C of all bytes before it
 namespace millrace::formats {
 
@@ -43,16 +43,17 @@ struct rows_header {
   std::uint32_t block_documents = rows_block_documents;
   std::int64_t seq_len = 1;
   std::int64_t pad_documents_to = 1;
-  std::int64_t first_document = 0;  ///< of those that are packed
-  std::int64_t last_document = 0;   ///< behind the last of them
-  std::int64_t tokens = 0;          ///< in them
+  std::int64_t first_document = 0;  ///< first packed document
+  std::int64_t last_document = 0;   ///< one after the last packed document
+  std::int64_t tokens = 0;          ///< tokens in the packed documents
   std::int64_t idx_bytes = 0;
   std::int64_t bin_bytes = 0;
-  std::uint32_t idx_crc = 0;   ///< CRC-32C of the lengths and the document index
-  std::uint32_t has_root = 0;  ///< 1 if there was a `.sum`
+  std::uint32_t idx_crc = 0;   ///< CRC-32C of the lengths and the document index of the `.idx`
+  std::uint32_t has_root = 0;  ///< 1 if the dataset had a `.sum`, else 0
   std::array<std::byte, 32> root{};
 
-  /// Blocks of documents; the last may be short.
+  /// The number of blocks of documents. The last block may be short.
+  ///
   /// @pre 0 <= first_document <= last_document
   std::uint64_t block_count() const noexcept {
     const auto documents = static_cast<std::uint64_t>(last_document - first_document);
@@ -61,8 +62,8 @@ struct rows_header {
   friend bool operator==(const rows_header&, const rows_header&) = default;
 };
 
-/// The header's fields after the magic, but for the root, in file order, for reader and writer
-/// alike.
+/// Lists the header's fields after the magic, in file order and without the root. Reader and writer
+/// share this list.
 template <class Io, class Header>
 requires std::is_same_v<std::remove_const_t<Header>, rows_header>
 void fields(Io& io, Header& header) {
@@ -76,20 +77,23 @@ void fields(Io& io, Header& header) {
   io("the size of the .idx", header.idx_bytes);
   io("the size of the .bin", header.bin_bytes);
   io("the checksum of the .idx", header.idx_crc);
-  io("the mark of a root", header.has_root);
+  io("the root flag", header.has_root);
 }
 
-/// A parsed table: views into the bytes it was parsed from, which must outlive it.
+/// A parsed table. `ends` views the bytes it was parsed from, which must outlive it.
 struct rows_view {
   rows_header header;
-  unaligned_span<std::int64_t> ends;  ///< [block_count()], ascending: rows up to each block's end
+  unaligned_span<std::int64_t> ends;  ///< [block_count()]: rows in each block and all before it
 };
 
-/// @throws format_error  the bytes are not a whole table, or contradict themselves.
+/// Parses a table. Makes the checks listed under "At open" in formats/spec/rows.md.
+///
+/// @throws format_error  the bytes are not a complete table, or contradict each other.
 rows_view parse_rows(std::span<const std::byte> file);
 
-/// A whole table.
-/// @pre ends.size() is header.block_count()
+/// Encodes a complete table.
+///
+/// @pre ends.size() == header.block_count()
 std::vector<std::byte> encode_rows(const rows_header& header, std::span<const std::int64_t> ends);
 
 // ---------------------------------------------------------------------------------------------
@@ -113,10 +117,10 @@ inline void check_rows_header(const rows_header& header) {
     refuse(32, "the first document", header.first_document, "0 or more");
   }
   if (header.last_document < header.first_document) {
-    refuse(40, "the last document", header.last_document, "none before the first");
+    refuse(40, "the last document", header.last_document, "no less than the first document");
   }
   if (header.tokens < 0) refuse(48, "the number of tokens", header.tokens, "0 or more");
-  if (header.has_root > 1) refuse(76, "the mark of a root", header.has_root, "0 or 1");
+  if (header.has_root > 1) refuse(76, "the root flag", header.has_root, "0 or 1");
 }
 
 }  // namespace detail
@@ -134,7 +138,7 @@ inline rows_view parse_rows(std::span<const std::byte> file) {
   const auto root = reader.take("the root", rows.header.root.size());
   std::memcpy(rows.header.root.data(), root.data(), root.size());
   detail::check_rows_header(rows.header);
-  const std::uint64_t blocks = rows.header.block_count();  // < 2^52: nothing below can wrap
+  const std::uint64_t blocks = rows.header.block_count();  // below 2^52, so nothing below can wrap
   const std::uint64_t expected = rows_header_bytes + 8 * blocks + 4;
   if (file.size() != expected) {
     throw format_error(std::min<std::uint64_t>(file.size(), expected),
@@ -147,14 +151,14 @@ inline rows_view parse_rows(std::span<const std::byte> file) {
   std::uint32_t found = 0;
   reader("the checksum", found);
   if (found != crc)
-    throw format_error(expected - 4, "the checksum is not that of the bytes before");
+    throw format_error(expected - 4, "the checksum does not match the bytes before it");
   std::int64_t before = 0;
   for (std::size_t b = 0; b < rows.ends.size(); ++b) {
     if (rows.ends[b] < before) {
       throw format_error(rows_header_bytes + 8 * b,
-                         "the rows up to a block are " + std::to_string(rows.ends[b]) +
-                             ", expected no less than the " + std::to_string(before) +
-                             " up to the block before");
+                         "the number of rows up to a block is " + std::to_string(rows.ends[b]) +
+                             ", expected at least the " + std::to_string(before) +
+                             " up to the previous block");
     }
     before = rows.ends[b];
   }

@@ -16,10 +16,10 @@
 
 namespace millrace::formats {
 
-/// SHA-256 (FIPS 180-4) of bytes that come in any number of pieces.
+/// SHA-256 (FIPS 180-4) of bytes that are passed in any number of pieces.
 ///
-/// For fingerprints and checksums of files, with the processor's instructions for it 1.5 GB/s and
-/// without a sixth of that; it does not try to hide timing.
+/// Meant for fingerprints and checksums of files, not for secrets: it does not try to hide timing.
+/// It uses the processor's SHA instructions if there are any, which are several times as fast.
 class sha256 {
  public:
   using digest = std::array<std::uint8_t, 32>;
@@ -31,10 +31,10 @@ class sha256 {
   sha256& update(std::span<const std::byte> bytes) noexcept;
   sha256& update(std::string_view text) noexcept { return update(std::as_bytes(std::span(text))); }
 
-  /// The digest of all bytes so far; more may follow.
+  /// The digest of all bytes passed so far. More bytes may follow.
   digest finish() const noexcept;
 
-  /// The same, as 64 lower-case hexadecimal digits.
+  /// The same digest as 64 lower-case hexadecimal digits.
   std::string hex() const;
 
  private:
@@ -45,7 +45,7 @@ class sha256 {
 
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<std::byte, block_bytes> pending_{};  // the first size_bytes_ % 64 are in use
+  std::array<std::byte, block_bytes> pending_{};  // the first size_bytes_ % 64 bytes are in use
   std::uint64_t size_bytes_ = 0;
   bool uses_instructions_;
 };
@@ -76,7 +76,7 @@ inline sha256& sha256::update(std::span<const std::byte> bytes) noexcept {
 }
 
 inline sha256::digest sha256::finish() const noexcept {
-  // A one bit, zeros up to eight bytes before the end of a block, the length in bits.
+  // The padding: a 1 bit, zeros up to eight bytes before the end of a block, the length in bits.
   sha256 padded = *this;
   std::array<std::byte, block_bytes + 8> tail{std::byte{0x80}};
   const std::size_t used = size_bytes_ % block_bytes;

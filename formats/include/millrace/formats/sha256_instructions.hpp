@@ -12,8 +12,7 @@
 
 namespace millrace::formats {
 
-/// The rounds of SHA-256 with the processor's own instructions for them (Intel SHA extensions),
-/// five times as fast as without.
+/// The rounds of SHA-256 in the processor's own instructions (Intel SHA extensions).
 class sha256_instructions {
  public:
   static bool are_there() noexcept {
@@ -29,7 +28,7 @@ class sha256_instructions {
 #endif
   }
 
-  /// Takes `count` blocks of 64 bytes into `state`.
+  /// Updates `state` with `count` blocks of 64 bytes.
   /// @pre are_there()
   static void compress(std::array<std::uint32_t, 8>& state,
                        const std::array<std::uint32_t, 64>& constants, const std::byte* blocks,
@@ -44,7 +43,8 @@ __attribute__((target("sha,sse4.1"))) inline void sha256_instructions::compress(
     return _mm_loadu_si128(static_cast<const __m128i*>(at));
   };
   const __m128i big_endian = _mm_set_epi64x(0x0C0D0E0F08090A0B, 0x0405060700010203);
-  // The instructions keep a, b, e, f in one register and c, d, g, h in another, the first on top.
+  // The instructions take a, b, e, f in one register and c, d, g, h in another, with a and c in the
+  // highest lanes.
   const __m128i badc = _mm_shuffle_epi32(load(&state[0]), 0xB1);
   const __m128i hgfe = _mm_shuffle_epi32(load(&state[4]), 0x1B);
   __m128i abef = _mm_alignr_epi8(badc, hgfe, 8);
@@ -52,7 +52,7 @@ __attribute__((target("sha,sse4.1"))) inline void sha256_instructions::compress(
   for (; count != 0; --count, blocks += 64) {
     const __m128i abef_before = abef;
     const __m128i cdgh_before = cdgh;
-    __m128i words[4];  // the next sixteen of the schedule
+    __m128i words[4];  // the next sixteen words of the message schedule
     for (std::size_t i = 0; i < 4; ++i) {
       words[i] = _mm_shuffle_epi8(load(blocks + 16 * i), big_endian);
     }

@@ -18,17 +18,19 @@
 #include <millrace/formats/byte_writer.hpp>
 #include <millrace/formats/src_code.hpp>
 
-/// `P.src`, where each document of `P.bin` comes from. Specification: formats/spec/src.md.
+/// `P.src`: the place in the inputs that each document of `P.bin` comes from. Specification:
+/// formats/spec/src.md.
 ///
 ///   0   8     magic "MILLSRC\0"
 ///   8   4     u32 version, 1
-///   12  4     u32 documents of a group, 64
+///   12  4     u32 documents per group, 64
 ///   16  8     u64 D, number of documents
 ///   24  8     u64 bytes of the payload
 ///   32  8     u64 number of inputs
 ///   40  8     u64 bytes of the names
-///   48        the payload: varints, a few bytes a document
-///       28*G  the directory: input, line, begin and payload offset of each 64th document
+///   48        the payload: varints, a few bytes per document
+///       28*G  the directory: input, line, begin and payload offset of the first document of each
+///             of the G groups
 ///             the names of the inputs: u32 length and bytes of each
 namespace millrace::formats {
 
@@ -47,7 +49,7 @@ struct src_header {
   std::uint64_t names_bytes = 0;
 };
 
-/// The header's fields after the magic, in file order, for reader and writer alike.
+/// Lists the header's fields after the magic, in file order. Reader and writer share this list.
 template <class Io, class Header>
 requires std::is_same_v<std::remove_const_t<Header>, src_header>
 void fields(Io& io, Header& header) {
@@ -59,7 +61,8 @@ void fields(Io& io, Header& header) {
   io("the size of the names", header.names_bytes);
 }
 
-/// An entry of the directory: the first document of a group, and where the group begins.
+/// An entry of the directory: the place of a group's first document, and the byte of the payload at
+/// which the group begins.
 struct src_group {
   std::uint32_t input = 0;
   std::int64_t line = 1;
@@ -80,38 +83,40 @@ constexpr std::uint64_t src_group_count(std::uint64_t documents) noexcept {
   return documents / src_group_documents + (documents % src_group_documents != 0 ? 1 : 0);
 }
 
-/// A parsed `.src`: views into the bytes it was parsed from, which must outlive it. Any number of
-/// threads may read it.
+/// A parsed `.src`. It views the bytes it was parsed from, which must outlive it. Any number of
+/// threads may read it at once.
 class src_view {
  public:
   std::uint64_t document_count() const noexcept { return header_.document_count; }
   std::uint64_t input_count() const noexcept { return names_.size(); }
 
-  /// The name of an input as it was given, mostly a path; any bytes.
+  /// The name of an input as the user gave it, usually a path. It may hold any bytes.
+  ///
   /// @pre input < input_count()
   std::string_view input_name(std::size_t input) const noexcept {
     assert(input < names_.size());
     return names_[input];
   }
 
-  /// Where the directory's entry of a group is in the file, for messages.
+  /// The position in the file of a group's directory entry, for messages.
+  ///
   /// @pre group < src_group_count(document_count())
   std::uint64_t directory_offset(std::uint64_t group) const noexcept {
     return src_header_bytes + payload_.size() + group * src_group_bytes;
   }
 
-  /// Where a document comes from, in constant time: at most 64 are decoded. Its `input` is below
-  /// input_count().
+  /// The place that a document comes from. Takes constant time: it decodes at most 64 documents.
+  /// The `input` of the result is below input_count().
   ///
   /// @pre document < document_count()
-  /// @throws format_error  the directory or the payload contradicts itself.
+  /// @throws format_error  the directory or the payload is invalid.
   source_place at(std::uint64_t document) const;
 
-  /// All places of a group, in order.
+  /// Decodes all places of a group, in order.
   ///
-  /// @return how many there are: 64, or fewer in the last group
+  /// @return the number of places: 64, or fewer in the last group
   /// @pre group < src_group_count(document_count())
-  /// @throws format_error  as at(); also if bytes are left over at the group's end.
+  /// @throws format_error  as at(), or bytes follow the last document of the group.
   std::size_t decode_group(std::uint64_t group,
                            std::span<source_place, src_group_documents> out) const;
 
@@ -126,17 +131,19 @@ class src_view {
   std::vector<std::string_view> names_;
 };
 
-/// Parses a `.src` in O(inputs): the list "at open" of formats/spec/src.md.
+/// Parses a `.src` in O(inputs). Makes the checks listed under "At open" in formats/spec/src.md.
 ///
-/// @throws format_error  the bytes are not a whole `.src`, or contradict themselves.
+/// @throws format_error  the bytes are not a complete `.src`, or contradict each other.
 src_view parse_src(std::span<const std::byte> file);
 
-/// Reads the places of all documents front to back, a group at a time. The view must outlive it.
+/// Reads the places of all documents front to back, one group at a time. The view must outlive it.
 class src_cursor {
  public:
   explicit src_cursor(const src_view& view) noexcept : view_(&view) {}
 
-  /// The places of the next group, valid until the next call; none after the last.
+  /// The places of the next group, or an empty span after the last group. They are valid until the
+  /// next call.
+  ///
   /// @throws format_error  as src_view::decode_group
   std::span<const source_place> next() {
     if (group_ == src_group_count(view_->document_count())) return {};
@@ -188,8 +195,8 @@ inline src_header parse_src_header(byte_reader& reader) {
   return header;
 }
 
-/// The counts fit into the `room` bytes after the header, and fill them. Each bound subtracts or
-/// divides, so no count, however hostile, can wrap.
+/// Throws unless the counts exactly fill the `room` bytes after the header. Each bound subtracts or
+/// divides: a sum or a product could wrap for a hostile count.
 inline void check_src_counts(const src_header& header, std::uint64_t room) {
   const auto too_many = [&](std::uint64_t at, std::uint64_t count, const char* what) {
     return format_error(at, "the header counts " + std::to_string(count) + what +
@@ -218,8 +225,8 @@ inline void check_src_counts(const src_header& header, std::uint64_t room) {
   if (header.input_count > room / 4 ||
       header.input_count > std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 1) {
     throw format_error(32, "the header counts " + std::to_string(header.input_count) +
-                               " inputs, more than " + std::to_string(room) +
-                               " bytes of names or an input number can hold");
+                               " inputs, more than an input number or the " + std::to_string(room) +
+                               " bytes of names can hold");
   }
 }
 
@@ -243,16 +250,18 @@ inline src_group src_view::group(std::uint64_t index) const {
   fields(reader, entry);
   const std::uint64_t at = directory_offset(index);
   if (entry.input >= names_.size()) {
-    throw format_error(at, "a group is of input " + std::to_string(entry.input) + ", but " +
-                               std::to_string(names_.size()) + " are named");
+    throw format_error(at, "a group begins in input " + std::to_string(entry.input) +
+                               ", expected a number below " + std::to_string(names_.size()) +
+                               ", the number of inputs");
   }
   if (entry.line < 1) {
-    throw format_error(at + 4, "a group is at line " + std::to_string(entry.line) +
+    throw format_error(at + 4, "a group begins at line " + std::to_string(entry.line) +
                                    " of its input, expected 1 or more");
   }
   if (entry.payload_offset > payload_.size() || (index == 0 && entry.payload_offset != 0)) {
     throw format_error(at + 20, "a group begins at byte " + std::to_string(entry.payload_offset) +
-                                    " of a payload of " + std::to_string(payload_.size()));
+                                    " of a payload of " + std::to_string(payload_.size()) +
+                                    " bytes; the first group must begin at 0");
   }
   return entry;
 }
@@ -262,9 +271,9 @@ inline varint_reader src_view::open(std::uint64_t index, src_code& code) const {
   const bool last = index + 1 == src_group_count(header_.document_count);
   const std::uint64_t end = last ? payload_.size() : group(index + 1).payload_offset;
   if (end < entry.payload_offset) {
-    throw format_error(
-        directory_offset(index + 1) + 20,
-        "a group begins at byte " + std::to_string(end) + " of the payload, before the one before");
+    throw format_error(directory_offset(index + 1) + 20,
+                       "a group begins at byte " + std::to_string(end) +
+                           " of the payload, before the previous group");
   }
   varint_reader from(payload_.subspan(entry.payload_offset, end - entry.payload_offset),
                      src_header_bytes + entry.payload_offset);

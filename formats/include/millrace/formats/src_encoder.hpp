@@ -16,15 +16,17 @@
 
 namespace millrace::formats {
 
-/// Makes the payload and the directory of a `.src` out of the places of all documents, in order.
+/// Encodes the payload and the directory of a `.src` from the places of all documents, in order.
+/// Not thread-safe.
 ///
-/// A writer puts a header in front, streams the payload behind it, keeps the directory aside (28
-/// bytes for 64 documents), and at the end appends it and the names, and puts the header right.
-/// The bytes depend on the places alone, never on who saved and restored when. For one thread.
+/// A writer starts with a placeholder for the header and streams the payload after it. It keeps the
+/// directory in memory or in another file (28 bytes per 64 documents). At the end it appends the
+/// directory and the names, and replaces the header. The bytes depend only on the places, not on
+/// when an encoder was saved and restored.
 class src_encoder {
  public:
-  /// All that the encoder knows: whoever saves it together with a payload of `payload_bytes` and
-  /// the directory of directory_bytes() can go on from there in another process.
+  /// The complete state of the encoder. To resume in another process, save it together with the
+  /// first `payload_bytes` of the payload and the first directory_bytes() of the directory.
   struct state {
     std::uint64_t documents = 0;
     std::uint64_t payload_bytes = 0;
@@ -38,8 +40,8 @@ class src_encoder {
   src_encoder() = default;
   explicit src_encoder(const state& saved) noexcept : state_(saved) {}
 
-  /// Appends the next document: some bytes to `payload`, and an entry to `directory` where a group
-  /// begins. Both may be emptied between calls.
+  /// Appends the next document: some bytes to `payload`, and an entry to `directory` if a group
+  /// begins. The caller may empty both between calls.
   ///
   /// @pre place.line >= 1 and place.begin <= place.end < 2^63
   void append(const source_place& place, std::vector<std::byte>& payload,
@@ -52,13 +54,14 @@ class src_encoder {
 };
 static_assert(std::is_trivially_copyable_v<src_encoder::state>);
 
-/// The first `src_header_bytes` of a `.src`.
+/// Encodes the first `src_header_bytes` of a `.src`.
 ///
-/// @param names_bytes  of encode_src_names()
+/// @param names_bytes  size of the result of encode_src_names()
 std::vector<std::byte> encode_src_header(const src_encoder::state& written,
                                          std::uint64_t input_count, std::uint64_t names_bytes);
 
-/// The names of all inputs, behind the directory.
+/// Encodes the names of all inputs, which follow the directory.
+///
 /// @pre no name has 2^32 bytes or more
 std::vector<std::byte> encode_src_names(std::span<const std::string> names);
 

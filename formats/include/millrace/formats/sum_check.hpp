@@ -14,25 +14,28 @@
 
 namespace millrace::formats {
 
-/// Holds the bytes of a file against the checksums that its P.sum has of them, as they come by,
-/// front to back. For one thread.
+/// Compares the bytes of a file with the checksums in its P.sum. The caller passes the bytes in
+/// pieces of any size, front to back. Not thread-safe.
 class sum_check {
  public:
-  /// @param expected  one a block; what they lie in outlives this
-  /// @param size      bytes that the file had when they were written
+  /// @param expected  one checksum per block; the viewed bytes must outlive this object
+  /// @param size      bytes that the file had when the checksums were written
   /// @pre expected.size() == sum_block_count(size)
   sum_check(unaligned_span<std::uint32_t> expected, std::uint64_t size)
       : expected_(expected), size_(size) {}
 
-  /// @pre no more than `size` come in all
-  /// @throws format_error  a block that they complete is not what it was when it was written; at
-  /// its
-  ///                       first byte, without a path.
+  /// Takes the next bytes and compares each block that they complete.
+  ///
+  /// @pre all calls together pass at most `size` bytes
+  /// @throws format_error  a block differs from what was written. The error has the offset of the
+  ///                       block's first byte and no path.
   void add(std::span<const std::byte> bytes) {
     blocks_.add(bytes, completed_);
     compare();
   }
-  /// Call it when all bytes have come.
+  /// Compares the last block if it is short. Call it after all bytes were added.
+  ///
+  /// @throws format_error  as add()
   void finish() {
     blocks_.finish(completed_);
     compare();
@@ -47,7 +50,7 @@ class sum_check {
       const std::uint64_t bytes = std::min<std::uint64_t>(sum_block_bytes, size_ - begin);
       throw format_error(begin, "the " + std::to_string(bytes) + " bytes up to byte " +
                                     std::to_string(begin + bytes) +
-                                    " are not those that were written: their checksum is " +
+                                    " differ from those that were written: their checksum is " +
                                     hex(found) + ", expected " + hex(wanted));
     }
     completed_.clear();

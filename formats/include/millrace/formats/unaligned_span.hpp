@@ -10,17 +10,16 @@
 
 namespace millrace::formats {
 
-/// Read-only view of an array of `T` at any address, aligned or not.
+/// Read-only view of an array of `T` at any address, aligned or not. The bytes must outlive it.
 ///
 /// No array of an `.idx` is aligned (the first starts at byte 34), so a `std::span<const T>` over
-/// it would be undefined behaviour; each access here is a memcpy, which compiles to one load.
-/// The bytes must outlive the view.
+/// it would be undefined behavior. Here each access is a memcpy, which compiles to one load.
 template <class T>
 requires std::is_trivially_copyable_v<T>
 class unaligned_span {
  public:
   unaligned_span() = default;
-  /// @pre `bytes.size()` is a multiple of sizeof(T).
+  /// @pre bytes.size() is a multiple of sizeof(T)
   explicit unaligned_span(std::span<const std::byte> bytes) noexcept
       : data_(bytes.data()), size_(bytes.size() / sizeof(T)) {
     assert(bytes.size() % sizeof(T) == 0);
@@ -42,7 +41,7 @@ class unaligned_span {
 
   std::span<const std::byte> bytes() const noexcept { return {data_, size_ * sizeof(T)}; }
 
-  /// An aligned copy, for who reads it often or needs a `std::span<const T>`.
+  /// An aligned copy, for code that reads the array often or needs a `std::span<const T>`.
   std::vector<T> to_vector() const {
     std::vector<T> copy(size_);
     if (size_ != 0) std::memcpy(copy.data(), data_, size_ * sizeof(T));

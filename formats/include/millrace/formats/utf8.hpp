@@ -6,10 +6,11 @@
 
 namespace millrace::formats {
 
-/// Bytes of the well-formed UTF-8 sequence at the front of `text`, 1 to 4; 0 if there is none.
+/// The length of the well-formed UTF-8 sequence at the front of `text`: 1 to 4 bytes, or 0 if there
+/// is none.
 ///
-/// Well-formed as in table 3-7 of the Unicode Standard: no long forms, no surrogates, nothing above
-/// U+10FFFF.
+/// Well-formed means table 3-7 of the Unicode Standard: no overlong forms, no surrogates, nothing
+/// above U+10FFFF.
 constexpr std::size_t utf8_sequence_bytes(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (text.empty()) return 0;
@@ -18,7 +19,7 @@ constexpr std::size_t utf8_sequence_bytes(std::string_view text) noexcept {
   if (lead < 0xC2 || lead > 0xF4) return 0;
   const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (text.size() < size) return 0;
-  // The second byte's range keeps out what has the right shape and is no character.
+  // The range of the second byte excludes overlong forms, surrogates and values above U+10FFFF.
   const unsigned low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (byte(1) < low || byte(1) > high) return 0;

@@ -10,21 +10,22 @@
 
 namespace millrace::formats {
 
-/// Varints, as LEB128 has them: seven bits a byte, the lowest first, the top bit set in all bytes
-/// but the last. Only the shortest spelling of a number is one.
+/// The most bytes that a varint takes. A varint is an unsigned LEB128 number: seven bits per byte,
+/// the lowest first, with the top bit set in every byte but the last. Only the shortest encoding is
+/// valid.
 inline constexpr std::size_t most_varint_bytes = 10;
 
-/// Writes `value` to `out`, which has room for `most_varint_bytes`.
+/// Writes `value` to `out`, which must have room for `most_varint_bytes`.
 ///
-/// @return the byte after it
+/// @return the position after the varint
 inline std::byte* put_varint(std::byte* out, std::uint64_t value) noexcept {
   for (; value >= 0x80; value >>= 7) *out++ = static_cast<std::byte>(value | 0x80);
   *out++ = static_cast<std::byte>(value);
   return out;
 }
 
-/// Numbers of either sign as numbers without, small where they are near 0: 0, -1, 1, -2, 2 ...
-/// The difference of two numbers modulo 2^64 goes in and comes out.
+/// Maps the differences 0, -1, 1, -2, 2 ... to 0, 1, 2, 3, 4 ..., so that one near 0 becomes a
+/// short varint. `difference` is the difference of two numbers modulo 2^64.
 constexpr std::uint64_t zigzag(std::uint64_t difference) noexcept {
   return difference << 1 ^ (difference >> 63 != 0 ? ~std::uint64_t{0} : 0);
 }
@@ -32,22 +33,24 @@ constexpr std::uint64_t from_zigzag(std::uint64_t value) noexcept {
   return value >> 1 ^ ((value & 1) != 0 ? ~std::uint64_t{0} : 0);
 }
 
-/// Reads varints off the front of a span, each bounds-checked.
+/// Reads varints from the front of a span, with a bounds check for each.
 class varint_reader {
  public:
   varint_reader() = default;
-  /// @param offset  of the first byte in the file, for messages
+  /// @param offset  position of the first byte in the file, for messages
   varint_reader(std::span<const std::byte> bytes, std::uint64_t offset) noexcept
       : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()), offset_(offset) {}
 
-  /// @throws format_error  the bytes end inside the number, it has more than 64 bits, or it is not
-  ///                       spelled in the shortest way.
+  /// Reads the next number. `field` names it in messages.
+  ///
+  /// @throws format_error  the bytes end inside the number, it has more than 64 bits, or its
+  ///                       encoding is not the shortest.
   std::uint64_t next(const char* field) {
     if (at_ != end_ && *at_ < std::byte{0x80}) return std::to_integer<std::uint64_t>(*at_++);
     return next_long(field);
   }
 
-  /// In the file.
+  /// Position of the next byte in the file.
   std::uint64_t offset() const noexcept {
     return offset_ + static_cast<std::uint64_t>(at_ - begin_);
   }
@@ -70,8 +73,8 @@ inline std::uint64_t varint_reader::next_long(const char* field) {
     if (shift == 63 && byte > 1) throw format_error(start, std::string(field) + " exceeds 64 bits");
     value |= (byte & 0x7F) << shift;
     if (byte >= 0x80) continue;
-    if (byte == 0) {  // a first byte of 0 is never seen here
-      throw format_error(start, std::string(field) + " is spelled with more bytes than it needs");
+    if (byte == 0) {  // never the first byte: next() returns a first byte of 0
+      throw format_error(start, std::string(field) + " is encoded in more bytes than it needs");
     }
     return value;
   }

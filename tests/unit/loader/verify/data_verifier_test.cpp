@@ -368,9 +368,9 @@ TEST(DataVerifier, RefusesASumThatIsNone) {
   test::flip_bit(sum, 33);
   data_verifier verifier(source.files(), first_touch());
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0),
-              HasSubstr(sum.string() + ": the checksums are not those that the root stands for"));
+              HasSubstr(sum.string() + ": the root does not match the checksums"));
   // Not passed over the second time either.
-  EXPECT_THAT(source.refusal(verifier, 0, 2, 0), HasSubstr("the root stands for"));
+  EXPECT_THAT(source.refusal(verifier, 0, 2, 0), HasSubstr("the root does not match"));
 
   test::write_text(sum, "MILLSUM");
   data_verifier cut(source.files(), first_touch());
