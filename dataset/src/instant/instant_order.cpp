@@ -21,13 +21,13 @@ namespace millrace::dataset {
 
 namespace detail {
 
-MILLRACE_INLINE schedule::first_position checked_steps(schedule::first_position first_position_of) {
-  if (!first_position_of) {
-    throw config_error(
-        "first_position_of is empty, expected the first position of each step, "
-        "e.g. step * global_batch_size");
-  }
-  return first_position_of;
+MILLRACE_INLINE schedule::first_position checked_steps(schedule::first_position first_position_of,
+                                                       std::size_t segments) {
+  if (first_position_of) return first_position_of;
+  if (segments <= 1) return [](std::int64_t step) { return step; };
+  throw config_error("first_position_of is empty, but there are " + std::to_string(segments) +
+                     " segments: expected the first position of each step, e.g. "
+                     "step * global_batch_size");
 }
 
 /// What the orders of the sources go by, which must not be the same.
@@ -71,7 +71,7 @@ MILLRACE_INLINE instant_order::instant_order(const std::vector<instant_source>& 
       names_(detail::checked_names(sources)),
       orders_(orders_of(sources, names_, options)),
       schedule_(options.segments, limits_of(sources),
-                detail::checked_steps(options.first_position_of), options.train_samples),
+                detail::checked_steps(options.first_position_of, options.segments.size()), options.train_samples),
       pool_(prefixes_of(sources), options.most_open) {}
 
 MILLRACE_INLINE std::vector<std::filesystem::path> instant_order::prefixes_of(

@@ -90,7 +90,7 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
     shared_->pool->put(number, opened);
   }
   shared_->blend.emplace(options.segments, std::move(limits),
-                         detail::checked_steps(options.first_position_of), options.train_samples);
+                         detail::checked_steps(options.first_position_of, options.segments.size()), options.train_samples);
 }
 
 MILLRACE_INLINE packed_run::source_pointer packed_run::open_anew(const contents& of,

@@ -43,7 +43,8 @@ struct instant_options {
   std::int64_t seq_len = 0;
   /// At least one from step 0 on; `source` counts the sources given beside it.
   std::vector<schedule_segment> segments;
-  /// First position of a step: step * global_batch_size, or what a ramp-up makes of it.
+  /// First position of a step: step * global_batch_size, or what a ramp-up makes of it. May be empty
+  /// if there is one segment; messages about limits then count samples as steps.
   first_position_function first_position_of;
   std::optional<std::int64_t> train_samples;
   std::size_t most_open = 512;  ///< indices kept open at once; it decides nothing else

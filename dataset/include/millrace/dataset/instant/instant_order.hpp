@@ -99,7 +99,8 @@ class MILLRACE_EXPORT instant_order {
 
 namespace detail {
 
-MILLRACE_EXPORT schedule::first_position checked_steps(schedule::first_position first_position_of);
+MILLRACE_EXPORT schedule::first_position checked_steps(schedule::first_position first_position_of,
+                                                       std::size_t segments);
 
 /// What the orders of the sources go by, which must not be the same.
 MILLRACE_EXPORT std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
