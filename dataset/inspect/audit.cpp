@@ -28,14 +28,13 @@ const std::string audit_help =
         R"(usage: inspect_dataset audit PREFIX --order ORDER --seq-length L [RUN FLAGS]
            [--first-step N] [--last-step N] [--state FILE] [--json]
 
-Counts how often each token is an input, over every step, rank and slot of a run, and accounts for
-all tokens of each dataset in each epoch (megatron: in all epochs together): served, left out and
-why, missing, replayed by edits, repeated. Fails where tokens are missing or repeated and nothing
-says why.
+Counts how often each token is an input, over every step, rank and slot of a run. Accounts for all
+tokens of each dataset in each epoch (megatron: in all epochs together): served, left out and why,
+missing, replayed by edits, repeated. Fails if tokens are missing or repeated for no known reason.
 
 )") +
     run_flags_help +
-    R"(  --first-step N --last-step N the steps audited, without the last; else all whole ones
+    R"(  --first-step N --last-step N audit steps N up to, but not including, N (all complete steps)
 )" + state_flag_help +
     R"(  --json                       one JSON object: first_step, last_step, sound and ledgers, each with
                                prefix, round, tokens, times, samples, served, not_in_steps,
@@ -65,18 +64,18 @@ std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   std::string text = fmt::format(
       "{}, {}: {}{}\n", prefix, ledger.round.name, counted(ledger.tokens, "token"),
       ledger.round.times == 1 ? std::string() : fmt::format(", {} times", ledger.round.times));
-  add_row(text, ledger.served, "served, each as often as it is to be");
-  add_row(text, ledger.not_in_steps, "not in these steps, but in samples before or behind them");
+  add_row(text, ledger.served, "served the expected number of times");
+  add_row(text, ledger.not_in_steps, "only in samples before or after these steps");
   for (const auto& [why, tokens] : ledger.left_out) add_row(text, tokens, "left out: " + why);
-  add_row(text, ledger.holes, "missing, and nothing says why");
+  add_row(text, ledger.holes, "missing for no known reason");
   for (const auto& [why, tokens] : ledger.replayed) add_row(text, tokens, "replayed: " + why);
   fmt::format_to(std::back_inserter(text),
-                 "beside these, in {}: {} repeated, {} as last labels only, {} of padding\n",
+                 "not counted above ({}): {} repeated, {} only as the last label, {} of padding\n",
                  counted(ledger.samples, "sample"), ledger.repeated, ledger.label_only,
                  ledger.padding);
   for (const audit_fault& each : ledger.faults) {
     fmt::format_to(std::back_inserter(text),
-                   "fault: {} from token {} of sequence {} on: served {}, expected {}\n",
+                   "fault: {} starting at token {} of sequence {}: served {}, expected {}\n",
                    counted(each.tokens, "token"), each.first, each.sequence,
                    counted(each.times, "time"), each.expected);
   }
@@ -122,7 +121,7 @@ audited audit_of(const command_line& line, const run_configuration& run) {
                  {},
                  true};
   if (first >= last) {
-    throw config_error(fmt::format("the run has {}, less than the {} of a step",
+    throw config_error(fmt::format("the run has {}, fewer than the {} of one step",
                                    counted(served.end - served.ranks.first_sample(), "sample"),
                                    served.ranks.steps().samples_of(first)));
   }

@@ -40,8 +40,12 @@ std::optional<command_line> parse(const arguments& args, const po::options_descr
   auto result = parse_all(args, own, help);
   if (!result) return result;
   const auto prefixes = result->find<std::vector<std::string>>("prefix");
-  if (!prefixes) throw misuse("which dataset? PREFIX is missing", help);
-  if (prefixes->size() > 1) throw misuse("one PREFIX at a time, not also " + (*prefixes)[1], help);
+  if (!prefixes) {
+    throw misuse("PREFIX is required: the path of the dataset, without .bin and .idx", help);
+  }
+  if (prefixes->size() > 1) {
+    throw misuse("expected one PREFIX, found a second: " + (*prefixes)[1], help);
+  }
   result->prefix = prefixes->front();
   return result;
 }
@@ -51,7 +55,7 @@ std::optional<command_line> parse_options(const arguments& args, const po::optio
   auto result = parse_all(args, own, help);
   if (!result) return result;
   const auto words = result->find<std::vector<std::string>>("prefix");
-  if (words) throw misuse("'" + words->front() + "' belongs to no option", help);
+  if (words) throw misuse("'" + words->front() + "' is unexpected: it belongs to no option", help);
   return result;
 }
 

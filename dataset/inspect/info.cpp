@@ -23,16 +23,16 @@ namespace {
 
 constexpr const char* info_help = R"(usage: inspect_dataset info PREFIX [--json]
 
-Says what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and how long sequences and documents
-are; and what they were made of, if there is a PREFIX.meta. Never reads the .bin, however large.
-Warns where documents that lie side by side are alike in length, or, by PREFIX.src, in their input.
+Prints what PREFIX.bin and PREFIX.idx hold: type, counts, sizes, and the lengths of sequences and
+documents. If there is a PREFIX.meta, also prints what they were made from. Never reads the .bin.
+Warns if neighboring documents have similar lengths or, by PREFIX.src, come from the same input.
 
   PREFIX   path of the dataset, without .bin and .idx
   --json   one JSON object: prefix, dtype, sequences, documents, tokens, bin_bytes, idx_bytes,
            multimodal, empty_sequences, empty_documents, and sequence_tokens and document_tokens
-           with min, median, mean, max (null where there are none), neighbours with
-           length_correlation, same_input and same_input_shuffled (null where not known), and
-           meta: the contents of PREFIX.meta (null where there is none)
+           with min, median, mean, max (null if there are none), neighbours with
+           length_correlation, same_input and same_input_shuffled (null if unknown), and meta:
+           the contents of PREFIX.meta (null if there is none)
 
   inspect_dataset info data/web_text_document
   inspect_dataset info data/web_text_document --json | jq .tokens

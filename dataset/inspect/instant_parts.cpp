@@ -23,8 +23,8 @@ void name_sources(const given_state& given, std::vector<dataset::instant_source>
     if (saved[i].name.empty()) continue;
     if (saved[i].tokens != sources[i].token_count) {
       throw config_error(fmt::format(
-          "{}: {} has {}, but data[{}] of the state, \"{}\", has {}: expected the datasets of the "
-          "state in their order",
+          "{}: {} has {}, but data[{}] of the state, \"{}\", has {}; pass the datasets of the "
+          "state in the same order",
           given.path.string(), sources[i].prefix.string(),
           counted(*sources[i].token_count, "token"), i, saved[i].name, saved[i].tokens));
     }
@@ -35,9 +35,9 @@ void name_sources(const given_state& given, std::vector<dataset::instant_source>
 std::vector<dataset::schedule_segment> segments_of(const given_state& given,
                                                    const dataset::blend_list& data) {
   if (data.weighted()) {
-    throw config_error(given.path.string() +
-                       ": the state has a schedule, which says the weights; expected "
-                       "prefixes without weights");
+    throw config_error(
+        given.path.string() +
+        ": the schedule of the state sets the weights; pass the prefixes without weights");
   }
   std::vector<dataset::schedule_segment> segments;
   for (const dataset::state_segment& each : given.state.schedule) {

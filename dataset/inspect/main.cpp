@@ -19,15 +19,15 @@ constexpr const char* usage = R"(usage: inspect_dataset VERB PREFIX [OPTIONS]
 
 constexpr const char* programs_help = R"(
 
-Looks into a dataset, PREFIX.bin and PREFIX.idx, and does not change it.
+Inspects a dataset, PREFIX.bin and PREFIX.idx, without changing it.
 
-  info     what it holds: type, counts, sizes, lengths
-  verify   whether it is whole: checks every entry, names the first fault and its byte
-  show     one document: its ids, and its text where a tokenizer is named
-  prepare-cache  builds the index caches that Megatron would build, beforehand
-  where    which documents a slot of a run serves, or which slots serve a document
-  audit    whether a run serves each token once an epoch, or what becomes of it
-  simulate  how well accelerators would be used, were their steps to take so long
+  info           print type, counts, sizes and lengths
+  verify         check every entry; report the first fault and its byte
+  show           print one document: its ids, and its text if the tokenizer is known
+  prepare-cache  build the index caches that Megatron would build, in advance
+  where          find the documents that a slot of a run serves, or the slots that serve a document
+  audit          check that a run serves each token once per epoch, and account for the rest
+  simulate       estimate how well the loader keeps accelerators busy
 
 Answers go to stdout, everything else to stderr; with --json the answer is one JSON object.
 Exit status: 0 done, 1 failed or a fault found, 2 wrong command line.
@@ -48,7 +48,7 @@ constexpr verb verbs[] = {
 };
 
 int run(arguments args) {
-  if (args.empty()) throw command::usage_error("a verb and a PREFIX are missing");
+  if (args.empty()) throw command::usage_error("expected a verb and a PREFIX");
   const std::string first = args.front();
   args.erase(args.begin());
   if (first == "--help" || first == "-h") {
@@ -62,8 +62,8 @@ int run(arguments args) {
   }
   const auto found = std::ranges::find_if(verbs, [&](const verb& v) { return first == v.name; });
   if (found == std::end(verbs)) {
-    throw command::usage_error("no verb '" + first +
-                               "', expected info, verify, show, prepare-cache, where, audit or "
+    throw command::usage_error("unknown verb '" + first +
+                               "': expected info, verify, show, prepare-cache, where, audit or "
                                "simulate");
   }
   return found->run(args);

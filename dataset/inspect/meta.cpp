@@ -32,8 +32,8 @@ void check_counts(const dataset::indexed_dataset& data, const dataset_meta& meta
   const auto equal = [](const auto& told, const auto& found, const char* what) {
     if (told == found) return;
     throw format_error(
-        0, fmt::format("the meta is of another dataset: its {} {}, but the .idx has {}", what, told,
-                       found));
+        0, fmt::format("the .meta belongs to another dataset: its {} {}, but the .idx has {}", what,
+                       told, found));
   };
   equal(formats::name(meta.type), formats::name(data.type()), "dtype is");
   equal(meta.counts.sequences, data.sequence_count(), "sequences are");
@@ -97,8 +97,8 @@ void check_root(const dataset::indexed_dataset& data, const dataset_meta& meta,
                 const std::optional<std::string>& root) {
   if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may be made later
   throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0,
-                     fmt::format("the checksums have the root {}, but {}", *meta.sum_root,
-                                 root ? "those in the .sum have " + *root : "there is no .sum"));
+                     fmt::format("the checksum root is {}, but {}", *meta.sum_root,
+                                 root ? "the .sum has " + *root : "there is no .sum"));
 }
 
 void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& meta) {
@@ -119,18 +119,19 @@ void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& 
     throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0, what);
   };
   if (counts.empty_documents != empty) {
-    fail(
-        fmt::format("the meta is of another dataset: its empty documents are {}, but the .idx has "
-                    "{}",
-                    counts.empty_documents, empty));
+    fail(fmt::format(
+        "the .meta belongs to another dataset: its empty documents are {}, but the .idx has {}",
+        counts.empty_documents, empty));
   }
   const auto lines = static_cast<std::uint64_t>(counts.lines);
   if (lines_read != lines) {
-    fail(fmt::format("the lines are {}, but those of the inputs add up to {}", lines, lines_read));
+    fail(fmt::format("the line count is {}, but the lines of the inputs add up to {}", lines,
+                     lines_read));
   }
   if (lines_used != lines) {
-    fail(fmt::format("the lines are {}, but documents, blank lines and bad records add up to {}",
-                     lines, lines_used));
+    fail(
+        fmt::format("the line count is {}, but documents, blank lines and bad records add up to {}",
+                    lines, lines_used));
   }
 }
 
@@ -140,7 +141,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   const auto meta_path = dataset::sidecar_paths(data.prefix()).meta;
   if (!sources) {
     if (!meta || !meta->src_version) return std::nullopt;
-    throw format_error(meta_path, 0, "it tells of a .src, but there is none");
+    throw format_error(meta_path, 0, "it describes a .src, but there is none");
   }
   if (!meta || !meta->src_version) {  // a .src may be made later, and without the inputs' order
     dataset::verify_sources(*sources);
@@ -160,7 +161,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
     const std::string_view name = sources->input_name(static_cast<std::uint32_t>(i));
     if (preprocess::is_path_of(meta->inputs[i].path, name)) continue;
     throw format_error(meta_path, 0,
-                       fmt::format("input {} is {} in it, but {} in the .src", i,
+                       fmt::format("input {} is {} here, but {} in the .src", i,
                                    json_string(meta->inputs[i].path), json_string(name)));
   }
   return static_cast<std::int64_t>(extents.size());
@@ -177,7 +178,7 @@ std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& me
   if (!options.empty()) lines.emplace_back("options", options);
   lines.emplace_back("made_of", inputs_line(meta));
   if (meta.tasks) {
-    lines.emplace_back("tasks", fmt::format("{} to {} of {}, from 0", meta.tasks->first,
+    lines.emplace_back("tasks", fmt::format("{} to {} of {}, counted from 0", meta.tasks->first,
                                             meta.tasks->last, meta.tasks->of));
   }
   lines.emplace_back("bad_records", bad_records_line(meta));

@@ -46,7 +46,7 @@ the decompressed text.
   --json       one JSON object: prefix, dtype, document, source (input, line, begin, end; null
                without PREFIX.src), sequences, tokens, tokens_shown, and contents: a list of
                sequence, tokens, mode (multimodal only), ids, text
-  --force      decode with another tokenizer than the dataset's
+  --force      decode even if the dataset was made with another tokenizer
 
 The tokenizer flags are those of preprocess_data. Without them, show uses the tokenizer that
 PREFIX.meta names if it needs no files (ByteLevelTokenizer, NullTokenizer). With them, the
@@ -264,12 +264,12 @@ int show(const arguments& args) {
   const auto line = parse(args, own_options(), show_help);
   if (!line) return command::exit_done;
   const auto document = line->find<std::int64_t>("doc");
-  if (!document) throw misuse("which document? --doc is missing", show_help);
+  if (!document) throw misuse("--doc is required: the document, counted from 0", show_help);
   if (*document < 0) throw misuse("--doc: expected 0 or more", show_help);
   const std::int64_t limit = token_limit(*line);
   const bool forced = line->values["force"].as<bool>();
   auto named = named_tokenizer(*line);
-  if (forced && !named) throw misuse("--force needs --tokenizer-type", show_help);
+  if (forced && !named) throw misuse("--force requires --tokenizer-type", show_help);
 
   const dataset::indexed_dataset data(line->prefix);
   const auto tokenizer = find_tokenizer(std::move(named), forced, data);

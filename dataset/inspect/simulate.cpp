@@ -37,20 +37,21 @@ const std::string simulate_help =
     std::string(
         R"(usage: inspect_dataset simulate PREFIX --order ORDER --seq-length L --compute-ms X [FLAGS]
 
-Serves a run with the loader to ranks that only take time: X ms for each micro-batch, a step. Says
-how well accelerators would be used, by the formula of MLPerf Storage (computing over all time, the
-first step not counted), which step would be used to 90 %, how long ranks waited and why, memory,
-and a checksum of what each rank got: every byte is looked at, as part of the X ms.
+Serves a run with the loader to simulated ranks that compute for X ms per micro-batch. Each
+micro-batch is one step. Prints the accelerator utilization by the formula of MLPerf Storage
+(compute time over total time, without the first step), the step time that would reach 90 %, how
+long ranks waited and why, memory, and a checksum of each rank's data. Reading every byte for the
+checksum is part of the X ms.
 
 )") +
     run_flags_help +
-    R"(  --compute-ms X --steps N     work on a micro-batch; micro-batches of each rank (100)
-  --full-speed-steps N         more of them, without work, to find the step that breaks even (100)
-  --look-ahead N --threads N --prefetch-samples N --reader auto|mmap|pread|io_uring   the loader's
-  --latency-us N --jitter-us N --mb-per-second X   a slower storage, one for each filling thread
-  --no-told-ahead              its latency begins when bytes are due, not when they are announced
-  --cold                       drops the data from the page cache before
-  --processes, --sync          ranks as processes; or as threads that wait for each other each step
+    R"(  --compute-ms X --steps N     compute time per micro-batch; micro-batches per rank (100)
+  --full-speed-steps N         extra steps without compute, to find the break-even step time (100)
+  --look-ahead N --threads N --prefetch-samples N --reader auto|mmap|pread|io_uring   loader options
+  --latency-us N --jitter-us N --mb-per-second X   simulate slower storage, per filling thread
+  --no-told-ahead              start the latency when bytes are needed, not when they are announced
+  --cold                       drop the data from the page cache first
+  --processes, --sync          run ranks as processes; or as threads that synchronize every step
   --json                       one JSON object: utilisation, passes, break_even_ms, results, ...
 
   inspect_dataset simulate data/web_text_document --order instant --seq-length 4096 --ranks 2 \
@@ -89,7 +90,8 @@ std::optional<loader::throttle> throttle_of(const command_line& line) {
   }
   if (!latency && !jitter && !rate) {
     if (!line.values["no-told-ahead"].as<bool>()) return std::nullopt;
-    throw misuse("--no-told-ahead is of a slow storage: --latency-us is missing", simulate_help);
+    throw misuse("--no-told-ahead requires --latency-us, --jitter-us or --mb-per-second",
+                 simulate_help);
   }
   loader::throttle storage;
   storage.latency = std::chrono::microseconds(latency.value_or(0));
@@ -113,7 +115,10 @@ request request_of(const command_line& line, const run_configuration& what) {
   const dataset::sampler_options& ranks = what.sampler;
   request asked;
   const auto compute = number_of(line, "compute-ms");
-  if (!compute) throw misuse("how long is a step? --compute-ms is missing", simulate_help);
+  if (!compute) {
+    throw misuse("--compute-ms is required: the compute time per micro-batch, in ms",
+                 simulate_help);
+  }
   asked.compute_ms = *compute;
   asked.cold = line.values["cold"].as<bool>();
   asked.reader = reader_name_of(line);
@@ -123,8 +128,10 @@ request request_of(const command_line& line, const run_configuration& what) {
   run.as = line.values["processes"].as<bool>() ? ranks_as::processes : ranks_as::threads;
   run.wait_for_each_other = line.values["sync"].as<bool>();
   if (run.wait_for_each_other && run.as == ranks_as::processes) {
-    throw misuse("--sync is for ranks as threads; --processes do not wait for each other",
-                 simulate_help);
+    throw misuse(
+        "--sync and --processes exclude each other: only ranks that are threads can wait for each "
+        "other",
+        simulate_help);
   }
   run.steps.steps = count_of(line, "steps", 2, simulate_help).value_or(100);
   run.steps.full_speed_steps = count_of(line, "full-speed-steps", 0, simulate_help).value_or(100);
@@ -178,7 +185,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
     // Pages that are not yet on the disk cannot be dropped.
     if (drop &&
         (::fdatasync(fd.get()) != 0 || ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0)) {
-      throw config_error("--cold: the page cache does not give up " + path);
+      throw config_error("--cold: the kernel kept this file in the page cache: " + path);
     }
     const auto share = io::resident_share(fd.get(), 0, static_cast<std::uint64_t>(bytes));
     known = known && share.has_value();
@@ -192,13 +199,12 @@ stored_data data_of(const run_configuration& run, bool drop) {
 std::vector<std::string> notes_of(const request& asked, const stored_data& data) {
   std::vector<std::string> notes;
   if (asked.run.steps.steps < 500) {
-    notes.push_back(
-        fmt::format("{} steps, where MLPerf Storage asks for 500", asked.run.steps.steps));
+    notes.push_back(fmt::format("{} steps; MLPerf Storage requires 500", asked.run.steps.steps));
   }
   if (data.bytes / 5 < loader::memory_of_machine()) {
-    notes.push_back(
-        fmt::format("the data has {}, less than five times the memory: the page cache may hold it",
-                    loader::detail::bytes_text(data.bytes)));
+    notes.push_back(fmt::format(
+        "the data has {}, less than five times the memory, so the page cache may hold it",
+        loader::detail::bytes_text(data.bytes)));
   }
   return notes;
 }
@@ -234,7 +240,7 @@ std::string text_of(const rank_outcome& outcome, std::size_t rank) {
   using loader::detail::duration_text;
   const loader::simulated_rank& times = outcome.times;
   std::string text =
-      fmt::format("rank {}: utilisation {:.2f} %, waits p50 {}, p99 {}, max {}, first step {}",
+      fmt::format("rank {}: utilization {:.2f} %, waits p50 {}, p99 {}, max {}, first step {}",
                   rank, 100 * times.utilisation(), duration_text(times.waits.quantile_ns(0.5)),
                   duration_text(times.waits.quantile_ns(0.99)), duration_text(times.waits.max_ns),
                   duration_text(times.first_step_ns));
@@ -255,22 +261,22 @@ std::string as_text(const request& asked, const stored_data& data,
   const summary all = summary_of(asked, outcomes);
   std::string text = fmt::format(
       "{} as {}, {} of {} x {} tokens, {} ms of work each\n"
-      "reader {}, {}, {} of data, {} in the page cache before\n",
+      "reader {}, {}, {} of data, {} in the page cache at the start\n",
       counted(run.ranks, "rank"), name_of(run.as), counted(run.steps.steps, "step"),
       run.options(0).batch_size, seq_length, asked.compute_ms, outcomes[0].reader,
       counted(outcomes[0].slots, "slot"), bytes_text(data.bytes),
-      data.resident ? fmt::format("{:.0f} %", 100 * *data.resident) : "who knows how much");
+      data.resident ? fmt::format("{:.0f} %", 100 * *data.resident) : "an unknown share");
   for (std::size_t r = 0; r < outcomes.size(); ++r) text += text_of(outcomes[r], r);
-  text += fmt::format(
-      "utilisation {:.2f} %, of the rank that has least: {} MLPerf Storage's 90 %\n",
-      100 * all.utilisation, all.utilisation >= loader::passing_utilisation ? "passes" : "below");
+  text += fmt::format("utilization {:.2f} % (lowest rank): {} MLPerf Storage's 90 %\n",
+                      100 * all.utilisation,
+                      all.utilisation >= loader::passing_utilisation ? "passes" : "below");
   if (run.steps.full_speed_steps > 0) {
-    text += fmt::format("90 % from a step of {:.4f} ms on\n",
+    text += fmt::format("steps of {:.4f} ms or longer reach 90 %\n",
                         static_cast<double>(all.break_even_ns) * 1e-6);
   }
-  text +=
-      fmt::format("memory {} own, {} with pages of files, {} at most\n", bytes_text(all.memory.own),
-                  bytes_text(all.memory.resident), bytes_text(all.memory.peak));
+  text += fmt::format("memory: {} private, {} including file pages, {} peak\n",
+                      bytes_text(all.memory.own), bytes_text(all.memory.resident),
+                      bytes_text(all.memory.peak));
   for (const std::string& note : notes_of(asked, data)) text += "note: " + note + '\n';
   return text;
 }

@@ -125,9 +125,9 @@ std::vector<rank_outcome> run_processes(const simulated_run& what) {
     if (text.size() == 1 + sizeof(rank_outcome) && text[0] == 'O') {
       std::memcpy(&outcomes[r], text.data() + 1, sizeof(rank_outcome));
     } else if (failure.empty()) {
-      failure = text.empty()
-                    ? "the process of rank " + std::to_string(r) + " died before it told its result"
-                    : text.substr(1);
+      failure = text.empty() ? "the process of rank " + std::to_string(r) +
+                                   " died before it reported its result"
+                             : text.substr(1);
     }
   }
   if (!failure.empty()) throw error(failure);

@@ -17,7 +17,7 @@ namespace millrace::inspect {
 namespace po = boost::program_options;
 
 const char* const state_flag_help =
-    R"(  --state FILE                 a state of the run (JSON), whose edits and schedule are followed
+    R"(  --state FILE                 state of the run (JSON); its edits and schedule are applied
 )";
 
 namespace {
@@ -89,8 +89,7 @@ std::vector<dataset::edit> edits_of(const given_state& given, dataset::run_state
     dataset::require_same(state, described(std::move(order), of, state));
     if (of.sampler.type != dataset::sampler_type::single && !state.edits.empty()) {
       throw config_error("it has " + counted(std::ssize(state.edits), "edit") +
-                         ", expected none: only the sampler single serves positions one "
-                         "after another, so that they can be skipped or replayed");
+                         ", expected none: only the single sampler can skip or replay samples");
     }
   } catch (const config_error& e) {
     throw config_error(given.path.string() + ": " + e.what());

@@ -24,13 +24,13 @@ namespace {
 constexpr const char* verify_help =
     R"(usage: inspect_dataset verify PREFIX [--vocab-size V] [--json]
 
-Checks every entry of PREFIX.idx, that PREFIX.bin is as long as it says, and what lies beside them:
-that both are what their checksums in PREFIX.sum say, that PREFIX.meta counts what they hold, and
-that PREFIX.src has a place for every document, within what PREFIX.meta says was read and in its
-order. If there is a PREFIX.meta but no PREFIX.sum, every token must be an id below the vocabulary
-size in PREFIX.meta. Prints "PREFIX: ok" and what it holds. If there are neither these files nor
---vocab-size, prints "PREFIX: index ok, tokens not checked" instead. After a fault, prints its file
-and byte, and exits with 1.
+Checks every entry of PREFIX.idx, the size of PREFIX.bin, and the sidecar files that exist: both
+must match their checksums in PREFIX.sum; the counts in PREFIX.meta must be right; and PREFIX.src
+must place every document, in order, within the input that PREFIX.meta lists. If there is a
+PREFIX.meta but no PREFIX.sum, every token must be an id below the vocabulary size in PREFIX.meta.
+Prints "PREFIX: ok" and what the dataset holds. If there are neither these files nor --vocab-size,
+prints "PREFIX: index ok, tokens not checked" instead. On a fault, prints its file and byte, and
+exits with 1.
 
   PREFIX           path of the dataset, without .bin and .idx
   --vocab-size V   also read all of PREFIX.bin: every token must be an id from 0 to V - 1
@@ -57,7 +57,7 @@ std::string describe(const sidecars_found& beside) {
          (beside.src_inputs
               ? "; every document has its place in " + counted(*beside.src_inputs, "input")
               : "; no places: there is no .src") +
-         (beside.meta ? "; the .meta fits" : "; there is no .meta");
+         (beside.meta ? "; the .meta matches" : "; there is no .meta");
 }
 
 // Only checksums and ids are reasons to read the .bin.

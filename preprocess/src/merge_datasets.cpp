@@ -34,38 +34,44 @@ po::options_description flags() {
   po::options_description flags("Options");
   auto add = flags.add_options();
   add("input", po::value<std::string>()->value_name("DIR"),
-      "folder of .bin/.idx pairs and what lies beside them, and of no other files");
+      "folder with .bin/.idx pairs and their sidecar files, and no other files");
   add("output-prefix", po::value<std::string>()->value_name("PREFIX"),
-      "writes PREFIX.bin and PREFIX.idx, in another folder");
+      "write PREFIX.bin and PREFIX.idx, in another folder");
   add("multimodal", "keep the mode of each sequence");
   add("shuffle-documents", po::value<std::uint64_t>()->value_name("SEED"),
-      "write the documents in an order that this number decides");
+      "shuffle the documents with this seed");
   add("overwrite", "replace the output if it exists");
   add("json", "print the summary as JSON on stdout");
-  add("help,h", "this text");
-  add("version", "the version");
+  add("help,h", "show this text");
+  add("version", "show the version");
   return flags;
 }
 
 std::string help_text() {
   std::ostringstream text;
-  text << usage
-       << "\n\nConcatenates all datasets of a folder, sorted by name, in constant memory: also\n"
-          "their .meta, .sum, .src and .bad, each where all of them have it (.src and .bad\n"
-          "only with the .meta of all). What is left out is told, and why.\n\n"
-          "With --shuffle-documents the documents of all inputs are mixed, once and for good: for\n"
-          "data whose neighbours are alike. It takes as much space again while it runs; a .bad\n"
-          "stays with the inputs.\n\n"
-          "Before it copies anything, it checks that the disk has room for all files together,\n"
-          "and says how many bytes are missing if it has not.\n\n"
-          "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops it: it removes what it wrote, leaves an old\n"
-          "output whole, and exits with 1. A signal that was ignored when it started (nohup)\n"
-          "stays ignored.\n\n"
-          "Example:\n"
-          "  merge_datasets --input parts --output-prefix merged/web_text_document\n"
-          "  merge_datasets --input parts --output-prefix mixed/web_text_document \\\n"
-          "      --shuffle-documents 1234\n\n"
-       << flags() << "\nExit codes: 0 done, 1 failed or stopped by a signal, 2 wrong flags.\n";
+  text
+      << usage
+      << "\n\nConcatenates all datasets of a folder, sorted by name, in constant memory. Also "
+         "merges\n"
+         "their .meta, .sum, .src and .bad files, each if all datasets have it (.src and .bad "
+         "only\n"
+         "with the .meta of all). Reports each kind of file that it drops, with the reason.\n\n"
+         "--shuffle-documents shuffles the documents of all inputs once, in the output. Use it "
+         "for\n"
+         "data whose neighboring documents are alike. While it runs, it needs twice the disk "
+         "space.\n"
+         "The .bad files stay with the inputs.\n\n"
+         "Before copying, it checks that the disk has space for all files, and reports how many\n"
+         "bytes are missing if not.\n\n"
+         "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops it: it removes the files that it wrote, keeps "
+         "an\n"
+         "existing output unchanged, and exits with 1. A signal that was ignored when the program\n"
+         "started (nohup) stays ignored.\n\n"
+         "Example:\n"
+         "  merge_datasets --input parts --output-prefix merged/web_text_document\n"
+         "  merge_datasets --input parts --output-prefix mixed/web_text_document \\\n"
+         "      --shuffle-documents 1234\n\n"
+      << flags() << "\nExit codes: 0 done, 1 failed or stopped by a signal, 2 wrong flags.\n";
   return text.str();
 }
 
@@ -139,12 +145,11 @@ int merge_datasets(int argc, const char* const* argv) {
       seed ? ", shuffled" : "", command::grouped(summary.documents, "document"),
       command::grouped(summary.tokens, "token"), name(summary.type)));
   for (const auto& [which, why] : summary.dropped) {
-    command::tell(fmt::format("no {} was written: {}\n", suffix_of(which), why));
+    command::tell(fmt::format("{} was not written: {}\n", suffix_of(which), why));
   }
   if (summary.tasks) {
-    command::tell(
-        fmt::format("these are tasks {} to {} of {}, counted from 0, and not all of them\n",
-                    summary.tasks->first, summary.tasks->last, summary.tasks->of));
+    command::tell(fmt::format("the output holds only tasks {} to {} of {}, counted from 0\n",
+                              summary.tasks->first, summary.tasks->last, summary.tasks->of));
   }
   command::tell(preprocess::wrote_line(output_of(options.output_prefix, summary)));
   command::tell(preprocess::data_path_line(

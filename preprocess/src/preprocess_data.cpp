@@ -42,7 +42,7 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
   report.tokenizer = preprocess::choice_of(line.tokenizer);
   if (line.run.partitions > 1) {
     report.notes.emplace_back(
-        "with --partitions, while it runs, the output takes twice that room on the disk");
+        "With --partitions, the run needs twice this disk space until it ends.");
   }
   command::answer(line.json ? preprocess::to_json(report) : preprocess::describe(report));
   return command::exit_done;
@@ -90,8 +90,10 @@ int preprocess_data(int argc, const char* const* argv) {
     return preprocess::exit_stopped;
   } catch (const preprocess::bad_record_error& e) {
     if (line.run.on_bad_record != preprocess::bad_record_policy::fail || e.has_advice()) throw;
-    throw millrace::error(std::string(e.what()) +
-                          "; --on-bad-record skip drops such records, quarantine keeps them aside");
+    throw millrace::error(
+        std::string(e.what()) +
+        "; --on-bad-record skip drops such records, and quarantine also saves them "
+        "in a .bad file");
   }
   if (metrics) {
     // A note of the last sample, which says that the run has finished.

@@ -79,10 +79,10 @@ class MergeSpace : public testing::Test {
         return test::cannot_try;
       }
       const auto sentence = [&](std::uint64_t free) {
-        return (folder_ / "out" / "whole").string() + ": the disk has no room for " + what + ": " +
+        return (folder_ / "out" / "whole").string() + ": not enough disk space for " + what + ": " +
                std::to_string(needed - begun) + " bytes are needed, " +
                std::to_string(free - begun) + " are free, " + std::to_string(needed - free) +
-               " are missing; nothing was copied yet: make room, then start again";
+               " are missing; nothing was copied yet; free disk space, then start again";
       };
       EXPECT_EQ(refusal(size_of(needed), work), "");
       test::flip_bit(folder_ / "in/a.bin", 150'000);
@@ -109,7 +109,7 @@ TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsCopied) {
 // As above, and 98 for the documents set aside: each with a header of 64 bytes and the lengths of
 // its sequences. P.sum has its header already.
 TEST_F(MergeSpace, IsKnownToBeTooLittleBeforeAnythingIsShuffled) {
-  expect_told_first("the shuffled dataset and the documents set aside while it is made", 198 * 4096,
+  expect_told_first("the shuffled dataset and the temporary copy of the documents", 198 * 4096,
                     4096, [](const merge_options& options) { (void)merge_shuffled(options, 7); });
 }
 

@@ -96,7 +96,7 @@ TEST_F(PreprocessFault, AFullDiskLeavesTheOldPairAndWhatWasDone) {
       EXPECT_EQ(outputs().size(), dataset_files) << "nothing was done, and nothing is left";
       continue;
     }
-    expect_sentence(test::run_program(command(input)), "--resume goes on with it");
+    expect_sentence(test::run_program(command(input)), "pass --resume to continue it");
     const auto resumed = test::run_program(command(input, {"--resume"}));
     EXPECT_EQ(resumed.status, 0) << resumed.err;
     EXPECT_TRUE(test::read_dataset(prefix()) == wanted);

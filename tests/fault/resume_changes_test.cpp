@@ -77,7 +77,7 @@ class ResumeChanges : public test::resume_fault {
     if (grown.status == 0) {
       expect_files(wanted);
     } else {
-      expect_sentence(grown, name + ": the file became longer while it was read");
+      expect_sentence(grown, name + ": the file became longer while it was being read");
       expect_goes_on(undisturbed());
     }
   }

@@ -78,7 +78,7 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
   changed[changed.find("rr")] = 'R';
   for (const std::string& other : {changed, plain + "\n", plain.substr(0, plain.size() - 1)}) {
     add("a.jsonl", other);
-    expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+    expect_sentence(run({"--resume"}), "a.jsonl has changed since");
     expect_files(wanted);
   }
   add("a.jsonl", plain);
@@ -86,7 +86,7 @@ TEST_F(ResumeFinished, RefusesInputsThatAreOthersNow) {
   const std::string compressed = test::read_text(folder_ / "in" / "b.jsonl.gz");
   for (const std::string& other : {test::gzip(changed), test::gzip(plain + plain)}) {
     add("b.jsonl.gz", other);
-    expect_sentence(run({"--resume"}), "b.jsonl.gz is not what it was when");
+    expect_sentence(run({"--resume"}), "b.jsonl.gz has changed since");
   }
   add("b.jsonl.gz", compressed);
   expect_resumed(wanted);
@@ -105,11 +105,11 @@ TEST_F(ResumeFinished, RefusesAnOlderFileInTheirPlace) {
   fs::last_write_time(other, old);
   fs::rename(input, folder_ / "kept");
   fs::create_symlink(other, input);
-  expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+  expect_sentence(run({"--resume"}), "a.jsonl has changed since");
   fs::remove(input);
   fs::rename(other, input);
   ASSERT_EQ(fs::last_write_time(input), old);
-  expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+  expect_sentence(run({"--resume"}), "a.jsonl has changed since");
   expect_files(wanted);
   fs::rename(folder_ / "kept", input);
   expect_resumed(wanted);
@@ -124,7 +124,7 @@ TEST_F(ResumeFinished, TrustsNoDateThatIsToCome) {
   test::write_text(input, text);
   const auto tomorrow = fs::file_time_type::clock::now() + std::chrono::hours(24);
   fs::last_write_time(out() / "x_text_document.meta", tomorrow);
-  expect_sentence(run({"--resume"}), "a.jsonl is not what it was when");
+  expect_sentence(run({"--resume"}), "a.jsonl has changed since");
 }
 
 TEST_F(ResumeFinished, MissesFilesThatShouldBeThere) {
@@ -164,7 +164,7 @@ TEST_F(ResumeFinished, ComparesWhatATaskReadOfAFile) {
   text[text.find("line 150")] = 'L';
   add("1.jsonl", text);
   EXPECT_EQ(run({"--task", "0/3", "--resume"}).status, 0);
-  expect_sentence(run({"--task", "1/3", "--resume"}), "1.jsonl is not what it was when");
+  expect_sentence(run({"--task", "1/3", "--resume"}), "1.jsonl has changed since");
   EXPECT_EQ(run({"--task", "2/3", "--resume"}).status, 0);
 }
 
@@ -182,10 +182,9 @@ TEST_F(ResumeFinished, RefusesTasksThatShareOtherInputs) {
       run({"--task", "1/2", "--resume"}),
       "(what the task reads, which the sizes of all inputs decide: from byte 0 of input "
       "2 to byte 0 of input 4, then from byte 0 of input 1 to");
-  expect_sentence(
-      run({"--task", "0/2", "--resume"}),
-      "x_00000-of-00002_text_document is of inputs of other names or sizes, so that this "
-      "task now has another share of them");
+  expect_sentence(run({"--task", "0/2", "--resume"}),
+                  "x_00000-of-00002_text_document was made from inputs with other names or sizes, "
+                  "so this task now has another share of them");
   ASSERT_EQ(run({"--task", "1/2", "--overwrite"}).status, 0);
   const auto merge = [&] {
     return test::run_program({test::program("merge_datasets").string(), "--input", out().string(),
@@ -195,7 +194,7 @@ TEST_F(ResumeFinished, RefusesTasksThatShareOtherInputs) {
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err,
               testing::HasSubstr("begins at byte 0 of input 1, counted from 0, but the "
-                                 "parts before it end at byte 0 of input 2"));
+                                 "earlier parts end at byte 0 of input 2"));
   ASSERT_EQ(run({"--task", "0/2", "--overwrite"}).status, 0);
   const auto merged = merge();
   EXPECT_EQ(merged.status, 0) << merged.err;

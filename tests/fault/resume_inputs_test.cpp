@@ -26,7 +26,7 @@ TEST_F(ResumeInputs, RefusesInputsThatAreOthersNow) {
   for (const std::string& other : {changed, first + "{}\n", first.substr(0, 900), std::string()}) {
     leave_unfinished("journal:27");
     add("1.jsonl", other);
-    expect_sentence(run({"--resume"}), "1.jsonl is not what it was when the run read it");
+    expect_sentence(run({"--resume"}), "1.jsonl has changed since the run read it");
     add("1.jsonl", first);
     expect_resumed(wanted);
   }
@@ -65,7 +65,7 @@ TEST_F(ResumeInputs, GoesOnWithAFileThatGrew) {
     expect_files(undisturbed());
   }
   // What was taken for a whole line is none now.
-  const char* refusal = "1.jsonl is not what it was when the run read it";
+  const char* refusal = "1.jsonl has changed since the run read it";
   expect_sentence(resume_with(last, last + "\n" + good_lines(6, 9)), refusal);
   expect_sentence(resume_with(last, last + " \n"), refusal);
   expect_sentence(resume_with(last + "\r", last + "\r\n"), refusal);
@@ -85,7 +85,7 @@ TEST_F(ResumeInputs, RefusesAnotherTextOfTheSameSizeAndModificationTime) {
   add("1.jsonl", other);
   fs::last_write_time(input, modified);
   const auto refused = run({"--resume"});
-  expect_sentence(refused, "1.jsonl is not what it was when the run read it");
+  expect_sentence(refused, "1.jsonl has changed since the run read it");
   EXPECT_THAT(refused.err, testing::HasSubstr("reading 1 input again"));
   EXPECT_THAT(refused.err, testing::HasSubstr("the inode change time is not; --trust-inputs"));
   expect_nothing_half({});
@@ -145,7 +145,7 @@ TEST_F(ResumeInputs, ComparesAllInputsOfAnOlderJournal) {
   other[other.find("line 3\"")] = 'L';
   add("1.jsonl", other);
   fs::last_write_time(input, modified);
-  expect_sentence(run({"--resume"}), "1.jsonl is not what it was when the run read it");
+  expect_sentence(run({"--resume"}), "1.jsonl has changed since the run read it");
 }
 
 TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
@@ -158,7 +158,7 @@ TEST_F(ResumeInputs, TrustsOrComparesTheInputsOfAFinishedRun) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the clock of files is coarse
   add("1.jsonl", other);
   fs::last_write_time(input, modified);
-  expect_sentence(run({"--resume"}), "1.jsonl is not what it was when");
+  expect_sentence(run({"--resume"}), "1.jsonl has changed since");
   EXPECT_EQ(run({"--resume", "--trust-inputs"}).status, 0);
 }
 
@@ -183,7 +183,7 @@ TEST_F(ResumeInputs, ComparesATrustedInputInTheNextRun) {
     if (old_journal) test::turn_into_version_3(journal());
     put(other);
     EXPECT_EQ(run_killed_at("journal:4", {"--resume", "--trust-inputs"}).status, killed);
-    expect_sentence(run({"--resume"}), "1.jsonl is not what it was when the run read it");
+    expect_sentence(run({"--resume"}), "1.jsonl has changed since the run read it");
     put(text);
     expect_resumed(wanted);
   }
@@ -193,7 +193,7 @@ TEST_F(ResumeInputs, TrustsInputsOnlyToResume) {
   add("1.jsonl", good_lines(0, 3));
   const auto result = run({"--trust-inputs"});
   EXPECT_EQ(result.status, 2);
-  EXPECT_THAT(result.err, testing::HasSubstr("--trust-inputs goes with --resume"));
+  EXPECT_THAT(result.err, testing::HasSubstr("--trust-inputs requires --resume"));
 }
 
 TEST_F(ResumeInputs, AFileThatChangesUnderTheRunEndsIt) {
@@ -208,7 +208,7 @@ TEST_F(ResumeInputs, AFileThatChangesUnderTheRunEndsIt) {
     program.send(SIGSTOP);
     fs::resize_file(input, text.size() - 1000);
     program.send(SIGCONT);
-    expect_sentence(program.wait(), "the file became shorter while it was read");
+    expect_sentence(program.wait(), "the file became shorter while it was being read");
     expect_nothing_half({});
     test::write_text(input, text);
     const auto result = run({"--resume"}, {});
@@ -221,7 +221,7 @@ TEST_F(ResumeInputs, AFileThatChangesUnderTheRunEndsIt) {
   program.send(SIGSTOP);
   add("1.jsonl", good_lines(0, 3100));
   program.send(SIGCONT);
-  expect_sentence(program.wait(), "the file became longer while it was read");
+  expect_sentence(program.wait(), "the file became longer while it was being read");
   expect_nothing_half({});
   const auto result = run({"--resume"}, {});
   ASSERT_EQ(result.status, 0) << result.err;
@@ -331,7 +331,7 @@ TEST_F(ResumeInputs, BeginsAnewWithNoOtherInput) {
     std::string changed = first;
     changed[changed.find("line 3\"")] = 'L';
     add("1.jsonl", changed);
-    expect_sentence(run({"--resume"}), "1.jsonl is not what it was when the run read it");
+    expect_sentence(run({"--resume"}), "1.jsonl has changed since the run read it");
     add("1.jsonl", first);
     EXPECT_EQ(run_killed_at(step, {"--resume"}).status, killed);
     expect_resumed(wanted);

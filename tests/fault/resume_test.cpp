@@ -193,7 +193,7 @@ TEST_F(ResumeFault, ASignalKeepsWhatWasDone) {
     const auto result = program.wait();
     EXPECT_EQ(result.status, test::stopped) << result.err;
     EXPECT_THAT(result.err, AllOf(HasSubstr("preprocess_data: stopped, with "),
-                                  EndsWith(" documents safe; --resume goes on\n")));
+                                  EndsWith(" documents safe; pass --resume to continue\n")));
     EXPECT_TRUE(fs::exists(journal()));
     const auto again = run({"--resume"}, {});
     ASSERT_EQ(again.status, 0) << again.err;
@@ -254,7 +254,7 @@ TEST_F(ResumeFault, AnOverwriteThatDidNothingIsGoneOnWith) {
       program.send(signal);
       EXPECT_NE(program.wait().status, 0);
     }
-    expect_sentence(run(), "is of a run that did not finish; --resume goes on");
+    expect_sentence(run(), "belongs to an unfinished run; pass --resume to continue");
     test::running_program again(command({"--resume"}));
     std::ofstream(fifo) << good_lines(5, 9);
     const auto result = again.wait();
@@ -269,7 +269,8 @@ TEST_F(ResumeFault, TellsWhatIsUnfinishedAndWhatIsDone) {
   const file_set wanted = undisturbed();
   leave_unfinished();
   const file_set left = files_of(out());
-  expect_sentence(run(), journal().string() + " is of a run that did not finish; --resume goes on");
+  expect_sentence(run(),
+                  journal().string() + " belongs to an unfinished run; pass --resume to continue");
   EXPECT_TRUE(files_of(out()) == left);
   expect_resumed(wanted);
   const auto written = fs::last_write_time(out() / "x_text_document.bin");

@@ -48,10 +48,10 @@ TEST_F(SpaceGuard, TellsEarlyThatADiskWillBeFull) {
   expect_in_child([&] {
     ASSERT_TRUE(test::mount_memory(out(), free_kib(4000)));
     const auto result = run({}, {});
-    expect_sentence(result, out().string() + ": the disk has no room for what is still to come");
-    EXPECT_THAT(result.err, testing::ContainsRegex("[0-9]+ bytes are needed, [0-9]+ are free, "
-                                                   "[0-9]+ are missing; make room, then run the "
-                                                   "command again with --resume"));
+    expect_sentence(result, out().string() + ": not enough disk space for the rest of the output");
+    EXPECT_THAT(result.err, testing::ContainsRegex(
+                                "[0-9]+ bytes are needed, [0-9]+ are free, [0-9]+ are missing; "
+                                "free disk space, then run the command again with --resume"));
     EXPECT_LT(fs::file_size(partial("bin")), 3'400'000U);  // some blocks are more than the sample
     EXPECT_GT(fs::space(out()).available, 500'000U) << "it was full";
     ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
@@ -104,9 +104,9 @@ TEST_F(SpaceGuard, TellsBeforePartitionsAreJoinedThatTheWholeDoesNotFit) {
       fits = result.status == 0;
       if (!fits) {
         ++refusals;
-        expect_sentence(result, "the disk has no room for ");
+        expect_sentence(result, "not enough disk space for ");
         expect_sentence(result,
-                        " are missing; make room, then run the command again with --resume");
+                        " are missing; free disk space, then run the command again with --resume");
         EXPECT_EQ(fs::file_size(partial("bin")), 0U);
         ASSERT_TRUE(test::mount_memory(out(), "size=64m", MS_REMOUNT));
         result = run({"--resume"}, {});

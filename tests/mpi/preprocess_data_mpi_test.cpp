@@ -224,7 +224,7 @@ TEST_F(MpiJob, ADiskTooSmallForTheWholeIsToldBeforeItIsWritten) {
     }
     const auto result = run_job(2, 4);
     EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_THAT(sentence_of(result), HasSubstr("the disk has no room for the merged dataset: 8"));
+    EXPECT_THAT(sentence_of(result), HasSubstr("not enough disk space for the merged dataset: 8"));
     expect_no_half_outputs({});
     EXPECT_THAT(sentence_of(result), HasSubstr(" are missing; nothing was copied yet"));
     EXPECT_FALSE(fs::exists(partial("bin"))) << "nothing of the whole was begun";
@@ -270,7 +270,7 @@ TEST_F(MpiJob, ASignalKeepsWhatWasDone) {
   job.send(SIGUSR1);  // mpirun hands it on
   const auto result = job.wait();
   EXPECT_EQ(result.status, test::stopped) << result.err;
-  EXPECT_THAT(sentence_of(result), HasSubstr("--resume goes on"));
+  EXPECT_THAT(sentence_of(result), HasSubstr("pass --resume to continue"));
   expect_no_half_outputs({});
   const auto again = run_job(3, 5, {"--resume"});
   ASSERT_EQ(again.status, 0) << again.err;
@@ -301,7 +301,7 @@ TEST_F(MpiJob, AHangupOfOneRankKeepsWhatWasDone) {
   ASSERT_EQ(::kill(rank, SIGHUP), 0);
   const auto result = job.wait();
   EXPECT_EQ(result.status, test::stopped) << result.err;
-  EXPECT_THAT(sentence_of(result), HasSubstr("--resume goes on"));
+  EXPECT_THAT(sentence_of(result), HasSubstr("pass --resume to continue"));
   expect_no_half_outputs({});
   const auto again = run_job(3, 5, {"--resume"});
   ASSERT_EQ(again.status, 0) << again.err;
@@ -345,7 +345,7 @@ TEST_F(MpiJob, AnInputThatChangedIsRefused) {
   fs::last_write_time(path, later);
   const auto refused = run_job(2, 5, {"--resume"});
   EXPECT_EQ(refused.status, 1) << refused.err;
-  EXPECT_THAT(sentence_of(refused), HasSubstr("a.jsonl is not what it was"));
+  EXPECT_THAT(sentence_of(refused), HasSubstr("a.jsonl has changed"));
   add("a.jsonl", text + "\n");
   const auto longer = run_job(2, 5, {"--resume"});
   EXPECT_EQ(longer.status, 1) << longer.err;
@@ -378,7 +378,7 @@ TEST_F(MpiJob, AnOlderInputInThePlaceOfAnotherIsRefused) {
     for (int time = 0; time < 2; ++time) {
       const auto refused = run_job(2, 5, {"--resume"});
       EXPECT_EQ(refused.status, 1) << step << refused.err;
-      EXPECT_THAT(sentence_of(refused), HasSubstr("a.jsonl is not what it was")) << step;
+      EXPECT_THAT(sentence_of(refused), HasSubstr("a.jsonl has changed")) << step;
     }
     put(text, std::chrono::hours(3));
     const auto again = run_job(2, 5, {"--resume"});
@@ -397,8 +397,10 @@ TEST_F(MpiJob, ASignalWhileInputsAreComparedSaysThatTheOutputIsComplete) {
   fs::last_write_time(path, later);
   const auto result = run_job(2, 5, {"--resume"}, {0, "MILLRACE_TEST_STOP_AT=look:1"});
   EXPECT_EQ(result.status, test::stopped) << result.err;
-  EXPECT_THAT(sentence_of(result), HasSubstr("stopped by SIGTERM: the output is complete; --resume "
-                                             "compares the inputs again"));
+  EXPECT_THAT(
+      sentence_of(result),
+      HasSubstr(
+          "stopped by SIGTERM: the output is complete; pass --resume to compare the inputs again"));
   expect_files(wanted);
   const auto again = run_job(2, 5, {"--resume"});
   ASSERT_EQ(again.status, 0) << again.err;

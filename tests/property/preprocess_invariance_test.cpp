@@ -311,7 +311,7 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) 
     std::vector<std::string> expected = model_.faults;
     if (expected.size() > committer::most_notes) {
       expected.resize(committer::most_notes);
-      expected.emplace_back("further bad records are only counted");
+      expected.emplace_back("more bad records are counted, but not reported");
     }
     EXPECT_EQ(told, expected);
     if (HasFailure()) return;

@@ -77,7 +77,7 @@ class preprocess_fault : public testing::Test {
   static void expect_sentence(const program_result& result, const std::string& part) {
     EXPECT_EQ(result.status, 1) << result.err;
     std::string said = result.err;
-    if (said.starts_with("kept what was done")) said.erase(0, said.find('\n') + 1);
+    if (said.starts_with("the finished work")) said.erase(0, said.find('\n') + 1);
     EXPECT_THAT(said, testing::AllOf(testing::StartsWith("preprocess_data: "),
                                      testing::HasSubstr(part), testing::EndsWith("\n")));
     EXPECT_EQ(said.find('\n'), said.size() - 1) << result.err;

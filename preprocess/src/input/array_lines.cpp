@@ -92,12 +92,12 @@ std::size_t array_lines::read(std::span<std::byte> out) {
     const std::size_t good = convert(out.first(n));
     given_ += good;
     if (good != 0) return good;
-    if (n == 0 && state_ != state::behind) fail("an array of JSON that has no end");
+    if (n == 0 && state_ != state::behind) fail("a JSON array without its closing ']'");
     if (problem_ == nullptr) return 0;
   }
   throw format_error(
       name_, given_,
-      std::string(problem_) + " (the first byte of the text is a '[', so all of it is one array)");
+      std::string(problem_) + " (the text starts with '[', so all of it is read as one array)");
 }
 
 void array_lines::fail(const char* problem) {
@@ -178,7 +178,7 @@ bool array_lines::convert_mark(char& mark) {
         --depth_;
       } else if (mark == ']') {
         if (comma_ && !has_element_) {
-          fail("an array of JSON with a comma before its end");
+          fail("a JSON array with a comma before its closing ']'");
           return false;
         }
         mark = ' ';
@@ -193,7 +193,7 @@ bool array_lines::convert_mark(char& mark) {
 // A comma between two elements.
 bool array_lines::separate(char& mark) {
   if (!has_element_) {
-    fail("an array of JSON with no element before a comma");
+    fail("a JSON array with no element before a comma");
     return false;
   }
   mark = '\n';
@@ -219,7 +219,7 @@ char* array_lines::convert_string(char* at, char* end) {
 char* array_lines::pass_behind(char* at, char* end) {
   for (; at != end; ++at) {
     if (!is_space(*at)) {
-      fail("an array of JSON with something behind its end");
+      fail("a JSON array with other data after its closing ']'");
       return at;
     }
     if (*at == '\n' || *at == '\r') *at = ' ';

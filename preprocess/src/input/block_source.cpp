@@ -94,18 +94,18 @@ std::vector<std::byte> block_source::pass_over(byte_source& source, std::uint64_
   }
   if (bytes != 0 && crc != range_.crc32c) {
     throw config_error(
-        fmt::format("--resume: the first {} bytes of {} are not those that were read "
-                    "before; give the same input, or --overwrite to start again",
+        fmt::format("--resume: the first {} bytes of {} differ from those read before; pass the "
+                    "same input, or --overwrite to start again",
                     bytes, display_path(inputs_[input_]).string()));
   }
   // Only where the input ended did the earlier run go on to the end of no line.
   std::vector<std::byte> behind(last == '\n' ? 0 : 1);
   if (!behind.empty()) behind.resize(source.read(behind));
   if (!behind.empty() && !ends_line(last, static_cast<char>(behind.front()))) {
-    throw config_error(fmt::format(
-        "--resume: {} ended within a line before, at byte {}, and that line goes on now; "
-        "--overwrite starts again",
-        display_path(inputs_[input_]).string(), bytes));
+    throw config_error(
+        fmt::format("--resume: when {} was read before, it ended in the middle of a line, at byte "
+                    "{}, and that line is longer now; pass --overwrite to start again",
+                    display_path(inputs_[input_]).string(), bytes));
   }
   return behind;
 }

@@ -13,11 +13,11 @@ namespace {
 const char* describe(int error) {
   switch (error) {
     case BZ_DATA_ERROR_MAGIC:
-      return "no bzip2 stream where one should begin";
+      return "expected the start of a bzip2 stream";
     case BZ_DATA_ERROR:
-      return "a block whose checksum or contents are wrong";
+      return "a block has a wrong checksum or invalid contents";
     default:
-      return "a stream that libbz2 refuses";
+      return "libbz2 rejected a stream";
   }
 }
 

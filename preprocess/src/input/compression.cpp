@@ -64,8 +64,8 @@ std::string_view first_bytes_of(compression compressed_with) {
 void expect_library_for(compression compressed_with, std::string_view name) {
   const auto refuse = [&](const char* library, const char* program) {
     throw config_error(
-        fmt::format("{}: {} data, which this build of millrace cannot read, as {} was not there "
-                    "when it was built; decompress it with {}, or build with {}",
+        fmt::format("{}: this build of millrace cannot read {} data, because it was built without "
+                    "{}; decompress the file with {}, or build with {}",
                     name, program, library, program, library));
   };
   if (compressed_with == compression::bzip2 && bzip2_version().empty()) refuse("libbz2", "bzip2");

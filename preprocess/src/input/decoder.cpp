@@ -36,7 +36,7 @@ class gzip_decoder final : public decoder {
     } catch (const boost::iostreams::zlib_error& e) {
       namespace zlib = boost::iostreams::zlib;
       // Without progress zlib speaks of its buffers, which is no fault of the data.
-      if (e.error() != zlib::buf_error) done.problem = "a member that zlib refuses";
+      if (e.error() != zlib::buf_error) done.problem = "zlib rejected a member";
     }
     in = in.subspan(static_cast<std::size_t>(from - reinterpret_cast<const char*>(in.data())));
     out = out.subspan(static_cast<std::size_t>(to - reinterpret_cast<char*>(out.data())));

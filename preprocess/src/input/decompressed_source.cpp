@@ -47,7 +47,7 @@ std::size_t decompressed_source::read(std::span<std::byte> out) {
 bool decompressed_source::next_unit() {
   if (!pass_padding()) {
     check_points();
-    if (!later_.empty()) fail("the text ends before the size that the compressed file tells");
+    if (!later_.empty()) fail("the text is shorter than the size stored in the compressed file");
     return false;
   }
   check_points();
@@ -63,7 +63,7 @@ bool decompressed_source::pass_padding() {
   if (compression_ != compression::gzip || in_.front() != std::byte{0}) return true;
   do {
     if (!std::ranges::all_of(in_, [](std::byte each) { return each == std::byte{0}; })) {
-      fail("gzip data with zeros behind a member, and then something else");
+      fail("gzip data with other data after the zero padding that follows a member");
     }
     in_ = {};
   } while (refill());
@@ -99,7 +99,7 @@ void decompressed_source::decompress(std::span<std::byte>& out) {
       return;
     }
     if (ended_ && in_.size() == in_before && out.size() == room) {
-      problem_ = std::string(decoder_->name()) + " data that is cut off";
+      problem_ = std::string(decoder_->name()) + " data is truncated";
       return;
     }
   }
@@ -115,7 +115,9 @@ void decompressed_source::reach_point() {
     if (!inside_ && !next_unit()) break;
     if (later_.size() != points) break;
     decompress(out);
-    if (out.empty()) fail("a member or frame holds more text than the compressed file tells");
+    if (out.empty()) {
+      fail("a member or frame holds more text than the size stored in the compressed file");
+    }
   }
   if (!problem_.empty()) fail(problem_);
 }
@@ -125,7 +127,7 @@ void decompressed_source::check_points() {
   const std::uint64_t compressed = compressed_->position_bytes() - in_.size();
   while (!later_.empty() && later_.front().compressed_offset <= compressed) {
     if (later_.front() != restart_point{compressed, text_}) {
-      fail("a member or frame does not end where the compressed file tells");
+      fail("a member or frame does not end where the compressed file says");
     }
     later_ = later_.subspan(1);
   }
@@ -136,7 +138,7 @@ void decompressed_source::fail(const std::string& problem) const {
     throw config_error(name_.string() + ": " + problem + " (after " + std::to_string(text_) +
                        " decompressed bytes)");
   }
-  throw format_error(name_, text_, problem + ", after the decompressed bytes given");
+  throw format_error(name_, text_, problem + "; the offset counts decompressed bytes");
 }
 
 }  // namespace millrace::preprocess

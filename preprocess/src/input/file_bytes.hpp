@@ -50,12 +50,12 @@ class file_bytes final : public byte_source {
 
 /// @param end  byte at which the file ended, before it should have
 inline format_error became_shorter(const std::filesystem::path& path, std::uint64_t end) {
-  return {path, end, "the file became shorter while it was read"};
+  return {path, end, "the file became shorter while it was being read"};
 }
 
 /// @param end  byte at which the file should have ended
 inline format_error became_longer(const std::filesystem::path& path, std::uint64_t end) {
-  return {path, end, "the file became longer while it was read"};
+  return {path, end, "the file became longer while it was being read"};
 }
 
 /// Compares how far a file was read that ended, with how long it was when the run was planned. What

@@ -15,7 +15,7 @@ bool is_dataset_index(std::span<const std::byte> head);
 
 /// What to do about a file of a dataset among the inputs.
 inline constexpr std::string_view leave_out_dataset =
-    "name inputs that leave datasets out, such as 'FOLDER/*.jsonl'";
+    "pass inputs that exclude datasets, such as 'FOLDER/*.jsonl'";
 
 /// Tells what is no text of UTF-8 lines by its first bytes, where what it is would be lost on who
 /// reads that line 1 is bad: archives, Parquet, a dataset's index, UTF-16 and UTF-32.

@@ -44,10 +44,10 @@ entry_kind kind_of(const std::filesystem::directory_entry& entry) {
       throw io_error(entry.path(), "stat", ENOENT);
     case std::filesystem::file_type::directory:
       if (!entry.is_symlink(error)) return entry_kind::folder;
-      throw config_error(fmt::format(
-          "--input: {} is a link to a folder, which is not followed inside of a folder, as links "
-          "may lead round in circles; name the folder itself",
-          entry.path().string()));
+      throw config_error(
+          fmt::format("--input: {} is a link to a folder; links to folders are not followed inside "
+                      "a folder, because they can form loops; pass the folder itself",
+                      entry.path().string()));
     default:
       return entry_kind::other;
   }
@@ -124,10 +124,10 @@ std::vector<std::string> expand_folder(const std::string& folder) {
   std::vector<std::string> files;
   list_files(folder, files);
   if (files.empty()) {
-    throw config_error(fmt::format(
-        "--input {}: no file is in this folder or below it (names that begin with '.' do not "
-        "count)",
-        folder));
+    throw config_error(
+        fmt::format("--input {}: this folder and its subfolders hold no files (names that begin "
+                    "with '.' are ignored)",
+                    folder));
   }
   std::sort(files.begin(), files.end());  // by byte value, not part by part
   return files;
@@ -144,15 +144,15 @@ std::vector<std::string> expand_list(const std::string& path) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == line.npos) continue;
     if (line.starts_with('@')) {
-      throw config_error(fmt::format(
-          "--input @{}: line {} names a list, {}; a list in a list is not read (a file of that "
-          "name is ./{})",
-          path, number, line, line));
+      throw config_error(
+          fmt::format("--input @{}: line {} names another list, {}; lists cannot be nested (for a "
+                      "file with that name, write ./{})",
+                      path, number, line, line));
     }
     arguments.emplace_back(line);
   }
   if (arguments.empty()) {
-    throw config_error(fmt::format("--input @{}: no line of this list names a file", path));
+    throw config_error(fmt::format("--input @{}: this list names no file", path));
   }
   return arguments;
 }

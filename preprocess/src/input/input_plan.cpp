@@ -26,8 +26,8 @@ void check_name(const input_file& file) {
   if (expected == compression::none || expected == file.compressed_with || file.size_bytes == 0)
     return;
   throw config_error(
-      fmt::format("{}: named {}, but its first bytes are not those of such a file; expected {}, or "
-                  "another name",
+      fmt::format("{}: the name ends in {}, but the first bytes are not those of such a file; "
+                  "expected {}, or a file with another name",
                   file.path.string(), suffix, first_bytes_of(expected)));
 }
 
@@ -44,7 +44,7 @@ void expect_no_tokens(const std::filesystem::path& path) {
     return;  // there is none
   }
   throw config_error(
-      fmt::format("{}: the tokens of a dataset, whose index lies beside it, not text; {}",
+      fmt::format("{}: the tokens of a dataset (its .idx is in the same folder), not text; {}",
                   path.string(), leave_out_dataset));
 }
 
@@ -136,8 +136,9 @@ class planner {
   }
 
   void add_stdin() {
-    if (has_stdin_)
-      throw config_error("--input -: stdin is named twice, but can be read only once");
+    if (has_stdin_) {
+      throw config_error("--input -: stdin is given twice, but can be read only once");
+    }
     has_stdin_ = true;
     files.push_back(look_at_stdin(most_window_bytes_));
   }

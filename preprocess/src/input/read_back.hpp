@@ -25,7 +25,7 @@ void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t e
   while (begin < end) {
     const auto part = std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), end - begin));
     if (io::pread_some(file.fd(), part, begin, file.partial_path()) != part.size()) {
-      throw io_error(file.partial_path(), "read back (was it changed by someone else?)", EIO);
+      throw io_error(file.partial_path(), "read back (did another process change it?)", EIO);
     }
     take(std::span<const std::byte>(part));
     begin += part.size();
@@ -38,8 +38,8 @@ void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t e
 inline void cut_back(io::atomic_file& file, std::uint64_t size) {
   if (file.size_bytes() < size) {
     throw config_error(
-        fmt::format("--resume: {} has {} bytes, but {} were safe in it when the run stopped; "
-                    "--overwrite starts again",
+        fmt::format("--resume: {} has {} bytes, but had {} when the run stopped; pass --overwrite "
+                    "to start again",
                     file.partial_path().string(), file.size_bytes(), size));
   }
   file.resize(size);

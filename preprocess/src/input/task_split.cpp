@@ -53,7 +53,7 @@ task_share share_of(std::span<const input_file> inputs, const task_id& id,
   for (const input_file& file : inputs) {
     if (!file.regular) {
       throw config_error(
-          fmt::format("{} is no regular file, and tasks cannot share what can be read only "
+          fmt::format("{} is not a regular file; tasks cannot share an input that can be read only "
                       "once; write it to a file first",
                       display_path(file).string()));
     }

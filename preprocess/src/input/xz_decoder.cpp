@@ -13,13 +13,13 @@ namespace {
 const char* describe(::lzma_ret error) {
   switch (error) {
     case LZMA_FORMAT_ERROR:
-      return "no xz stream where one should begin";
+      return "expected the start of an xz stream";
     case LZMA_OPTIONS_ERROR:
-      return "a filter or a check that liblzma does not know";
+      return "liblzma does not support a filter or check";
     case LZMA_DATA_ERROR:
-      return "a block, an index or padding whose checksum or contents are wrong";
+      return "a block, an index or padding has a wrong checksum or invalid contents";
     default:
-      return "a stream that liblzma refuses";
+      return "liblzma rejected a stream";
   }
 }
 

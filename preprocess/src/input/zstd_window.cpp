@@ -30,21 +30,20 @@ std::optional<zstd_window> zstd_window_of(std::span<const std::byte> head) {
 std::string zstd_window_refusal(const zstd_window& window, std::uint64_t most_bytes) {
   if (window.memory_bytes <= most_bytes || window.window_bytes > most_zstd_window_bytes) return {};
   return fmt::format(
-      "a zstd frame whose window takes {} MB of memory, more than the {} MB allowed; give "
-      "--zstd-memory {} where there is enough memory, or recompress the file with a smaller "
-      "zstd --long",
+      "a zstd frame needs a window of {} MB, more than the {} MB allowed; pass --zstd-memory {} if "
+      "there is enough memory, or recompress the file with a smaller zstd --long",
       in_mebibytes(window.memory_bytes), most_bytes / mebibyte, in_mebibytes(window.memory_bytes));
 }
 
 std::string zstd_window_damage(const zstd_window& window) {
-  return fmt::format("a frame that declares a window of {} MB, above the {} MB of zstd --long=31",
+  return fmt::format("a frame declares a window of {} MB, more than the {} MB of zstd --long=31",
                      in_mebibytes(window.window_bytes), in_mebibytes(most_zstd_window_bytes));
 }
 
 std::string zstd_memory_refusal(const zstd_window& window) {
   return fmt::format(
-      "a zstd frame whose window takes {} MB of memory, which the system does not give; free "
-      "memory or raise its limit (ulimit -v), or recompress the file with a smaller zstd --long",
+      "a zstd frame needs a window of {} MB, which the system cannot allocate; free memory or "
+      "raise its limit (ulimit -v), or recompress the file with a smaller zstd --long",
       in_mebibytes(window.memory_bytes));
 }
 

@@ -48,9 +48,10 @@ std::vector<block_checksum> joined(std::vector<block_piece> pieces, std::uint64_
     // Where a block is complete, the next ones may have been written whole.
     const bool may_skip = begins && expected % sum_block_bytes == 0;
     if (may_skip ? piece.begin < expected : piece.begin != expected) {
-      throw format_error(piece.begin, fmt::format("what was written from here on does not follow "
-                                                  "byte {}, where the checksums before it end",
-                                                  expected));
+      throw format_error(
+          piece.begin,
+          fmt::format("the next checksums do not continue at byte {}, where the previous ones end",
+                      expected));
     }
     if (begins) {
       blocks.push_back({block, piece.crc32c});
@@ -61,7 +62,7 @@ std::vector<block_checksum> joined(std::vector<block_piece> pieces, std::uint64_
     expected = piece.begin + piece.bytes;
   }
   if (expected % sum_block_bytes != 0 && expected != file_bytes) {
-    throw format_error(expected, "nothing was written from here on");
+    throw format_error(expected, "nothing was written after this byte");
   }
   return blocks;
 }

@@ -16,7 +16,7 @@ namespace millrace::preprocess {
 
 stop_flag stop_flag_of(const merge_options& options) {
   return {options.stop,
-          "what was written is removed, and files that were there before are unchanged"};
+          "the new files were removed, and the files that existed before are unchanged"};
 }
 
 merge_summary merge(const merge_options& options) {

@@ -60,6 +60,6 @@ stop_flag stop_flag_of(const merge_options& options);
 
 /// What a user can do if the disk is too small for a merge.
 inline constexpr const char* merge_room_advice =
-    "nothing was copied yet: make room, then start again";
+    "nothing was copied yet; free disk space, then start again";
 
 }  // namespace millrace::preprocess

@@ -29,13 +29,12 @@ std::filesystem::path prefix_of(const std::filesystem::path& file) {
     if (is_file(path)) continue;
     if (file.extension() == ".partial" || file.extension() == ".journal") {
       throw config_error(fmt::format(
-          "{} is of a run that did not finish; repeat that run with --resume, or remove "
-          "what it left",
+          "{} belongs to an unfinished run; finish that run with --resume, or remove its files",
           file.string()));
     }
     throw config_error(
-        fmt::format("{} belongs to no dataset: there is no {}; move it out of the folder, or add "
-                    "that",
+        fmt::format("{} belongs to no dataset, because there is no {}; move it out of the folder, "
+                    "or add the missing file",
                     file.string(), path.string()));
   }
   return prefix;
@@ -48,9 +47,9 @@ std::vector<std::filesystem::path> datasets_in(const std::filesystem::path& fold
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error) &&
       (!error || error.value() == ENOENT || error.value() == ENOTDIR)) {
-    throw config_error(fmt::format(
-        "--input {}: this is no folder; --input takes the folder that the datasets lie in",
-        folder.string()));
+    throw config_error(
+        fmt::format("--input {}: this is not a folder; expected the folder that holds the datasets",
+                    folder.string()));
   }
   std::filesystem::directory_iterator entries(folder, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
@@ -69,10 +68,10 @@ void expect_another_folder(const std::filesystem::path& output_prefix,
                            const std::filesystem::path& input) {
   const auto output = io::identity_of(io::parent_folder(output_prefix));
   if (!output || output != io::identity_of(input)) return;
-  throw config_error(fmt::format(
-      "--output-prefix {}: this is the input folder, so the next merge would also read the output; "
-      "name another folder",
-      output_prefix.string()));
+  throw config_error(
+      fmt::format("--output-prefix {}: this is the input folder, so the next merge would also read "
+                  "the output; choose another folder",
+                  output_prefix.string()));
 }
 
 }  // namespace millrace::preprocess

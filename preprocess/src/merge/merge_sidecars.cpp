@@ -36,10 +36,10 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
     const std::size_t middle = good + (bad - good) / 2;
     (fits(middle) ? good : bad) = middle;
   }
-  throw config_error(fmt::format(
-      "{}: {}; parts are counted from 1 in the order of their names, and merged without "
-      "question where there are no .meta files",
-      dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
+  throw config_error(
+      fmt::format("{}: {}; parts are counted from 1, sorted by name; parts without .meta files are "
+                  "merged without this check",
+                  dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
 }
 
 // A task may have only bad records, a run may not: as for one that is not cut into tasks.
@@ -53,8 +53,8 @@ void expect_good_records(const dataset_meta& whole, std::span<const dataset_meta
   }
   if (bad == 0) return;
   throw config_error(
-      fmt::format("every record of all tasks is bad ({}), so there is nothing to merge; look at "
-                  "the keys and the inputs",
+      fmt::format("every record of all tasks is bad ({}), so there is nothing to merge; check the "
+                  "keys and the inputs",
                   kinds));
 }
 
@@ -83,7 +83,7 @@ class part_review {
   std::optional<std::string> lack(sidecar which) const {
     const bool needs_meta = which == sidecar::src || which == sidecar::bad;
     if (needs_meta && metas_.empty()) {
-      return "it cannot be merged without the .meta of every part";
+      return "merging it needs the .meta of every part";
     }
     for (std::size_t i = 0; i < prefixes_.size(); ++i) {
       const dataset_paths paths(prefixes_[i]);
@@ -95,7 +95,7 @@ class part_review {
       if (!has(prefixes_[i], which)) return there_is_no(paths.of(which));
       if (meta == nullptr || which == sidecar::meta) continue;
       if (!(which == sidecar::sum ? meta->sum_version : meta->src_version)) {
-        return fmt::format("{} does not tell of {}", paths.of(sidecar::meta).string(),
+        return fmt::format("{} does not list {}", paths.of(sidecar::meta).string(),
                            paths.of(which).string());
       }
     }
@@ -113,7 +113,7 @@ class part_review {
   static std::optional<std::string> lack_of_bad(const dataset_paths& paths,
                                                 const dataset_meta& meta) {
     if (meta.on_bad_record != "quarantine") {
-      return fmt::format("{} is of a run without --on-bad-record quarantine",
+      return fmt::format("{} was written by a run without --on-bad-record quarantine",
                          paths.prefix.string());
     }
     const auto none = [](const auto& kind) { return kind.second == 0; };
@@ -162,21 +162,21 @@ void expect_meta_of(const merge_input& input, const dataset_meta& meta) {
     if (said == found) return;
     throw format_error(
         input.paths().of(sidecar::meta), 0,
-        fmt::format("it says {} {}, but its .idx has {}: they are not of one dataset", said, what,
-                    found));
+        fmt::format("it says {} {}, but the .idx has {}; the two belong to different datasets",
+                    said, what, found));
   };
   expect("sequences", static_cast<std::uint64_t>(meta.counts.sequences), idx.lengths.size());
   expect("documents", static_cast<std::uint64_t>(meta.counts.documents),
          idx.document_index.size() - 1);
-  expect("bytes of tokens", meta.bin_bytes, formats::bin_size_bytes(idx));
+  expect("token bytes", meta.bin_bytes, formats::bin_size_bytes(idx));
 }
 
 void expect_src_of(const formats::src_view& src, const dataset_meta& meta) {
   const auto documents = static_cast<std::uint64_t>(meta.counts.documents);
   if (src.document_count() == documents && src.input_count() == meta.inputs.size()) return;
   throw format_error(
-      16, fmt::format("it is of {} documents and {} inputs, but there are {} and {}: it is of "
-                      "another dataset",
+      16, fmt::format("it describes {} documents and {} inputs, but there are {} and {}; it "
+                      "belongs to another dataset",
                       src.document_count(), src.input_count(), documents, meta.inputs.size()));
 }
 

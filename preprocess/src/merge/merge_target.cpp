@@ -107,7 +107,8 @@ void placed_writer::append_copy(const io::unique_fd& from, const std::filesystem
   const std::uint64_t n =
       io::copy_range(from, from_offset, from_path, file_.fd, offset_, file_.path, size);
   if (n != size) {
-    throw format_error(from_path, from_offset + n, "the file became shorter while it was read");
+    throw format_error(from_path, from_offset + n,
+                       "the file became shorter while it was being read");
   }
   // Advice only, so that sync() has little left to wait for: it is the one that finds out.
   (void)::sync_file_range(file_.fd.get(), static_cast<::off_t>(offset_), static_cast<::off_t>(n),

@@ -50,8 +50,8 @@ void place_tokens(const merge_input& part, const dataset_extent& before, merge_t
     sum = formats::parse_sum(file.bytes());
     if (sum.bin_bytes != size || sum.idx_bytes != part.idx_bytes()) {
       throw format_error(16,
-                         fmt::format("it is of {} and {} bytes, but the .bin and the .idx have {} "
-                                     "and {}: it is of another dataset",
+                         fmt::format("it describes a .bin of {} bytes and an .idx of {} bytes, but "
+                                     "they have {} and {}; it belongs to another dataset",
                                      sum.bin_bytes, sum.idx_bytes, size, part.idx_bytes()));
     }
   } catch (const format_error& e) {
@@ -161,9 +161,10 @@ void place_modes(const merge_input& part, const dataset_extent& before, merge_ta
 void expect_fits(const merge_input& part, const merge_input& first, bool multimodal) {
   const auto& idx = part.view();
   if (idx.type != first.view().type) {
-    throw config_error(fmt::format("{} holds {}, but {} holds {}; only equal types can be merged",
-                                   part.paths().bin.string(), name(idx.type),
-                                   first.paths().bin.string(), name(first.view().type)));
+    throw config_error(
+        fmt::format("{} holds {}, but {} holds {}; only datasets of the same type can be merged",
+                    part.paths().bin.string(), name(idx.type), first.paths().bin.string(),
+                    name(first.view().type)));
   }
   if (multimodal && idx.modes.size() != idx.lengths.size()) {
     throw config_error(fmt::format("--multimodal: {} has no modes", part.paths().idx.string()));

@@ -141,7 +141,7 @@ class token_reader {
       throw e.in(path);
     }
     if (sum_.bin_bytes != left_ || sum_.idx_bytes != input.idx_bytes()) {
-      throw format_error(path, 16, "it is of another dataset: the sizes differ");
+      throw format_error(path, 16, "it belongs to another dataset: the sizes differ");
     }
     check_.emplace(sum_.bin_blocks, sum_.bin_bytes);
   }
@@ -257,9 +257,10 @@ class place_reader {
 
 void check_fits(const merge_input& input, const merge_input& first, const merge_options& options) {
   if (input.view().type != first.view().type) {
-    throw config_error(fmt::format("{} holds {}, but {} holds {}; only equal types can be merged",
-                                   input.paths().bin.string(), name(input.view().type),
-                                   first.paths().bin.string(), name(first.view().type)));
+    throw config_error(
+        fmt::format("{} holds {}, but {} holds {}; only datasets of the same type can be merged",
+                    input.paths().bin.string(), name(input.view().type), first.paths().bin.string(),
+                    name(first.view().type)));
   }
   if (options.multimodal && input.view().modes.size() != input.view().lengths.size()) {
     throw config_error(fmt::format("--multimodal: {} has no modes", input.paths().idx.string()));
@@ -364,10 +365,10 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   summary.type = first.view().type;
   merged_sidecars sidecars = plan_sidecars(summary.prefixes);
   if (sidecars.meta && sidecars.meta->tasks) {
-    throw config_error(fmt::format(
-        "--shuffle-documents: {} has some of the tasks of a run, expected all of them: what is "
-        "shuffled cannot be put together with the rest any more",
-        options.input.string()));
+    throw config_error(
+        fmt::format("--shuffle-documents: {} holds only some tasks of a run, expected all of them; "
+                    "a shuffled dataset cannot be merged with the remaining tasks later",
+                    options.input.string()));
   }
   dataset_extent whole;
   std::vector<dataset_extent> extents;
@@ -400,8 +401,8 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   auto claims = output.claims(sizes.src_bytes, sidecars.meta ? meta_bytes(*sidecars.meta) : 0);
   claims.push_back(spill.claim());
   reserve_all(claims, options.output_prefix,
-              "the shuffled dataset and the documents set aside while it is made",
-              merge_room_advice, stop);
+              "the shuffled dataset and the temporary copy of the documents", merge_room_advice,
+              stop);
   output.begin();
   spill.begin();
   std::vector<std::string> names;
@@ -428,9 +429,8 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
   output.finish(names, sidecars.meta);
   summary.dropped = sidecars.dropped;
   if (sidecars.bad) {
-    summary.dropped.push_back({sidecar::bad,
-                               "bad records have no place in a shuffled order; the "
-                               "inputs have them"});
+    summary.dropped.push_back(
+        {sidecar::bad, "bad records have no place in a shuffled order; they stay with the inputs"});
   }
   summary.sequences = static_cast<std::int64_t>(whole.sequences);
   summary.documents = static_cast<std::int64_t>(whole.documents);

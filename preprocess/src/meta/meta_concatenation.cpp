@@ -24,7 +24,7 @@ constexpr std::int64_t most_together = std::numeric_limits<std::int64_t>::max();
 /// @pre both are 0 or more
 std::int64_t sum(std::int64_t a, std::int64_t b, const char* name) {
   if (a > most_together - b) {
-    throw config_error(fmt::format("the parts' {} together exceed 2^63 - 1", name));
+    throw config_error(fmt::format("the sum of the parts' {} exceeds 2^63 - 1", name));
   }
   return a + b;
 }
@@ -100,16 +100,16 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
     const auto shown = [](const auto& value) {
       return command::one_line(fmt::format("{}", value));
     };
-    throw config_error(fmt::format("{} of part {} is {}, but {} in the parts before it", what,
-                                   number, shown(theirs), shown(mine)));
+    throw config_error(fmt::format("{} of part {} is {}, but {} in the earlier parts", what, number,
+                                   shown(theirs), shown(mine)));
   };
   equal(whole_.level, part.level, "the level");
   equal(whole_.key, part.key, "the key");
   equal(whole_.path, part.path, "the path of the key");
   equal(formats::name(whole_.type), formats::name(part.type), "the dtype");
-  equal(whole_.tokenizer.type, part.tokenizer.type, "the type of tokenizer");
+  equal(whole_.tokenizer.type, part.tokenizer.type, "the tokenizer type");
   equal(whole_.tokenizer.fingerprint, part.tokenizer.fingerprint, "the tokenizer's fingerprint");
-  equal(whole_.tokenizer.vocab_size, part.tokenizer.vocab_size, "the vocabulary's size");
+  equal(whole_.tokenizer.vocab_size, part.tokenizer.vocab_size, "the vocabulary size");
   equal(whole_.tokenizer.eod.value_or(-1), part.tokenizer.eod.value_or(-1),
         "the end-of-document id (-1: none)");
   equal(whole_.append_eod, part.append_eod, "--append-eod");
@@ -124,32 +124,32 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
     return fmt::format("\"{}\"", text);
   };
   if (without_order(whole_.options) != without_order(part.options)) {
-    throw config_error(command::one_line(
-        fmt::format("the options of part {} are {}, but {} in the parts before it", number,
-                    listed(part), listed(whole_))));
+    throw config_error(
+        command::one_line(fmt::format("the options of part {} are {}, but {} in the earlier parts",
+                                      number, listed(part), listed(whole_))));
   }
 }
 
 void concatenation::append_tasks(const dataset_meta& part, std::size_t number) {
   if (whole_.tasks.has_value() != part.tasks.has_value()) {
-    throw config_error(fmt::format("part {} is {}, but the parts before it are {}", number,
-                                   part.tasks ? "of a task" : "a whole dataset",
-                                   part.tasks ? "whole datasets" : "of tasks"));
+    throw config_error(fmt::format("part {} is {}, but the earlier parts are {}", number,
+                                   part.tasks ? "the output of a task" : "a whole dataset",
+                                   part.tasks ? "whole datasets" : "outputs of tasks"));
   }
   if (!part.tasks) return;
   const task_range& next = *part.tasks;
   task_range& before = *whole_.tasks;
   if (next.of != before.of) {
-    throw config_error(
-        fmt::format("part {} is of a run of {} tasks, the parts before it of one of {}", number,
-                    next.of, before.of));
+    throw config_error(fmt::format(
+        "part {} comes from a run of {} tasks, but the earlier parts come from a run of {}", number,
+        next.of, before.of));
   }
   if (next.first != before.last + 1) {
     throw config_error(fmt::format(
         "part {} begins with task {} of {}, counted from 0, expected task {}: {}, or the parts are "
         "out of order",
         number, next.first, next.of, before.last + 1,
-        next.first <= before.last ? "a task is there twice" : "tasks are missing"));
+        next.first <= before.last ? "a task occurs twice" : "tasks are missing"));
   }
   before.last = next.last;
   append_share(next.share, number);
@@ -165,16 +165,16 @@ void concatenation::append_share(const std::optional<share_bounds>& next, std::s
   }
   const auto refuse = [&](const std::string& what) {
     throw config_error(
-        fmt::format("part {} {}: the inputs of its task were not those of the tasks before it, so "
-                    "lines would be lost or there twice; give all tasks the same inputs, and do "
-                    "those again, with --overwrite, that had others",
+        fmt::format("part {} {}: its task had other inputs than the earlier tasks, so lines would "
+                    "be lost or repeated; pass the same inputs to all tasks, and run the tasks "
+                    "with other inputs again with --overwrite",
                     number, what));
   };
-  if (before->names_crc32c != next->names_crc32c) refuse("is of inputs of other names");
+  if (before->names_crc32c != next->names_crc32c) refuse("has inputs with other names");
   if (before->end != next->begin) {
     refuse(
-        fmt::format("begins at byte {} of input {}, counted from 0, but the parts before it end "
-                    "at byte {} of input {}",
+        fmt::format("begins at byte {} of input {}, counted from 0, but the earlier parts end at "
+                    "byte {} of input {}",
                     next->begin.byte, next->begin.input, before->end.byte, before->end.input));
   }
   before->end = next->end;
@@ -193,7 +193,7 @@ void concatenation::append_inputs(const dataset_meta& part, std::size_t number) 
   }
   const std::size_t before = whole_.inputs.size() - (joins ? 1 : 0);
   if (part.inputs.size() > std::numeric_limits<std::uint32_t>::max() - before) {
-    throw config_error("the parts together have 2^32 inputs or more");
+    throw config_error("the parts together have 2^32 or more inputs");
   }
   shift.inputs_before = static_cast<std::uint32_t>(before);
   shifts_.push_back(shift);
@@ -205,14 +205,14 @@ void concatenation::join(const input_extent& next, std::size_t number) {
   const std::string where = fmt::format("part {} begins at byte {} of {}", number, next.begin,
                                         command::one_line(next.path));
   if (whole_.inputs.empty()) {
-    throw config_error(where + ", but no input is before it");
+    throw config_error(where + ", but there is no earlier input");
   }
   input_extent& last = whole_.inputs.back();
   // One of the two may be inexact, as metas of earlier versions are; the whole takes the exact one.
   const bool next_is_exact = is_path_of(last.path, next.path);
   const bool same_path = next_is_exact || is_path_of(next.path, last.path);
   if (!same_path || last.begin + last.text_bytes != next.begin) {
-    throw config_error(fmt::format("{}, but the parts before it end at byte {} of {}", where,
+    throw config_error(fmt::format("{}, but the earlier parts end at byte {} of {}", where,
                                    last.begin + last.text_bytes, command::one_line(last.path)));
   }
   if (next_is_exact) last.path = next.path;
@@ -229,10 +229,10 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
   const auto& more = part.counts.bad_records;
   for (std::size_t i = 0; i < std::max(kinds.size(), more.size()); ++i) {
     if (i >= kinds.size() || i >= more.size() || kinds[i].first != more[i].first) {
-      throw config_error(fmt::format(
-          "part {} counts other kinds of bad records than the parts before it: was it written by "
-          "another version?",
-          number));
+      throw config_error(
+          fmt::format("part {} counts other kinds of bad records than the earlier parts; another "
+                      "version of the program may have written it",
+                      number));
     }
     kinds[i].second = sum(kinds[i].second, more[i].second, "bad records");
   }
@@ -248,7 +248,7 @@ void concatenation::append_order(const dataset_meta& part) {
 }
 
 concatenation concatenated(std::span<const dataset_meta> parts) {
-  if (parts.empty()) throw config_error("there are no parts to put together");
+  if (parts.empty()) throw config_error("there are no parts to merge");
   concatenation whole(parts.front());
   for (std::size_t i = 1; i < parts.size(); ++i) whole.append(parts[i], i + 1);
   return whole;

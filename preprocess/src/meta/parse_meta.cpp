@@ -35,7 +35,7 @@ formats::dtype parse_dtype(const json_value& value) {
     const auto type = formats::dtype_from_code(code);
     if (type && formats::name(*type) == found) return *type;
   }
-  fail_at(value, "\"dtype\" is none of the eight, such as \"uint16\"");
+  fail_at(value, "\"dtype\" is not one of the eight known types, such as \"uint16\"");
 }
 
 tokenizer_identity parse_tokenizer(const json_value& value) {
@@ -57,7 +57,7 @@ tokenizer_identity parse_tokenizer(const json_value& value) {
 std::uint32_t parse_crc(const json_value& value, const char* name) {
   const std::string& digits = string_of(value, name);
   if (!is_hex(digits, 8)) {
-    fail_at(value, fmt::format("{} is not 8 lower-case hexadecimal digits", name));
+    fail_at(value, fmt::format("{} is not 8 lowercase hexadecimal digits", name));
   }
   std::uint32_t crc = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), crc, 16);
@@ -92,11 +92,11 @@ task_range parse_tasks(const json_value& value) {
   if (const auto* share = in.find("share")) tasks.share = parse_share(*share);
   in.finish();
   if (tasks.first > tasks.last || tasks.last >= tasks.of) {
-    fail_at(value, fmt::format("\"tasks\" are {} to {} of {}, expected 0 <= first <= last < of",
+    fail_at(value, fmt::format("\"tasks\" is {} to {} of {}, expected 0 <= first <= last < of",
                                tasks.first, tasks.last, tasks.of));
   }
   if (tasks.first == 0 && tasks.last == tasks.of - 1) {
-    fail_at(value, "\"tasks\" are all there are, expected null for a whole");
+    fail_at(value, "\"tasks\" covers all tasks, expected null for a complete dataset");
   }
   return tasks;
 }
@@ -107,7 +107,9 @@ input_extent parse_extent(const json_value& value) {
   input.path = string_of(in.at("path"), "\"path\"");
   if (const auto* begin = in.find("begin")) {
     input.begin = static_cast<std::uint64_t>(count_of(*begin, "\"begin\""));
-    if (input.begin == 0) fail_at(*begin, "\"begin\" is 0, expected no entry for that");
+    if (input.begin == 0) {
+      fail_at(*begin, "\"begin\" is 0; expected this entry only if it is above 0");
+    }
   }
   const json_value& bytes = in.at("text_bytes");
   input.text_bytes = static_cast<std::uint64_t>(count_of(bytes, "\"text_bytes\""));
@@ -126,8 +128,8 @@ std::vector<input_extent> parse_inputs(const json_value& value, bool from_the_st
   for (const json_value& entry : array_of(value, "\"inputs\"")) {
     inputs.push_back(parse_extent(entry));
     if (inputs.back().begin != 0 && (inputs.size() > 1 || from_the_start)) {
-      fail_at(entry, from_the_start ? "an input begins in the middle, though no task is before it"
-                                    : "an input begins in the middle, though another is before it");
+      fail_at(entry, from_the_start ? "an input begins in the middle, but there is no earlier task"
+                                    : "an input begins in the middle, but it is not the first");
     }
   }
   return inputs;
@@ -160,11 +162,11 @@ void check(const dataset_meta& meta, const json_value& root) {
   if (meta.bin_bytes / size != static_cast<std::uint64_t>(meta.counts.tokens) ||
       meta.bin_bytes % size != 0) {
     fail_at(*root.find("bin_bytes"),
-            fmt::format("\"bin_bytes\" is {}, but {} tokens have {} bytes each", meta.bin_bytes,
-                        meta.counts.tokens, size));
+            fmt::format("\"bin_bytes\" is {}, but there are {} tokens of {} bytes each",
+                        meta.bin_bytes, meta.counts.tokens, size));
   }
   if (meta.sum_version.has_value() != meta.sum_root.has_value()) {
-    fail_at(root, "expected \"sum\" and \"sum_root\" both, or both null");
+    fail_at(root, "expected both \"sum\" and \"sum_root\", or null for both");
   }
 }
 
@@ -173,7 +175,7 @@ void check(const dataset_meta& meta, const json_value& root) {
 dataset_meta parse_meta(std::string_view json) {
   if (json.empty()) throw format_error(0, "the file is empty, expected a JSON object");
   const json_value root = formats::parse_json(json);
-  json_entries in(root, "the meta");
+  json_entries in(root, "the .meta");
   const json_value& version = in.at("millrace_meta");
   if (count_of(version, "\"millrace_meta\"") != meta_version) {
     fail_at(version, fmt::format("expected .meta version 1, found {}",
@@ -203,7 +205,7 @@ dataset_meta parse_meta(std::string_view json) {
   if (!sum_root.is_null()) {
     meta.sum_root = string_of(sum_root, "\"sum_root\"");
     if (!is_hex(*meta.sum_root, 64)) {
-      fail_at(sum_root, "\"sum_root\" is not 64 lower-case hexadecimal digits");
+      fail_at(sum_root, "\"sum_root\" is not 64 lowercase hexadecimal digits");
     }
   }
   in.finish();

@@ -110,9 +110,8 @@ run_summary mpi_job::finish() {
   ranks_.together([&] {
     if (digest_ != first_digest) {
       throw config_error(
-          "it was told other flags than rank 0, or sees other inputs or tokenizer files under "
-          "their "
-          "names: all processes must be told the same, and see the same files");
+          "this rank has different flags, inputs or tokenizer files than rank 0; start all ranks "
+          "with the same flags, and make sure that they see the same files");
     }
   });
   ranks_.together([&] {
@@ -204,8 +203,8 @@ mpi_job::start mpi_job::what_is_there() {
   if (journal_->identity()) {
     if (!options_.resume) {
       throw config_error(
-          fmt::format("{} is of a run that did not finish; --resume goes on with it, "
-                      "--overwrite starts again",
+          fmt::format("{} belongs to an unfinished run; pass --resume to continue it, or "
+                      "--overwrite to start again",
                       journal_->path().string()));
     }
     expect_same_run(*journal_, identity_, options_,
@@ -276,7 +275,8 @@ void mpi_job::tell_what_is_kept(int status) {
   if (!has_parts()) {
     journal_->discard();
   } else if (status == command::exit_failed) {
-    shown_.note("kept what was done: --resume goes on, --overwrite starts again");
+    shown_.note(
+        "the finished work was kept; pass --resume to continue, or --overwrite to start again");
   }
 }
 
@@ -319,10 +319,9 @@ void mpi_job::expect_room(const progress_state& state) {
 // Each task knows only its own.
 void mpi_job::expect_bad_records_allowed(std::int64_t met) const {
   if (!options_.most_bad_records || met <= *options_.most_bad_records) return;
-  throw bad_record_error(
-      fmt::format("{} in all tasks; this is more than "
-                  "--max-bad-records {}",
-                  command::counted(met, "bad record"), *options_.most_bad_records));
+  throw bad_record_error(fmt::format("{} in all tasks, more than --max-bad-records {}",
+                                     command::counted(met, "bad record"),
+                                     *options_.most_bad_records));
 }
 
 void mpi_job::put_together() {

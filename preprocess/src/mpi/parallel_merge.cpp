@@ -55,7 +55,7 @@ void parallel_merge::plan_whole() {
   plan_.checksums = sidecars_.sum;
   whole_ = std::make_unique<merged_dataset>(
       prefix_, plan_.layout, parts_, sidecars_,
-      "nothing was copied yet: make room, then run the command again with --resume", stop_);
+      "nothing was copied yet; free disk space, then run the command again with --resume", stop_);
 }
 
 void parallel_merge::place_own_parts() {

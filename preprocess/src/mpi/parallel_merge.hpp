@@ -29,7 +29,7 @@ class parallel_merge {
       : ranks_(ranks),
         prefix_(std::move(prefix)),
         parts_(std::move(parts)),
-        stop_(&signal, "all tasks are done, but not yet put together; --resume goes on") {}
+        stop_(&signal, "all tasks are done, but not yet merged; pass --resume to continue") {}
 
   /// On return the whole is safe under its partial names.
   /// @throws job_ended  something failed on some rank, or one was told to stop.

@@ -135,7 +135,7 @@ void rank_group::tell_first(std::span<const std::uint64_t> lengths,
   if (first != lengths.begin()) words += fmt::format("rank {}: ", first - lengths.begin());
   words += reasons.substr(0, *first);
   if (others != 0 && others + 1 != size_) {
-    words += fmt::format(" (and {} failed, too)", command::counted(others, "other rank"));
+    words += fmt::format(" (and {} also failed)", command::counted(others, "other rank"));
   }
   command::tell(fmt::format("{}: {}\n", program_, words));
 }

@@ -129,7 +129,7 @@ class task_taker {
     }
     watch();  // all have told the last of it when they asked for more
     if (failure_) std::rethrow_exception(failure_);
-    if (stop_ != 0) throw stopped("stopped; what was done is safe, and --resume goes on");
+    if (stop_ != 0) throw stopped("stopped; the finished work is safe; pass --resume to continue");
   }
 
  private:

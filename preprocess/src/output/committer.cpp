@@ -142,8 +142,8 @@ void committer::enter(std::size_t input, std::uint64_t begin) {
   }
   if (begin != state_.next.offset_bytes) {
     throw format_error(display_path(inputs_[input]), state_.next.offset_bytes,
-                       fmt::format("a line begins here no more, but at byte {}: the file was "
-                                   "changed while it was read",
+                       fmt::format("the input changed while it was being read: expected a line at "
+                                   "this byte, found its start at byte {}",
                                    begin));
   }
 }
@@ -159,7 +159,7 @@ void committer::refuse(const encoded_block& block) {
   const std::int64_t room =
       std::max<std::int64_t>(0, *options_.most_bad_records - state_.counts.bad_record_total());
   if (std::cmp_less_equal(block.faults.size(), room)) return;
-  throw bad_record_error(fmt::format("{}; this is one more than --max-bad-records {}",
+  throw bad_record_error(fmt::format("{}; this exceeds --max-bad-records {}",
                                      describe(block, block.faults[static_cast<std::size_t>(room)]),
                                      *options_.most_bad_records));
 }
@@ -222,7 +222,7 @@ void committer::advance(std::uint64_t end, std::uint32_t crc32c, const record_co
 void committer::limit(std::vector<std::string>& notes) {
   notes_ += notes.size();
   if (!told_of_more_ && state_.counts.bad_record_total() > std::int64_t{most_notes}) {
-    notes.emplace_back("further bad records are only counted");
+    notes.emplace_back("more bad records are counted, but not reported");
     told_of_more_ = true;
   }
 }

@@ -58,7 +58,7 @@ std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder) 
 std::string no_room(const std::filesystem::path& where, std::string_view what, std::uint64_t needed,
                     std::uint64_t free, std::string_view advice) {
   return fmt::format(
-      "{}: the disk has no room for {}: {} bytes are needed, {} are free, {} are missing; {}",
+      "{}: not enough disk space for {}: {} bytes are needed, {} are free, {} are missing; {}",
       where.string(), what, needed, free, needed - std::min(needed, free), advice);
 }
 
@@ -81,10 +81,10 @@ void reserve_all(std::span<const room_claim> claims, const std::filesystem::path
       if (e.code() != ENOSPC && e.code() != EDQUOT) throw;
       const std::string reported =
           free ? fmt::format("the {} that the file system reports as free", *free) : "that";
-      throw error(fmt::format(
-          "{}: the disk has no room for {}: {} bytes are needed, and a quota or another process "
-          "leaves fewer than {}; {}",
-          where.string(), what, needed, reported, advice));
+      throw error(
+          fmt::format("{}: not enough disk space for {}: {} bytes are needed, but a quota or "
+                      "another process leaves fewer than {}; {}",
+                      where.string(), what, needed, reported, advice));
     }
   }
 }

@@ -21,7 +21,7 @@ namespace millrace::preprocess {
 void expect_folder(const std::filesystem::path& prefix) {
   const auto folder = io::parent_folder(prefix);
   if (!io::is_folder(folder)) {
-    throw config_error(fmt::format("--output-prefix {}: there is no folder {}; make it first",
+    throw config_error(fmt::format("--output-prefix {}: there is no folder {}; create it first",
                                    prefix.string(), folder.string()));
   }
 }
@@ -33,7 +33,7 @@ void refuse_existing(const std::filesystem::path& prefix) {
   for (const auto& path : names) {
     if (io::is_there(path, io::links::are_not_followed)) {
       throw config_error(fmt::format(
-          "{} exists; give --overwrite to replace it, or another --output-prefix", path.string()));
+          "{} exists; pass --overwrite to replace it, or another --output-prefix", path.string()));
     }
   }
 }
@@ -71,7 +71,7 @@ void expect_own_file(const std::filesystem::path& path,
   };
   const auto folder = io::parent_folder(path);
   if (!io::is_folder(folder)) {
-    refuse(fmt::format("there is no folder {}; make it first", folder.string()));
+    refuse(fmt::format("there is no folder {}; create it first", folder.string()));
   }
   if (!path.has_filename() || io::is_folder(path)) {
     refuse("this is a folder; name a file");
@@ -104,8 +104,8 @@ void refuse_inputs_among(std::span<const std::filesystem::path> files,
     const auto found = there.find({identity->device, identity->inode});
     if (found == there.end()) continue;
     throw config_error(
-        fmt::format("--input {}: this run would write it, as {}; name another {}, or inputs that "
-                    "leave it out",
+        fmt::format("--input {}: this run would write this file, as {}; pass another {}, or inputs "
+                    "that exclude the file",
                     input.path.string(), found->second->string(), option));
   }
 }

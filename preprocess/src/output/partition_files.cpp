@@ -65,8 +65,8 @@ void expect_room_for_partitions(std::size_t keys, std::size_t partitions) {
     if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) return;
   }
   throw config_error(
-      fmt::format("--partitions {}: they need {} open files for {}, and {} are allowed; raise "
-                  "`ulimit -n`, or give fewer",
+      fmt::format("--partitions {}: needs {} open files for {}, but only {} are allowed; raise "
+                  "`ulimit -n`, or use fewer partitions",
                   partitions, wanted, command::counted(static_cast<std::int64_t>(keys), "key"),
                   static_cast<std::uint64_t>(limit.rlim_max)));
 }

@@ -12,7 +12,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr const char* resume_advice = "make room, then run the command again with --resume";
+constexpr const char* resume_advice = "free disk space, then run the command again with --resume";
 
 std::filesystem::path folder_of(dataset_outputs& outputs) {
   return io::parent_folder(outputs.wholes().front().paths().prefix);
@@ -51,10 +51,9 @@ void space_guard::update(committer& committer, std::uint64_t read_bytes, bool gi
   if (!growth) return;
   dataset_outputs& outputs = committer.outputs();
   reserve_all(claims_of(outputs, *growth), folder_of(outputs),
-              outputs.parts().empty()
-                  ? "what is still to come (a forecast)"
-                  : "what is still to come (a forecast; with --partitions tokens lie on the disk "
-                    "twice until the end)",
+              outputs.parts().empty() ? "the rest of the output (estimate)"
+                                      : "the rest of the output (estimate; with --partitions, "
+                                        "tokens are stored twice until the run ends)",
               resume_advice);
 }
 
@@ -63,8 +62,7 @@ void reserve_for_joining(dataset_outputs& outputs, std::span<const std::string> 
   if (outputs.parts().empty()) return;
   auto claims = claims_of(outputs, 0, formats::encode_src_names(inputs).size());
   claims.push_back({nullptr, meta_bytes});
-  reserve_all(claims, folder_of(outputs), "the dataset that is joined from the partitions",
-              resume_advice);
+  reserve_all(claims, folder_of(outputs), "the dataset joined from the partitions", resume_advice);
 }
 
 void expect_room_for_whole(const std::filesystem::path& prefix, std::uint64_t output_bytes,
@@ -73,10 +71,9 @@ void expect_room_for_whole(const std::filesystem::path& prefix, std::uint64_t ou
   const auto needed = static_cast<std::uint64_t>(parts * growth + parts * (1 + growth));
   const auto free = free_bytes_of(io::parent_folder(prefix));
   if (!free || needed <= *free) return;
-  throw error(no_room(prefix,
-                      "what is still to come (a forecast of the parts and of the dataset that is "
-                      "merged from them)",
-                      needed, *free, resume_advice));
+  throw error(no_room(
+      prefix, "the rest of the output (estimate of the parts and of the dataset merged from them)",
+      needed, *free, resume_advice));
 }
 
 }  // namespace millrace::preprocess

@@ -47,10 +47,10 @@ std::string_view locale_of_language(std::string_view language) {
     names += names.empty() ? "" : ", ";
     names += each.first;
   }
-  throw config_error(
-      fmt::format("--lang {}: expected one of {} (a language that is not among them is split by "
-                  "the rules of english, but for its abbreviations)",
-                  language, names));
+  throw config_error(fmt::format(
+      "--lang {}: expected one of {} (for other languages, pass english: the rules are the "
+      "same except for its list of abbreviations)",
+      language, names));
 }
 
 std::vector<std::string_view> sentence_languages() {
@@ -60,22 +60,25 @@ std::vector<std::string_view> sentence_languages() {
 }
 
 std::string_view sentence_splitter_words() {
-  return "--split-sentences makes each sentence a sequence of its document, in one pass, and "
+  return "--split-sentences makes each sentence one sequence of its document, in one pass, and "
          "writes\n"
-         "PREFIX_KEY_sentence.bin and .idx. Sentences end where ICU ends them, not where "
-         "Megatron's\n"
-         "NLTK does:\n"
-         "  - ICU goes by the rules of Unicode (UAX 29) and by CLDR's list of a language's\n"
-         "    abbreviations (Mr., Mrs.); NLTK's models have learnt abbreviations, words that "
-         "start\n"
-         "    sentences and words that go together from newspapers. They differ mostly behind\n"
-         "    abbreviations, initials and numbers with a period.\n"
-         "  - ICU also knows the full stops of Chinese, Japanese, Hindi and others, and ends a\n"
-         "    sentence behind them without a space.\n"
+         "PREFIX_KEY_sentence.bin and .idx. ICU finds the ends of sentences. Megatron uses NLTK, "
+         "so the\n"
+         "results differ:\n"
+         "  - ICU follows the Unicode rules (UAX 29) and CLDR's list of abbreviations per "
+         "language\n"
+         "    (Mr., Mrs.). NLTK's models learned abbreviations, words that start sentences and "
+         "words\n"
+         "    that belong together from newspapers. Most differences occur after abbreviations,\n"
+         "    initials and numbers with a period.\n"
+         "  - ICU also knows the full stops of Chinese, Japanese, Hindi and other languages, and "
+         "ends\n"
+         "    a sentence after them even without a space.\n"
          "  - An abbreviation at the end of a line ends the sentence.\n"
-         "  - Long texts are not cut after each 1,000,000 characters.\n"
-         "As with Megatron, a line end alone ends no sentence, and the white space between two\n"
-         "sentences is dropped; --keep-newlines leaves it at the end of the first of them.\n";
+         "  - Long texts are not cut after every 1,000,000 characters.\n"
+         "As in Megatron, a line end alone does not end a sentence, and the white space between "
+         "two\n"
+         "sentences is dropped; --keep-newlines keeps it at the end of the first sentence.\n";
 }
 
 }  // namespace millrace::preprocess

@@ -30,8 +30,8 @@ text_key key_of_path(std::string dotted) {
     const std::size_t end = std::min(dotted.find('.', begin), dotted.size());
     if (end == begin) {
       throw config_error(
-          fmt::format("--text-key '{}': expected keys with a dot between two of them, such as text "
-                      "or meta.text; --json-keys takes any key as it is",
+          fmt::format("--text-key '{}': expected keys separated by dots, such as text or "
+                      "meta.text; --json-keys takes a key literally",
                       dotted));
     }
     key.path.push_back(dotted.substr(begin, end - begin));

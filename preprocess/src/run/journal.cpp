@@ -158,9 +158,9 @@ journal::journal(const std::filesystem::path& output_prefix, start how)
   try {
     for (const auto& payload : file_.read()) take(payload);
   } catch (const format_error& e) {
-    throw config_error(
-        fmt::format("{} was written by another version of this program; --overwrite starts again",
-                    path().string()));
+    throw config_error(fmt::format(
+        "{} was written by another version of this program; pass --overwrite to start again",
+        path().string()));
   }
 }
 
@@ -294,7 +294,8 @@ void journal::remove_finished() {
   try {
     remove();
   } catch (const error& e) {
-    throw error(fmt::format("{}; the output is complete, --resume removes the journal", e.what()));
+    throw error(fmt::format(
+        "{}; the output is complete; run again with --resume to remove the journal", e.what()));
   }
 }
 

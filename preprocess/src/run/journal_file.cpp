@@ -41,9 +41,10 @@ journal_file::journal_file(std::filesystem::path path) : path_(std::move(path)) 
     if (!fd_) throw io_error(path_, "open", errno);
     if (io::uninterrupted([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) continue;
     if (errno != EWOULDBLOCK) throw io_error(path_, "flock", errno);
-    throw config_error(fmt::format(
-        "{}: another process is writing with this --output-prefix; wait for it, or name another",
-        path_.string()));
+    throw config_error(
+        fmt::format("{}: another process is writing with this --output-prefix; wait for it, or "
+                    "pass another prefix",
+                    path_.string()));
   } while (!io::is_named(fd_, path_));
 }
 
@@ -89,10 +90,9 @@ void journal_file::expect_torn() const {
   const std::size_t size = io::pread_some(fd_, start, 0, path_);
   const bool zeros = std::ranges::all_of(start, [](std::byte b) { return b == std::byte{0}; });
   if (size < start.size() || zeros || start.back() == first_kind) return;
-  throw config_error(
-      fmt::format("{} is no journal of this program; move it away, or name another "
-                  "--output-prefix",
-                  path_.string()));
+  throw config_error(fmt::format(
+      "{} is not a journal of this program; move it away, or pass another --output-prefix",
+      path_.string()));
 }
 
 void journal_file::clear() {

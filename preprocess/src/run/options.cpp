@@ -36,30 +36,30 @@ constexpr const char* what_it_does =
     "Tokenizes JSON lines into Megatron's .bin and .idx files.\n\n";
 
 constexpr const char* what_they_do =
-    "Tokenizes JSON lines into Megatron's .bin and .idx files, in as many processes as MPI was\n"
-    "told to start: byte for byte what preprocess_data writes, whatever their number. Inputs and\n"
-    "output must lie where all of them see the same files.\n\n";
+    "Tokenizes JSON lines into Megatron's .bin and .idx files with all processes of an MPI job.\n"
+    "The output is byte for byte what preprocess_data writes, for any number of processes. All\n"
+    "processes must see the same inputs and the same output folder.\n\n";
 
 // The flags that most runs have. `--help GROUP` has all.
 constexpr const char* first_screen =
     "  --input FILE ...        JSON lines, plain or compressed: files, patterns, folders, - for "
     "stdin\n"
     "  --output-prefix PREFIX  write PREFIX_text_document.bin and .idx\n"
-    "  --json-keys KEY ...     keys of the texts, each a dataset of its own (default: text)\n"
-    "  --tokenizer-type TYPE   which tokenizer, with\n"
+    "  --json-keys KEY ...     keys to tokenize, one dataset per key (default: text)\n"
+    "  --tokenizer-type TYPE   tokenizer, with its files:\n"
     "      GPT2BPETokenizer        --vocab-file vocab.json --merge-file merges.txt\n"
     "      HuggingFaceTokenizer    --tokenizer-model: a tokenizer.json, or its folder\n"
     "      SentencePieceTokenizer  --tokenizer-model: a .model\n"
     "      TikTokenizer            --tokenizer-model: a .tiktoken, with --tiktoken-pattern NAME\n"
     "      others                  see --help tokenizer\n"
     "  --append-eod            end each document with the tokenizer's end-of-document token\n"
-    "  --on-bad-record fail|skip|quarantine   what becomes of bad lines (default: fail)\n"
+    "  --on-bad-record fail|skip|quarantine   how to treat bad lines (default: fail)\n"
     "  --workers N             threads (default: all available processors)\n"
-    "  --resume, --overwrite   resume an unfinished run, or start again\n";
+    "  --resume, --overwrite   continue an unfinished run, or start again\n";
 
 constexpr const char* flags_of_one =
     "  --dry-run               estimate documents, tokens, disk space and time; write nothing\n"
-    "  --task I/N              do one of N parts, e.g. on another machine\n";
+    "  --task I/N              process part I of N, e.g. on another machine\n";
 
 constexpr const char* example_of_one =
     "\n  preprocess_data --input 'web/*.jsonl.zst' --output-prefix out/web --append-eod \\\n"
@@ -71,9 +71,9 @@ constexpr const char* example_of_many =
 
 constexpr const char* last_lines =
     "\nMore flags: --help files, --help work, --help tokenizer, --help sentences, --help all\n"
-    "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps what was done. A signal that\n"
+    "SIGHUP, SIGINT, SIGTERM or SIGUSR1 stops the run and keeps the finished work. A signal that\n"
     "was ignored when the program started (nohup) stays ignored.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume resumes).\n";
+    "Exit codes: 0 done, 1 failed, 2 wrong flags, 3 stopped by a signal (--resume continues).\n";
 
 template <class T>
 po::typed_value<T>* value(const char* name) {
@@ -84,22 +84,21 @@ po::options_description files_group() {
   po::options_description group("Files");
   auto add = group.add_options();
   add("input", value<std::vector<std::string>>("FILE ...")->multitoken(),
-      "JSON lines, or one JSON array; plain, gzip, zstd, bzip2 or xz: names, patterns such as "
-      "'data/*.jsonl', folders, @FILE for a list of these, - for stdin; in this order, the files "
-      "of a "
-      "pattern or folder sorted");
+      "JSON lines, or one JSON array; plain, gzip, zstd, bzip2 or xz. Accepts files, patterns such "
+      "as 'data/*.jsonl', folders, @FILE for a list of these, and - for stdin. Inputs are read in "
+      "this order; files of a pattern or folder are sorted");
   add("json-keys", value<std::vector<std::string>>("KEY ...")->multitoken(),
-      "keys whose text to tokenize, each into a dataset of its own (default: text)");
+      "keys whose text to tokenize, one dataset per key (default: text)");
   add("text-key", value<std::vector<std::string>>("PATH ...")->multitoken(),
-      "the same of texts within objects: meta.text is the text under the key text of meta");
-  add("output-prefix", value<std::string>("PREFIX"), "writes PREFIX_KEY_document.bin and .idx");
+      "like --json-keys, for text in nested objects: meta.text is the key text in the object meta");
+  add("output-prefix", value<std::string>("PREFIX"), "write PREFIX_KEY_document.bin and .idx");
   add("overwrite", "replace these files if they exist, and start an unfinished run again");
-  add("resume", "go on with an unfinished run; the result is that of one that was never stopped");
+  add("resume", "continue an unfinished run; the result is the same as without the interruption");
   add("trust-inputs",
-      "with --resume: take an input with the same size and modification time for unchanged, even "
-      "if its inode changed since (default: read it again and compare its checksum)");
-  add("no-provenance", "write no PREFIX_KEY_document.src (where each document comes from)");
-  add("no-checksums", "write no PREFIX_KEY_document.sum (to verify the files by)");
+      "with --resume: treat an input as unchanged if its size and modification time are the same, "
+      "even if its inode changed (default: read it again and compare its checksum)");
+  add("no-provenance", "do not write PREFIX_KEY_document.src (the origin of each document)");
+  add("no-checksums", "do not write PREFIX_KEY_document.sum (checksums of the output)");
   return group;
 }
 
@@ -107,45 +106,49 @@ po::options_description work_group(program which) {
   po::options_description group("Work");
   auto add = group.add_options();
   add("split-sentences",
-      "each sentence a sequence of its document, into PREFIX_KEY_sentence.bin and .idx; see below");
-  add("keep-newlines", "with --split-sentences: keep the white space behind sentences");
+      "make each sentence one sequence of its document, and write PREFIX_KEY_sentence.bin and "
+      ".idx; see --help sentences");
+  add("keep-newlines", "with --split-sentences: keep the white space after sentences");
   add("lang", value<std::string>("NAME"),
-      "with --split-sentences: the language, e.g. german (default: english)");
-  add("append-eod", "end each document that is not empty with the tokenizer's end-of-document id");
+      "with --split-sentences: language, e.g. german (default: english)");
+  add("append-eod", "end each non-empty document with the tokenizer's end-of-document id");
   add("on-bad-record", value<std::string>("fail|skip|quarantine"),
-      "a line that is no JSON object with text under every key ends the run (default), is dropped "
-      "and counted, or is dropped and kept in PREFIX_KEY_document.bad");
-  add("max-bad-records", value<std::int64_t>("N"), "one more ends the run");
+      "how to treat a line that is not a JSON object with text under every key: fail stops the run "
+      "(default), skip drops and counts the line, quarantine also keeps it in "
+      "PREFIX_KEY_document.bad");
+  add("max-bad-records", value<std::int64_t>("N"),
+      "stop after more than N bad records (default: no limit)");
   add("workers", value<int>("N"),
       which == program::alone
-          ? "threads for all the work (default: the processors that affinity and control groups "
-            "leave); output does not depend on it"
-          : "threads of each process (default: the processors that affinity and control groups "
-            "leave, shared by the processes that have the same); output does not depend on it");
+          ? "number of threads (default: the processors that CPU affinity and control groups "
+            "allow); does not affect the output"
+          : "threads per process (default: the processors that CPU affinity and control groups "
+            "allow, divided among the processes that share them); does not affect the output");
   add("tokenizer-memory", value<std::int64_t>("MB"),
       "pretoken cache per worker, in MB (default: 64); affects speed only");
   add("zstd-memory", value<std::int64_t>("MB"),
-      "most memory for a zstd window (default: 2048, or 3/4 of the memory if less)");
+      "largest zstd window, in MB (default: 2048, or 3/4 of the memory if less)");
   add("log-interval", value<std::int64_t>("N"),
-      "documents between two progress lines, at most one a second (default: 1000)");
-  add("metrics", value<std::string>("FILE"), "write how the run goes to FILE, each second");
+      "documents between progress lines, at most one line per second (default: 1000)");
+  add("metrics", value<std::string>("FILE"), "write run metrics to FILE once per second");
   add("metrics-format", value<std::string>("json|prometheus"),
-      "a JSON line more each time (default), or Prometheus's text, replaced each time");
+      "json: append one JSON line per update (default); prometheus: replace the file with "
+      "Prometheus text");
   add("json", "print the summary as JSON on stdout");
   if (which == program::together) return group;
   add("partitions", value<int>("P"),
-      "the order that Megatron gives with this flag: lines are counted from 0 through all files, "
-      "blank and bad ones too; first those whose number is 0 modulo P, then those with 1, ...; "
-      "while it runs, the tokens lie on the disk twice; any --workers will do");
+      "write documents in the order that Megatron's --partitions gives: lines are numbered from 0 "
+      "across all files, including blank and bad lines; first come the lines whose number is 0 "
+      "modulo P, then those with 1, and so on. While the run lasts, tokens need twice the disk "
+      "space. Works with any --workers");
   add("keep-sequential-samples",
-      "with --partitions: the order of the input, as Megatron's partitions of lines in a row give");
+      "with --partitions: keep the input order, as Megatron does with this flag");
   add("task", value<std::string>("I/N|slurm"),
-      "do the I-th part of the work, from 0, of N that are begun alike, into "
-      "PREFIX_0000I-of-0000N_...; "
-      "merge_datasets then makes of all parts what one run would have written; slurm: Slurm says I "
-      "and N");
+      "process part I of N, counted from 0, into PREFIX_0000I-of-0000N_...; start all parts with "
+      "the same flags, then merge_datasets makes of them what a single run would have written; "
+      "slurm: take I and N from Slurm");
   add("dry-run",
-      "sample the input and print documents, tokens, bytes on disk, time and memory; write "
+      "sample the input and estimate documents, tokens, bytes on disk, time and memory; write "
       "nothing");
   return group;
 }
@@ -155,8 +158,8 @@ po::options_description all_groups(program which) {
   all.add(files_group()).add(work_group(which)).add(tokenizer::tokenizer_flags());
   auto add = all.add_options();
   add("help,h", value<std::vector<std::string>>("GROUP")->multitoken()->zero_tokens(),
-      "one screen, or all flags of a group: files, work, tokenizer, sentences or all");
-  add("version", "the version");
+      "show one screen, or all flags of a group: files, work, tokenizer, sentences or all");
+  add("version", "show the version");
   return all;
 }
 
@@ -190,8 +193,8 @@ void take_keys(const po::variables_map& given, run_options& run) {
   std::set<std::string> seen;
   for (const text_key& key : run.keys) {
     if (seen.insert(key.name).second) continue;
-    throw usage_error(fmt::format(
-        "--json-keys, --text-key: {} is given twice, but each has one output", key.name));
+    throw usage_error(
+        fmt::format("--json-keys, --text-key: {} is given twice; give each key once", key.name));
   }
 }
 
@@ -199,7 +202,7 @@ void take_sentences(const po::variables_map& given, run_options& run) {
   if (given.count("split-sentences") == 0) {
     for (const char* flag : {"keep-newlines", "lang"}) {
       if (given.count(flag) != 0) {
-        throw usage_error(fmt::format("--{} goes with --split-sentences", flag));
+        throw usage_error(fmt::format("--{} requires --split-sentences", flag));
       }
     }
     return;
@@ -217,7 +220,7 @@ void take_watching(const po::variables_map& given, command_line& line) {
   std::string text;
   if (take<std::string>(given, "metrics", text)) line.metrics = text;
   if (!take<std::string>(given, "metrics-format", text)) return;
-  if (!line.metrics) throw usage_error("--metrics-format goes with --metrics");
+  if (!line.metrics) throw usage_error("--metrics-format requires --metrics");
   line.metrics_as = or_misuse([&] { return metrics_format_of(text); });
 }
 
@@ -236,7 +239,7 @@ void take_zstd_memory(const po::variables_map& given, command_line& line) {
 void take_task(const po::variables_map& given, command_line& line) {
   std::string text;
   if (!take<std::string>(given, "task", text)) return;
-  if (line.dry_run) throw usage_error("--dry-run foretells all tasks together: leave out --task");
+  if (line.dry_run) throw usage_error("--dry-run estimates all tasks together; omit --task");
   line.task =
       or_misuse([&] { return task_of(text, [](const char* name) { return std::getenv(name); }); });
   line.run.output_prefix = task_prefix(line.run.output_prefix, *line.task);
@@ -251,9 +254,8 @@ void take_partitions(const po::variables_map& given, run_options& run) {
   if (given.count("keep-sequential-samples") != 0) run.partitions = 1;
   if (run.partitions > 1 && given.count("task") != 0) {
     throw usage_error(
-        "--partitions goes by the numbers of lines, and a task does not know how many lines are "
-        "before its own: leave out --task, or keep the order of the input with "
-        "--keep-sequential-samples");
+        "--partitions depends on line numbers, and a task does not know how many lines precede its "
+        "own; omit --task, or keep the input order with --keep-sequential-samples");
   }
 }
 
@@ -274,10 +276,10 @@ void take_run(const po::variables_map& given, run_options& run) {
   run.overwrite = given.count("overwrite") != 0;
   run.resume = given.count("resume") != 0;
   if (run.overwrite && run.resume) {
-    throw usage_error("--resume and --overwrite: one goes on, the other starts again; give one");
+    throw usage_error("--resume and --overwrite exclude each other; pass one of them");
   }
   run.trust_inputs = given.count("trust-inputs") != 0;
-  if (run.trust_inputs && !run.resume) throw usage_error("--trust-inputs goes with --resume");
+  if (run.trust_inputs && !run.resume) throw usage_error("--trust-inputs requires --resume");
   run.provenance = given.count("no-provenance") == 0;
   run.checksums = given.count("no-checksums") == 0;
   run.workers = std::min(usable_cores(), most_workers);
@@ -306,9 +308,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   if (take<std::int64_t>(given, "max-bad-records", most)) {
     if (most < 0) throw usage_error(fmt::format("--max-bad-records {}: expected 0 or more", most));
     if (policy == "fail") {
-      throw usage_error(
-          "--max-bad-records: say with --on-bad-record what becomes of them: skip or "
-          "quarantine");
+      throw usage_error("--max-bad-records requires --on-bad-record skip or quarantine");
     }
     run.most_bad_records = most;
   }
@@ -323,7 +323,7 @@ std::string help_group_of(const po::variables_map& given) {
     return words.front();
   }
   throw usage_error(fmt::format(
-      "--help {}: expected files, work, tokenizer, sentences, all or nothing", words.front()));
+      "--help {}: expected files, work, tokenizer, sentences, all or no value", words.front()));
 }
 
 // Bytes are rarely what somebody wants who names no tokenizer, so there is no default.

@@ -28,8 +28,7 @@ std::vector<std::filesystem::path> output_prefixes(const run_options& options) {
   for (const text_key& key : options.keys) {
     if (key.name.find('/') != key.name.npos || key.name.find('\0') != key.name.npos) {
       throw config_error(fmt::format(
-          "--json-keys {}: a key with '/' cannot be part of the name of its output file",
-          key.name));
+          "--json-keys {}: a key with '/' cannot be part of an output file name", key.name));
     }
     prefixes.emplace_back(
         dataset_name(options.output_prefix.string(), key.name, options.sentences.has_value()));
@@ -97,8 +96,8 @@ void refuse_datasets_of_others(const run_options& options,
       const auto others = output_prefixes(dataset.parent_path() / other, *identity);
       if (std::ranges::find(others, dataset) == others.end()) continue;
       throw config_error(fmt::format(
-          "{}: the run of {}, which did not finish, writes it too; finish that one with --resume, "
-          "or remove its journal and .partial files, or name another --output-prefix",
+          "{}: the unfinished run of {} writes this file too; finish that run with --resume, "
+          "remove its journal and .partial files, or pass another --output-prefix",
           dataset.string(), path.string()));
     }
   }

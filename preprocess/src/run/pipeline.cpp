@@ -149,7 +149,7 @@ void run_in_progress::tell_done(const run_summary& summary) {
     return !file.regular;  // a pipe, which is not drained to find out
   });
   progress_.note_outcome(std::string("already complete: nothing was written") +
-                         (blind ? "; what comes through a pipe was not compared" : ""));
+                         (blind ? "; input from a pipe was not compared" : ""));
   if (metrics_ == nullptr) return;
   metrics_->finish(progress_of(summary));
 }
@@ -160,15 +160,15 @@ std::optional<run_summary> run_in_progress::earlier_outputs(journal& journal) {
   if (journal.identity()) {
     if (!options_.resume) {
       throw config_error(
-          fmt::format("{} is of a run that did not finish; --resume goes on with it, "
-                      "--overwrite starts again",
+          fmt::format("{} belongs to an unfinished run; pass --resume to continue it, or "
+                      "--overwrite to start again",
                       journal.path().string()));
     }
     const resumed_inputs inputs = expect_same_run(
         journal, identity_, options_, [&](const std::string& note) { progress_.note(note); });
     if (inputs.restart) {
       progress_.note(
-          fmt::format("--resume: {} was damaged; it is read again from its start",
+          fmt::format("--resume: {} was damaged; reading it again from the start",
                       display_path(options_.inputs[journal.state()->next.input]).string()));
       journal.go_back(options_.share().begin.input);
     }
@@ -202,8 +202,8 @@ void run_in_progress::expect_bad_records_allowed(std::int64_t met) const {
   const std::int64_t most = fails ? 0 : options_.most_bad_records.value_or(met);
   if (met <= most) return;
   throw config_error(fmt::format(
-      "--resume: the run that was begun dropped {}; give {}", command::counted(met, "bad record"),
-      fails ? "its --on-bad-record again" : "a --max-bad-records that allows for them"));
+      "--resume: the interrupted run skipped {}; pass {}", command::counted(met, "bad record"),
+      fails ? "the same --on-bad-record" : "a --max-bad-records that allows them"));
 }
 
 // A run that drops all of its records was given the wrong flags or files. It leaves nothing, and an
@@ -215,7 +215,7 @@ void run_in_progress::expect_good_records(committer& committer, journal& journal
   if (counts.documents != 0 || bad == 0) return;
   const std::string& first = committer.first_fault();
   if (options_.task && options_.task->id.of > 1) {
-    progress_.note("every record of this task is bad: its part has no document");
+    progress_.note("every record of this task is bad; its part has no documents");
     return;
   }
   committer.forget();
@@ -223,8 +223,8 @@ void run_in_progress::expect_good_records(committer& committer, journal& journal
   for (const auto& prefix : prefixes_) remove_part_files(prefix);
   journal.remove();
   throw error(fmt::format("every record is bad, so nothing was written: {}{}{}",
-                          command::counted(bad, "record"),
-                          first.empty() ? "" : "; the first: ", first));
+                          command::counted(bad, "record"), first.empty() ? "" : "; the first is ",
+                          first));
 }
 
 run_summary run_in_progress::write(journal& journal) {
@@ -310,10 +310,10 @@ void run_in_progress::read_all(committer& committer, journal& journal, checkpoin
   }
   if (committer.is_untouched()) {
     give_up(committer, journal, checkpoints);
-    throw stopped("stopped before there was anything to keep");
+    throw stopped("stopped before there was anything to save");
   }
   checkpoints.make_safe();
-  throw stopped(fmt::format("stopped, with {} safe; --resume goes on",
+  throw stopped(fmt::format("stopped, with {} safe; pass --resume to continue",
                             command::counted(committer.state().counts.documents, "document")));
 }
 
@@ -329,18 +329,20 @@ void run_in_progress::give_up(committer& committer, journal& journal, checkpoint
     checkpoints.make_safe();
   } catch (const error&) {
     progress_.note_outcome(
-        "kept what was done up to the last checkpoint: --resume goes on, --overwrite starts again");
+        "the finished work up to the last checkpoint was kept; pass --resume to continue, or "
+        "--overwrite to "
+        "start again");
     return;
   }
-  progress_.note_outcome(
-      fmt::format("kept what was done, {}: --resume goes on, --overwrite starts again",
-                  command::counted(committer.state().counts.documents, "document")));
+  progress_.note_outcome(fmt::format(
+      "the finished work was kept: {}; pass --resume to continue, or --overwrite to start again",
+      command::counted(committer.state().counts.documents, "document")));
 }
 
 // As reading does, it may be stopped and gone on with.
 void run_in_progress::join_partitions(committer& committer, journal& journal,
                                       checkpointer& checkpoints) {
-  progress_.note(fmt::format("putting {} partitions one behind the other", options_.partitions));
+  progress_.note(fmt::format("joining {} partitions", options_.partitions));
   run_state state = committer.state();
   state.inputs.resize(options_.inputs.size());
   const std::vector<std::string> names = names_of_inputs(state);
@@ -364,7 +366,7 @@ void run_in_progress::join_partitions(committer& committer, journal& journal,
   if (joined) return;
   checkpoints.make_safe();
   throw stopped(stop_message(options_.stop->load(),
-                             "the partitions are not joined yet; --resume joins the rest"));
+                             "the partitions are not joined yet; pass --resume to join the rest"));
 }
 
 void run_in_progress::complete(committer& committer, journal& journal, checkpointer& checkpoints) {
@@ -426,8 +428,7 @@ encoder_options encoder_options_of(const tokenizer::tokenizer& tokenizer,
     out.append_eod = tokenizer.eod();
     if (!out.append_eod) {
       throw config_error(
-          "--append-eod: the tokenizer's files name no token that ends a document; --eod-token "
-          "names one");
+          "--append-eod: the tokenizer's files define no end-of-document token; pass --eod-token");
     }
   }
   return out;

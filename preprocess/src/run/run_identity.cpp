@@ -85,7 +85,7 @@ void compare_inputs(std::span<const comparison> comparisons, const std::string& 
                    command::counted(count, "input"), static_cast<double>(bytes) / 1e6,
                    count == 1 ? "its checksum" : "their checksums", why));
   const auto start = std::chrono::steady_clock::now();
-  const stop_flag stop(options.stop, if_stopped + "; --resume compares the inputs again");
+  const stop_flag stop(options.stop, if_stopped + "; pass --resume to compare the inputs again");
   for (const comparison& each : comparisons) {
     const input_file& file = options.inputs[each.input];
     if (!has_text(file, each.total, each.to_its_end, options, stop)) differs(each);
@@ -97,7 +97,7 @@ void compare_inputs(std::span<const comparison> comparisons, const std::string& 
 
 [[noreturn]] void refuse_changed(const input_file& file) {
   throw config_error(
-      fmt::format("--resume: {} is not what it was when the run read it; give the same file, or "
+      fmt::format("--resume: {} has changed since the run read it; pass the same file, or "
                   "--overwrite to start again",
                   display_path(file).string()));
 }
@@ -118,8 +118,7 @@ void expect_sidecars(const dataset_paths& paths, const dataset_meta& meta) {
   for (const sidecar which : sidecars_of(meta)) {
     if (is_file(paths.of(which))) continue;
     throw config_error(fmt::format(
-        "--resume: {} tells of {}, which is not there; put it back, or give --overwrite to start "
-        "again",
+        "--resume: {} lists {}, which is missing; put it back, or pass --overwrite to start again",
         paths.of(sidecar::meta).string(), paths.of(which).string()));
   }
 }
@@ -215,8 +214,8 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
                                const run_options& options, const tell_function& tell) {
   if (const auto what = difference(*journal.identity(), identity)) {
     throw config_error(
-        fmt::format("--resume: the run that was begun was told otherwise ({}); repeat "
-                    "its flags, or --overwrite to start again",
+        fmt::format("--resume: the interrupted run had other settings ({}); pass the same flags, "
+                    "or --overwrite to start again",
                     *what));
   }
   resumed_inputs found{.stamps = stamps_of(options.inputs)};
@@ -246,11 +245,11 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
     comparisons.push_back({i, state.inputs[i], i < state.next.input});
   }
   const char* const why =
-      !only_change_times ? "the size or modification time is not that of the journal"
-      : old_journal      ? "the journal is of an older version, which kept no inode change times; "
+      !only_change_times ? "the size or modification time differs from the journal"
+      : old_journal      ? "the journal has an older version, without inode change times; "
                            "--trust-inputs skips this"
-                         : "the size and modification time are those of the journal, the inode "
-                           "change time is not; --trust-inputs skips this";
+                    : "the size and modification time match the journal, but the inode change time "
+                      "does not; --trust-inputs skips this";
   const auto differs = [&](const comparison& each) {
     if (!damaged || each.input != state.next.input) refuse_changed(options.inputs[each.input]);
     found.restart = true;
@@ -275,8 +274,8 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
   std::vector<comparison> newer;
   const auto refuse = [&](std::size_t input) {
     throw config_error(
-        fmt::format("--resume: {} is not what it was when {} was made of it; give the same file, "
-                    "or --overwrite to start again",
+        fmt::format("--resume: {} has changed since {} was made from it; pass the same file, or "
+                    "--overwrite to start again",
                     display_path(options.inputs[input]).string(), paths.prefix.string()));
   };
   const auto parts = extents_of(metas.front(), options).value();

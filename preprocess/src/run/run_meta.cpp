@@ -79,9 +79,8 @@ void expect_share(const dataset_meta& found, const dataset_meta& told,
                   const std::filesystem::path& prefix) {
   if (!told.tasks || !found.tasks->share || found.tasks->share == told.tasks->share) return;
   throw config_error(
-      fmt::format("--resume: {} is of inputs of other names or sizes, so that this task now has "
-                  "another share of "
-                  "them; give the same inputs, or --overwrite for all tasks",
+      fmt::format("--resume: {} was made from inputs with other names or sizes, so this task now "
+                  "has another share of them; pass the same inputs, or --overwrite for all tasks",
                   prefix.string()));
 }
 

@@ -51,8 +51,8 @@ task_id task_of_array(const slurm& slurm) {
   // An array with gaps is one whose failed elements are run again: there are more tasks than that.
   if (last - first != count - 1) {
     throw config_error(
-        fmt::format("--task slurm: the array goes from {} to {} but has {} elements; name the task "
-                    "with --task I/N, N being the tasks of the whole run",
+        fmt::format("--task slurm: the array goes from {} to {} but has {} elements; pass --task "
+                    "I/N instead, where N is the number of tasks in the whole run",
                     first, last, count));
   }
   return {slurm.get("SLURM_ARRAY_TASK_ID") - first, count};
@@ -70,14 +70,14 @@ task_id task_of(std::string_view flag, const std::function<const char*(const cha
       id = {slurm.get("SLURM_PROCID"), slurm.get("SLURM_NTASKS")};
     } else {
       throw config_error(
-          "--task slurm: neither SLURM_ARRAY_TASK_ID nor SLURM_PROCID is set: is this a job of "
-          "Slurm? Elsewhere, give --task I/N");
+          "--task slurm: neither SLURM_ARRAY_TASK_ID nor SLURM_PROCID is set; run this in a Slurm "
+          "job, or pass --task I/N");
     }
     if (is_task(id)) return id;
-    throw config_error(
-        fmt::format("--task slurm: Slurm says task {} of {}, expected 0 to N - 1 of "
-                    "1 to {}",
-                    id.index, id.of, most_tasks));
+    throw config_error(fmt::format(
+        "--task slurm: Slurm reports task {} of {}, expected task 0 to N - 1 of N, with "
+        "N from 1 to {}",
+        id.index, id.of, most_tasks));
   }
   const std::size_t slash = flag.find('/');
   if (slash != flag.npos && slash != 0 && slash + 1 != flag.size()) {

@@ -97,8 +97,8 @@ class sampler {
   static void expect_regular(const input_file& input) {
     if (input.regular) return;
     throw config_error(
-        fmt::format("--dry-run: {} is no regular file, and what a dry run reads of it would be "
-                    "gone for the run",
+        fmt::format("--dry-run: {} is not a regular file; a dry run would consume its data, so the "
+                    "real run could not read it",
                     display_path(input).string()));
   }
 
@@ -169,7 +169,7 @@ class sampler {
       part.pieces.push_back(whole);
     }
     std::ranges::sort(part.pieces, {}, &piece::place);
-    if (too_long) notes_.emplace_back("Lines of more than 64 MiB were left out of the sample.");
+    if (too_long) notes_.emplace_back("The sample excludes lines longer than 64 MiB.");
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
@@ -179,7 +179,7 @@ class sampler {
         std::ranges::count_if(compressed, [](std::uint64_t size) { return size > 0; }));
     if (files == 0) return;
     notes_.emplace_back(
-        "Compressed files and JSON arrays were sampled at their starts: what comes later may "
+        "Compressed files and JSON arrays were sampled only at their start; later parts may "
         "differ.");
     if (files <= compressed_files) {
       for (std::size_t file = 0; file < compressed.size(); ++file) {

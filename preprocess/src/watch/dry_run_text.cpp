@@ -47,7 +47,7 @@ std::string input(const dry_run_report& r) {
 
 std::string sample(const dry_run_report& r) {
   if (r.exact)
-    return fmt::format("all of it, so that counts are exact; {:.1f} s", r.sampling_seconds);
+    return fmt::format("all of the input, so counts are exact; {:.1f} s", r.sampling_seconds);
   return fmt::format("{} in {}; {:.1f} s", size(r.sampled_bytes),
                      counted(static_cast<std::int64_t>(r.sampled_places), "place"),
                      r.sampling_seconds);
@@ -57,7 +57,7 @@ std::string output(const dry_run_report& r) {
   std::string text =
       fmt::format("{}: {} .bin, {} .idx", size(r.bin_bytes + r.idx_bytes + r.sidecar_bytes),
                   size(r.bin_bytes), size(r.idx_bytes));
-  if (r.sidecar_bytes > 0) text += fmt::format(", {} beside them", size(r.sidecar_bytes));
+  if (r.sidecar_bytes > 0) text += fmt::format(", {} sidecar files", size(r.sidecar_bytes));
   return text;
 }
 
@@ -78,11 +78,12 @@ std::string describe(const dry_run_report& r) {
   row("documents", amount(r.documents));
   row("tokens", amount(r.tokens));
   row("output", output(r));
-  row("time", fmt::format("{} with {}, each {:.1f} MB/s, where the disks keep up",
+  row("time", fmt::format("{} with {} at {:.1f} MB/s each, if the disks keep up",
                           duration(r.seconds), counted(r.workers, "worker"), r.encode_rate * 1e-6));
-  row("memory", fmt::format("{} at most, and what the longest line takes", size(r.memory_bytes)));
+  row("memory", fmt::format("at most {}, plus the longest line", size(r.memory_bytes)));
   if (const auto bad = r.sampled.bad_record_total(); bad > 0) {
-    row("bad", fmt::format("{} in the sample: the first ends a run, unless it skips them",
+    row("bad", fmt::format("{} in the sample; a run stops at the first one unless --on-bad-record "
+                           "is skip or quarantine",
                            counted(bad, "record")));
   }
   for (const std::string& note : r.notes) text += note + '\n';

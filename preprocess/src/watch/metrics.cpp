@@ -134,7 +134,7 @@ void run_metrics::replace(std::string_view text) {
 void run_metrics::fail(const std::string& why) {
   const std::scoped_lock lock(mutex_);
   if (std::exchange(failed_, true)) return;
-  note_ = fmt::format("note: --metrics: {}; the run goes on without what cannot be written", why);
+  note_ = fmt::format("note: --metrics: {}; the run continues without these metrics", why);
 }
 
 }  // namespace millrace::preprocess

@@ -74,12 +74,12 @@ std::string metrics_prometheus(const metrics_sample& now) {
   prometheus_writer out;
   out.counter("documents_total", s.documents, "Documents written.");
   out.counter("tokens_total", s.tokens, "Tokens written, over all keys.");
-  out.counter("input_bytes_total", s.input_bytes, "Bytes of input done, decompressed.");
-  out.counter("read_bytes_total", s.read_bytes, "Bytes of input read, as they are on disk.");
+  out.counter("input_bytes_total", s.input_bytes, "Bytes of input processed, decompressed.");
+  out.counter("read_bytes_total", s.read_bytes, "Bytes of input read, as stored on disk.");
   out.counter("output_bytes_total", s.output_bytes, "Bytes written to all outputs.");
   out.counter("bad_records_total", s.bad_records, "Bad records skipped.");
   out.describe("busy_seconds_total", "counter",
-               "Time that a stage was busy; of read_spans and encode, summed over the workers.");
+               "Time that a stage was busy; for read_spans and encode, the sum over all workers.");
   out.sample("busy_seconds_total", s.busy.read, R"({stage="read"})");
   out.sample("busy_seconds_total", s.busy.read_spans, R"({stage="read_spans"})");
   out.sample("busy_seconds_total", s.busy.encode, R"({stage="encode"})");
@@ -87,8 +87,8 @@ std::string metrics_prometheus(const metrics_sample& now) {
   out.sample("busy_seconds_total", s.busy.sync, R"({stage="sync"})");
   out.counter("elapsed_seconds_total", now.seconds, "Time since the run began.");
   out.gauge("blocks_in_flight", s.blocks_in_flight, "Blocks read, and not yet written.");
-  out.gauge("input_size_bytes", now.total_bytes, "Size of all inputs on disk, 0 if not known.");
-  out.gauge("finished", now.finished ? 1 : 0, "Whether the run has ended well, 1 or 0.");
+  out.gauge("input_size_bytes", now.total_bytes, "Size of all inputs on disk; 0 if unknown.");
+  out.gauge("finished", now.finished ? 1 : 0, "1 if the run finished successfully, else 0.");
   return out.text();
 }
 

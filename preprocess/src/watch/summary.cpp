@@ -69,7 +69,7 @@ std::string listed_files(const output_summary& output) {
 }  // namespace
 
 std::string data_path_line(const std::vector<std::string>& arguments) {
-  if (arguments.empty()) return "no tokens: there is nothing to train on\n";
+  if (arguments.empty()) return "no tokens: the output has nothing to train on\n";
   std::string line = "--data-path";
   for (const std::string& argument : arguments) line += ' ' + shell_word(argument);
   return line + '\n';
@@ -123,8 +123,8 @@ std::string describe(const run_summary& s) {
   const auto rate = [&](double amount) { return per_second(amount, s.seconds); };
   std::string text = fmt::format(
       "{}, {} ({}) from {:.1f} MB in {}\n"
-      "{:.2f} s with {}: {:.1f} MB/s, {} docs/s, {} tokens/s; {:.2f} CPU seconds, "
-      "{:.0f} MB at most\n",
+      "{:.2f} s with {}: {:.1f} MB/s, {} docs/s, {} tokens/s; "
+      "{:.2f} CPU seconds, peak memory {:.0f} MB\n",
       grouped(s.counts.documents, "document"), grouped(s.tokens(), "token"), s.dtype, megabytes,
       grouped(static_cast<std::int64_t>(s.input_files), "file"), s.seconds,
       grouped(s.workers, "worker"), rate(megabytes),
@@ -143,7 +143,7 @@ std::string describe(const run_summary& s) {
   add(s.counts.blank_lines, "blank line", " skipped");
   add(s.counts.empty_documents, "empty document", "");
   add(s.counts.lone_surrogates, "lone surrogate", " replaced by U+FFFD");
-  add(s.counts.special_tokens, "special token", " in texts became ids");
+  add(s.counts.special_tokens, "special token", " in texts encoded as ids");
   for (std::size_t kind = 0; kind < fault_kinds; ++kind) {
     add(s.counts.bad_records[kind], "bad record", fmt::format(" dropped: {}", fault_names[kind]));
   }

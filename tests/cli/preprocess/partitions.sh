@@ -13,7 +13,7 @@ shown() {
   done
 }
 preprocess two --partitions 2
-grep -F 'putting 2 partitions one behind the other' log
+grep -F 'joining 2 partitions' log
 shown two
 inspect_dataset verify two_text_document | tail -n 1
 grep -o '"--partitions": "2"' two_text_document.meta

@@ -73,7 +73,7 @@ TEST(BlockPieces, AGapOrAnOverlapIsNamed) {
   refused({{0, 10, 1}, {11, 9, 2}}, 20, "does not follow byte 10");
   refused({{0, 10, 1}, {9, 11, 2}}, 20, "does not follow byte 10");
   refused({{5, 15, 1}}, 20, "does not follow byte 0");
-  refused({{0, 10, 1}}, 20, "nothing was written from here on");
+  refused({{0, 10, 1}}, 20, "nothing was written after this byte");
   refused({{0, 10, 1}, {block_bytes, 10, 1}}, block_bytes + 10, "does not follow byte 10");
 }
 

@@ -270,9 +270,9 @@ TEST_F(BlockSource, NoticesAFileThatChangesItsSizeWithinAGiantLine) {
   };
   EXPECT_EQ(fault(text), "");
   EXPECT_EQ(fault(text.substr(0, 30'000)),
-            paths_[0] + ": the file became shorter while it was read (at byte 30000)");
+            paths_[0] + ": the file became shorter while it was being read (at byte 30000)");
   EXPECT_EQ(fault(text.substr(0, 30'000) + std::string(30'000, 'g')),
-            paths_[0] + ": the file became longer while it was read (at byte 50005)");
+            paths_[0] + ": the file became longer while it was being read (at byte 50005)");
 }
 
 // A giant line is not kept: where it lies is told instead, between its neighbours.

@@ -195,8 +195,7 @@ TEST_F(Committer, StopsAtOneBadRecordTooMany) {
   add_fault(worse, 2, 20, "three");
   add_fault(worse, 3, 30, "four");
   EXPECT_EQ(failure(c, worse),
-            "first.jsonl:12 (byte 120): three; this is one more than "
-            "--max-bad-records 2");
+            "first.jsonl:12 (byte 120): three; this exceeds --max-bad-records 2");
   EXPECT_EQ(c.state().next.offset_bytes, 100U) << "nothing of the block counts";
 }
 

@@ -95,7 +95,7 @@ TEST(ToJson, PutsTheShareOfATask) {
        {std::tuple("\"end_byte\": 4096, ", "", "has no entry 'end_byte'"),
         std::tuple("\"end_input\": 3", "\"end_input\": 2",
                    "begins at byte 0 of input 3, and ends at byte 4096 of input 2"),
-        std::tuple("00000abc", "ABC", "\"names_crc32c\" is not 8 lower-case hexadecimal digits")}) {
+        std::tuple("00000abc", "ABC", "\"names_crc32c\" is not 8 lowercase hexadecimal digits")}) {
     try {
       (void)parse_meta(turned(json, from, to));
       ADD_FAILURE() << "accepted " << to;
@@ -158,20 +158,20 @@ TEST(ParseMeta, RefusesOtherVersions) {
   }
   refused("\"millrace_meta\": 1", "\"millrace_meta\": \"1\"", "\"millrace_meta\"",
           "not an integer");
-  refused("\"millrace_meta\": 1, ", "", "{", "the meta has no entry 'millrace_meta'");
+  refused("\"millrace_meta\": 1, ", "", "{", "the .meta has no entry 'millrace_meta'");
 }
 
 TEST(ParseMeta, RefusesWhatIsMissingUnknownOrThereTwice) {
   test::expect_refused(parse_bytes, bytes_of(""), 0, "the file is empty");
-  test::expect_refused(parse_bytes, bytes_of("[]"), 0, "the meta is not an object");
+  test::expect_refused(parse_bytes, bytes_of("[]"), 0, "the .meta is not an object");
   for (const char* key : {"level", "key", "path", "dtype", "append_eod", "on_bad_record", "options",
                           "sum", "src", "tasks", "inputs", "counts", "bin_bytes", "sum_root"}) {
     const std::string quoted = '"' + std::string(key) + "\": ";
     const std::string other = "\"other\": ";
     if (key == std::string("path")) continue;  // inputs have one too: below
-    refused(quoted, other, "{", "the meta has no entry '" + std::string(key) + "'");
+    refused(quoted, other, "{", "the .meta has no entry '" + std::string(key) + "'");
   }
-  refused("\"path\": \"text\"", "\"other\": 1", "{", "the meta has no entry 'path'");
+  refused("\"path\": \"text\"", "\"other\": 1", "{", "the .meta has no entry 'path'");
   refused("\"level\"", "\"other\": 1, \"level\"", "\"other\"", "has an unknown entry, 'other'");
   refused("\"vocab_size\"", "\"other\": 1, \"vocab_size\"", "\"other\"",
           "\"tokenizer\" has an unk");
@@ -209,7 +209,7 @@ TEST(ParseMeta, RefusesEntriesThatContradictEachOther) {
   refused("\"bin_bytes\": 564", "\"bin_bytes\": 566", "\"bin_bytes\"", "is 566, but 282 tokens");
   refused("\"sum\": 1", "\"sum\": null", "{", "both, or both null");
   refused("\"first\": 1, \"last\": 1", "\"first\": 2, \"last\": 1", "\"tasks\"",
-          "\"tasks\" are 2 to 1 of 3, expected 0 <= first <= last < of", "twice_1_of_3");
+          "\"tasks\" is 2 to 1 of 3, expected 0 <= first <= last < of", "twice_1_of_3");
   refused("\"of\": 3", "\"of\": 1", "\"tasks\"", "\"tasks\" are 1 to 1 of 1", "twice_1_of_3");
   refused("\"first\": 1, \"last\": 1", "\"first\": 0, \"last\": 2", "\"tasks\"",
           "\"tasks\" are all there are, expected null", "twice_1_of_3");

@@ -85,7 +85,7 @@ TEST_F(DryRun, OfLittleIsExact) {
   EXPECT_EQ(report.bin_bytes, 2 * 2 * part.tokens);
   EXPECT_EQ(report.idx_bytes, 34 + 12 * 2 * part.documents + 8 * (2 * part.documents + 1));
   EXPECT_THAT(report.notes, testing::IsEmpty());
-  EXPECT_THAT(describe(report), HasSubstr("all of it, so that counts are exact"));
+  EXPECT_THAT(describe(report), HasSubstr("all of the input, so counts are exact"));
   EXPECT_THAT(describe(report), Not(HasSubstr("+-")));
 }
 

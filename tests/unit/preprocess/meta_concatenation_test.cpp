@@ -128,29 +128,29 @@ TEST(Concatenate, RefusesTasksThatDoNotFollowEachOther) {
   refused({parts[0], parts[2]},
           "part 2 begins with task 2 of 3, counted from 0, expected task 1: tasks are missing");
   refused({parts[0], parts[0]},
-          "part 2 begins with task 0 of 3, counted from 0, expected task 1: a "
-          "task is there twice");
-  refused({parts[1], parts[0]}, "expected task 2: a task is there twice, or the parts are out of");
+          "part 2 begins with task 0 of 3, counted from 0, expected task 1: a task occurs twice");
+  refused({parts[1], parts[0]}, "expected task 2: a task occurs twice, or the parts are out of");
   refused({parts[0], golden_meta("twice_1_of_2")},
-          "part 2 is of a run of 2 tasks, the parts before it of one of 3");
+          "part 2 comes from a run of 2 tasks, but the earlier parts come from a run of 3");
   refused({parts[0], golden_meta("twice")},
-          "part 2 is a whole dataset, but the parts before it are of tasks");
+          "part 2 is a whole dataset, but the earlier parts are outputs of tasks");
   refused({golden_meta("twice"), parts[0]},
-          "part 2 is of a task, but the parts before it are whole datasets");
+          "part 2 is the output of a task, but the earlier parts are whole datasets");
 }
 
 TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
   auto parts = tasks(0, 2, 3);
   parts[1].inputs[0].begin = 87;
   refused(parts,
-          "part 2 begins at byte 87 of preprocess_lines.jsonl, but the parts before it end at "
-          "byte 86 of preprocess_lines.jsonl");
+          "part 2 begins at byte 87 of preprocess_lines.jsonl, but the earlier parts end at byte "
+          "86 of preprocess_lines.jsonl");
   parts = tasks(0, 2, 3);
   parts[1].inputs[0].path = "other\n";
-  refused(parts, "of other\\x0a, but the parts before it end at byte 86 of preprocess_lines.jsonl");
+  refused(parts, "of other\\x0a, but the earlier parts end at byte 86 of preprocess_lines.jsonl");
   parts = tasks(0, 2, 3);
   parts[0].inputs.clear();
-  refused(parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but no input is before it");
+  refused(parts,
+          "part 2 begins at byte 86 of preprocess_lines.jsonl, but there is no earlier input");
 }
 
 // A task by an older program has U+FFFD in place of each byte of a name that is not UTF-8.
@@ -195,13 +195,12 @@ TEST(Concatenate, PutsSharesThatMeetTogether) {
 TEST(Concatenate, RefusesSharesOfOtherInputs) {
   auto parts = tasks_with_shares();
   parts[2].tasks->share->begin = {2, 0};
-  refused(
-      parts,
-      "part 3 begins at byte 0 of input 2, counted from 0, but the parts before it end at byte 0 "
-      "of input 1: the inputs of its task were not those of the tasks before it");
+  refused(parts,
+          "part 3 begins at byte 0 of input 2, counted from 0, but the earlier parts end at byte 0 "
+          "of input 1: its task had other inputs than the earlier tasks");
   parts = tasks_with_shares();
   parts[1].tasks->share->names_crc32c = 8;
-  refused(parts, "part 2 is of inputs of other names: the inputs of its task were not those of");
+  refused(parts, "part 2 has inputs with other names: its task had other inputs than");
 }
 
 // What became of bad records may differ between datasets that stand for themselves, not in one run.
@@ -249,10 +248,10 @@ TEST(Concatenate, RefusesSumsThatWouldWrap) {
   dataset_meta other = one;
   other.counts.lone_surrogates = most;
   EXPECT_EQ(concatenate(std::vector{one, other}).counts.lone_surrogates, most);
-  refused({other, one, other}, "the parts' lone_surrogates together exceed 2^63 - 1");
+  refused({other, one, other}, "the sum of the parts' lone_surrogates exceeds 2^63 - 1");
   other = one;
   other.bin_bytes = static_cast<std::uint64_t>(most) - 563;
-  refused({one, other}, "the parts' bytes together exceed 2^63 - 1");
+  refused({one, other}, "the sum of the parts' bytes exceeds 2^63 - 1");
 }
 
 /// The places of a part, shifted, behind those of `places`.

@@ -195,7 +195,7 @@ TEST(SummaryText, LeavesOutWhatCannotBeTrainedOn) {
   s.outputs = {{.prefix = "a", .tokens = 0}, {.prefix = "b", .tokens = 3}};
   EXPECT_THAT(describe(s), EndsWith("\n--data-path b\n"));
   s.outputs.pop_back();
-  EXPECT_THAT(describe(s), EndsWith("\nno tokens: there is nothing to train on\n"));
+  EXPECT_THAT(describe(s), EndsWith("\nno tokens: the output has nothing to train on\n"));
   EXPECT_THAT(data_path(s), testing::IsEmpty());
 }
 

@@ -31,39 +31,41 @@ inline boost::program_options::options_description tokenizer_flags() {
   po::options_description group("Tokenizer");
   auto add = group.add_options();
   add("tokenizer-type", text("TYPE"),
-      "as Megatron names them: GPT2BPETokenizer (--vocab-file, --merge-file), HuggingFaceTokenizer "
+      "tokenizer, by its Megatron name: GPT2BPETokenizer (--vocab-file, --merge-file), "
+      "HuggingFaceTokenizer "
       "(--tokenizer-model: tokenizer.json or its folder), SentencePieceTokenizer, "
       "GPTSentencePieceTokenizer, Llama2Tokenizer (--tokenizer-model), "
       "BertWordPieceLowerCase, BertWordPieceCase (--vocab-file: vocab.txt), TikTokenizer "
       "(--tokenizer-model: .tiktoken with --tiktoken-pattern, or .vocab.json), NullTokenizer "
       "(--vocab-size), ByteLevelTokenizer");
-  add("tokenizer-model", text("PATH"), "for types that are one file or one folder");
+  add("tokenizer-model", text("PATH"), "path, for types that read one file or one folder");
   add("vocab-file", text("FILE"), "vocab.json or vocab.txt");
   add("merge-file", text("FILE"), "merges.txt");
-  add("vocab-size", number(), "for types whose files do not say it");
+  add("vocab-size", number(), "vocabulary size, for types whose files do not define it");
   add("tokenizer-special-tokens",
       po::value<std::vector<std::string>>()->multitoken()->value_name("TOKEN ..."),
-      "special tokens besides those of the files (TikTokenizer: instead of its own); not with a "
-      "SentencePiece model or BertWordPieceCase, where Megatron has no use for them");
+      "special tokens in addition to those of the files (TikTokenizer: instead of its own); not "
+      "for a SentencePiece model or BertWordPieceCase, where Megatron does not use them");
   add("special-tokens-in-text", text("allow|encode-as-text|error"),
-      "special tokens that a text spells out: become their ids, are text like any other, make the "
-      "record a bad one (default: what Megatron does with the type; text with a .tiktoken file)");
+      "special tokens spelled out in a text: allow encodes them as their ids, encode-as-text "
+      "treats them as any other text, error makes the record bad (default: what Megatron does for "
+      "the type; encode-as-text for a .tiktoken file)");
   add("eod-token", text("TOKEN"),
-      "which token ends a document, by its text or, in a SentencePiece model, its name (default: "
-      "the "
-      "one the files name)");
+      "end-of-document token, by its text or, in a SentencePiece model, its name (default: the one "
+      "that the files name)");
   add("tiktoken-pattern", text("NAME"),
-      "v1 or v2 (default) for a .vocab.json; for a .tiktoken file the name of its vocabulary, e.g. "
-      "cl100k");
-  add("tiktoken-num-special-tokens", number(), "ids before the first rank (default: 1000)");
-  add("tokenizer-sentencepiece-legacy", "refused: texts are not cut at special tokens first");
+      "v1 or v2 (default) for a .vocab.json; for a .tiktoken file, the name of its vocabulary, "
+      "e.g. cl100k");
+  add("tiktoken-num-special-tokens", number(),
+      "number of ids before the first rank (default: 1000)");
+  add("tokenizer-sentencepiece-legacy", "refused: texts are not split at special tokens first");
   add("no-tokenizer-sentencepiece-ignore-extra-whitespaces", "keep runs of spaces");
-  add("tokenizer-hf-no-include-special-tokens", "without the tokens that a template adds");
-  add("null-tokenizer-eod-id", number(), "id that ends a document (default: vocab-size - 1)");
-  add("null-tokenizer-pad-id", number(), "taken and not used: nothing is padded here");
-  add("vocab-extra-ids", number(), "refused: see --tokenizer-special-tokens");
-  add("tokenizer-hf-no-use-fast", "refused: only the fast tokenizers are honoured");
-  add("trust-remote-code", "refused: no code of a tokenizer's folder is ever run");
+  add("tokenizer-hf-no-include-special-tokens", "omit the tokens that a template adds");
+  add("null-tokenizer-eod-id", number(), "end-of-document id (default: vocab-size - 1)");
+  add("null-tokenizer-pad-id", number(), "accepted but unused: nothing is padded here");
+  add("vocab-extra-ids", number(), "refused: use --tokenizer-special-tokens");
+  add("tokenizer-hf-no-use-fast", "refused: only fast tokenizers are supported");
+  add("trust-remote-code", "refused: code from a tokenizer's folder is never run");
   return group;
 }
 
@@ -84,12 +86,13 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
     const boost::program_options::variables_map& given) {
   if (given.count("tokenizer-hf-no-use-fast") != 0) {
     throw command::usage_error(
-        "--tokenizer-hf-no-use-fast: the slow tokenizers are Python code of their own, and only "
-        "the fast ones, which a tokenizer.json describes, can be honoured");
+        "--tokenizer-hf-no-use-fast: slow tokenizers are Python code; only fast tokenizers, which "
+        "a tokenizer.json describes, are supported");
   }
   if (given.count("trust-remote-code") != 0) {
     throw command::usage_error(
-        "--trust-remote-code: tokenizers that are code cannot be honoured, and none is ever run");
+        "--trust-remote-code: tokenizers that need their own code are not supported, and such code "
+        "is never run");
   }
   tokenizer_options options;
   const char* other = nullptr;  // a flag besides --tokenizer-type
@@ -129,7 +132,7 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
   if (typed) return options;
   if (other == nullptr) return std::nullopt;
   throw command::usage_error(std::string("--") + other +
-                             " needs --tokenizer-type: " + types_and_files);
+                             " requires --tokenizer-type: " + types_and_files);
 }
 
 /// make_tokenizer for a program: which flags a type takes is a matter of the command line, what
