@@ -29,9 +29,9 @@ namespace millrace::dataset::detail {
   // Which of the two is wrong: one outside the sequences is; else the order is, where it shows.
   const bool bad_first = first < 0 || first > sequences;
   throw format_error(idx, bad_first ? offset : offset + 8,
-                     "document " + std::to_string(d) + " takes sequences from " +
+                     "document " + std::to_string(d) + " covers sequences " +
                          std::to_string(first) + " up to " + std::to_string(last) +
-                         ", expected two that ascend in 0 to " + std::to_string(sequences));
+                         ", expected an ascending range within 0 to " + std::to_string(sequences));
 }
 
 }  // namespace millrace::dataset::detail

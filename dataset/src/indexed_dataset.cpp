@@ -33,7 +33,7 @@ MILLRACE_INLINE bool is_file_of_dataset(const std::filesystem::path& path) {
 MILLRACE_INLINE void check_prefix(const std::filesystem::path& prefix) {
   if (!is_file_of_dataset(prefix)) return;
   if (io::is_there(std::filesystem::path(prefix) += ".idx")) return;
-  throw config_error(prefix.string() + ": give the prefix of a dataset without its " +
+  throw config_error(prefix.string() + ": pass the dataset prefix without " +
                      prefix.extension().string() + ": " +
                      std::filesystem::path(prefix).replace_extension().string());
 }

@@ -144,8 +144,8 @@ MILLRACE_INLINE void lost_page_watch::throw_lost(const std::filesystem::path& pa
   const bool is_short =
       ::stat(path.c_str(), &now) == 0 && static_cast<std::uint64_t>(now.st_size) <= at;
   throw io_error(path, "read", is_short ? ENODATA : EIO, at,
-                 "it was there when the file was opened, and is not to be had any more; restore "
-                 "the file, and open it anew");
+                 "it existed when the file was opened, but can no longer be read; restore the "
+                 "file, and open it again");
 }
 
 }  // namespace millrace::dataset

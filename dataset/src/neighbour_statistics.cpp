@@ -99,17 +99,17 @@ MILLRACE_INLINE std::string neighbour_statistics::warning() const {
   };
   std::string text;
   if (length_correlation && *length_correlation > bound) {
-    text += "neighbouring documents are of similar length (correlation " +
+    text += "neighboring documents have similar lengths (correlation " +
             std::to_string(*length_correlation).substr(0, 4) + ", 0 if shuffled)";
   }
   if (same_input && *same_input - *same_input_shuffled > bound) {
     text += std::string(text.empty() ? "" : "; ") + percent(*same_input) +
-            " of neighbouring documents come from the same input, " +
-            percent(*same_input_shuffled) + " if shuffled";
+            " of neighboring documents come from the same input, " + percent(*same_input_shuffled) +
+            " if shuffled";
   }
   if (text.empty()) return {};
   return text +
-         ": orders that keep neighbours together, such as instant, want them mixed once by "
+         "; for orders that keep neighbors together, such as instant, shuffle them once with "
          "merge_datasets --shuffle-documents";
 }
 

@@ -22,7 +22,7 @@ class place_check {
   void operator()(std::int64_t document, const formats::source_place& place) {
     const source_extent& input = inputs_[place.input];
     if (place.begin < input.begin || place.end > input.end) {
-      fail(document, "of " + bytes_of(place) + ", but the .meta says that bytes " +
+      fail(document, "at " + bytes_of(place) + ", but the .meta says that bytes " +
                          std::to_string(input.begin) + " to " + std::to_string(input.end) +
                          " were read");
     }
@@ -32,14 +32,14 @@ class place_check {
     }
     if (order_ == source_order::any) return;
     if (document != 0 && place.input < last_.input) {
-      fail(document, "of input " + std::to_string(place.input) + ", behind a document of input " +
+      fail(document, "in input " + std::to_string(place.input) + ", after a document in input " +
                          std::to_string(last_.input) + ", but inputs were read in order");
     }
     if (document != 0 && place.input == last_.input &&
         (place.line <= last_.line || place.begin < last_.end)) {
-      fail(document, "line " + std::to_string(place.line) + ", " + bytes_of(place) +
-                         ", but the document before it line " + std::to_string(last_.line) + ", " +
-                         bytes_of(last_) + ", and lines were read in order");
+      fail(document, "at line " + std::to_string(place.line) + ", " + bytes_of(place) +
+                         ", but the document before it is at line " + std::to_string(last_.line) +
+                         ", " + bytes_of(last_) + ", and lines were read in order");
     }
     last_ = place;
   }
@@ -50,7 +50,7 @@ class place_check {
   }
   [[noreturn]] void fail(std::int64_t document, const std::string& what) const {
     throw format_error(sources_.offset_of(document),
-                       "document " + std::to_string(document) + " is told to be " + what);
+                       "document " + std::to_string(document) + " is listed " + what);
   }
 
   const document_sources& sources_;

@@ -59,7 +59,7 @@ MILLRACE_INLINE void verify_tokens(const indexed_dataset& data, std::int64_t voc
     if constexpr (std::is_floating_point_v<T>) {
       throw config_error(data.prefix().string() + ": tokens are " +
                          std::string(formats::name(data.type())) +
-                         ", which are no ids of a vocabulary");
+                         ", which cannot be ids of a vocabulary");
     } else {
       return detail::find_outside(stream.as<T>(), vocab_size);
     }

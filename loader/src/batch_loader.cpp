@@ -140,10 +140,10 @@ MILLRACE_INLINE std::optional<batch> batch_loader::next() {
   // Nobody else takes, so once this is false it stays false, and take() cannot wait for ever.
   if (ring->all_held()) {
     throw config_error("all " + std::to_string(ring->size()) +
-                       " batches of the ring are held (look_ahead is " +
+                       " slots are still held (look_ahead is " +
                        std::to_string(all.options.look_ahead) + ", threads is " +
                        std::to_string(all.options.threads) +
-                       "): destroy one before the next, or raise look_ahead");
+                       "): destroy a batch before calling next(), or raise look_ahead");
   }
   const std::int64_t asked_ns = now_ns();
   std::size_t ready = 0;

@@ -25,7 +25,7 @@ MILLRACE_INLINE const loader_options& check(const loader_options& options) {
   expect(options.batch_size >= 1 && options.batch_size <= most, "batch_size", options.batch_size,
          "1 to 2147483647");
   expect(options.seq_len >= 0 && options.seq_len < most, "seq_len", options.seq_len,
-         "1 to 2147483646, or 0 for that of the run");
+         "1 to 2147483646, or 0 for the run's");
   expect(options.world_size >= 1 && options.world_size <= most, "world_size", options.world_size,
          "1 to 2147483647");
   expect(options.rank >= 0 && options.rank < options.world_size, "rank", options.rank,
@@ -51,16 +51,15 @@ MILLRACE_INLINE const loader_options& check(const loader_options& options) {
   }
   if (options.sampler != sampler_type::single && !options.edits.empty()) {
     throw config_error("there are " + std::to_string(options.edits.size()) +
-                       " edits, expected none: only the sampler single serves positions one after "
-                       "another, so that they can be skipped or replayed");
+                       " edits, expected none: only the single sampler can skip or replay samples");
   }
   if (options.sampler != sampler_type::single && options.rampup) {
-    throw config_error("a ramp-up of the batch goes with the sampler single only");
+    throw config_error("a batch-size ramp-up requires the single sampler");
   }
   if (options.sampler != sampler_type::single && !options.drop_last) {
     throw config_error(
-        "drop_last is false, expected true: only the sampler single has a last micro-batch that "
-        "may be short");
+        "drop_last is false, expected true: only the single sampler can serve a short last "
+        "micro-batch");
   }
   if (options.sampler == sampler_type::full_validation) {
     expect(options.batch_size == 1, "batch_size", options.batch_size,

@@ -20,7 +20,7 @@ class MergeKill : public test::merge_fault {
   void expect_run_again(const file_set& wanted, const strings& more) {
     auto result = run(more);
     if (result.status == 1) {
-      expect_sentence(result, "exists; give --overwrite");
+      expect_sentence(result, "exists; pass --overwrite");
       result = run(with(more, "--overwrite"));
     }
     ASSERT_EQ(result.status, 0) << result.err;

@@ -110,7 +110,7 @@ TEST_F(ResumeFault, NoPartitionOutlivesAnotherBeginning) {
     ASSERT_TRUE(fs::exists(out() / "x_title_document.part-00004.bin.partial"));
     flags_.back() = partitions;
     const file_set wanted = undisturbed();
-    expect_sentence(run({"--resume"}), "told otherwise (--partitions: 5, then ");
+    expect_sentence(run({"--resume"}), "had other settings (--partitions: 5, then ");
     ASSERT_EQ(run({"--overwrite"}).status, 0);
     expect_files(wanted);
   }
@@ -320,15 +320,15 @@ TEST_F(ResumeFault, RefusesToGoOnOtherwiseThanItBegan) {
     strings more = {"--resume"};
     more.insert(more.end(), other.begin(), other.end());
     const auto result = run(more);
-    expect_sentence(result, "the run that was begun was told otherwise");
+    expect_sentence(result, "the interrupted run had other settings");
     EXPECT_TRUE(files_of(out()) == left);
   }
   flags_ = usual;
   const strings inputs = inputs_;
   std::swap(inputs_[0], inputs_[1]);
-  expect_sentence(run({"--resume"}), "told otherwise (an input: ");
+  expect_sentence(run({"--resume"}), "had other settings (an input: ");
   inputs_ = strings(inputs.begin(), inputs.end() - 1);
-  expect_sentence(run({"--resume"}), "told otherwise (number of inputs: 5, then 4)");
+  expect_sentence(run({"--resume"}), "had other settings (number of inputs: 5, then 4)");
   inputs_ = inputs;
   expect_resumed(wanted);
 }
@@ -345,7 +345,7 @@ TEST_F(ResumeFault, AKillWhileStartingAgainLeavesOldNewOrNone) {
       ASSERT_EQ(run_killed_at(std::to_string(step), {"--overwrite"}).status, killed);
       const auto result = run({"--resume"});
       if (result.status == 1) {
-        expect_sentence(result, "exists; give --overwrite");
+        expect_sentence(result, "exists; pass --overwrite");
         ASSERT_EQ(run({"--overwrite"}).status, 0);
       }
       expect_files(wanted);

@@ -424,7 +424,7 @@ TEST_F(MpiJob, OverwritingLeavesNothingOfAnotherJobToGoOnWith) {
     const auto resumed = run_job(2, 5, {"--resume"});
     if (step != 0) {  // the journal still spoke of the first one
       EXPECT_EQ(resumed.status, 1) << resumed.err;
-      EXPECT_THAT(sentence_of(resumed), HasSubstr("was told otherwise"));
+      EXPECT_THAT(sentence_of(resumed), HasSubstr("had other settings"));
       const auto again = run_job(2, 5, {"--overwrite"});
       EXPECT_EQ(again.status, 0) << again.err;
     } else {
@@ -466,7 +466,9 @@ TEST_F(MpiJob, RanksThatWereNotToldTheSameRefuse) {
   options.environment = environment_of(2);
   const auto result = test::run_program(job, options);
   EXPECT_EQ(result.status, 1) << result.err;
-  EXPECT_THAT(sentence_of(result), HasSubstr("rank 2: it was told other flags than rank 0"));
+  EXPECT_THAT(
+      sentence_of(result),
+      HasSubstr("rank 2: this rank has different flags, inputs or tokenizer files than rank 0"));
   EXPECT_TRUE(fs::is_empty(out()));
 }
 

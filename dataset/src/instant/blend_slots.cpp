@@ -30,14 +30,13 @@ MILLRACE_INLINE double checked_sum(std::span<const double> weights) {
     if (!(weights[i] > 0) || !std::isfinite(weights[i])) {
       throw config_error("weight " + std::to_string(i) + " of a blend is " +
                          std::to_string(weights[i]) +
-                         ", expected a number above zero; leave out a source that is not wanted");
+                         ", expected a number above 0; omit sources that are not wanted");
     }
     sum += weights[i];
   }
   if (!std::isfinite(sum)) {
     throw config_error(
-        "the weights of a blend add up to more than a double can hold, expected "
-        "ratios such as 0.7 and 0.3");
+        "the sum of the blend weights overflows a double; use ratios such as 0.7 and 0.3");
   }
   return sum;
 }
@@ -80,7 +79,7 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
         static_cast<std::size_t>(std::find(counts_.begin(), counts_.end(), 0) - counts_.begin());
     throw config_error("weight " + std::to_string(i) + " of a blend is " +
                        std::to_string(weights[i]) + ", which of their sum, " + std::to_string(sum) +
-                       ", is less than one sample in 2^22; leave the source out, or raise it");
+                       ", is less than one sample in 2^22; omit the source, or raise its weight");
   }
   lay();
 }

@@ -38,11 +38,11 @@ MILLRACE_INLINE std::vector<std::string> checked_names(const std::vector<instant
     names.push_back(source.name.empty() ? source.prefix.filename().string() : source.name);
     const auto [first, is_new] = met.emplace(name_hash(names.back()), names.size() - 1);
     if (is_new) continue;
-    throw config_error("sources " + std::to_string(first->second) + " and " +
-                       std::to_string(names.size() - 1) + " are both named \"" + names.back() +
-                       "\", and would be shuffled alike; give one of them another name (" +
-                       sources[first->second].prefix.string() + ", " + source.prefix.string() +
-                       ")");
+    throw config_error(
+        "sources " + std::to_string(first->second) + " and " + std::to_string(names.size() - 1) +
+        " are both named \"" + names.back() +
+        "\", so they would be shuffled identically; give one of them another name (" +
+        sources[first->second].prefix.string() + ", " + source.prefix.string() + ")");
   }
   return names;
 }
@@ -71,7 +71,8 @@ MILLRACE_INLINE instant_order::instant_order(const std::vector<instant_source>& 
       names_(detail::checked_names(sources)),
       orders_(orders_of(sources, names_, options)),
       schedule_(options.segments, limits_of(sources),
-                detail::checked_steps(options.first_position_of, options.segments.size()), options.train_samples),
+                detail::checked_steps(options.first_position_of, options.segments.size()),
+                options.train_samples),
       pool_(prefixes_of(sources), options.most_open) {}
 
 MILLRACE_INLINE std::vector<std::filesystem::path> instant_order::prefixes_of(
@@ -116,7 +117,7 @@ MILLRACE_INLINE source_pool::source_pointer instant_order::open(std::int64_t sou
     throw format_error(opened->columns().idx_path(), 0,
                        "the dataset has " + std::to_string(found) + " tokens, but had " +
                            std::to_string(expected) +
-                           " when the order was set up: it is another one, or was replaced");
+                           " when the order was created: it is another dataset, or was replaced");
   }
   return opened;
 }

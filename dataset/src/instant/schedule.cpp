@@ -28,7 +28,7 @@ MILLRACE_INLINE std::int64_t checked_first_position(
   if (step == 0 ? position == 0 : position >= step) return position;
   throw config_error("first_position_of(" + std::to_string(step) + ") is " +
                      std::to_string(position) + ", expected " + std::to_string(step) +
-                     (step == 0 ? "" : " or more, as each step has a sample"));
+                     (step == 0 ? "" : " or more, because each step has at least one sample"));
 }
 
 /// The last step whose first position is at most `position`, which is below `most_positions`.
@@ -59,7 +59,9 @@ MILLRACE_INLINE schedule::schedule(std::span<const schedule_segment> segments,
                                    const first_position& first_position_of,
                                    std::optional<std::int64_t> train_samples)
     : limits_(std::move(limits)) {
-  if (segments.empty()) throw config_error("the schedule has no segment, expected one from step 0");
+  if (segments.empty()) {
+    throw config_error("the schedule has no segments, expected one that starts at step 0");
+  }
   if (train_samples && (*train_samples < 1 || *train_samples > most_positions)) {
     throw config_error("train_samples is " + std::to_string(*train_samples) +
                        ", expected 1 to 2^62");
@@ -79,7 +81,7 @@ MILLRACE_INLINE schedule::schedule(std::span<const schedule_segment> segments,
       throw config_error(
           detail::segment_text(i, step) + ", begins at sample " + std::to_string(begins.back()) +
           ", but the run ends with train_samples = " + std::to_string(*train_samples) +
-          "; leave it out, or train longer");
+          "; omit it, or train longer");
     }
   }
   begins.push_back(unbounded);

@@ -75,16 +75,17 @@ MILLRACE_INLINE std::optional<blend_index> blend_cache::load(std::string* why,
     const io::file_mapping description(description_path());
     const auto bytes = description.bytes();
     if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
-      return nothing(description_path().string() + ": not the description that its name is for");
+      return nothing(description_path().string() +
+                     ": it does not hold the description that its name stands for");
     }
     files->dataset = detail::map_npy(dataset_path());
     files->sample = detail::map_npy(sample_path());
     const std::vector<std::uint64_t> shape = {static_cast<std::uint64_t>(recipe_.size())};
     if (files->dataset.npy.shape != shape) {
-      return nothing(dataset_path().string() + ": not as long as the blend");
+      return nothing(dataset_path().string() + ": its length differs from the blend");
     }
     if (files->sample.npy.shape != shape) {
-      return nothing(sample_path().string() + ": not as long as the blend");
+      return nothing(sample_path().string() + ": its length differs from the blend");
     }
     index.datasets_ = files->dataset.npy.elements<std::int16_t>();
     index.samples_ = files->sample.npy.elements<std::int64_t>();
@@ -135,7 +136,7 @@ MILLRACE_INLINE blend_index blend_cache::load_or_build(blend_rounding rounding, 
       io::remove_stale_partials(files_as_built());
       return *std::move(index);
     }
-    if (done) throw error("the cache was just built, and is no more what was written: " + why);
+    if (done) throw error("the cache changed immediately after it was built: " + why);
     try {
       build(rounding);
       done = true;

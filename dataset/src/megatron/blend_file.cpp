@@ -196,7 +196,7 @@ MILLRACE_INLINE part_blends read_part_blends(std::string_view json, std::string_
     if (!value.found) throw config_error(key + " is missing, expected a blend, or null for none");
     if (value.is_null) continue;
     if (!value.is_words) {
-      throw config_error(key + " is neither null nor a text nor an array of texts and numbers");
+      throw config_error(key + " is not null, a string, or an array of strings and numbers");
     }
     std::vector<std::string> words;
     for (const auto& word : value.words) words.push_back(word.text);

@@ -91,7 +91,8 @@ MILLRACE_INLINE blend_list parse_blend_list(std::span<const std::string> words,
                                             std::string_view option) {
   const std::string name(option);
   if (words.empty()) {
-    throw config_error(name + " has no value, expected prefixes, or weights and prefixes in turn");
+    throw config_error(name +
+                       " has no value, expected prefixes, or alternating weights and prefixes");
   }
   blend_list list;
   std::size_t first_word = words.size();  // where a weight would be

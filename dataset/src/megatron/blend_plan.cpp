@@ -23,7 +23,7 @@ namespace detail {
 MILLRACE_INLINE std::int64_t sample_ceil(double samples, std::string_view part) {
   const double whole = std::ceil(samples);
   if (!(whole < 0x1p53)) {
-    throw config_error("the " + std::string(part) + " blend is asked for " + python_float(whole) +
+    throw config_error("the " + std::string(part) + " blend requests " + python_float(whole) +
                        " samples of one dataset, expected less than 2^53");
   }
   return static_cast<std::int64_t>(whole);
@@ -64,18 +64,18 @@ MILLRACE_INLINE data_plan plan_data(const data_blends& blends, const part_sizes&
     const blend_list& list = split ? *blends.blend : *blends.per_part[p];
     std::optional<std::int64_t> size = sizes[p];
     if (size && *size < 0) {
-      throw config_error("the " + part_name + " part is asked for " + std::to_string(*size) +
+      throw config_error("the " + part_name + " part requests " + std::to_string(*size) +
                          " samples, expected 0 or more");
     }
     if (size && *size >= std::int64_t{1} << 53) {
-      throw config_error("the " + part_name + " part is asked for " + std::to_string(*size) +
+      throw config_error("the " + part_name + " part requests " + std::to_string(*size) +
                          " samples, expected less than 2^53");
     }
     if (part == split_part::valid && blends.full_validation) size.reset();
     if (list.weighted() && !size) {
       throw config_error("the " + part_name +
-                         " part has weights, but no number of samples: "
-                         "expected one of the two, as without a number each sample is used once");
+                         " part has weights, but no number of samples: pass a number, or omit the "
+                         "weights (without a number, each sample is used once)");
     }
     if (split && !split_matrix(*blends.split).has(part)) continue;
 

@@ -33,7 +33,7 @@ MILLRACE_INLINE blend_recipe::blend_recipe(const part_plan& plan,
   for (std::size_t d = 0; d < lengths_.size(); ++d) {
     if (lengths_[d] < 1) {
       throw config_error("'" + prefixes_[d] + "' has no samples for " + std::string(name(part)) +
-                         ": leave it out there, or give more of it to that part by --split");
+                         ": omit it there, or give that part more of it with --split");
     }
     if (lengths_[d] > std::numeric_limits<std::int64_t>::max() - size_) {
       throw config_error("the datasets of the " + std::string(name(part)) +
@@ -57,7 +57,7 @@ MILLRACE_INLINE void blend_recipe::fill(blend_index_span out, blend_rounding rou
     throw config_error("the " + std::string(name(part_)) + " blend takes " +
                        std::to_string(taken[d]) + " samples of '" + prefixes_[d] + "', which has " +
                        std::to_string(lengths_[d]) +
-                       ": raise --mid-level-dataset-surplus, two- or ten-fold");
+                       ": raise --mid-level-dataset-surplus by a factor of 2 to 10");
   }
 }
 

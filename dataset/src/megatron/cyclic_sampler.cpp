@@ -19,16 +19,15 @@ MILLRACE_INLINE void check_cyclic(const cyclic_layout& layout, std::int64_t cons
   const std::int64_t active = layout.active();
   if (active == 0) {
     throw config_error("there are " + std::to_string(layout.total) + " samples, expected " +
-                       std::to_string(width) +
-                       " or more: a micro-batch of each data-parallel rank");
+                       std::to_string(width) + " or more: one micro-batch per data-parallel rank");
   }
   const std::int64_t current = consumed_samples % active;
   if (current % width != 0) {
-    throw config_error(
-        "consumed_samples is " + std::to_string(consumed_samples) + ", which is " +
-        std::to_string(current) + " into its epoch of " + std::to_string(active) +
-        " samples, expected a multiple of " + std::to_string(width) +
-        " there (micro-batch size times data-parallel ranks): go on with those of the run before");
+    throw config_error("consumed_samples is " + std::to_string(consumed_samples) + ", which is " +
+                       std::to_string(current) + " into its epoch of " + std::to_string(active) +
+                       " samples, expected a multiple of " + std::to_string(width) +
+                       " there (micro-batch size times data-parallel ranks): resume with the "
+                       "micro-batch size and ranks of the earlier run");
   }
 }
 

@@ -45,7 +45,7 @@ MILLRACE_INLINE bool set_data_flag(data_flags& flags, std::string_view flag,
                        expected);
   };
   const auto words = [&](auto& target) {
-    expect(!values.empty(), "prefixes, or weights and prefixes in turn");
+    expect(!values.empty(), "prefixes, or alternating weights and prefixes");
     target.emplace(values.begin(), values.end());
     return true;
   };
@@ -124,36 +124,35 @@ MILLRACE_INLINE data_blends resolve_data_flags(const data_flags& flags) {
   }
 
   if (blends.blend && !blends.split) {
-    throw config_error(
-        "--data-args-path is given without --split: expected, for example, --split '" +
-        std::string(split_matrix::default_text) + "', as --data-path alone has it");
+    throw config_error("--data-args-path requires --split, for example --split '" +
+                       std::string(split_matrix::default_text) + "', the default with --data-path");
   }
   if (blends.blend) (void)split_matrix(*blends.split);
   if (!blends.blend && blends.split) {
     throw config_error("--split '" + *blends.split + "' is given with " + sources[0] +
-                       ", which names data for each part: expected one of the two");
+                       ", which names data for each part: pass only one of the two");
   }
   const std::optional<blend_list>& valid = blends.per_part[1];
   if (!blends.blend && !blends.per_part[0] && !valid && !blends.per_part[2]) {
-    throw config_error(sources[0] + " has a blend for none of train, valid and test");
+    throw config_error(sources[0] + " has no blend for train, valid or test");
   }
   if (blends.multiple_validation_sets) {
     if (!valid) {
       throw config_error(
-          "--multiple-validation-sets is given, but no data for validation alone: "
-          "expected --valid-data-path or --per-split-data-args-path");
+          "--multiple-validation-sets requires separate validation data: pass --valid-data-path or "
+          "--per-split-data-args-path");
     }
     if (valid->weighted()) {
       throw config_error(
-          "--multiple-validation-sets is given, and weights for validation: "
-          "expected prefixes alone, as each set is used whole");
+          "--multiple-validation-sets does not allow validation weights: pass only prefixes, "
+          "because each set is used completely");
     }
   }
   if (blends.full_validation) {
     const auto& used = blends.blend ? blends.blend : valid;
     if (used && used->weighted()) {
-      throw config_error("--full-validation is given, and weights for the data it uses, " +
-                         sources[0] + ": expected prefixes alone, as each sample is used once");
+      throw config_error("--full-validation does not allow weights for the data that it uses, " +
+                         sources[0] + ": pass only prefixes, because each sample is used once");
     }
   }
   return blends;

@@ -49,9 +49,8 @@ MILLRACE_INLINE mapped_npy map_npy(const std::filesystem::path& path) {
 MILLRACE_INLINE void gpt_cache::throw_unfit(const std::filesystem::path& path,
                                             const std::string& what) {
   throw config_error(path.string() + ": " + what +
-                     ": the cache was made for other data under the same path, or with other "
-                     "options, or is damaged. Remove its files, or name another folder by "
-                     "--data-cache-path");
+                     ": the cache was made for other data at the same path or with other options, "
+                     "or it is damaged. Remove its files, or pass another --data-cache-path");
 }
 
 MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
@@ -69,7 +68,8 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
     const auto description = io::file_mapping::or_copy(description_path());
     const auto bytes = description.bytes();
     if (std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) != text_) {
-      return nothing(description_path().string() + ": not the description that its name is for");
+      return nothing(description_path().string() +
+                     ": it does not hold the description that its name stands for");
     }
     all->document = detail::map_npy(document_path());
     all->sample = detail::map_npy(sample_path());
@@ -190,7 +190,7 @@ MILLRACE_INLINE gpt_order gpt_cache::load_or_build(const gpt_plan& plan,
       io::remove_stale_partials(files_as_built());
       return *std::move(order);
     }
-    if (done) throw error("the cache was just built, and is no more what was written: " + why);
+    if (done) throw error("the cache changed immediately after it was built: " + why);
     try {
       build(plan, lengths, whose, threads);
       done = true;

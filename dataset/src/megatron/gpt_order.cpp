@@ -169,18 +169,19 @@ MILLRACE_INLINE void gpt_order::throw_at_row(std::int64_t j, const std::string& 
   throw format_error(
       index_.sample_path,
       index_.sample_offset + 2 * index_.sample.number_bytes() * static_cast<std::uint64_t>(j),
-      what + ": the index was made for another dataset, or for other options, or is damaged");
+      what + ": the index was made for another dataset or other options, or it is damaged");
 }
 
 MILLRACE_INLINE void gpt_order::throw_bad_row(std::int64_t j) const {
   throw_at_row(j, "row " + std::to_string(j) + " is " + text_of(row_at(j)) +
-                      ", which is no place of token " + std::to_string(j * plan_.sequence_length) +
-                      " of the shuffled sequences");
+                      ", which is not the place of token " +
+                      std::to_string(j * plan_.sequence_length) + " of the shuffled sequences");
 }
 
 MILLRACE_INLINE void gpt_order::throw_bad_sample(std::int64_t j) const {
   throw_at_row(j, "the sample from " + text_of(row_at(j)) + " to " + text_of(row_at(j + 1)) +
-                      " has not the " + std::to_string(sample_tokens()) + " tokens of a sample");
+                      " does not have the " + std::to_string(sample_tokens()) +
+                      " tokens of a sample");
 }
 
 }  // namespace millrace::dataset

@@ -32,13 +32,13 @@ MILLRACE_INLINE void check_gpt_request(const gpt_request& request, sequence_rang
                        ", expected 2 to 2147483646");
   }
   if (request.num_samples.value_or(0) < 0) {
-    throw config_error(whose + " is asked for " + std::to_string(*request.num_samples) +
+    throw config_error(whose + " requests " + std::to_string(*request.num_samples) +
                        " samples, expected 0 or more");
   }
   if (sequences.last > int32_max) {
     throw config_error(whose + " has sequences up to number " + std::to_string(sequences.last - 1) +
-                       ", but Megatron keeps their numbers in 32 bits: cut the data into datasets "
-                       "of at most 2147483647 sequences and blend them");
+                       ", but Megatron stores their numbers in 32 bits: split the data into "
+                       "datasets of at most 2147483647 sequences and blend them");
   }
 }
 
@@ -46,15 +46,16 @@ MILLRACE_INLINE void check_gpt_request(const gpt_request& request, sequence_rang
 MILLRACE_INLINE std::int64_t gpt_epochs(const gpt_request& request, const gpt_plan& plan,
                                         const std::string& whose) {
   if (request.num_samples.value_or(0) == 0) return 1;
-  const std::string wanted = whose + " is asked for " + std::to_string(*request.num_samples) +
+  const std::string wanted = whose + " requests " + std::to_string(*request.num_samples) +
                              " samples of " + std::to_string(plan.sequence_length) + " tokens, ";
   if (plan.tokens_per_epoch <= 1) {
-    throw config_error(wanted + "but has " + std::to_string(plan.tokens_per_epoch) +
-                       " tokens: give it a larger part of --split, or more data, or ask for none");
+    throw config_error(
+        wanted + "but has " + std::to_string(plan.tokens_per_epoch) +
+        " tokens: give it a larger part of --split or more data, or request no samples");
   }
   const std::int64_t tokens = checked_product(*request.num_samples, plan.sequence_length,
                                               plan.extra_token + plan.tokens_per_epoch,
-                                              wanted + "more than 2^63 tokens: ask for fewer");
+                                              wanted + "more than 2^63 tokens: request fewer");
   return (tokens - 1) / plan.tokens_per_epoch;
 }
 
@@ -79,10 +80,10 @@ MILLRACE_INLINE gpt_plan plan_gpt_index(const gpt_request& request, sequence_ran
   plan.epochs = detail::gpt_epochs(request, plan, whose);
   const std::string epochs = whose + " needs " + std::to_string(plan.epochs) + " epochs, ";
   if (plan.epochs > detail::int32_max) {
-    throw config_error(epochs + "expected at most 2147483647: ask for fewer samples");
+    throw config_error(epochs + "expected at most 2147483647: request fewer samples");
   }
   (void)detail::checked_product(plan.epochs, tokens_per_epoch, 0,
-                                epochs + "more than 2^63 tokens: ask for fewer samples");
+                                epochs + "more than 2^63 tokens: request fewer samples");
 
   const std::int64_t length = plan.sequence_length;
   const std::int64_t usable = plan.tokens() - plan.extra_token;  // -1 if there are no tokens

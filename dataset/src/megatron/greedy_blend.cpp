@@ -158,7 +158,7 @@ MILLRACE_INLINE void fill_greedy_blend(std::span<const double> weights, blend_in
   detail::check_blended_count(weights.size());
   for (std::size_t d = 0; d < weights.size(); ++d) {
     if (weights[d] >= 0.0 && weights[d] <= 1.0) continue;
-    throw config_error("the normalised weight of dataset " + std::to_string(d) + " is " +
+    throw config_error("the normalized weight of dataset " + std::to_string(d) + " is " +
                        std::to_string(weights[d]) + ", expected 0 to 1");
   }
   detail::fill_blend_by(detail::best_kernel(), weights, {}, out, rounding);

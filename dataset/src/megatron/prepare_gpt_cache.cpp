@@ -56,7 +56,7 @@ MILLRACE_INLINE std::optional<prepared_gpt_cache> prepare_gpt_cache(
         "the sequence length " + std::to_string(options.sequence_length) + " is above all " +
         (too_short ? std::to_string(all) + " tokens of " + prefix
                    : std::to_string(tokens) + " tokens of " + whose) +
-        ": make it shorter, or ask for a number of samples, for which epochs are joined");
+        ": use a shorter one, or request a number of samples, for which epochs are joined");
   }
   const gpt_cache cache(options.folder, prepared.description);
   const gpt_order order = cache.load_or_build(prepared.plan, lengths, whose, options.threads,
@@ -65,10 +65,10 @@ MILLRACE_INLINE std::optional<prepared_gpt_cache> prepare_gpt_cache(
   const auto has = has_extra_token(prepared.plan, lengths, order.index());
   if (has.value_or(options.add_extra_token) != options.add_extra_token) {
     throw config_error(cache.sample_path().string() + ": its samples have " +
-                       (*has ? "an extra token" : "no extra token") + ", and are to have " +
+                       (*has ? "an extra token" : "no extra token") + ", expected " +
                        (*has ? "none" : "one") +
-                       ", which the name of a cache does not tell. Remove its files, or name "
-                       "another folder by --data-cache-path");
+                       "; the name of a cache does not show this. Remove its files, or pass "
+                       "another --data-cache-path");
   }
   return prepared;
 }

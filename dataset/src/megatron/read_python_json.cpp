@@ -58,7 +58,7 @@ class python_json_reader {
 
 MILLRACE_INLINE python_json python_json_reader::read(int level) {
   skip_spaces();
-  if (level > most_levels) fail("the JSON text is nested too deep");
+  if (level > most_levels) fail("the JSON text is nested too deeply");
   switch (peek()) {
     case '{':
       return read_object(level);
@@ -85,7 +85,7 @@ MILLRACE_INLINE python_json python_json_reader::read_object(int level) {
     if (peek() != '"') fail("expected a key in quotes");
     const python_json key = read_string();
     skip_spaces();
-    if (!take(":")) fail("expected a colon behind the key");
+    if (!take(":")) fail("expected a colon after the key");
     object.set(key, read(level + 1));
     skip_spaces();
     if (take("}")) return object;
@@ -143,7 +143,7 @@ MILLRACE_INLINE std::uint32_t python_json_reader::read_escape() {
   const char* const last = digits.data() + digits.size();
   if (digits.size() != 5 || digits[0] != 'u' ||
       std::from_chars(digits.data() + 1, last, unit, 16).ptr != last) {
-    fail("expected an escape of JSON behind the backslash");
+    fail("expected a JSON escape after the backslash");
   }
   at_ += 5;
   return unit;
@@ -162,7 +162,7 @@ MILLRACE_INLINE python_json python_json_reader::read_number() {
   const std::size_t integer_end = at_;
   if (peek() == '.') {
     ++at_;
-    if (skip_digits() == 0) fail("expected digits behind the point");
+    if (skip_digits() == 0) fail("expected digits after the decimal point");
   }
   if (peek() == 'e' || peek() == 'E') {
     ++at_;

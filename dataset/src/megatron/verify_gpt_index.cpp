@@ -66,7 +66,7 @@ class gpt_index_verifier {
       if (++met[sequence] <= times) continue;
       refuse_document(entry, "which entries " + std::to_string(first) + " to " +
                                  std::to_string(entry - 1) + " have " + std::to_string(times) +
-                                 " times already: expected each once an epoch");
+                                 " times already: expected each once per epoch");
     }
   }
 

@@ -77,7 +77,7 @@ MILLRACE_INLINE packed_rows::layout_pointer packed_rows::make_layout(std::int64_
                        "documents " + std::to_string(first) + " up to " + std::to_string(last) +
                            " make " + std::to_string(layout->row_count()) + " rows, expected the " +
                            std::to_string(expected) +
-                           " of the table of rows: the dataset was changed since, remove " +
+                           " of the row table: the dataset has changed since; remove " +
                            row_table_path(*columns_, options_).string());
   }
   return layout;

@@ -42,7 +42,7 @@ MILLRACE_INLINE formats::rows_header asked_header(const index_columns& columns,
       header.last_document > columns.document_count()) {
     throw config_error("documents " + std::to_string(header.first_document) + " up to " +
                        std::to_string(header.last_document) + " of " + columns.prefix().string() +
-                       " are to be packed, expected two numbers that ascend in 0 to " +
+                       " are to be packed, expected an ascending range within 0 to " +
                        std::to_string(columns.document_count()));
   }
   header.idx_bytes = static_cast<std::int64_t>(columns.idx_size_bytes());

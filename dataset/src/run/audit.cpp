@@ -409,8 +409,8 @@ MILLRACE_INLINE std::vector<audit_ledger> audit_run(const run& order, const samp
   const std::int64_t end = ranks.end_of_whole_steps();
   if (first_step < begin || first_step >= last_step || last_step > end) {
     throw config_error("steps " + std::to_string(first_step) + " to " + std::to_string(last_step) +
-                       ", expected two that ascend in " + std::to_string(begin) + " to " +
-                       std::to_string(end) + ", the whole steps of the run");
+                       ", expected an ascending range within " + std::to_string(begin) + " to " +
+                       std::to_string(end) + ", the complete steps of the run");
   }
   return detail::auditor(order, ranks, first_step, last_step, options).all_ledgers();
 }

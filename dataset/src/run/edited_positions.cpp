@@ -20,9 +20,9 @@ namespace detail {
 /// The positions that hold a token of the documents that an edit blocks.
 MILLRACE_INLINE std::vector<position_range> blocked_positions(const run& order, const edit& e) {
   if (order.end() == sampler::unbounded) {
-    throw config_error("documents of " + e.source +
-                       " are blocked, but the run has no end, so that they come for ever; give it "
-                       "train_samples");
+    throw config_error(
+        "documents of " + e.source +
+        " are blocked, but the run has no end, so they would recur forever; set train_samples");
   }
   std::vector<std::int64_t> sources;  // a blend may have one dataset several times
   for (std::int64_t s = 0; s < order.source_count(); ++s) {

@@ -58,10 +58,11 @@ MILLRACE_INLINE std::int64_t edited_stream::served_before(std::int64_t end) cons
 MILLRACE_INLINE std::int64_t edited_stream::at(std::int64_t n, std::int64_t end) const {
   const std::int64_t position = (*this)[n];
   if (position < end) return position;
-  throw config_error(
-      "sample " + std::to_string(n) + " of the edited run is sample " + std::to_string(position) +
-      " of the run without edits, which has " + std::to_string(end) + ": edited, it has " +
-      std::to_string(served_before(end)) + "; raise train_samples, skip less or stop before it");
+  throw config_error("sample " + std::to_string(n) + " of the edited run is sample " +
+                     std::to_string(position) + " of the run without edits, which has " +
+                     std::to_string(end) + ": edited, it has " +
+                     std::to_string(served_before(end)) +
+                     "; raise train_samples, skip fewer samples, or stop before it");
 }
 
 MILLRACE_INLINE std::int64_t edited_stream::reached(std::int64_t n) const noexcept {

@@ -19,7 +19,7 @@ MILLRACE_INLINE void check(const edit& e, std::size_t number) {
   const std::int64_t most = steps ? most_steps : most_positions;
   const std::string up_to_most = steps ? "2^40" : "2^62";
   if (e.first < 0 || e.last < e.first || e.last > most) {
-    refuse("expected two numbers that ascend in 0 to " + up_to_most);
+    refuse("expected an ascending range within 0 to " + up_to_most);
   }
   if (e.since < 0 || e.since > most_positions) {
     refuse("since is " + std::to_string(e.since) + ", expected 0 to 2^62");

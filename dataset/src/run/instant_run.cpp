@@ -55,12 +55,12 @@ struct instant_run::contents {
     const index_columns columns(prefixes[s], index_access::pread);
     const std::int64_t expected = order.windows(source).token_count();
     if (columns.token_count() != expected || columns.type() != type) {
-      throw format_error(columns.idx_path(), 0,
-                         "the dataset has " + std::to_string(columns.token_count()) +
-                             " tokens of " + std::string(formats::name(columns.type())) +
-                             ", expected " + std::to_string(expected) + " of " +
-                             std::string(formats::name(type)) +
-                             " as when the run was set up: it is another one, or was replaced");
+      throw format_error(
+          columns.idx_path(), 0,
+          "the dataset has " + std::to_string(columns.token_count()) + " tokens of " +
+              std::string(formats::name(columns.type())) + ", expected " +
+              std::to_string(expected) + " of " + std::string(formats::name(type)) +
+              " as when the run was created: it is another dataset, or was replaced");
     }
     touched[s].store(true, std::memory_order_release);
   }
@@ -150,7 +150,7 @@ MILLRACE_INLINE std::vector<left_out> instant_run::left_out_of(std::int64_t sour
   const window_order& windows = order().windows(source);
   const auto rest = windows.remainder(round.first / windows.windows_per_epoch());
   return {{0, rest.head, 1, "before the first window"},
-          {rest.tail_first, windows.token_count(), 1, "behind the last window"}};
+          {rest.tail_first, windows.token_count(), 1, "after the last window"}};
 }
 
 MILLRACE_INLINE void instant_run::check_steps(const batch_steps& steps) const {

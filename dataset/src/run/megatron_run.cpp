@@ -77,7 +77,7 @@ MILLRACE_INLINE index_columns open_columns(const megatron_run::source_info& of) 
                          " sequences of " + std::to_string(columns.token_count()) +
                          " tokens, but had " + std::to_string(of.sequences) + " of " +
                          std::to_string(of.tokens) +
-                         " when the run was built: it is another one, or was replaced");
+                         " when the run was created: it is another dataset, or was replaced");
 }
 
 MILLRACE_INLINE gpt_order order_of(const megatron_run::source_info& of, length_column lengths) {
@@ -111,9 +111,9 @@ MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const ble
     const blended_sample sample = (*kept)[i];
     if (sample == blended_sample{static_cast<std::size_t>(built.dataset[at]), built.sample[at]})
       continue;
-    throw config_error(what + "sample " + std::to_string(i) + " is another one where blends are " +
-                       "rounded " + name(rounding) + "; it may have been made on a machine that " +
-                       "rounds the other way (--blend-rounding)");
+    throw config_error(what + "sample " + std::to_string(i) + " differs if blends are " +
+                       "rounded " + name(rounding) + "; the cache may come from a machine that " +
+                       "rounds differently (see --blend-rounding)");
   }
 }
 
@@ -175,7 +175,7 @@ MILLRACE_INLINE megatron_run megatron_run::build(const part_plan& plan, gpt_requ
   if (!plan.blended && plan.datasets.size() != 1) {
     throw config_error("the " + std::string(name(request.part)) + " part has " +
                        std::to_string(plan.datasets.size()) +
-                       " datasets, each for itself; expected one, or a blend");
+                       " separate datasets; expected one dataset, or a blend");
   }
   std::vector<source_info> sources;
   std::vector<std::int64_t> lengths;
@@ -365,7 +365,7 @@ MILLRACE_INLINE std::vector<left_out> megatron_run::left_out_of(std::int64_t sou
                                {first_token(part.last), info(source).tokens, round.times, other}};
   for (const piece& p : opened->order.behind_last_sample()) {
     const std::int64_t first = first_token(p.sequence) + p.first;
-    all.push_back({first, first + p.tokens, 1, "behind the last sample"});
+    all.push_back({first, first + p.tokens, 1, "after the last sample"});
   }
   return all;
 }

@@ -83,14 +83,15 @@ MILLRACE_INLINE packed_run::packed_run(const std::vector<instant_source>& source
                            order_hash(shuffle_of::bins, options.seed, name_hash(names[s]))};
     if (info.rows < 1) {
       throw config_error("source " + names[s] +
-                         " has no documents to pack, expected a token at least; leave it out");
+                         " has no documents to pack, expected at least one token; omit it");
     }
     shared_->infos.push_back(info);
     limits.push_back(detail::limit_of(sources[s], names[s], info.rows));
     shared_->pool->put(number, opened);
   }
   shared_->blend.emplace(options.segments, std::move(limits),
-                         detail::checked_steps(options.first_position_of, options.segments.size()), options.train_samples);
+                         detail::checked_steps(options.first_position_of, options.segments.size()),
+                         options.train_samples);
 }
 
 MILLRACE_INLINE packed_run::source_pointer packed_run::open_anew(const contents& of,
@@ -115,7 +116,7 @@ MILLRACE_INLINE packed_run::source_pointer packed_run::open_again(const contents
                            " packed rows of " + std::to_string(found.token_count()) +
                            " tokens, but had " + std::to_string(expected.rows) + " of " +
                            std::to_string(expected.tokens) +
-                           " when the run was set up: it is another one, or was replaced");
+                           " when the run was created: it is another dataset, or was replaced");
   }
   return opened;
 }

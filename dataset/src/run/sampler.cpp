@@ -86,12 +86,12 @@ MILLRACE_INLINE const sampler_options& check(const sampler_options& options) {
   }
   if (options.type == sampler_type::single) return options;
   if (options.rampup) {
-    throw config_error("a ramp-up of the batch goes with the sampler single only");
+    throw config_error("a batch-size ramp-up requires the single sampler");
   }
   if (!options.drop_last) {
     throw config_error(
-        "drop_last is false, expected true: only the sampler single has a last micro-batch that "
-        "may be short");
+        "drop_last is false, expected true: only the single sampler can serve a short last "
+        "micro-batch");
   }
   return options;
 }
@@ -106,8 +106,7 @@ MILLRACE_INLINE sampler::sampler(std::int64_t end, const sampler_options& option
       edits_(std::move(edits)) {
   if (options_.type != sampler_type::single && edits_ != nullptr) {
     throw config_error(
-        "there are edits, expected none: only the sampler single serves positions one after "
-        "another, so that they can be skipped or replayed");
+        "there are edits, expected none: only the single sampler can skip or replay samples");
   }
   if (options_.type == sampler_type::single) set_up_single();
   if (options_.type == sampler_type::cyclic) set_up_cyclic();
@@ -147,15 +146,15 @@ MILLRACE_INLINE void sampler::check_part_of_step() const {
                      std::to_string(options_.width()) + " of them, the batch_size " +
                      std::to_string(options_.batch_size) + " times the world_size " +
                      std::to_string(options_.world_size) +
-                     ": go on with the ranks and batch_size of before, or from the end of a step. "
-                     "What a short last micro-batch has ended is at its end, and nothing follows");
+                     ": resume with the same ranks and batch_size, or from the end of a step. A "
+                     "run that ended with a short micro-batch cannot be resumed");
 }
 
 MILLRACE_INLINE void sampler::set_up_cyclic() {
   if (end_ >= most_positions) {
     throw config_error(
-        "the sampler cyclic needs a run with an end, as it draws an order of all its samples; "
-        "give the run train_samples");
+        "the cyclic sampler needs a run with an end, because it shuffles all samples of the run; "
+        "set train_samples");
   }
   detail::check_cyclic(layout(), options_.consumed_samples);
   const std::int64_t active = layout().active();
@@ -171,7 +170,7 @@ MILLRACE_INLINE void sampler::set_up_full_validation() {
   if (end_ < ranks) {
     throw config_error("there are " + std::to_string(end_) + " samples for " +
                        std::to_string(ranks) +
-                       " ranks, expected as many as ranks at least in full validation");
+                       " ranks, expected at least one sample per rank in full validation");
   }
   const std::int64_t consumed = options_.consumed_samples;
   if (consumed % ranks != 0) {
@@ -314,8 +313,7 @@ MILLRACE_INLINE std::int64_t sampler::sample_of(const slot_place& slot) const {
   if (sample < limit_ && limit_ != unbounded) {
     throw config_error(what + ", which is not served: the last " +
                        std::to_string(limit_ - end_sample()) +
-                       " samples do not fill a micro-batch of all ranks, and drop_last leaves "
-                       "them out");
+                       " samples do not fill a micro-batch on every rank, so drop_last drops them");
   }
   throw config_error(what + ", but the run has only " +
                      std::to_string(limit_ == unbounded ? end_sample() : limit_));
@@ -438,7 +436,7 @@ MILLRACE_INLINE std::map<std::int64_t, position_turns> sampler::turns(std::int64
     add(std::min(begin, end_), std::min(end, end_),
         [&](const position_range& range) { turns.here.push_back(range); });
     add(std::max(begin, end_) - last_turn, end - last_turn, [&](const position_range& range) {
-      turns.again.push_back({range, "by ranks that have a sample less, which begin again"});
+      turns.again.push_back({range, "by ranks that have one sample fewer and start over"});
     });
     return all;
   }
@@ -483,10 +481,11 @@ MILLRACE_INLINE std::vector<explained_positions> sampler::dropped_in(std::int64_
     }
   }
   for (const position_range& range : detail::ranges_of(is_dropped)) {
-    dropped.push_back({range, drawn.sharded
-                                  ? "cyclic: less than a micro-batch of every rank is left"
-                                  : "cyclic: left below a micro-batch, or passed over by a rank "
-                                    "that is ahead"});
+    dropped.push_back(
+        {range,
+         drawn.sharded
+             ? "cyclic: fewer samples are left than one micro-batch per rank"
+             : "cyclic: too few left for a micro-batch, or skipped by a rank that is ahead"});
   }
   return dropped;
 }

@@ -77,7 +77,7 @@ MILLRACE_INLINE run_state parse_state(std::string_view text) {
   const formats::json_value whole = formats::parse_json(text);
   const formats::json_value* version = whole.find("millrace_state");
   if (version == nullptr) {
-    throw config_error("this is no state of a run: it has no \"millrace_state\"");
+    throw config_error("this is not a run state: it has no \"millrace_state\"");
   }
   if (*version != formats::json_value(std::int64_t{1})) {
     throw config_error("the state is of version " + formats::write_json(*version) +

@@ -39,10 +39,10 @@ MILLRACE_INLINE bool contains(std::span<const std::string> names, std::string_vi
                                                 const std::string& now, const std::string& why) {
   throw config_error(place + " is " + now + ", but was " + then + " when the state was saved, at " +
                      "consumed_samples " + std::to_string(saved.consumed_samples) + ": " + why +
-                     "; set it back, or allow \"" + std::string(option) + "\" to change");
+                     "; restore the old value, or allow \"" + std::string(option) + "\" to change");
 }
 
-inline constexpr const char* other_samples = "other samples would come";
+inline constexpr const char* other_samples = "other samples would be served";
 
 /// Steps of which a sample was served; nothing if they cannot be told.
 MILLRACE_INLINE std::optional<std::int64_t> steps_done(const run_state& saved,
@@ -61,8 +61,8 @@ MILLRACE_INLINE std::optional<std::int64_t> steps_done(const run_state& saved,
 MILLRACE_INLINE std::string steps_text(const run_state& saved, std::optional<std::int64_t> done) {
   if (done) return "the run has served samples of " + std::to_string(*done) + " steps";
   const bool edits = saved.rampup_batch.empty() && saved.global_batch >= 1;
-  return std::string("how many steps the run has done is not known: give the terms ") +
-         (edits ? "saved_stream, as edits move what is served, or steps_done" : "steps_done");
+  return std::string("the number of completed steps is unknown: pass the terms ") +
+         (edits ? "saved_stream, because edits shift the samples, or steps_done" : "steps_done");
 }
 
 /// What the order instant is keyed by.
@@ -86,7 +86,7 @@ MILLRACE_INLINE void compare_source(const run_state& saved, std::size_t i, const
   if (!then.root.empty() && !now.root.empty()) same("root", then.root, now.root);
   if (saved.order == "instant" && key_name(then) != key_name(now)) {
     throw_differs(saved, "data", place + "name", text_of(key_name(then)), text_of(key_name(now)),
-                  "the order is keyed by it, so that other samples would come");
+                  "the order depends on it, so other samples would be served");
   }
   if (weights_count && then.weight != now.weight) {
     throw_differs(saved, "data", place + "weight", text_of(then.weight), text_of(now.weight),
@@ -139,16 +139,16 @@ MILLRACE_INLINE void compare_edits(const run_state& saved, const run_state& now,
   }
   if (terms.saved_stream != nullptr && terms.new_stream != nullptr) {
     if (terms.saved_stream->same_until(*terms.new_stream, saved.consumed_samples)) return;
-    throw_differs(saved, "edits", "the list of edits", text_of(saved.edits), text_of(now.edits),
-                  "it changes which samples had been served by then; an edit that is added may say "
-                  "\"since\": " +
-                      std::to_string(saved.consumed_samples));
+    throw_differs(
+        saved, "edits", "the list of edits", text_of(saved.edits), text_of(now.edits),
+        "it changes which samples had been served by then; a new edit may set \"since\": " +
+            std::to_string(saved.consumed_samples));
   }
   for (std::size_t i = saved.edits.size(); i < now.edits.size(); ++i) {
     if (now.edits[i].since >= saved.consumed_samples) continue;
-    throw_differs(saved, "edits", "edits[" + std::to_string(i) + "]", "none", text_of(now.edits[i]),
-                  "an edit that is added must say \"since\": " +
-                      std::to_string(saved.consumed_samples) + " or more");
+    throw_differs(
+        saved, "edits", "edits[" + std::to_string(i) + "]", "none", text_of(now.edits[i]),
+        "a new edit must set \"since\": " + std::to_string(saved.consumed_samples) + " or more");
   }
 }
 
@@ -168,7 +168,7 @@ MILLRACE_INLINE void compare_cyclic(const run_state& saved, const run_state& now
                   ranks ? "ranks of the cyclic sampler" : "micro_batch of the cyclic sampler",
                   text_of(ranks ? saved.ranks : saved.micro_batch),
                   text_of(ranks ? now.ranks : now.micro_batch),
-                  "they decide its shuffles, so that they may change only between epochs, of " +
+                  "they determine its shuffles, so they may change only between epochs, of " +
                       std::to_string(epoch) + " samples with " + std::to_string(s->ranks) +
                       " ranks of " + std::to_string(s->micro_batch) + ", and of both");
   }

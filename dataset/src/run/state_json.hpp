@@ -147,9 +147,9 @@ class state_reader {
     if (used_ == object_->size()) return;
     for (const formats::json_member& member : *object_) {
       if (!known(member.name)) {
-        throw config_error("the state has \"" + place_of(member.name) +
-                           "\", which is no option that is known here: it was saved by a newer "
-                           "version, or mistyped");
+        throw config_error(
+            "the state has \"" + place_of(member.name) +
+            "\", which is an unknown option: a newer version saved it, or it is misspelled");
       }
     }
   }

@@ -102,7 +102,7 @@ MILLRACE_INLINE sample_round stored_run::round_of(std::int64_t, std::int64_t) co
 
 MILLRACE_INLINE std::vector<left_out> stored_run::left_out_of(std::int64_t,
                                                               const sample_round&) const {
-  return {{end() * seq_len(), shared_->data->token_count(), 1, "behind the last window"}};
+  return {{end() * seq_len(), shared_->data->token_count(), 1, "after the last window"}};
 }
 
 MILLRACE_INLINE run_state stored_run::description() const {

@@ -63,8 +63,8 @@ inline void append_part(const file_range& from, std::int64_t at, std::uint64_t i
                      "sequence " + std::to_string(p.sequence) + " has " + std::to_string(length) +
                          " tokens, expected " + std::to_string(p.tokens) + " from token " +
                          std::to_string(p.first) +
-                         " on: a sample index or a table of rows is of another dataset, remove it "
-                         "to have it made again");
+                         ": a sample index or a row table belongs to another dataset; remove it, "
+                         "so that it is built again");
 }
 
 /// The bytes of a piece in the `.bin`, out of the columns of the `.idx`, checked.
@@ -141,8 +141,8 @@ inline void check_begins(const schedule& blend, const batch_steps& steps) {
                        " of the run, but step " + std::to_string(segment.step) +
                        " of the loader at sample " + std::to_string(position) + ", of " +
                        std::to_string(steps.samples_of(segment.step)) +
-                       ": expected the same global_batch_size and ramp-up as "
-                       "instant_options::first_position_of counts by");
+                       ": expected the same global_batch_size and ramp-up as in "
+                       "instant_options::first_position_of");
   }
 }
 

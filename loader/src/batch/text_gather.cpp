@@ -100,7 +100,7 @@ MILLRACE_INLINE void text_gather::convert(const detour& d) const {
     throw format_error(files_[static_cast<std::size_t>(d.part->from.file)].path,
                        d.part->from.offset + 8 * i,
                        "a token is " + std::to_string(id) +
-                           ", expected an id of 32 bits, which is all that batches hold");
+                           ", expected an id that fits in 32 bits, the width of batches");
   }
 }
 

@@ -108,7 +108,7 @@ MILLRACE_INLINE reader_report cufile_reader::report() const {
   reader_report report;
   report.asked = options_.asked.empty() ? "cufile" : options_.asked;
   report.granted = uses_it_ ? "cufile" : "pread";
-  report.why = options_.why.empty() ? "asked for by name" : options_.why;
+  report.why = options_.why.empty() ? "requested by name" : options_.why;
   std::string how = library_->why();
   if (library_->usable() && !uses_it_) how += ", which does only what pread does";
   if (!uses_it_) report.why += ", but: " + how;

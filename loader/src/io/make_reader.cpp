@@ -108,11 +108,11 @@ struct asked_reader {
 
 MILLRACE_INLINE asked_reader asked_of(const io_options& options) {
   if (!options.back_end.empty()) {
-    return {back_end_of(options.back_end, "the back end for reading"), "asked for by name"};
+    return {back_end_of(options.back_end, "the back end for reading"), "requested by name"};
   }
   const char* const set = std::getenv("MILLRACE_IO");  // NOLINT(concurrency-mt-unsafe)
   if (set != nullptr && *set != '\0') {
-    return {back_end_of(set, "MILLRACE_IO in the environment"), "asked for by MILLRACE_IO"};
+    return {back_end_of(set, "MILLRACE_IO in the environment"), "requested by MILLRACE_IO"};
   }
   return {};
 }

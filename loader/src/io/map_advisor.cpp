@@ -27,7 +27,7 @@ MILLRACE_INLINE void map_advisor::choose(std::span<const data_file> files,
   for (const data_file& file : files) bytes_.push_back(file.bytes);
   if (options.advice != map_advice::by_memory) {
     advice_.assign(files.size(), options.advice);
-    why_ = options.advice_why.empty() ? "asked for by name" : options.advice_why;
+    why_ = options.advice_why.empty() ? "requested by name" : options.advice_why;
     why_random_ = why_;
     return;
   }
@@ -95,7 +95,7 @@ MILLRACE_INLINE void map_advisor::populate::operator()() noexcept try {
     threads->when_idle(*this);
     return;
   }
-  log->note(what, true, "so that resident files are in memory before they are asked for");
+  log->note(what, true, "so that resident files are in memory before they are needed");
   // In one map alone can be seen that this was the whole file.
   if (whole) in_memory->flags[file].store(true, std::memory_order_relaxed);
 } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the file is read when it is needed

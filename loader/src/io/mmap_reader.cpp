@@ -168,8 +168,9 @@ MILLRACE_INLINE void mmap_reader::copy_from(const open_files::map& map, std::int
       ends_in_zero = ends_in_zero || piece.to[piece.bytes - 1] == std::byte{};
     }
     if (copied == left.size()) break;
-    advisor_.log().note("pages of mapped files", false,
-                        file_of(file).path().string() + ": SIGBUS, so it was read anew by pread");
+    advisor_.log().note(
+        "pages of mapped files", false,
+        file_of(file).path().string() + ": SIGBUS, so it was read again with pread");
     with.unread.push_back(request_of(left[copied], map, file));
     left = left.subspan(copied + 1);
   }
@@ -201,14 +202,15 @@ MILLRACE_INLINE reader_report mmap_reader::report() const {
   reader_report report;
   report.asked = options_.asked.empty() ? "mmap" : options_.asked;
   report.granted = "mmap";
-  report.why = options_.why.empty() ? "asked for by name" : options_.why;
+  report.why = options_.why.empty() ? "requested by name" : options_.why;
   const bool displaced = detail::sigbus_guard_displaced();
   report.grants.push_back(
       {"SIGBUS guard", detail::has_sigbus_guard && !displaced ? "yes" : "no",
        !detail::has_sigbus_guard ? "built without: the kernel is asked before each copy instead"
-       : displaced ? "another handler of SIGBUS was set later: unless it passes on what is not its "
-                     "own, a lost page is the end of the process"
-                   : "a lost page is an error of its file, not the end of the process"});
+       : displaced
+           ? "another SIGBUS handler was installed later: unless it forwards signals that are not "
+             "its own, a lost page ends the process"
+           : "a lost page is reported as an error of its file, and does not end the process"});
   advisor_.log().fill(report, *table_);
   const reader_report read = unmapped_.report();
   report.grants.insert(report.grants.end(), read.grants.begin(), read.grants.end());

@@ -141,8 +141,8 @@ MILLRACE_INLINE io::unique_fd open_files::open_evicting(const file& f) {
     }
     if (!close_least_used(*live_files_ - 1)) {
       throw io_error(f.path(), "open", code, std::nullopt,
-                     "no file that could be closed for it is left; raise the limit (ulimit -n), or "
-                     "close what else the process has open");
+                     "there is no file left to close instead; raise the limit (ulimit -n), or "
+                     "close other files of the process");
     }
   }
 }
@@ -293,7 +293,7 @@ MILLRACE_INLINE std::string open_files::no_room_for_map(file& f, std::size_t byt
     if (idle > turns && unmap_least_used(unmapped, closed)) continue;
     f.no_map_before_ = clock_ + turns / 8;
     f.why_no_map_ = "all " + std::to_string(used_maps_.size()) +
-                    " maps that there may be are in use: it is read instead";
+                    " allowed maps are in use, so the file is read instead";
     return f.why_no_map_;
   }
   return {};

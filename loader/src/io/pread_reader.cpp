@@ -191,16 +191,17 @@ MILLRACE_INLINE std::span<::iovec> pread_reader::advance(planned_read& rest,
 }
 
 MILLRACE_INLINE void pread_reader::throw_short(const open_files::file& f, std::uint64_t end) {
-  throw io_error(f.path(), "read", ENODATA, end,
-                 "it ends there or before, and should have " + std::to_string(f.bytes()) +
-                     " bytes by its index; it was cut off while it was in use: restore it");
+  throw io_error(
+      f.path(), "read", ENODATA, end,
+      "it ends there or earlier, but should have " + std::to_string(f.bytes()) +
+          " bytes according to its index; it was truncated while it was in use: restore it");
 }
 
 MILLRACE_INLINE reader_report pread_reader::report() const {
   reader_report report;
   report.asked = options_.asked.empty() ? "pread" : options_.asked;
   report.granted = "pread";
-  report.why = options_.why.empty() ? "asked for by name" : options_.why;
+  report.why = options_.why.empty() ? "requested by name" : options_.why;
   log_.fill(report, *table_);
   return report;
 }

@@ -75,15 +75,15 @@ MILLRACE_INLINE reader_choice choose_reader(const reader_facts& f) {
   if (f.network_files > 0) {
     return {back_end::pread, map_advice::random,
             std::to_string(f.network_files) + " of " + files +
-                " lie on network file systems, where maps fault page by page" + without_cufile};
+                " are on network file systems, where maps fault page by page" + without_cufile};
   }
   if (f.files > 0 && f.memory_files == f.files) {
     return {back_end::mmap, map_advice::by_memory,
-            files + " lie in memory (tmpfs)" + without_cufile};
+            files + " are in memory (tmpfs)" + without_cufile};
   }
   if (!f.available) {
     return {back_end::mmap, map_advice::random,
-            files + ", and nobody tells how much memory is available" + without_cufile};
+            files + ", and the available memory is unknown" + without_cufile};
   }
   const std::string room =
       detail::readable_bytes(*f.available) + " of available memory (" + f.available_by + ")";
@@ -93,7 +93,7 @@ MILLRACE_INLINE reader_choice choose_reader(const reader_facts& f) {
   }
   const std::string cached =
       f.resident ? detail::percent(*f.resident) + " of it in memory (" + f.resident_by + ")"
-                 : "nobody tells what of it is in memory";
+                 : "how much of it is in memory is unknown";
   if (f.resident && *f.resident >= resident_enough) {
     return {back_end::mmap, map_advice::resident, files + ", " + cached + without_cufile};
   }

@@ -6,7 +6,7 @@
 namespace millrace::loader {
 
 MILLRACE_INLINE std::string line(const reader_report& r) {
-  std::string text = "reads by " + r.granted + " (asked for: " + r.asked + ", " + r.why + ")";
+  std::string text = "reads by " + r.granted + " (requested: " + r.asked + ", " + r.why + ")";
   for (const grant& g : r.grants) text += "; " + g.asked + ": " + g.granted + " (" + g.why + ")";
   return text + "; " + std::to_string(r.gathers) + " gathers of " + std::to_string(r.requests) +
          " requests, " + std::to_string(r.bytes) + " bytes, " + std::to_string(r.bytes_read) +

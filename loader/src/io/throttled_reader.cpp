@@ -25,7 +25,7 @@ MILLRACE_INLINE throttled_reader::throttled_reader(std::unique_ptr<range_reader>
     throw config_error("a throttle of " + std::to_string(storage.latency.count()) +
                        " us latency, " + std::to_string(storage.jitter.count()) + " us jitter, " +
                        std::to_string(storage.bytes_per_second) +
-                       " bytes a second: expected none below 0");
+                       " bytes per second: expected 0 or more");
   }
 }
 

@@ -49,7 +49,7 @@ MILLRACE_INLINE uring_probe probe_uring() {
   const std::unique_ptr<::io_uring_probe, decltype(let_go)> known(::io_uring_get_probe_ring(&ring),
                                                                   let_go);
   if (!known)
-    return {false, "the kernel's io_uring does not say what it can do (it is older than 5.6)"};
+    return {false, "the kernel's io_uring does not report its operations (it is older than 5.6)"};
   if (::io_uring_opcode_supported(known.get(), IORING_OP_READ) == 0) {
     return {false, "the kernel's io_uring has no IORING_OP_READ (it is older than 5.6)"};
   }
@@ -59,7 +59,7 @@ MILLRACE_INLINE uring_probe probe_uring() {
 #else
 
 MILLRACE_INLINE uring_probe probe_uring() {
-  return {false, "this build of millrace is without liburing"};
+  return {false, "this build of millrace has no liburing"};
 }
 
 #endif

@@ -432,7 +432,7 @@ MILLRACE_INLINE void uring_reader::give_up_ring(int code) {
   try {
     log_.note("io_uring", false,
               "io_uring_enter: " + std::generic_category().message(code) +
-                  ": the ring was given up, and pread reads from then on");
+                  ": the ring was abandoned, and pread reads from then on");
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): for the report alone
   }
 }
@@ -442,10 +442,10 @@ MILLRACE_INLINE reader_report uring_reader::report() const {
   report.asked = options_.asked.empty() ? "io_uring" : options_.asked;
   const bool reads = !no_ring_ && !files_.all_plain();
   report.granted = reads ? "io_uring" : "pread";
-  report.why = options_.why.empty() ? "asked for by name" : options_.why;
+  report.why = options_.why.empty() ? "requested by name" : options_.why;
   log_.fill(report, *table_);
   if (!reads) {
-    report.why += no_ring_ ? "; no ring was to be had, or none that went on"
+    report.why += no_ring_ ? "; no ring was available, or it stopped working"
                            : "; no file can be read past the page cache";
   }
   if (const std::size_t most = most_in_flight_; most > 0) {

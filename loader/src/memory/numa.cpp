@@ -91,7 +91,8 @@ MILLRACE_INLINE numa_place place_near_device(std::string_view pci_address,
     return unknown(asked, path.string() + " says '" + *text + "', which is no node");
   }
   if (node < 0) {
-    return unknown(asked, path.string() + " says -1: the machine has one node, or does not tell");
+    return unknown(asked,
+                   path.string() + " says -1: the machine has one node, or does not report it");
   }
   numa_place place = place_on_node(node, files);
   place.grants.insert(place.grants.begin(),

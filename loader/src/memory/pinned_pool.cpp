@@ -45,11 +45,11 @@ MILLRACE_INLINE void pinned_pool::refuse_nonsense(const pool_options& options) c
       options.slot_bytes <= most - alignment &&
       detail::rounded_up(options.slot_bytes, alignment) <= options.budget_bytes / options.slots;
   if (!fits) {
-    throw config_error("a pinned pool of " + number(options.slots) + " slots of " +
-                       number(options.slot_bytes) + " bytes, aligned to " + number(alignment) +
-                       ", does not fit its budget of " + number(options.budget_bytes) +
-                       " bytes: take fewer slots (look_ahead), smaller micro-batches, or raise "
-                       "budget_bytes");
+    throw config_error(
+        "a pinned pool of " + number(options.slots) + " slots of " + number(options.slot_bytes) +
+        " bytes, aligned to " + number(alignment) + ", does not fit its budget of " +
+        number(options.budget_bytes) +
+        " bytes: use fewer slots (look_ahead) or smaller micro-batches, or raise budget_bytes");
   }
 }
 
@@ -57,7 +57,7 @@ MILLRACE_INLINE void pinned_pool::take(const pool_options& options) {
   const auto skip = [&](memory_kind kind) {
     if (kind >= options.best) return false;
     add(kind, false,
-        std::string("not asked for: the best kind asked for is ") + name_of(options.best));
+        std::string("not requested: the best requested kind is ") + name_of(options.best));
     return true;
   };
   if (!skip(memory_kind::cuda) && take_cuda(options)) return;
@@ -113,7 +113,7 @@ MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
   }
   if (options.best > memory_kind::thp) {
     add(memory_kind::thp, false,
-        std::string("not asked for: the best kind asked for is ") + name_of(options.best));
+        std::string("not requested: the best requested kind is ") + name_of(options.best));
   } else if (!ask_huge) {
     add(memory_kind::thp, false, "less than one huge page of 2 MiB is needed");
   } else {
@@ -121,7 +121,7 @@ MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
         detail::huge_bytes_at(slab_.bytes.data(), options.files), report_.total_bytes);
     const bool huge = report_.huge_bytes >= whole / 2 && report_.huge_bytes > 0;
     std::string why = std::to_string(report_.huge_bytes) + " of " +
-                      std::to_string(report_.total_bytes) + " bytes lie in huge pages";
+                      std::to_string(report_.total_bytes) + " bytes are in huge pages";
     if (report_.huge_bytes < whole) {
       why += "; " + (advised != 0 ? std::string("the kernel refused the advice MADV_HUGEPAGE")
                                   : detail::why_no_thp(options.files));
@@ -130,7 +130,7 @@ MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
     if (huge) report_.granted = memory_kind::thp;
   }
   if (options.best > memory_kind::locked) {
-    add(memory_kind::locked, false, "not asked for: the best kind asked for is plain");
+    add(memory_kind::locked, false, "not requested: the best requested kind is plain");
   } else {
     std::string why;
     report_.locked = detail::lock(slab_.bytes, why);
@@ -166,7 +166,7 @@ MILLRACE_INLINE void pinned_pool::fail_for_memory(const std::string& said, const
   } else if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     what += ", with RLIMIT_AS at " + std::to_string(limit.rlim_cur);
   }
-  throw io_error(what + " (take fewer slots, or smaller micro-batches)", call, code);
+  throw io_error(what + " (use fewer slots or smaller micro-batches)", call, code);
 }
 
 MILLRACE_INLINE std::string pool_report::text() const {

@@ -44,7 +44,7 @@ MILLRACE_INLINE std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
   // The runtime promises no more than its own alignment.
   void* memory = hook.allocate(hook.context, size_bytes + alignment, why);
   if (memory == nullptr) {
-    if (why.empty()) why = "the CUDA runtime gave no memory, and no reason";
+    if (why.empty()) why = "the CUDA runtime returned no memory and no reason";
     return std::nullopt;
   }
   slab result;
@@ -52,7 +52,7 @@ MILLRACE_INLINE std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   auto* first = static_cast<std::byte*>(memory) + (rounded_up(address, alignment) - address);
   result.bytes = {first, size_bytes};
-  why = "the CUDA runtime gave page-locked memory";
+  why = "the CUDA runtime allocated page-locked memory";
   return result;
 }
 
@@ -141,7 +141,7 @@ MILLRACE_INLINE std::string why_no_thp(const system_files& files) {
   if (::prctl(pr_get_thp_disable, 0, 0, 0, 0) == 1) {
     return "they are disabled for this process (prctl PR_SET_THP_DISABLE)";
   }
-  return "the kernel found no free 2 MiB of memory in one piece";
+  return "the kernel found no contiguous free 2 MiB of memory";
 }
 
 MILLRACE_INLINE bool lock(std::span<std::byte> memory, std::string& why) {
@@ -155,7 +155,7 @@ MILLRACE_INLINE bool lock(std::span<std::byte> memory, std::string& why) {
   ::rlimit limit{};
   if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     why += "; RLIMIT_MEMLOCK is " + std::to_string(limit.rlim_cur) +
-           " bytes for all of the process (ulimit -l raises it)";
+           " bytes for the whole process (ulimit -l raises it)";
   }
   return false;
 }

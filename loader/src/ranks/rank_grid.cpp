@@ -31,7 +31,7 @@ MILLRACE_INLINE rank_grid::rank_grid(const axis_values& sizes, std::string_view 
   }
   if (sizes.cp > 1 && sizes.ep > 1) {
     throw config_error("cp is " + std::to_string(sizes.cp) + " and ep " + std::to_string(sizes.ep) +
-                       ", expected one of them 1: experts have a numbering of their own");
+                       ", expected one of them to be 1, because experts have their own numbering");
   }
   if (offset < 0) {
     throw config_error("the offset of ranks is " + std::to_string(offset) + ", expected 0 or more");
@@ -60,7 +60,7 @@ MILLRACE_INLINE std::vector<parallel_axis> rank_grid::parse(std::string_view tex
     const auto found = std::ranges::find(parallel_axis_names, name);
     if (found == parallel_axis_names.end()) {
       throw config_error("'" + std::string(name) + "' in '" + std::string(text) +
-                         "' is no axis, expected tp, cp, ep, dp or pp, with '-' between");
+                         "' is not an axis, expected tp, cp, ep, dp or pp, with '-' between");
     }
     const auto axis = static_cast<parallel_axis>(found - parallel_axis_names.begin());
     if (std::ranges::count(axes, axis) != 0) {
@@ -69,9 +69,8 @@ MILLRACE_INLINE std::vector<parallel_axis> rank_grid::parse(std::string_view tex
     axes.push_back(axis);
   }
   if (axes.empty() || lower.back() == '-') {
-    throw config_error(
-        "'" + std::string(text) +
-        "' names no axis somewhere, expected tp, cp, ep, dp or pp, with '-' between");
+    throw config_error("'" + std::string(text) +
+                       "' has an empty axis, expected tp, cp, ep, dp or pp, with '-' between");
   }
   return axes;
 }

@@ -37,9 +37,9 @@ MILLRACE_INLINE simulated_rank simulate_rank(batch_loader& loader, std::int64_t 
   }
   if (loader.micro_batches() < batches_of(options, slots)) {
     throw config_error("the run has " + std::to_string(loader.micro_batches()) +
-                       " micro-batches for a rank, expected " +
+                       " micro-batches per rank, expected " +
                        std::to_string(batches_of(options, slots)) +
-                       ": take fewer steps, or a longer run");
+                       ": use fewer steps, or a longer run");
   }
   simulated_rank result;
   result.steps = options.steps;

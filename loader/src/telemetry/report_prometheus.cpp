@@ -12,9 +12,9 @@ MILLRACE_INLINE std::string prometheus_of(const telemetry_report& report) {
   detail::prometheus_writer out(report.rank);
   const auto seconds = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-9; };
 
-  out.family("batches_total", "counter", "Micro-batches that the caller got.");
+  out.family("batches_total", "counter", "Micro-batches delivered to the caller.");
   out.sample(report.batches);
-  out.family("bytes_total", "counter", "Bytes of tokens that were read.");
+  out.family("bytes_total", "counter", "Bytes of tokens read.");
   out.sample(report.bytes);
   out.family("major_faults_total", "counter", "Pages that the reading thread had to wait for.");
   out.sample(report.major_faults);
@@ -24,18 +24,18 @@ MILLRACE_INLINE std::string prometheus_of(const telemetry_report& report) {
   out.sample(seconds(report.elapsed_ns));
   out.family("data_wait_ratio", "gauge", "Share of that time that the caller waited for data.");
   out.sample(report.data_wait_share());
-  out.family("ready_batches", "gauge", "Micro-batches ready when one was asked for, on average.");
+  out.family("ready_batches", "gauge", "Micro-batches ready at each request, on average.");
   out.sample(report.mean_occupancy());
   out.family("ring_slots", "gauge", "Slots of the ring.");
   out.sample(report.slots);
-  out.histogram("wait_seconds", "Waits of the caller, without the first.", report.waits);
+  out.histogram("wait_seconds", "Waits of the caller, excluding the first.", report.waits);
   out.histogram("slot_wait_seconds", "Waits of the producer for a slot.", report.slot_waits);
 
-  out.family("stalls_total", "counter", "Micro-batches that were not ready when asked for.");
+  out.family("stalls_total", "counter", "Micro-batches that were not ready when requested.");
   for (std::size_t i = 0; i < report.stalls.size(); ++i) {
     out.sample(report.stalls[i].stalls, out.label("cause", stall_cause_names[i]));
   }
-  out.family("stall_seconds_total", "counter", "Time that the caller waited for those.");
+  out.family("stall_seconds_total", "counter", "Time that the caller waited for them.");
   for (std::size_t i = 0; i < report.stalls.size(); ++i) {
     out.sample(seconds(report.stalls[i].waited_ns), out.label("cause", stall_cause_names[i]));
   }
@@ -44,11 +44,11 @@ MILLRACE_INLINE std::string prometheus_of(const telemetry_report& report) {
     out.sample(seconds(report.stages[i].total_ns), out.label("stage", loader_stage_names[i]));
   }
   if (report.mixture.empty()) return out.text();
-  out.family("source_samples_total", "counter", "Samples that each source of the blend gave.");
+  out.family("source_samples_total", "counter", "Samples served from each source of the blend.");
   for (const mixture_share& each : report.mixture) {
     out.sample(each.samples, out.label("source", each.name));
   }
-  out.family("source_target_samples", "gauge", "Samples that each was to give by its weight.");
+  out.family("source_target_samples", "gauge", "Samples expected from each source by its weight.");
   for (const mixture_share& each : report.mixture) {
     out.sample(each.target_samples, out.label("source", each.name));
   }

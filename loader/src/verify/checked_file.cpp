@@ -44,8 +44,8 @@ MILLRACE_INLINE void checked_file::read(const io::unique_fd& fd, const open_file
   const std::size_t read = io::pread_some(fd, piece, at, path(), pages);
   if (read == piece.size()) return;
   throw io_error(path(), "read", ENODATA, at + read,
-                 "it ends there, and should have " + std::to_string(size_) +
-                     " bytes by its index; it was cut off: restore it");
+                 "it ends there, but should have " + std::to_string(size_) +
+                     " bytes according to its index; it was truncated: restore it");
 }
 
 MILLRACE_INLINE std::optional<checked_file::problem> checked_file::check(
@@ -67,7 +67,7 @@ MILLRACE_INLINE std::optional<checked_file::problem> checked_file::check(
     return problem{false, first_byte(block),
                    "block " + std::to_string(block) + ", the bytes " +
                        std::to_string(first_byte(block)) + " to " + std::to_string(end - 1) +
-                       ", is not as it was written: its checksum is " + formats::hex(crc) +
+                       ", has changed since it was written: its checksum is " + formats::hex(crc) +
                        ", expected " + formats::hex(*expected)};
   }
   return token;

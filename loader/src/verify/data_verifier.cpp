@@ -144,13 +144,14 @@ MILLRACE_INLINE void data_verifier::refuse(const finding& found, std::int64_t sa
   if (!found.served || found.kind == finding_kind::token) {
     what += needs;
   } else if (found.sample >= 0) {
-    what += "; sample " + std::to_string(found.sample) + " was served with it before this was seen";
+    what +=
+        "; sample " + std::to_string(found.sample) + " was served with it before this was detected";
   } else {
-    what += "; samples were served with it before this was seen";
+    what += "; samples were served with it before this was detected";
   }
   what += found.kind == finding_kind::token
               ? ": tokenize with the same vocabulary, or raise vocab_size"
-              : ": put a good copy of the file back, or block its documents (quarantine)";
+              : ": restore a good copy of the file, or block its documents (quarantine)";
   throw format_error(found.path, found.at_byte, what);
 }
 

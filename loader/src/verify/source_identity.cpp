@@ -39,7 +39,7 @@ MILLRACE_INLINE void read_meta(const std::filesystem::path& path, std::string_vi
   const formats::json_value* size = tokenizer->find("vocab_size");
   const auto* vocab_size = size ? size->as<std::int64_t>() : nullptr;
   if (vocab_size == nullptr || *vocab_size < 1) {
-    refuse("\"vocab_size\" of its tokenizer is no number of ids");
+    refuse("\"vocab_size\" of its tokenizer is not a number of ids");
   }
   identity.vocab_size = *vocab_size;
   const formats::json_value* told = meta.find("sum_root");
@@ -81,11 +81,11 @@ MILLRACE_INLINE run_identity identify_sources(dataset::run_state& state,
     if (first == nullptr) {
       first = &source;
     } else if (!allow_several_tokenizers) {
-      throw config_error("the datasets are of two tokenizers: " + first->prefix + " has the " +
-                         "fingerprint " + tokenizers.front() + ", " + source.prefix + " has " +
-                         identity.tokenizer +
-                         ", and an id of one is another text in the other: tokenize them alike, "
-                         "or set allow_several_tokenizers");
+      throw config_error("the datasets were made with two tokenizers: " + first->prefix +
+                         " has the " + "fingerprint " + tokenizers.front() + ", " + source.prefix +
+                         " has " + identity.tokenizer +
+                         ", so an id means different text in each: use one tokenizer for both, or "
+                         "set allow_several_tokenizers");
     }
   }
   for (const std::string& tokenizer : tokenizers) {

@@ -60,7 +60,7 @@ MILLRACE_INLINE void verify_core::open(source& s) {
                          "the checksums are of a .bin of " +
                              std::to_string(sums->view().bin_bytes) + " bytes, but that of the " +
                              ".idx has " + std::to_string(s.bin.size_bytes()) +
-                             ": they are of another dataset; remove them, or make them anew");
+                             ": they belong to another dataset; remove them, or create them again");
     }
     std::filesystem::path idx = s.prefix;
     s.idx = std::make_unique<checked_file>(table_, data_file{idx += ".idx", sums->view().idx_bytes},

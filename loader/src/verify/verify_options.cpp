@@ -11,7 +11,7 @@ MILLRACE_INLINE const verify_options& check(const verify_options& options) {
   const auto refuse = [](const std::string& what) { throw config_error(what); };
   if (options.vocab_size < 0) {
     refuse("vocab_size is " + std::to_string(options.vocab_size) +
-           ", expected the number of ids, or 0 not to look at them");
+           ", expected the number of ids, or 0 to skip the check");
   }
   if (options.scrub_parts < 1 || options.scrub_part < 0 ||
       options.scrub_part >= options.scrub_parts) {

@@ -92,8 +92,8 @@ BUGS = (
     ("permutations are shuffled from the end", "include/millrace/dataset/megatron/torch_random.hpp",
      "i + twister() % left",
      "twister() % static_cast<std::uint32_t>(i + 1)"),
-    ("no length is drawn behind the last sample of a document", "src/megatron/sentence_mapping.cpp",
-     "target = targets.next();  // drawn behind the last sample, too",
+    ("no length is drawn after the last sample of a document", "src/megatron/sentence_mapping.cpp",
+     "target = targets.next();  // drawn after the last sample, too",
      "if (left != 0) target = targets.next();"),
 )
 

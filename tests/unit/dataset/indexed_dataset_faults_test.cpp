@@ -195,7 +195,7 @@ TEST_F(FaultInTheMiddle, IsNamedWhenItIsMet) {
                               "from which it fits the 16 bytes of the .bin"));
   std::tie(what, offset) = fault_of([&] { (void)data.document(2); });
   EXPECT_EQ(offset, 106U);
-  EXPECT_THAT(what, HasSubstr("document 2 takes sequences from 1 up to 0"));
+  EXPECT_THAT(what, HasSubstr("document 2 covers sequences 1 up to 0"));
 }
 
 TEST_F(FaultInTheMiddle, BlamesTheDocumentStartThatIsOutside) {

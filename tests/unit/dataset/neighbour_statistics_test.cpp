@@ -64,8 +64,10 @@ TEST_F(NeighbourStatistics, WarnOfInputsOneAfterTheOther) {
                              .length_correlation = 0.01,
                              .same_input = 0.99,
                              .same_input_shuffled = 0.25};
-  EXPECT_THAT(found.warning(), HasSubstr("99 % of neighbouring documents come from the same input, "
-                                         "25 % if shuffled: orders"));
+  EXPECT_THAT(
+      found.warning(),
+      HasSubstr(
+          "99 % of neighboring documents come from the same input, 25 % if shuffled; for orders"));
   found.same_input = 0.27;
   EXPECT_EQ(found.warning(), "");
 }

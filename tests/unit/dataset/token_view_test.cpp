@@ -106,7 +106,7 @@ TEST(TokenView, NamesBothTypesWhenAskedForAnother) {
     (void)view_of<std::uint16_t>({1}).as<std::int32_t>();
     FAIL() << "accepted";
   } catch (const config_error& e) {
-    EXPECT_STREQ(e.what(), "tokens are uint16, asked for as int32");
+    EXPECT_STREQ(e.what(), "tokens are uint16, requested as int32");
   }
 }
 

@@ -70,14 +70,13 @@ TEST_F(VerifySources, AcceptPlacesWithinWhatWasRead) {
 }
 
 TEST_F(VerifySources, NameTheDocumentThatLiesOutside) {
-  EXPECT_THAT(
-      fault_with(0, [](auto& place) { place.begin = 499; }),
-      HasSubstr("data.src: document 0 is told to be of bytes 499 to 519, but the .meta says "
-                "that bytes 500 to 1700 were read"));
+  EXPECT_THAT(fault_with(0, [](auto& place) { place.begin = 499; }),
+              HasSubstr("data.src: document 0 is listed at bytes 499 to 519, but the .meta says "
+                        "that bytes 500 to 1700 were read"));
   EXPECT_THAT(fault_with(99, [](auto& place) { place.end = 801; }),
-              HasSubstr("document 99 is told to be of bytes 780 to 801, but"));
+              HasSubstr("document 99 is listed at bytes 780 to 801, but"));
   EXPECT_THAT(fault_with(99, [](auto& place) { place.line = 41; }),
-              HasSubstr("document 99 is told to be at line 41, but the .meta says that 40 lines"));
+              HasSubstr("document 99 is listed at line 41, but the .meta says that 40 lines"));
 }
 
 TEST_F(VerifySources, NameTheDocumentThatIsOutOfOrder) {
@@ -85,19 +84,19 @@ TEST_F(VerifySources, NameTheDocumentThatIsOutOfOrder) {
                          [](auto& place) {
                            place = {0, 11, 700, 719};
                          }),
-              HasSubstr("document 70 is told to be of input 0, behind a document of input 1"));
+              HasSubstr("document 70 is listed in input 0, after a document in input 1"));
   EXPECT_THAT(fault_with(30, [](auto& place) { place.line = 30; }),
-              HasSubstr("document 30 is told to be line 30, bytes 1100 to 1119, but the document "
+              HasSubstr("document 30 is listed at line 30, bytes 1100 to 1119, but the document "
                         "before it line 30, bytes 1080 to 1099"));
   EXPECT_THAT(fault_with(65, [](auto& place) { place.begin -= 2; }),
-              HasSubstr("document 65 is told to be line 6, bytes 98 to 119, but"));
+              HasSubstr("document 65 is listed at line 6, bytes 98 to 119, but"));
   EXPECT_TRUE(own_faults_only_);  // by itself the file was sound each time
 }
 
 // Files may be read by turns and shuffled by other programs: without a .meta nobody promised more.
 TEST_F(VerifySources, AskOnlyForSoundEntriesWithoutAMeta) {
   std::swap(places_[3], places_[90]);
-  EXPECT_THAT(fault_of(places_), HasSubstr("document 4 is told"));
+  EXPECT_THAT(fault_of(places_), HasSubstr("document 4 is listed"));
   EXPECT_NO_THROW(verify_sources(document_sources::find(indexed_dataset(prefix_)).value()));
 }
 

@@ -76,7 +76,7 @@ TEST_F(RunDescription, RefusesABlendOfTwoTokenizersUnlessItIsAllowed) {
   loader_options asked = options();
   EXPECT_THAT(test::config_refusal(
                   [&] { return test::loader_of(run(test::run_kind::instant), asked)->state(); }),
-              HasSubstr("the datasets are of two tokenizers"));
+              HasSubstr("the datasets were made with two tokenizers"));
   asked.allow_several_tokenizers = true;
   EXPECT_EQ(test::loader_of(run(test::run_kind::instant), asked)->state().tokenizer, "a,b");
 }

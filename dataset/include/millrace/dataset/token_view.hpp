@@ -142,7 +142,7 @@ inline token_view token_view::subview(std::int64_t first, std::int64_t count) co
 template <class T>
 std::span<const T> token_view::as() const {
   if (formats::dtype_of<T>() != type_) {
-    throw config_error("tokens are " + std::string(formats::name(type_)) + ", asked for as " +
+    throw config_error("tokens are " + std::string(formats::name(type_)) + ", requested as " +
                        std::string(formats::name(formats::dtype_of<T>())));
   }
   assert(reinterpret_cast<std::uintptr_t>(bytes_.data()) % alignof(T) == 0);

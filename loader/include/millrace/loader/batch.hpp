@@ -120,7 +120,7 @@ std::span<const Token> batch::text() const {
   if (static_cast<std::size_t>(layout.width()) != sizeof(Token)) {
     throw config_error("the text of the batch is in " +
                        std::to_string(8 * static_cast<int>(layout.width())) +
-                       " bits, asked for in " + std::to_string(8 * sizeof(Token)));
+                       " bits, requested in " + std::to_string(8 * sizeof(Token)));
   }
   return slot().array<const Token>(layout.text_offset(), layout.rows() * layout.text_len());
 }

@@ -141,7 +141,7 @@ TEST_F(IndexColumns, RefuseABinOfPartsOfTokens) {
 TEST_F(IndexColumns, AskForAPrefix) {
   for (const char* name : {"data.idx", "data.bin", "data.sum"}) {
     const std::string said = fault([&] { (void)index_columns(folder_ / name); });
-    EXPECT_THAT(said, HasSubstr("give the prefix of a dataset without its "));
+    EXPECT_THAT(said, HasSubstr("pass the dataset prefix without "));
     EXPECT_EQ(said, fault([&] { (void)indexed_dataset(folder_ / name); }));
   }
 }

@@ -151,7 +151,7 @@ TEST_F(InstantOrder, RefusesWhatCannotBe) {
   };
   using sources = std::vector<instant_source>;
   EXPECT_THAT(refusal(sources{source("x/web", "", 10)}, options),
-              HasSubstr("source web has 10 tokens, less than one window"));
+              HasSubstr("source web has 10 tokens, fewer than one window"));
   EXPECT_THAT(refusal(sources{source("x/web", "", 100), source("y/web", "", 100)}, options),
               AllOf(HasSubstr("both named \"web\""), HasSubstr("x/web, y/web")));
   EXPECT_EQ(refusal(sources{source("x/web", "", 100), source("y/web", "other", 100)}, options),

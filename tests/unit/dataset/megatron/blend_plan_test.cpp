@@ -117,7 +117,7 @@ TEST(BlendPlan, RefusesWhatCannotBeBuilt) {
   EXPECT_THAT(plan(weighted, {all, 1, 1}),
               says("the train part has weights, but no number of samples"));
   EXPECT_THAT(plan(weighted, {1, 1, all}), says("the test part has weights"));
-  EXPECT_THAT(plan(weighted, {1, -1, 1}), says("the valid part is asked for -1 samples"));
+  EXPECT_THAT(plan(weighted, {1, -1, 1}), says("the valid part requests -1 samples"));
   EXPECT_THAT(plan(weighted, {std::int64_t{1} << 53, 1, 1}), says("expected less than 2^53"));
   EXPECT_THAT(plan({{"a", "b"}, {1e-320, 1e300}}, {1, 1, 1}),
               says("the weight of 'a' is 1e-320, 0.0 of all weights"));

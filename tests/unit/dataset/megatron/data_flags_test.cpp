@@ -133,11 +133,11 @@ TEST(DataFlags, RefuseWhatDoesNotFitTogether) {
                        "no data for validation alone");
   expect_flags_refused(
       {{"--valid-data-path", {"1", "a", "2", "b"}}, {"--multiple-validation-sets", {}}},
-      "expected prefixes alone, as each set is used whole");
+      "pass only prefixes, because each set is used completely");
   expect_flags_refused({{"--data-path", {"1", "a", "2", "b"}}, {"--full-validation", {}}},
-                       "expected prefixes alone, as each sample is used once");
+                       "pass only prefixes, because each sample is used once");
   expect_flags_refused({{"--valid-data-path", {"1", "a", "2", "b"}}, {"--full-validation", {}}},
-                       "expected prefixes alone, as each sample is used once");
+                       "pass only prefixes, because each sample is used once");
   EXPECT_TRUE(
       resolve({{"--train-data-path", {"1", "a"}}, {"--full-validation", {}}}).full_validation);
 }

@@ -101,7 +101,7 @@ TEST(GptPlan, HasNoSamplesWhereNoneAreAskedFor) {
 
 TEST(GptPlan, RefusesSamplesOfNoTokens) {
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 0, 0),
-              AllOf(HasSubstr("web train is asked for 5 samples of 8 tokens, but has 0"),
+              AllOf(HasSubstr("web train requests 5 samples of 8 tokens, but has 0"),
                     HasSubstr("larger part of --split")));
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 5}, 1), HasSubstr("but has 1"));
 }
@@ -110,7 +110,7 @@ TEST(GptPlan, RefusesWhatIsOutOfRange) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   EXPECT_THAT(refusal({.sequence_length = 1}, 9), HasSubstr("the sequence length is 1"));
   EXPECT_THAT(refusal({.sequence_length = 2147483647}, 9), HasSubstr("expected 2 to 2147483646"));
-  EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = -1}, 9), HasSubstr("asked for -1"));
+  EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = -1}, 9), HasSubstr("requests -1"));
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = most}, 9), HasSubstr("2^63 tokens"));
   EXPECT_THAT(refusal({.sequence_length = 8, .num_samples = 1LL << 40}, 9), HasSubstr("epochs"));
   EXPECT_THAT(refusal({.sequence_length = 8}, 9, 2147483648), HasSubstr("in 32 bits"));

@@ -124,12 +124,12 @@ TEST_F(DocumentLengths, NameTheEntryThatIsWrong) {
   const std::string count = std::to_string(lengths_.size());
   for (const std::int64_t end : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40}) {
     alter<std::int64_t>(documents + 8UL * 151, end);  // where document 150 ends
-    expect("document 150 takes sequences from " + std::to_string(ends_[150]) + " up to " +
-           std::to_string(end) + ", expected two that ascend in 0 to " + count);
+    expect("document 150 covers sequences " + std::to_string(ends_[150]) + " up to " +
+           std::to_string(end) + ", expected an ascending range within 0 to " + count);
     alter<std::int64_t>(documents + 8UL * 100, end);  // and the first and last of those asked for
-    expect(end == 0 ? "none" : "document 100 takes sequences from " + std::to_string(end));
+    expect(end == 0 ? "none" : "document 100 covers sequences " + std::to_string(end));
     alter<std::int64_t>(documents + 8UL * 250, end);
-    expect("document 249 takes sequences from ");
+    expect("document 249 covers sequences ");
   }
 }
 

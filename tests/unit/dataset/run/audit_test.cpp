@@ -153,8 +153,9 @@ TEST_F(Audit, CountsFromWhereARunStarts) {
   const sampler single(order.end(), {.batch_size = 2, .world_size = 2, .consumed_samples = 9});
   EXPECT_EQ(single.first_whole_step(), 2);
   expect_sound(expect_counts(order, single, 2, single.end_of_whole_steps()));
-  EXPECT_THAT(test::config_refusal([&] { return audit_run(order, single, 1, 3); }),
-              HasSubstr("steps 1 to 3, expected two that ascend in 2 to 10, the whole steps"));
+  EXPECT_THAT(
+      test::config_refusal([&] { return audit_run(order, single, 1, 3); }),
+      HasSubstr("steps 1 to 3, expected an ascending range within 2 to 10, the complete steps"));
 }
 
 TEST_F(Audit, CountsWhatFullValidationServes) {
@@ -201,7 +202,7 @@ TEST_F(Audit, SaysWhyTokensAreLeftOut) {
   ASSERT_THAT(ledgers[0].left_out, SizeIs(2));
   EXPECT_EQ(ledgers[0].left_out[0].first, "of other parts of --split");
   EXPECT_GT(ledgers[0].left_out[0].second, 0);
-  EXPECT_EQ(ledgers[0].left_out[1].first, "behind the last sample");
+  EXPECT_EQ(ledgers[0].left_out[1].first, "after the last sample");
   EXPECT_EQ(ledgers[0].left_out[1].second, megatron.plan(0).tokens() - 10 * megatron.end());
   EXPECT_EQ(ledgers[0].not_in_steps, 10 * (megatron.end() % 4));
 }
@@ -234,7 +235,8 @@ TEST_F(Audit, RefusesStepsThatAreNotThere) {
       (void)audit_run(order, audited_ranks(order), first, last);
       ADD_FAILURE() << first << " to " << last;
     } catch (const config_error& e) {
-      EXPECT_THAT(e.what(), HasSubstr("expected two that ascend in 0 to 4, the whole steps"));
+      EXPECT_THAT(e.what(),
+                  HasSubstr("expected an ascending range within 0 to 4, the complete steps"));
     }
   }
 }

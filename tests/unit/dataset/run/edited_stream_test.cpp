@@ -123,15 +123,15 @@ TEST(EditedStream, NeverReplaysWhatIsSkipped) {
 
 TEST(EditedStream, RefusesEditsThatContradictThemselves) {
   EXPECT_THAT(fault({skip(0, 1), skip(5, 3)}),
-              HasSubstr("edit 1, skip_samples [5, 3]: expected two numbers that ascend"));
+              HasSubstr("edit 1, skip_samples [5, 3]: expected an ascending range"));
   EXPECT_THAT(fault({skip(-1, 3)}), HasSubstr("edit 0, skip_samples [-1, 3]"));
   EXPECT_THAT(fault({skip(1, 3, -1)}), HasSubstr("since is -1"));
   EXPECT_THAT(fault({replay(1, 3, 2)}), HasSubstr("served again at 2, expected 3 or later"));
   EXPECT_THAT(fault({replay(1, 3, 4, 9)}),
-              HasSubstr("edit 0 is to be served again at sample 4, expected 9 or later"));
+              HasSubstr("edit 0 replays samples at sample 4, expected 9 or later"));
   edit late = skip(0, (std::int64_t{1} << 40) + 1);
   late.unit = edit_unit::steps;
-  EXPECT_THAT(fault({late}), HasSubstr("expected two numbers that ascend in 0 to 2^40"));
+  EXPECT_THAT(fault({late}), HasSubstr("expected an ascending range within 0 to 2^40"));
   late = replay(0, 1, (std::int64_t{1} << 40) + 1);
   late.unit = edit_unit::steps;
   EXPECT_THAT(fault({late}), HasSubstr("expected 1 or later, when it was served, and up to 2^40"));
@@ -176,7 +176,7 @@ TEST(EditedStream, EndsWhereTheRunDoes) {
   } catch (const config_error& e) {
     EXPECT_STREQ(e.what(),
                  "sample 8 of the edited run is sample 8 of the run without edits, which has 8: "
-                 "edited, it has 8; raise train_samples, skip less or stop before it");
+                 "edited, it has 8; raise train_samples, skip fewer samples, or stop before it");
   }
   EXPECT_EQ(stream.served_before(3), 3);
   EXPECT_EQ(stream.served_before(4), 3);

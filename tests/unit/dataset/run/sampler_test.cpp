@@ -154,7 +154,7 @@ TEST(Sampler, OfOtherSamplersHasNoShortOnes) {
     const sampler_options ramped{
         .type = type, .global_batch_size = 8, .rampup = rampup_batch{2, 2, 9}};
     EXPECT_THAT(test::config_refusal([&] { check(ramped); }),
-                HasSubstr("a ramp-up of the batch goes with the sampler single only"));
+                HasSubstr("a batch-size ramp-up requires the single sampler"));
     EXPECT_THAT(test::config_refusal(
                     [&] { sampler(9, {.type = type}, std::make_shared<const edited_stream>()); }),
                 HasSubstr("there are edits, expected none"));
@@ -334,7 +334,7 @@ TEST(Sampler, RefusesPlacesThatAreNotServed) {
             "(consumed_samples)");
   EXPECT_EQ(refused(later, {5, 0, 1}),
             "step 5, rank 0, slot 1 is sample 21, which is not served: the last 2 samples do not "
-            "fill a micro-batch of all ranks, and drop_last leaves them out");
+            "fill a micro-batch on every rank, so drop_last drops them");
   EXPECT_EQ(refused(later, {6, 0, 0}),
             "step 6, rank 0, slot 0 is sample 24, but the run has only 22");
   const sampler validated(7, {.type = sampler_type::full_validation, .world_size = 3});

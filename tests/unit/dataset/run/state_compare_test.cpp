@@ -63,7 +63,7 @@ TEST(StateCompare, SaysBothValues) {
   now.seed = 1;
   EXPECT_EQ(difference(now),
             "seed is 1, but was 4321 when the state was saved, at consumed_samples 1048576: other "
-            "samples would come; set it back, or allow \"seed\" to change");
+            "samples would be served; restore the old value, or allow \"seed\" to change");
   EXPECT_THAT(difference(now, {.allow = {"seed"}}), HasSubstr("seq_len is 2048, but was 4096"));
 }
 
@@ -194,7 +194,7 @@ TEST(StateCompare, KnowsHowFarEditsHaveMovedTheRun) {
   now.schedule.push_back({155, {1}, {1.0}});
   EXPECT_THAT(
       difference(now, {}, saved),
-      HasSubstr("give the terms saved_stream, as edits move what is served, or steps_done"));
+      HasSubstr("pass the terms saved_stream, because edits shift the samples, or steps_done"));
   const edited_stream stream(
       saved.edits, [](std::int64_t step) { return step * 512; },
       [](const edit&) { return std::vector<position_range>(); });

@@ -89,7 +89,7 @@ TEST_F(StoredRun, IsAudited) {
   ASSERT_EQ(ledgers.size(), 1U);
   EXPECT_TRUE(ledgers[0].sound());
   ASSERT_EQ(ledgers[0].left_out.size(), 1U);
-  EXPECT_EQ(ledgers[0].left_out[0].first, "behind the last window");
+  EXPECT_EQ(ledgers[0].left_out[0].first, "after the last window");
   EXPECT_EQ(ledgers[0].left_out[0].second, data_->token_count() - 7 * order.end());
 }
 

@@ -149,8 +149,8 @@ TEST(DevicePipe, AWholeRingHeldIsAnErrorAndNoHang) {
   std::vector<device_batch> held;
   for (int i = 0; i < 3; ++i) held.push_back(std::move(*pipe.next(on)));
   EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(on); }),
-            "all 3 batches of the device's ring are held (look_ahead is 1): destroy one, and the "
-            "tensors made of it, before the next, or raise look_ahead");
+            "all 3 slots of the device ring are still held (look_ahead is 1): destroy a batch, and "
+            "the tensors made from it, before calling next(), or raise look_ahead");
   held.clear();
   EXPECT_EQ(pipe.next(on)->micro_batch(), 3);  // and it goes on
 }
@@ -185,8 +185,8 @@ TEST(DevicePipe, RefusesABatchThatIsTooLargeForIt) {
   const slot_layout smaller(3, 64, true, token_width::u16);
   device_pipe pipe(&fake_cuda::api(), smaller, {}, source.source());
   EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(nullptr); }),
-            "a micro-batch of 4 rows of 64 tokens came for a device pipe that was made for 3 rows "
-            "of 64: make it for the largest");
+            "a micro-batch of 4 rows of 64 tokens arrived at a device pipe that was created for 3 "
+            "rows of 64: create it for the largest batch");
 }
 
 TEST(DevicePipe, RefusesOptionsOutOfRange) {
@@ -226,9 +226,9 @@ TEST(DevicePipe, RefusesTheStreamThatIsAnotherOnEachThread) {
     device_pipe pipe(api, source.batches()[0].layout, {}, source.source());
     const auto per_thread = reinterpret_cast<stream>(std::uintptr_t{2});  // cudaStreamPerThread
     EXPECT_EQ(message_of<config_error>([&] { (void)pipe.next(per_thread); }),
-              "the consumer's stream is cudaStreamPerThread (handle 2), expected one that is the "
-              "same on every thread, since batches may end on another: give one of "
-              "cudaStreamCreateWithFlags, or null for the default stream");
+              "the consumer's stream is cudaStreamPerThread (handle 2), expected a stream that is "
+              "the same on every thread, because batches may be destroyed on another thread: pass "
+              "a stream of cudaStreamCreateWithFlags, or null for the default stream");
     EXPECT_EQ(pipe.next(nullptr)->micro_batch(), 0) << "it goes on";
   }
   EXPECT_THAT(cuda.faults(), IsEmpty());

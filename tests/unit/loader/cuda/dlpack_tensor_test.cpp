@@ -165,7 +165,7 @@ TEST_F(DlpackTensor, RefusesWhatTheBatchDoesNotHave) {
     (void)to_dlpack(*batch, batch_field::loss_mask);
     ADD_FAILURE() << "accepted";
   } catch (const config_error& e) {
-    EXPECT_STREQ(e.what(), "a tensor of loss_mask is asked for, which wanted_fields leaves out");
+    EXPECT_STREQ(e.what(), "a tensor of loss_mask was requested, but wanted_fields excludes it");
   }
 }
 

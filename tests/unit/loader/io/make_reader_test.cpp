@@ -47,7 +47,7 @@ TEST_F(MakeReader, MakesTheOneThatIsAskedFor) {
     const reader_report report = report_of(name);
     EXPECT_EQ(report.asked, name);
     EXPECT_EQ(report.granted, name);
-    EXPECT_EQ(report.why, "asked for by name");
+    EXPECT_EQ(report.why, "requested by name");
   }
 }
 
@@ -60,7 +60,7 @@ TEST_F(MakeReader, MakesIoUringWhereItMay) {
     EXPECT_EQ(report.granted, "io_uring");
   } else {
     EXPECT_EQ(report.granted, "pread");
-    EXPECT_EQ(report.why, "asked for by name, but: " + probe.why);
+    EXPECT_EQ(report.why, "requested by name, but: " + probe.why);
   }
 }
 
@@ -69,9 +69,9 @@ TEST_F(MakeReader, ChoosesByItselfAndSaysWhy) {
   EXPECT_EQ(report.asked, "auto");
   EXPECT_EQ(report.granted, "mmap");  // 10 KB fit everywhere
   EXPECT_NE(report.why, "");
-  EXPECT_NE(report.why, "asked for by name");
+  EXPECT_NE(report.why, "requested by name");
   EXPECT_FALSE(report.grants.empty());
-  for (const grant& each : report.grants) EXPECT_NE(each.why, "asked for by name") << each.asked;
+  for (const grant& each : report.grants) EXPECT_NE(each.why, "requested by name") << each.asked;
 }
 
 TEST_F(MakeReader, TheEnvironmentIsAskedWhereNobodyElseSaysAnything) {
@@ -79,7 +79,7 @@ TEST_F(MakeReader, TheEnvironmentIsAskedWhereNobodyElseSaysAnything) {
   reader_report report = report_of("");
   EXPECT_EQ(report.asked, "pread");
   EXPECT_EQ(report.granted, "pread");
-  EXPECT_EQ(report.why, "asked for by MILLRACE_IO");
+  EXPECT_EQ(report.why, "requested by MILLRACE_IO");
 
   EXPECT_EQ(report_of("mmap").granted, "mmap");
   report = report_of("auto");  // that was said, too
@@ -125,7 +125,7 @@ TEST_F(MakeReader, FilesInMemoryAreSeen) {
 
 TEST_F(MakeReader, AReportIsOneLine) {
   const std::string text = line(report_of("pread"));
-  EXPECT_THAT(text, HasSubstr("reads by pread (asked for: pread, asked for by name)"));
+  EXPECT_THAT(text, HasSubstr("reads by pread (requested: pread, requested by name)"));
   EXPECT_THAT(text, HasSubstr("1 gathers of 1 requests, 5000 bytes, 5000 read, 0 retries"));
   EXPECT_EQ(text.find('\n'), std::string::npos);
 }

@@ -149,7 +149,7 @@ TEST(PinnedPool, TriesNothingBetterThanIsAskedFor) {
   ASSERT_EQ(pool.report().grants.size(), 5U);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(pool.report().grants[i].granted, "no");
-    EXPECT_THAT(pool.report().grants[i].why, HasSubstr("not asked for"));
+    EXPECT_THAT(pool.report().grants[i].why, HasSubstr("not requested"));
   }
 }
 

@@ -68,7 +68,7 @@ TEST(RankGrid, SaysWhatIsWrong) {
   EXPECT_THAT(grid({.tp = 0}, "tp"), HasSubstr("tp is 0, expected 1 or more"));
   EXPECT_THAT(grid({.tp = 2, .dp = 4}, "tp-pp"), HasSubstr("'tp-pp' has no dp, whose size is 4"));
   EXPECT_THAT(grid({}, "tp-dp-tp"), HasSubstr("names tp twice"));
-  EXPECT_THAT(grid({}, "tp-xp"), HasSubstr("'xp' in 'tp-xp' is no axis, expected tp, cp"));
+  EXPECT_THAT(grid({}, "tp-xp"), HasSubstr("'xp' in 'tp-xp' is not an axis, expected tp, cp"));
   EXPECT_THAT(grid({}, ""), HasSubstr("names no axis"));
   EXPECT_THAT(grid({}, "tp-"), HasSubstr("names no axis"));
   EXPECT_THAT(grid({}, "tp--dp"), HasSubstr("'' in 'tp--dp' is no axis"));

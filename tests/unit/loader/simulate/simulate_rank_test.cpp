@@ -153,7 +153,7 @@ TEST_F(SimulateRank, RefusesARunThatIsTooShort) {
     run(options, {.steps = 1'000'000});
     FAIL() << "accepted";
   } catch (const config_error& e) {
-    EXPECT_THAT(e.what(), testing::HasSubstr("micro-batches for a rank, expected 1000"));
+    EXPECT_THAT(e.what(), testing::HasSubstr("micro-batches per rank, expected 1000"));
   }
 }
 

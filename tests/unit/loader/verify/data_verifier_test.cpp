@@ -118,8 +118,8 @@ TEST(DataVerifier, FindsABitThatIsTurnedRound) {
   source.serve(verifier, 0, 2 * mib, 0);
   const std::string what = source.refusal(verifier, 2 * mib + 8, 8194, 1234);
   EXPECT_THAT(what, HasSubstr(source.data().bin().string()));
-  EXPECT_THAT(what, HasSubstr("block 2, the bytes 2097152 to 3145727, is not as it was written: "
-                              "its checksum is "));
+  EXPECT_THAT(what, HasSubstr("block 2, the bytes 2097152 to 3145727, has changed since it was "
+                              "written: its checksum is "));
   EXPECT_THAT(what, HasSubstr("; sample 1234 needs it: put a good copy of the file back"));
   EXPECT_EQ(source.at_byte, 2 * mib);
   // And again, without being read again; others are served.
@@ -246,7 +246,7 @@ TEST(Scrubber, EndsTheRunThatWasServedABadBlock) {
   EXPECT_LE(verifier.report().scrubbed, 3);
   const std::string what = source.refusal(verifier, 0, 2, 99);
   EXPECT_THAT(what, HasSubstr("block 2, the bytes"));
-  EXPECT_THAT(what, HasSubstr("sample 41 was served with it before this was seen"));
+  EXPECT_THAT(what, HasSubstr("sample 41 was served with it before this was detected"));
 }
 
 TEST(Scrubber, ChecksWhatWasLeftAfterItHasBeenThroughEverything) {
@@ -318,7 +318,7 @@ TEST(Scrubber, SaysWhatItCannotRead) {
   const verify_report report = verifier.report();
   EXPECT_EQ(report.found, 1);
   EXPECT_EQ(report.findings[0].kind, finding_kind::unreadable);
-  EXPECT_THAT(report.findings[0].what, HasSubstr("it ends there, and should have"));
+  EXPECT_THAT(report.findings[0].what, HasSubstr("it ends there, but should have"));
 }
 
 // Whatever has that name: it is not read into memory to see that.

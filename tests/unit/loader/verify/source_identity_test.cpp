@@ -92,7 +92,7 @@ TEST_F(SourceIdentity, RefusesTwoTokenizers) {
     (void)identify_sources(state);
     FAIL() << "accepted";
   } catch (const config_error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("the datasets are of two tokenizers: " + one +
+    EXPECT_THAT(e.what(), HasSubstr("the datasets were made with two tokenizers: " + one +
                                     " has the fingerprint abc, " + other + " has def"));
     EXPECT_THAT(e.what(), HasSubstr("allow_several_tokenizers"));
   }

@@ -173,9 +173,9 @@ inline std::int64_t window_order::checked_count(std::string_view name, std::int6
   }
   if (token_count <= seq_len) {
     throw config_error("source " + std::string(name) + " has " + std::to_string(token_count) +
-                       " tokens, less than one window of seq_len + 1 = " +
+                       " tokens, fewer than one window of seq_len + 1 = " +
                        std::to_string(static_cast<std::uint64_t>(seq_len) + 1) +
-                       "; leave it out, or lower seq_len");
+                       "; omit it, or lower seq_len");
   }
   const std::int64_t count = (token_count - 1) / seq_len;
   if (count > feistel::largest) {

@@ -36,7 +36,7 @@ class single_sampler {
     if (consumed_samples >= total_samples) {
       throw config_error("consumed_samples is " + std::to_string(consumed_samples) +
                          ", expected less than the " + std::to_string(total_samples) +
-                         " samples there are: no samples are left to serve");
+                         " samples of the run: no samples are left to serve");
     }
     const std::int64_t left = total_ - consumed_;
     batches_ = left / share_.width();

@@ -102,10 +102,10 @@ void sample_rows<Entry>::finish(std::int32_t last_document, const std::string& w
   if (plan_.last_sample_is_partial) {
     const std::int32_t length = lengths_[static_cast<std::size_t>(last_document)];
     if (length < plan_.extra_token && !plan_.wide_sample_index) {
-      throw config_error(whose +
-                         " ends, after its shuffle, in an empty sequence behind a partial "
-                         "sample, which Megatron refuses: drop the last partial sample, "
-                         "take another seed, or leave out empty sequences");
+      throw config_error(
+          whose +
+          " ends, after its shuffle, in an empty sequence after a partial sample, which Megatron "
+          "rejects: drop the last partial sample, use another seed, or remove empty sequences");
     }
     rows_[rows_.size() - 2] = static_cast<Entry>(plan_.document_entries() - 1);
     rows_[rows_.size() - 1] = static_cast<Entry>(length - plan_.extra_token);

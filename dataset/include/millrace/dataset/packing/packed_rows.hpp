@@ -103,7 +103,7 @@ class packed_order {
  public:
   /// @throws config_error  there is no row.
   packed_order(std::int64_t rows, Shuffles shuffles) : rows_(rows), shuffles_(std::move(shuffles)) {
-    if (rows < 1) throw config_error("there are no documents to pack, expected a token at least");
+    if (rows < 1) throw config_error("there are no documents to pack, expected at least one token");
   }
 
   std::int64_t samples_per_epoch() const noexcept { return rows_; }

@@ -76,7 +76,7 @@ void gather_packed(const indexed_dataset& data, std::span<const packed_part> par
     const auto share = static_cast<std::size_t>(share_of(part, pad_documents_to));
     if (share > out.size() - at) {
       throw config_error("the documents of a packed row have more tokens than the " +
-                         std::to_string(out.size()) + " of the text that it is to fill");
+                         std::to_string(out.size()) + " that fit in the row");
     }
     (void)gather(data, pieces, out.subspan(at, share), pad);
     at += share;

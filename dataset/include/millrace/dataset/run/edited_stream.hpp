@@ -149,9 +149,9 @@ class MILLRACE_EXPORT edited_stream::builder {
   void add(const resolved& e) {
     if (!e.is_replay) return add_skips(e.skips, e.number);
     if (e.at < position_) {
-      throw config_error("edit " + std::to_string(e.number) + " is to be served again at sample " +
+      throw config_error("edit " + std::to_string(e.number) + " replays samples at sample " +
                          std::to_string(e.at) + ", expected " + std::to_string(position_) +
-                         " or later, which is where the run is since " + std::to_string(e.since) +
+                         " or later, the position of the run after " + std::to_string(e.since) +
                          " samples were served");
     }
     const auto behind = std::ranges::upper_bound(replays_, e.at, {}, &replay::at);

@@ -63,8 +63,8 @@ constexpr T id_or_zero(std::int64_t id) noexcept {
                      "sequence " + std::to_string(p.sequence) + " has " + std::to_string(length) +
                          " tokens, expected " + std::to_string(p.tokens) + " from token " +
                          std::to_string(p.first) +
-                         " on: a sample index or a table of rows is of "
-                         "another dataset, remove it to have it made again");
+                         ": a sample index or a row table belongs to another dataset; remove it, "
+                         "so that it is built again");
 }
 
 }  // namespace detail

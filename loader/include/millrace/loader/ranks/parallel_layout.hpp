@@ -53,7 +53,7 @@ class parallel_layout {
       throw config_error("the order of ranks '" + options.order +
                          "' puts experts on other pipeline stages than attention: expected pp at "
                          "its end, or a data parallelism of experts, now " +
-                         std::to_string(expert_dp) + ", that is the other's, " +
+                         std::to_string(expert_dp) + ", equal to the other one, " +
                          std::to_string(dp));
     }
   }

@@ -164,10 +164,10 @@ inline void device_loader::start() {
 
 inline device_pipe& device_loader::pipe() const {
   if (pipe_ != nullptr) return *pipe_;
-  throw error("device_loader: load_state found the state good, but its device pipe on device " +
+  throw error("device_loader: load_state accepted the state, but the device pipe on device " +
               std::to_string(device_.device) +
-              " could not be started (it threw why), so there are no batches: call load_state "
-              "again, or make the loader anew");
+              " could not be started (load_state threw the reason), so there are no batches: call "
+              "load_state again, or create a new loader");
 }
 
 // On the pipe's thread.

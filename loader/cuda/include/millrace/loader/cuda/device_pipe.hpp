@@ -166,9 +166,9 @@ inline void refuse_per_thread(stream on) {
   constexpr std::uintptr_t per_thread = 2;  // cudaStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(on) != per_thread) return;
   throw config_error(
-      "the consumer's stream is cudaStreamPerThread (handle 2), expected one that is the same on "
-      "every thread, since batches may end on another: give one of cudaStreamCreateWithFlags, or "
-      "null for the default stream");
+      "the consumer's stream is cudaStreamPerThread (handle 2), expected a stream that is the same "
+      "on every thread, because batches may be destroyed on another thread: pass a stream of "
+      "cudaStreamCreateWithFlags, or null for the default stream");
 }
 
 inline std::shared_ptr<telemetry> pipe_meter(const device_options& options, std::size_t slots) {
@@ -201,10 +201,10 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   if (source_.count && served_ == *source_.count) return std::nullopt;
   if (state_->ring.all_held()) {
     throw config_error("all " + std::to_string(slots_) +
-                       " batches of the device's ring are held (look_ahead is " +
+                       " slots of the device ring are still held (look_ahead is " +
                        std::to_string(options_.look_ahead) +
-                       "): destroy one, and the tensors made of it, before the next, or raise "
-                       "look_ahead");
+                       "): destroy a batch, and the tensors made from it, before calling next(), "
+                       "or raise look_ahead");
   }
   const std::int64_t asked_ns = now_ns();
   std::size_t ready = 0;
@@ -352,8 +352,8 @@ inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
   if (staged.boundaries == 0 && layout.rows() > 0 &&
       options_.rules.positions == position_rule::boundaries) {
     throw config_error(
-        "position ids are to start anew at boundaries, and a batch came without any: have the "
-        "source fill in boundaries");
+        "position ids must restart at boundaries, but a batch has no boundaries: make the source "
+        "fill in boundaries");
   }
   const std::int64_t most = largest_.rows() * largest_.seq_len();
   if (layout.rows() * layout.seq_len() <= most &&
@@ -362,9 +362,9 @@ inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
   }
   throw config_error("a micro-batch of " + std::to_string(layout.rows()) + " rows of " +
                      std::to_string(layout.seq_len()) +
-                     " tokens came for a device pipe that was made for " +
+                     " tokens arrived at a device pipe that was created for " +
                      std::to_string(largest_.rows()) + " rows of " +
-                     std::to_string(largest_.seq_len()) + ": make it for the largest");
+                     std::to_string(largest_.seq_len()) + ": create it for the largest batch");
 }
 
 inline pipe_report device_pipe::report() const {

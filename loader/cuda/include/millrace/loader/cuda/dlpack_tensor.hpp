@@ -72,7 +72,7 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
   if (tensor.data == nullptr && !may_be_none) {
     constexpr std::array names = {"tokens", "labels", "position_ids", "loss_mask", "cu_seqlens"};
     throw config_error(std::string("a tensor of ") + names[static_cast<std::size_t>(field)] +
-                       " is asked for, which wanted_fields leaves out");
+                       " was requested, but wanted_fields excludes it");
   }
   tensor.device = {batch.on_device() ? dlpack::on_cuda : dlpack::on_cpu, batch.device()};
   holder->shape = {batch.rows(), batch.seq_len()};

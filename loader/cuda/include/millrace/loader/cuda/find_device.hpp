@@ -36,7 +36,7 @@ inline device_answer find_device(const cuda_api* api, int device) {
   if (count == 0) return {false, 0, "cudaGetDeviceCount: there is no device"};
   if (device < 0 || device >= count) {
     throw config_error("device is " + std::to_string(device) + ", expected 0 to " +
-                       std::to_string(count - 1) + ": so many devices does this process see");
+                       std::to_string(count - 1) + ", the devices that this process sees");
   }
   return {true, 0, "device " + std::to_string(device) + " of " + std::to_string(count)};
 }
