@@ -18,17 +18,17 @@
 
 namespace millrace::dataset {
 
-/// How much of an index is looked at before the dataset is used.
+/// How much of an index is checked when it is opened.
 enum class check_level {
   quick,  ///< O(1): header, counts against the file sizes, first and last entries
-  full,   ///< and every entry of the `.idx`; no access can throw `format_error` afterwards
+  full,   ///< also every entry of the `.idx`; afterwards no access throws `format_error`
 };
 
 struct open_options {
   check_level check = check_level::quick;
 };
 
-/// The sequences of a document: `first`, then those up to but without `last`.
+/// The sequences of a document: [first, last).
 struct document_range {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -40,26 +40,36 @@ struct document_range {
 
 /// A Megatron dataset, PREFIX.bin and PREFIX.idx, mapped read-only. It may be empty.
 ///
-///   documents   | 0       | 1 | 2 |         a run of sequences each, possibly none
-///   sequences   | 0 | 1   |   | 2 |         a run of tokens each, possibly none
-///   .bin        | t t t t t t   t t |       all tokens, one behind another
+///   documents   | 0       | 1 | 2 |         each a range of sequences, possibly empty
+///   sequences   | 0 | 1   |   | 2 |         each a range of tokens, possibly empty
+///   .bin        | t t t t t t   t t |       all tokens, without gaps
 ///
-/// Every view given out is valid as long as the dataset, moves of it included. Reading from many
-/// threads at once is safe. Lengths, offsets and counts are in tokens unless they say bytes.
+/// Example: print the length of every document.
 ///
-/// A file may lie in the middle of an index that was only checked quickly: each access checks what
-/// it follows, and throws `format_error` with the path and the byte of the `.idx`. Like any mapped
-/// file, neither may shrink while the dataset lives (see `io::file_mapping`).
+///     const millrace::dataset::indexed_dataset data("out/web_text_document");
+///     for (std::int64_t d = 0; d < data.document_count(); ++d) {
+///       std::cout << data.document_tokens(d).size() << '\n';
+///     }
 ///
-/// Both files may be replaced at any time, in the order of formats/spec/mmidx.md: who has them open
-/// keeps the old ones, who opens them meanwhile gets the old pair, the new pair, or an `io_error`.
+/// Every view is valid for the lifetime of the dataset, also after the dataset is moved. Any number
+/// of threads may read at the same time. Lengths, offsets and counts are in tokens, unless their
+/// name says bytes.
+///
+/// With `check_level::quick`, entries in the middle of the index are unchecked: each access checks
+/// the entries that it uses, and throws `format_error` with the path and the byte of the `.idx`. As
+/// with any mapped file, neither file may shrink while the dataset exists (see `io::file_mapping`).
+///
+/// Both files may be replaced at any time, in the order of formats/spec/mmidx.md. A dataset that is
+/// open keeps the old files. A dataset that is opened during the replacement gets the old pair or
+/// the new pair, or throws `io_error`.
 class MILLRACE_EXPORT indexed_dataset {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
   /// @throws config_error  the prefix ends in `.bin` or `.idx`.
   /// @throws io_error      a file cannot be opened, or is not a regular file; or the dataset was
-  ///                       replaced again and again during 0.2 s (ESTALE).
-  /// @throws format_error  the `.idx` is none, or the `.bin` is not as long as it says.
+  ///                       replaced repeatedly during 0.2 s (ESTALE).
+  /// @throws format_error  the `.idx` is not a valid index, or the `.bin` has another length than
+  ///                       the index says.
   explicit indexed_dataset(std::filesystem::path prefix, open_options options = {});
 
   const std::filesystem::path& prefix() const noexcept { return prefix_; }
@@ -84,18 +94,19 @@ class MILLRACE_EXPORT indexed_dataset {
   std::int64_t sequence_length(std::int64_t i) const;
 
   /// @pre 0 <= i < sequence_count()
-  /// @throws format_error  the sequence is not inside the `.bin`, or between two tokens of it.
+  /// @throws format_error  the sequence is outside the `.bin`, or does not begin at a token.
   token_view sequence(std::int64_t i) const;
 
-  /// @pre and a part of sequence i: 0 <= offset_tokens, 0 <= length_tokens, and their sum is at
-  ///      most sequence_length(i).
+  /// Part of sequence i.
+  ///
+  /// @pre 0 <= offset_tokens, 0 <= length_tokens, and their sum is at most sequence_length(i)
   /// @throws format_error  as for the whole sequence.
   token_view sequence(std::int64_t i, std::int64_t offset_tokens,
                       std::int64_t length_tokens) const {
     return sequence(i).subview(offset_tokens, length_tokens);
   }
 
-  /// Sequence i as a span of the type on disk.
+  /// Sequence i as a span of the type in the file.
   ///
   /// @pre 0 <= i < sequence_count()
   /// @throws config_error  T is not the C++ type of `type()`.
@@ -105,23 +116,23 @@ class MILLRACE_EXPORT indexed_dataset {
     return sequence(i).as<T>();
   }
 
-  /// What Megatron calls the mode of sequence i: which modality it belongs to.
+  /// Megatron's mode of sequence i: the modality that it belongs to.
   ///
   /// @pre is_multimodal(), 0 <= i < sequence_count()
   std::int8_t mode(std::int64_t i) const noexcept { return idx_.modes[index(i)]; }
 
   /// @pre 0 <= d < document_count()
-  /// @throws format_error  it ends before it starts, or outside the sequences.
+  /// @throws format_error  the document ends before it starts, or outside the sequences.
   document_range document(std::int64_t d) const;
 
-  /// All tokens of a document, its sequences one behind another.
+  /// All tokens of a document: its sequences in order.
   ///
   /// @pre 0 <= d < document_count()
-  /// @throws format_error  as for `document` and `sequence`, or the sequences lie apart.
+  /// @throws format_error  as for `document` and `sequence`, or there is a gap between sequences.
   token_view document_tokens(std::int64_t d) const;
 
-  /// Lets go of the memory that the pages of the `.idx` take, which are read again when touched:
-  /// for who has copied what it needs of them.
+  /// Releases the memory of the `.idx` pages. They are read again when they are needed. For callers
+  /// that have copied what they need from the index.
   void let_go_of_index() const noexcept { idx_file_.let_go(); }
 
   /// The `.idx` as parsed; entries in the middle are unchecked.
@@ -149,13 +160,13 @@ class MILLRACE_EXPORT indexed_dataset {
 
 namespace detail {
 
-/// @throws config_error  it is the name of a file of a dataset, and no prefix of one.
+/// @throws config_error  `prefix` is the name of a dataset's file, not its prefix.
 MILLRACE_EXPORT void check_prefix(const std::filesystem::path& prefix);
 
-/// Maps the index at `path`, then calls `map_bin`; both anew for as long as the index is another
-/// one afterwards. The mapping holds the index, so that no other file has its identity.
+/// Maps the index at `path`, then calls `map_bin`. Repeats both while the index was replaced in the
+/// meantime. The mapping keeps the index alive, so no other file can get its identity.
 ///
-/// @throws io_error  ESTALE: the index was another one each time. Or what a mapping throws.
+/// @throws io_error  ESTALE: the index was replaced each time. Also what a mapping throws.
 template <class MapBin>
 io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& map_bin) {
   constexpr int attempts = 10;
@@ -166,7 +177,7 @@ io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& 
       map_bin();
       if (io::identity_of(path) == idx.identity()) return idx;
     } catch (const io_error& e) {
-      // Once it was there, its absence is a moment of a replacement; before, it is just absent.
+      // If it existed before, it is missing only during a replacement.
       if (attempt == 1 || e.code() != ENOENT || e.path() != path) throw;
     }
   }

@@ -13,13 +13,13 @@ namespace millrace::dataset {
 
 /// A source in a segment of a schedule.
 struct weighted_source {
-  std::int64_t source = 0;  ///< its place in the list of all sources of the run
-  double weight = 0;        ///< above zero; only ratios count
+  std::int64_t source = 0;  ///< index in the list of all sources of the run
+  double weight = 0;        ///< above 0; only ratios matter
 };
 
-/// From a step on, what is blended. It holds until the next segment begins.
+/// The blend from a step on, until the next segment begins.
 struct schedule_segment {
-  std::int64_t first_step = 0;  ///< 0 in the first segment; ascending
+  std::int64_t first_step = 0;  ///< ascending; 0 in the first segment
   std::vector<weighted_source> sources;
 };
 
@@ -29,25 +29,25 @@ using first_position_function = std::function<std::int64_t(std::int64_t step)>;
 /// A dataset of a run.
 struct instant_source {
   std::filesystem::path prefix;  ///< without `.bin` and `.idx`
-  /// What its order goes by; empty: the file name of the prefix. Moving the files changes nothing.
+  /// Key of its order; empty: the file name of the prefix. Moving the files changes nothing.
   std::string name;
-  /// How often its tokens may be served; fractions of an epoch count. Nothing: without limit.
+  /// Most epochs, possibly fractional, that may be served. Empty: no limit.
   std::optional<double> most_epochs;
-  /// Tokens in the `.bin`, where they are known; else the headers are looked at.
+  /// Tokens in the `.bin`, if known; otherwise they are read from the headers.
   std::optional<std::int64_t> token_count;
 };
 
-/// All that decides the order of a run.
+/// Everything that determines the order of a run.
 struct instant_options {
   std::uint64_t seed = 1234;
   std::int64_t seq_len = 0;
-  /// At least one from step 0 on; `source` counts the sources given beside it.
+  /// At least one, from step 0 on. Their `source` is an index into the sources of the run.
   std::vector<schedule_segment> segments;
-  /// First position of a step: step * global_batch_size, or what a ramp-up makes of it. May be empty
-  /// if there is one segment; messages about limits then count samples as steps.
+  /// First position of a step: step * global_batch_size, or a ramp-up's value. May be empty if
+  /// there is only one segment; messages about limits then count each sample as a step.
   first_position_function first_position_of;
   std::optional<std::int64_t> train_samples;
-  std::size_t most_open = 512;  ///< indices kept open at once; it decides nothing else
+  std::size_t most_open = 512;  ///< most indices open at a time; does not affect the order
 };
 
 }  // namespace millrace::dataset

@@ -17,22 +17,33 @@ class instant_order;
 
 namespace detail {
 
-/// What a state says of an order `instant`; of its data prefixes, names and weights.
+/// The order `instant` as part of a state; of the data, prefixes, names and weights are filled in.
 MILLRACE_EXPORT run_state describe(const std::vector<instant_source>& sources,
                                    const instant_options& options);
 
 }  // namespace detail
 
-/// The order `instant` over one dataset or a blend. Nothing is built: forward and back are
-/// arithmetic and one search in the index. A row is one range of one file, known without the index,
-/// which is read only where boundaries are asked for; and its header, once for each source that is
-/// touched, to see that it is the dataset that the run was set up with. Copies share all.
+/// The order `instant` over one dataset or a blend: shuffled by arithmetic alone, so nothing is
+/// built. A row is one range of one file. The index is read only if boundaries are requested,
+/// except for its header, which is read once per source, to check that it is the dataset that the
+/// run was created with. Copies share their contents.
+///
+/// Example: a blend of two datasets, 70 % and 30 %.
+///
+///     namespace dataset = millrace::dataset;
+///     std::vector<dataset::instant_source> sources(2);
+///     sources[0].prefix = "out/web_text_document";
+///     sources[1].prefix = "out/code_text_document";
+///     dataset::instant_options options;
+///     options.seq_len = 4096;
+///     options.segments = {{.first_step = 0, .sources = {{0, 0.7}, {1, 0.3}}}};
+///     const dataset::instant_run run(sources, options);
 class MILLRACE_EXPORT instant_run : public run {
  public:
   /// @throws as instant_order
   instant_run(const std::vector<instant_source>& sources, const instant_options& options);
 
-  /// What it is made of (dataset/instant/instant_order.hpp).
+  /// The underlying order (dataset/instant/instant_order.hpp).
   const instant_order& order() const noexcept;
 
   std::int64_t end() const override;
@@ -44,11 +55,11 @@ class MILLRACE_EXPORT instant_run : public run {
   source_sample at(std::int64_t position) const override;
   std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
   void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
-  /// O(windows that hold the sequences) an epoch.
+  /// Takes O(windows that hold the sequences) per epoch.
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
-  /// An epoch is a round.
+  /// A round is one epoch.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
   std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;
   void check_steps(const batch_steps& steps) const override;

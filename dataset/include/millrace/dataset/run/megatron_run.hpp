@@ -22,38 +22,47 @@ namespace millrace::dataset {
 
 struct blend_columns;
 
-/// Where Megatron has kept the indices of a run's datasets.
+/// Megatron's index caches for the datasets of a run.
 struct megatron_caches {
   std::filesystem::path folder;  ///< --data-cache-path
   python_json tokenizer;         ///< the tokenizer's `unique_identifiers`
 };
 
-/// Megatron's order of one part of a run, over one dataset or a blend. Samples are of pieces from
-/// anywhere in a dataset, each of which is what Megatron calls a document (megatron-core,
-/// gpt_dataset.py). Copies share all. Any thread.
+/// Megatron's order of one part of a run (train, valid or test), over one dataset or a blend. The
+/// pieces of a sample come from anywhere in a dataset; each is in what Megatron calls a document
+/// (megatron-core, gpt_dataset.py). Copies share their contents. Thread-safe.
 ///
-/// Of each dataset its indices stay, where they are built; a bounded number of `.idx` files, and of
-/// caches where indices are taken from there, are open at once, mapped where that is possible.
+/// Indices that were built stay in memory. A bounded number of `.idx` files and caches is open at a
+/// time, mapped if possible.
+///
+/// Example: the training part of `--data-path 0.7 out/web 0.3 out/code --split 969,30,1`.
+///
+///     namespace dataset = millrace::dataset;
+///     dataset::megatron_run train(const dataset::part_plan& plan) {
+///       dataset::gpt_request request;
+///       request.sequence_length = 4096;
+///       return dataset::megatron_run::build(plan, request, "969,30,1");
+///     }
 class MILLRACE_EXPORT megatron_run : public run {
  public:
-  /// A source, opened, and what is known of it without opening it again (megatron_sources.hpp).
+  /// An open source, and facts about it that do not need it to be open (megatron_sources.hpp).
   struct open_source;
   struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
 
-  /// Builds the indices of a part in memory, as Megatron would: 4 bytes a sequence and 12 a sample
-  /// of each dataset, 10 a sample of the blend.
+  /// Builds the indices of a part in memory, as Megatron does. They take 4 bytes per sequence and
+  /// 12 per sample of each dataset, and 10 per sample of the blend.
   ///
-  /// @param caches   the indices of the datasets are taken from there, and not built; that of the
-  ///                 blend is built all the same, and held against the one that is kept there
-  /// @param rounding  of a blend: `fused` is what Megatron has made on a machine with FMA
-  /// @param plan     one dataset, or a blend
-  /// @param request  of all datasets; its number of samples is not looked at
-  /// @param split    as typed; nothing where the part has data of its own
-  /// @throws config_error  the split gives the part nothing, the plan is of several datasets that
-  ///                       are not blended, a cache is not there or damaged, a kept blend is
-  ///                       another one; or as plan_gpt_index, blend_recipe
-  /// @param most_open  datasets, and caches, that are kept open at once; it decides nothing else
+  /// @param plan      one dataset, or a blend
+  /// @param request   applies to all datasets; its number of samples is ignored
+  /// @param split     `--split` as typed; empty if the part has its own data
+  /// @param caches    reads the indices of the datasets from there instead of building them. The
+  ///                  blend is built anyway, and compared with the one stored there
+  /// @param rounding  of a blend; `fused` is Megatron's result on a machine with FMA
+  /// @param most_open  most datasets and caches open at a time; does not affect the order
+  /// @throws config_error  the split gives the part no data, the plan has several datasets that are
+  ///                       not blended, a cache is missing or damaged, the stored blend differs;
+  ///                       or as plan_gpt_index, blend_recipe
   /// @throws io_error, format_error  a dataset cannot be read
   static megatron_run build(const part_plan& plan, gpt_request request,
                             const std::optional<std::string>& split, int threads = 1,
@@ -64,12 +73,13 @@ class MILLRACE_EXPORT megatron_run : public run {
   const source_info& info(std::int64_t s) const noexcept;
   const gpt_plan& plan(std::int64_t s) const noexcept;
 
-  /// A source, opened if it is not. It lives as long as the pointer.
+  /// Returns a source, and opens it if necessary. It lives as long as the pointer.
   /// @throws io_error, format_error, config_error  it cannot be opened, is not the one that the run
-  ///                                               was built with, or its cache is gone or damaged
+  ///                                               was built with, or its cache is missing or
+  ///                                               damaged
   source_pointer open(std::int64_t s) const;
 
-  /// How many sources are open now.
+  /// Number of sources that are open now.
   std::size_t open_count() const;
 
   std::int64_t end() const override;
@@ -86,9 +96,9 @@ class MILLRACE_EXPORT megatron_run : public run {
   /// @throws as `open`; format_error  the index contradicts the dataset.
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
-  /// Looks at no more than 65,536 positions of a blend.
+  /// Reads at most 65,536 positions of a blend.
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
-  /// All epochs of a dataset are one round: samples reach from one epoch into the next.
+  /// All epochs of a dataset are one round, because samples extend from one epoch into the next.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
   /// @throws as `open`; format_error  the index contradicts the dataset.
   std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;

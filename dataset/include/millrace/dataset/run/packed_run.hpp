@@ -19,31 +19,38 @@ namespace millrace::dataset {
 class schedule;
 struct packed_place;
 
-/// How documents are packed, beside what `instant_options` say.
+/// How documents are packed, in addition to `instant_options`.
 struct packed_options {
   std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
-  int threads = 0;                    ///< that make tables of rows; 0: one a processor
-  bool keep_tables = true;            ///< beside the datasets, see `open_row_table`
+  int threads = 0;                    ///< threads that build row tables; 0: one per processor
+  bool keep_tables = true;            ///< store them beside the datasets, see `open_row_table`
 };
 
 /// Packed rows in the order `instant`, over one dataset or a blend: a row is a sample, and the rows
 /// of a source are shuffled each epoch under the tag `bins` of formats/spec/instant_order.md.
 /// Blends and their schedule are those of `instant_order`.
 ///
-/// The rows of every source are counted when the run is made (8 bytes for 4,096 documents where
-/// their tables are kept); of each its `.idx` alone is read, and a bounded number stays open:
-/// mapped, or by pread where maps are refused. Any thread.
+/// The constructor counts the rows of every source (8 bytes per 4,096 documents in stored tables).
+/// It reads only the `.idx` files. A bounded number of them stays open: mapped, or read with pread
+/// if maps are refused. Thread-safe.
+///
+///     namespace dataset = millrace::dataset;
+///     std::vector<dataset::instant_source> sources(1);
+///     sources[0].prefix = "out/web_text_document";
+///     dataset::instant_options options;
+///     options.seq_len = 4096;
+///     options.segments = {{.first_step = 0, .sources = {{0, 1.0}}}};
+///     const dataset::packed_run run(sources, options);
 class MILLRACE_EXPORT packed_run : public run {
  public:
-  /// A source, opened, and what is known of it without opening it again (packed_sources.hpp).
+  /// An open source, and facts about it that do not need it to be open (packed_sources.hpp).
   struct open_source;
   struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
 
-  /// @param options  `most_open` indices are kept open
   /// @throws config_error  an option is out of range, names are not unique, a source has no row, or
-  ///                       what `schedule` refuses
-  /// @throws io_error, format_error  a dataset cannot be opened, or contradicts itself.
+  ///                       `schedule` refuses the segments
+  /// @throws io_error, format_error  a dataset cannot be opened, or is inconsistent.
   packed_run(const std::vector<instant_source>& sources, const instant_options& options,
              const packed_options& packing = {});
 
@@ -52,7 +59,7 @@ class MILLRACE_EXPORT packed_run : public run {
   const source_info& info(std::int64_t s) const noexcept;
   /// The epoch and row of a sample.
   packed_place place_of(const source_sample& sample) const noexcept;
-  /// A source, opened if it is not. It lives as long as the pointer.
+  /// Returns a source, and opens it if necessary. It lives as long as the pointer.
   /// @throws io_error, format_error  it cannot be opened, or is not the one that was counted.
   source_pointer open(std::int64_t s) const;
 
@@ -66,16 +73,16 @@ class MILLRACE_EXPORT packed_run : public run {
   source_sample at(std::int64_t position) const override;
   /// @throws io_error, format_error  as `open`, packed_rows::row, append_pieces
   std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
-  /// Shares of documents may be padded.
+  /// Documents may be padded.
   void starts_of(const source_sample& sample, std::span<const piece> pieces,
                  std::vector<std::int64_t>& out) const override;
-  /// Boundaries are those of the documents' shares.
+  /// Boundaries include the padding of documents.
   void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
   /// @throws io_error, format_error  as `open`, packed_rows::rows_of
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
-  /// An epoch is a round: each row once, and so each token.
+  /// A round is one epoch: each row once, so each token once.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
   /// None: all documents are packed.
   std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const override { return {}; }

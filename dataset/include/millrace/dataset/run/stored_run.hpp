@@ -13,7 +13,12 @@
 
 namespace millrace::dataset {
 
-/// One dataset in stored order, once: sample k is window k of `token_windows`. Copies share all.
+/// One dataset in stored order, once: sample k is window k of `token_windows`. Copies share their
+/// contents.
+///
+///     const millrace::dataset::indexed_dataset data("out/web_text_document");
+///     const millrace::dataset::stored_run run(data, 4096);  // seq_len
+///     millrace::loader::batch_loader loader(run, {.batch_size = 8});
 class MILLRACE_EXPORT stored_run : public run {
  public:
   /// @throws config_error  as token_windows

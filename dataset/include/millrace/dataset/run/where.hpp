@@ -15,24 +15,24 @@
 
 namespace millrace::dataset {
 
-/// A piece of a sample, and the document that it is of.
+/// A piece of a sample, and its document.
 struct document_piece {
   std::int64_t document = 0;
   piece tokens;
-  std::int64_t at = 0;  ///< where in the sample it begins
+  std::int64_t at = 0;  ///< offset in the sample, in tokens
 
   friend bool operator==(const document_piece&, const document_piece&) = default;
 };
 
-/// What is served in a slot.
+/// The sample that a slot serves.
 struct served_sample {
   slot_place slot;
   std::int64_t served = 0;    ///< its number among the served samples
-  std::int64_t position = 0;  ///< of the run without edits and passes
+  std::int64_t position = 0;  ///< in the run without edits and passes
   source_sample sample;
-  std::int64_t k = 0;  ///< of the source's samples; of cyclic counted on from pass to pass
-  std::vector<document_piece> pieces;  ///< of tokens, in order; the last token may be a label only
-  std::int64_t padding = 0;            ///< tokens after them, or after documents among them
+  std::int64_t k = 0;  ///< sample of the source; cyclic continues counting from pass to pass
+  std::vector<document_piece> pieces;  ///< in order; the last token may be only a label
+  std::int64_t padding = 0;            ///< padding tokens after pieces or documents
 };
 
 /// A slot in which a document appears.
@@ -42,42 +42,49 @@ struct appearance {
   std::int64_t position = 0;  ///< as in served_sample
   std::int64_t source = 0;
   std::int64_t k = 0;   ///< as in served_sample
-  std::int64_t at = 0;  ///< where in the sample its first token is
+  std::int64_t at = 0;  ///< offset of its first token in the sample, in tokens
   std::int64_t tokens = 0;
-  bool label_only = false;  ///< its one token there is the last label, and no input
+  bool label_only = false;  ///< its only token there is the last label, not an input
 
   friend bool operator==(const appearance&, const appearance&) = default;
 };
 
-/// Which documents are served where in a run, and back: one walk along sampler and run each time,
-/// and nothing of its own. Datasets are opened when one of their documents is asked for. Any
-/// thread.
+/// Finds the documents that a slot serves, and the slots that serve a document, by the same sampler
+/// and run that the loader uses. Opens a dataset when one of its documents is needed. Thread-safe.
+///
+/// Example: which documents does rank 3 get in step 100?
+///
+///     void print(const millrace::dataset::run& order, const millrace::dataset::sampler& ranks) {
+///       const millrace::dataset::run_places places(order, ranks);
+///       const auto served = places.at({.step = 100, .rank = 3, .slot = 0});
+///       for (const auto& piece : served.pieces) std::cout << piece.document << '\n';
+///     }
 class MILLRACE_EXPORT run_places {
  public:
   /// @param order      must outlive this
-  /// @param most_open  datasets whose documents are kept open
+  /// @param most_open  most datasets that are kept open
   run_places(const run& order, const sampler& ranks, std::size_t most_open = 512);
 
-  /// What a slot serves. O(log documents) and what the run takes.
+  /// The sample that a slot serves. Takes O(log documents) plus the run's own time.
   ///
-  /// @throws config_error  there is no such step, rank or slot, or it is not served
+  /// @throws config_error  the step, rank or slot does not exist or is not served
   /// @throws io_error, format_error  a dataset cannot be read
   served_sample at(const slot_place& slot) const;
 
-  /// The slots that have a token of a document, of served samples below `before`, in their order.
+  /// The slots that serve a token of a document, in order, for served samples below `before`.
   ///
   /// @pre 0 <= source < source_count() of the run
-  /// @throws config_error  there is no such document
+  /// @throws config_error  the document does not exist
   /// @throws io_error, format_error  a dataset cannot be read
   std::vector<appearance> of(std::int64_t source, std::int64_t document, std::int64_t before) const;
 
-  /// The same of a dataset, which a blend may have several times.
-  /// @throws config_error  also where the run does not have it
+  /// The same for a dataset, which may occur several times in a blend.
+  /// @throws config_error  also if the run does not have this dataset
   std::vector<appearance> of(const std::filesystem::path& prefix, std::int64_t document,
                              std::int64_t before) const;
 
-  /// The documents of a source, opened.
-  /// @throws io_error, format_error  it cannot be
+  /// The documents of a source; opens it.
+  /// @throws io_error, format_error  the source cannot be opened
   std::shared_ptr<const source_documents> documents(std::int64_t source) const;
 
  private:
