@@ -30,7 +30,7 @@ class MergeStop : public test::merge_fault {
       const auto result = run(old.empty() ? more : with(more, "--overwrite"),
                               {"MILLRACE_TEST_STOP_AT=look:" + std::to_string(look)});
       if (result.status == 0) break;
-      expect_sentence(result, "stopped by SIGTERM: what was written is removed");
+      expect_sentence(result, "stopped by SIGTERM: the new files were removed");
       EXPECT_TRUE(files_of(out()) == old);
       if (HasFailure()) return;
     }
@@ -102,7 +102,7 @@ TEST_F(MergeStop, AnySignalThatAsksToStopDoes) {
         const auto result = program.wait();
         if (result.status == 0) continue;
         stopped = true;
-        expect_sentence(result, "stopped by " + name + ": what was written is removed");
+        expect_sentence(result, "stopped by " + name + ": the new files were removed");
         EXPECT_TRUE(files_of(out()).empty());
       }
       EXPECT_TRUE(stopped);

@@ -127,7 +127,7 @@ def try_loss(corpus, number, what, left, old, new):
     fill(folder, left)
     try:
         done = corpus.run(folder, "--resume")
-        if done.returncode == 1 and old and b"exists; give --overwrite" in done.stderr:
+        if done.returncode == 1 and old and b"exists; pass --overwrite" in done.stderr:
             # Nothing of the new run was safe, so the old pair is what there is.
             now = contents(folder)
             if any(now.get(name) != data for name, data in old.items() if name.endswith(

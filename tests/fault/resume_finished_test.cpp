@@ -133,7 +133,7 @@ TEST_F(ResumeFinished, MissesFilesThatShouldBeThere) {
     for (const char* suffix : {"sum", "src", "bad"}) {
       const std::string name = std::string("x_") + key + "_document." + suffix;
       fs::remove(out() / name);
-      expect_sentence(run({"--resume"}), name + ", which is not there; put it back");
+      expect_sentence(run({"--resume"}), name + ", which is missing; put it back");
       test::write_text(out() / name, wanted.at(name));
     }
   }

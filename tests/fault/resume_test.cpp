@@ -382,7 +382,7 @@ TEST_F(ResumeFault, StartsAgainWhereAnotherVersionStopped) {
   record += test::little_endian(formats::crc32c(std::as_bytes(std::span(payload))), 4) + payload;
   test::write_text(journal(), record);
   for (const strings& flags : {strings{}, strings{"--resume"}}) {
-    expect_sentence(run(flags), "another version of this program; --overwrite starts again");
+    expect_sentence(run(flags), "another version of this program; pass --overwrite to start again");
   }
   EXPECT_EQ(test::read_text(journal()), record);
   EXPECT_EQ(run({"--overwrite"}).status, 0);

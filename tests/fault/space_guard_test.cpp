@@ -150,7 +150,7 @@ TEST_F(SpaceGuard, ComparesAJobOfManyTasksWithWhatIsFree) {
     // Of 1 MB now and 3 MB more: 3 MB of parts, and 4 MB of the whole.
     EXPECT_EQ(refusal(1'000'000, 3), "");
     EXPECT_THAT(refusal(1'000'000, 5),
-                HasSubstr("dataset that is merged from them): 11000000 bytes are needed, "));
+                HasSubstr("dataset merged from them): 11000000 bytes are needed, "));
     test::write_text(out() / "parts", std::string(4'000'000, 'p'));
     EXPECT_THAT(refusal(1'000'000, 3), HasSubstr("): 7000000 bytes are needed, "));
     ASSERT_EQ(::umount(out().c_str()), 0);

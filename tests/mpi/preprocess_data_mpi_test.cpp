@@ -323,7 +323,7 @@ TEST_F(MpiJob, WhatIsThereIsRespected) {
   ASSERT_NE(run_job(2, 7, {}, {0, "MILLRACE_TEST_KILL_AT=place:1"}).status, 0);
   const auto unfinished = run_job(2, 7);
   EXPECT_EQ(unfinished.status, 1);
-  EXPECT_THAT(sentence_of(unfinished), HasSubstr("is of a run that did not finish"));
+  EXPECT_THAT(sentence_of(unfinished), HasSubstr("belongs to an unfinished run"));
   const auto other = run_job(2, 5, {"--resume"});
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(sentence_of(other), HasSubstr("tasks: 7, then 5"));
@@ -451,7 +451,7 @@ TEST_F(MpiJob, ADatasetOfAnUnfinishedRunUnderAnotherPrefixIsLeftAlone) {
   for (const strings& more : {strings{}, strings{"--overwrite"}, strings{"--resume"}}) {
     const auto refused = run_job(2, 3, more);
     EXPECT_EQ(refused.status, 1) << refused.err;
-    EXPECT_THAT(sentence_of(refused), HasSubstr("x_a.journal, which did not finish, writes it"));
+    EXPECT_THAT(sentence_of(refused), HasSubstr("the unfinished run of "));
     EXPECT_EQ(test::files_of(out()), left);
   }
 }
@@ -480,7 +480,7 @@ TEST_F(MpiJob, WrongFlagsAndPipesAreTold) {
   inputs_ = {"-"};
   const auto pipe = run_job(2, 1);
   EXPECT_EQ(pipe.status, 1);
-  EXPECT_THAT(sentence_of(pipe), HasSubstr("stdin is no regular file"));
+  EXPECT_THAT(sentence_of(pipe), HasSubstr("stdin is not a regular file"));
   EXPECT_TRUE(fs::is_empty(out()));
 }
 

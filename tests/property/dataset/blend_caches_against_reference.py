@@ -54,7 +54,7 @@ BRANCHES = (
 
 # What is refused here, and not by Megatron: no samples at all would come of it, or ones of HEAD's asserts.
 STRICTER = ("above all", "sequence of 1 token", "1 token", "has no samples", "no number of samples",
-            "each set is used whole", "each sample is used once", "expected a weight before each prefix",
+            "each set is used completely", "each sample is used once", "expected a weight before each prefix",
             "single precision")
 
 # Each is a line of ours as it is, and as somebody might write it.

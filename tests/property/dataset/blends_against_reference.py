@@ -308,7 +308,7 @@ def data_case(rng, ask, seen):
         return
     if isinstance(ours, dict):
         why = ours["refused"]
-        stricter = [w for w in ("each set is used whole", "each sample is used once",
+        stricter = [w for w in ("each set is used completely", "each sample is used once",
                                 "no number of samples", "expected a weight before each prefix")
                     if w in why]
         assert stricter, f"we refuse {flags} {sizes}: {why}"

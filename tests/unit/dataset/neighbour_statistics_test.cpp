@@ -47,7 +47,7 @@ TEST_F(NeighbourStatistics, PassShuffledData) {
 TEST_F(NeighbourStatistics, WarnOfSortedData) {
   std::vector<std::size_t> lengths;
   for (std::size_t i = 0; i < 3000; ++i) lengths.push_back(i / 50);
-  EXPECT_THAT(of(lengths).warning(), HasSubstr("of similar length (correlation 0.9"));
+  EXPECT_THAT(of(lengths).warning(), HasSubstr("have similar lengths (correlation 0.9"));
 }
 
 TEST_F(NeighbourStatistics, SayNothingOfLittle) {

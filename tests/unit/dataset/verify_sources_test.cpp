@@ -87,7 +87,7 @@ TEST_F(VerifySources, NameTheDocumentThatIsOutOfOrder) {
               HasSubstr("document 70 is listed in input 0, after a document in input 1"));
   EXPECT_THAT(fault_with(30, [](auto& place) { place.line = 30; }),
               HasSubstr("document 30 is listed at line 30, bytes 1100 to 1119, but the document "
-                        "before it line 30, bytes 1080 to 1099"));
+                        "before it is at line 30, bytes 1080 to 1099"));
   EXPECT_THAT(fault_with(65, [](auto& place) { place.begin -= 2; }),
               HasSubstr("document 65 is listed at line 6, bytes 98 to 119, but"));
   EXPECT_TRUE(own_faults_only_);  // by itself the file was sound each time

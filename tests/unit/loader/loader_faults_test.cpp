@@ -144,7 +144,7 @@ TEST(LoaderFaults, OfIdsThatNeed64BitsNameTheToken) {
     bad.next();
     FAIL() << "accepted";
   } catch (const format_error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("a token is 2147483648, expected an id of 32 bits"));
+    EXPECT_THAT(e.what(), HasSubstr("a token is 2147483648, expected an id that fits in 32 bits"));
     EXPECT_EQ(e.offset(), 24);
   }
 }

@@ -70,11 +70,11 @@ TEST(BlockPieces, AGapOrAnOverlapIsNamed) {
     EXPECT_THAT([&] { (void)joined(pieces, size); },
                 testing::ThrowsMessage<format_error>(testing::HasSubstr(part)));
   };
-  refused({{0, 10, 1}, {11, 9, 2}}, 20, "does not follow byte 10");
-  refused({{0, 10, 1}, {9, 11, 2}}, 20, "does not follow byte 10");
-  refused({{5, 15, 1}}, 20, "does not follow byte 0");
+  refused({{0, 10, 1}, {11, 9, 2}}, 20, "do not continue at byte 10");
+  refused({{0, 10, 1}, {9, 11, 2}}, 20, "do not continue at byte 10");
+  refused({{5, 15, 1}}, 20, "do not continue at byte 0");
   refused({{0, 10, 1}}, 20, "nothing was written after this byte");
-  refused({{0, 10, 1}, {block_bytes, 10, 1}}, block_bytes + 10, "does not follow byte 10");
+  refused({{0, 10, 1}, {block_bytes, 10, 1}}, block_bytes + 10, "do not continue at byte 10");
 }
 
 }  // namespace

@@ -195,32 +195,33 @@ TEST(ParseMeta, RefusesValuesOfAnotherKind) {
           "\"eod\" is 512, but the vocabulary has 512 ids");
   refused("\"sum\": 1", "\"sum\": true", "\"sum\"", "\"sum\" is not an integer");
   refused("\"tasks\": null", "\"tasks\": []", "\"tasks\"", "\"tasks\" is not an object");
-  refused("\"crc32c\": \"23e2", "\"crc32c\": \"23E2", "\"crc32c\"", "not 8 lower-case hexadecimal");
-  refused("\"crc32c\": \"23e2", "\"crc32c\": \"3e2", "\"crc32c\"", "not 8 lower-case hexadecimal");
+  refused("\"crc32c\": \"23e2", "\"crc32c\": \"23E2", "\"crc32c\"", "not 8 lowercase hexadecimal");
+  refused("\"crc32c\": \"23e2", "\"crc32c\": \"3e2", "\"crc32c\"", "not 8 lowercase hexadecimal");
   refused("\"lines\": 18}", "\"lines\": 9223372036854775808}", "\"lines\"",
           "not an integer of 0..");
   refused("\"invalid_json\": 0", "\"invalid_json\": null", "\"invalid_json\"", "not an integer of");
-  refused("\"sum_root\": \"1", "\"sum_root\": \"", "\"sum_root\"", "not 64 lower-case hexadecimal");
+  refused("\"sum_root\": \"1", "\"sum_root\": \"", "\"sum_root\"", "not 64 lowercase hexadecimal");
 }
 
 TEST(ParseMeta, RefusesEntriesThatContradictEachOther) {
   refused("\"bin_bytes\": 564", "\"bin_bytes\": 563", "\"bin_bytes\"",
-          "is 563, but 282 tokens have 2 bytes each");
-  refused("\"bin_bytes\": 564", "\"bin_bytes\": 566", "\"bin_bytes\"", "is 566, but 282 tokens");
-  refused("\"sum\": 1", "\"sum\": null", "{", "both, or both null");
+          "is 563, but there are 282 tokens of 2 bytes each");
+  refused("\"bin_bytes\": 564", "\"bin_bytes\": 566", "\"bin_bytes\"",
+          "is 566, but there are 282 tokens");
+  refused("\"sum\": 1", "\"sum\": null", "{", "or null for both");
   refused("\"first\": 1, \"last\": 1", "\"first\": 2, \"last\": 1", "\"tasks\"",
           "\"tasks\" is 2 to 1 of 3, expected 0 <= first <= last < of", "twice_1_of_3");
-  refused("\"of\": 3", "\"of\": 1", "\"tasks\"", "\"tasks\" are 1 to 1 of 1", "twice_1_of_3");
+  refused("\"of\": 3", "\"of\": 1", "\"tasks\"", "\"tasks\" is 1 to 1 of 1", "twice_1_of_3");
   refused("\"first\": 1, \"last\": 1", "\"first\": 0, \"last\": 2", "\"tasks\"",
-          "\"tasks\" are all there are, expected null", "twice_1_of_3");
-  refused("\"first\": 1", "\"first\": 0", "{\"path\"", "though no task is before it",
+          "\"tasks\" covers all tasks, expected null", "twice_1_of_3");
+  refused("\"first\": 1", "\"first\": 0", "{\"path\"", "but there is no earlier task",
           "twice_1_of_3");
-  refused("\"begin\": 86", "\"begin\": 0", "\"begin\"", "expected no entry for that",
+  refused("\"begin\": 86", "\"begin\": 0", "\"begin\"", "expected this entry only if it is above 0",
           "twice_1_of_3");
   refused("\"begin\": 86", "\"begin\": 9223372036854775807", "\"text_bytes\"",
           "an input ends beyond 2^63 - 1", "twice_1_of_3");
   refused("\"text_bytes\": 99", "\"begin\": 5, \"text_bytes\": 99",
-          "{\"path\": \"preprocess_lines.jsonl\", \"begin\": 5", "though another is before it",
+          "{\"path\": \"preprocess_lines.jsonl\", \"begin\": 5", "but it is not the first",
           "twice_1_of_3");
 }
 

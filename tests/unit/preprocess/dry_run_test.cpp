@@ -125,7 +125,7 @@ TEST_F(DryRun, OfCompressedFilesIsNear) {
   EXPECT_FALSE(report.exact);
   EXPECT_NEAR(report.tokens.value / static_cast<double>(part.tokens), 1, 0.05);
   EXPECT_NEAR(report.input_bytes.value / static_cast<double>(part.lines.size()), 1, 0.05);
-  EXPECT_THAT(report.notes, testing::Contains(HasSubstr("at their starts")));
+  EXPECT_THAT(report.notes, testing::Contains(HasSubstr("only at their start")));
 }
 
 TEST_F(DryRun, OfManyCompressedFilesTakesSome) {
@@ -189,7 +189,7 @@ TEST_F(DryRun, OfNothingIsNothing) {
 TEST_F(DryRun, RefusesAPipe) {
   inputs_.push_back({.path = "/dev/null"});
   EXPECT_THAT([&] { (void)run(); },
-              ThrowsMessage<config_error>(HasSubstr("/dev/null is no regular file")));
+              ThrowsMessage<config_error>(HasSubstr("/dev/null is not a regular file")));
 }
 
 TEST_F(DryRun, IsJsonToo) {

@@ -169,7 +169,7 @@ TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
   auto parts = tasks(0, 2, 3);
   parts[0].inputs[0].path = replaced;
   parts[1].inputs[0].path = "caf\xE9 x.jsonl";
-  refused(parts, "but the parts before it end at byte 86 of caf");
+  refused(parts, "but the earlier parts end at byte 86 of caf");
 }
 
 /// The tasks of `tasks`, with shares that meet.
@@ -224,17 +224,16 @@ TEST(Concatenate, RefusesPartsOfOtherFlags) {
   };
   differs([](auto& m) { m.level = "sentence"; },
           "the level of part 3 is sentence, but document in");
-  differs([](auto& m) { m.key = "body"; }, "the key of part 3 is body, but text in the parts");
+  differs([](auto& m) { m.key = "body"; }, "the key of part 3 is body, but text in the earlier parts");
   differs([](auto& m) { m.path = "a.b"; }, "the path of the key of part 3 is a.b, but text");
   differs([](auto& m) { m.type = formats::dtype::int32; },
           "the dtype of part 3 is int32, but uint16");
   differs([](auto& m) { m.append_eod = true; }, "--append-eod of part 3 is true, but false");
-  differs([](auto& m) { m.tokenizer.type = "x"; },
-          "the type of tokenizer of part 3 is x, but Byte");
+  differs([](auto& m) { m.tokenizer.type = "x"; }, "the tokenizer type of part 3 is x, but Byte");
   differs([](auto& m) { m.tokenizer.fingerprint = "0"; },
           "the tokenizer's fingerprint of part 3 is");
   differs([](auto& m) { m.tokenizer.vocab_size = 1; },
-          "the vocabulary's size of part 3 is 1, but 51");
+          "the vocabulary size of part 3 is 1, but 51");
   differs([](auto& m) { m.tokenizer.eod.reset(); }, "id (-1: none) of part 3 is -1, but 0");
   differs([](auto& m) { m.options[0].second = "ids"; },
           R"(the options of part 3 are "special_tokens=ids", but "special_tokens=as-text" in)");

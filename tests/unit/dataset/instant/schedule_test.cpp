@@ -133,7 +133,7 @@ TEST(Schedule, RefusesWhatIsNoSchedule) {
               HasSubstr("expected a step after 0, up to 2^40"));
   EXPECT_THAT(refusal({{0, {{0, 1}}}}, unlimited(1), (std::int64_t{1} << 62) + 1),
               HasSubstr("expected 1 to 2^62"));
-  EXPECT_THAT(refusal({}, unlimited(1)), HasSubstr("has no segment"));
+  EXPECT_THAT(refusal({}, unlimited(1)), HasSubstr("has no segments"));
   EXPECT_THAT(refusal({{1, {{0, 1}}}}, unlimited(1)), HasSubstr("from step 1 on: expected step 0"));
   EXPECT_THAT(refusal({{0, {{0, 1}}}, {5, {{0, 1}}}, {5, {{0, 1}}}}, unlimited(1)),
               HasSubstr("segment 2 of the schedule, from step 5 on: expected a step after 5"));

@@ -61,7 +61,7 @@ TEST(DataFlags, ReadWordsFromAFile) {
   const data_blends blends = resolve({{"--data-args-path", {path}}, {"--split", {"1,1,1"}}});
   EXPECT_THAT(blends.blend->prefixes, ElementsAre("a", "b"));
   EXPECT_THAT(blends.blend->weights, ElementsAre(0.3, 0.7));
-  expect_flags_refused({{"--data-args-path", {path}}}, "without --split: expected, for example");
+  expect_flags_refused({{"--data-args-path", {path}}}, "requires --split, for example");
   test::write_text(path, " \n");
   expect_flags_refused({{"--data-args-path", {path}}, {"--split", {"1"}}}, "has no value");
   EXPECT_THROW(resolve({{"--data-args-path", {folder / "none"}}, {"--split", {"1"}}}), io_error);
@@ -89,13 +89,13 @@ TEST(DataFlags, ReadBlendsOfPartsFromAFile) {
   EXPECT_THAT(blends.per_part[2]->prefixes, ElementsAre("b", "c", "d"));
 
   refuse(R"({"train": ["a"], "valid": null})", R"("test" is missing, expected a blend, or null)");
-  refuse(R"({"train": null, "valid": null, "test": null})", "a blend for none of");
+  refuse(R"({"train": null, "valid": null, "test": null})", "no blend for");
   refuse(R"({"train": [], "valid": null, "test": null})", R"("train" has no value)");
   refuse(R"({"train": "", "valid": null, "test": null})", R"("train" has no value)");
-  refuse(R"({"train": 3, "valid": null, "test": null})", R"("train" is neither null nor a text)");
-  refuse(R"({"train": [["a"]], "valid": null, "test": null})", R"("train" is neither null)");
+  refuse(R"({"train": 3, "valid": null, "test": null})", R"("train" is not null, a string)");
+  refuse(R"({"train": [["a"]], "valid": null, "test": null})", R"("train" is not null)");
   refuse(R"({"train": ["a", null, "b"], "valid": null, "test": null})",
-         R"("train" is neither null)");
+         R"("train" is not null)");
   refuse(R"({"train": [1, 2], "valid": null, "test": null})",
          "2 (word 2) is a number, expected a prefix");
   refuse(R"({"train": ["a", 2, "b"], "valid": null, "test": null})", "2 (word 2) is a number");
@@ -128,9 +128,9 @@ TEST(DataFlags, RefuseWhatDoesNotFitTogether) {
   expect_flags_refused({{"--data-path", {"a"}}, {"--split", {"1,2,3,4"}}},
                        "expected at most three");
   expect_flags_refused({{"--data-path", {"a", "b"}}, {"--multiple-validation-sets", {}}},
-                       "no data for validation alone");
+                       "requires separate validation data");
   expect_flags_refused({{"--train-data-path", {"a"}}, {"--multiple-validation-sets", {}}},
-                       "no data for validation alone");
+                       "requires separate validation data");
   expect_flags_refused(
       {{"--valid-data-path", {"1", "a", "2", "b"}}, {"--multiple-validation-sets", {}}},
       "pass only prefixes, because each set is used completely");

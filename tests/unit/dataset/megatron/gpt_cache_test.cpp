@@ -119,7 +119,7 @@ TEST_F(GptCache, FindsDamageOnAFullCheck) {
     ADD_FAILURE() << "accepted";
   } catch (const config_error& e) {
     EXPECT_THAT(e.what(), AllOf(HasSubstr("shuffle_index.npy"), HasSubstr("which one before it is"),
-                                HasSubstr("or is damaged")));
+                                HasSubstr("or it is damaged")));
   }
   test::write_bytes(cache().shuffle_path(), whole);
   EXPECT_TRUE(cache().load(plan(), lengths(), nullptr, check_level::full));

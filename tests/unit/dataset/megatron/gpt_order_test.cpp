@@ -167,7 +167,7 @@ TEST(GptOrder, RefusesAPartialSampleBeforeAnEmptySequence) {
       EXPECT_EQ(order_of(request, lengths, 1 + static_cast<int>(seed % 2)).index().document[19], 0);
     } catch (const config_error& e) {
       ++refused;
-      EXPECT_THAT(e.what(), HasSubstr("take another seed"));
+      EXPECT_THAT(e.what(), HasSubstr("use another seed"));
     }
   }
   EXPECT_GT(refused, 200);

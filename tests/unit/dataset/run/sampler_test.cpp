@@ -290,7 +290,7 @@ TEST(Sampler, RefusesWhereItCannotBe) {
               HasSubstr("consumed_samples is 3, which is 3 into its epoch of 8 samples"));
   sampler_options all = {.type = sampler_type::full_validation, .world_size = 8};
   EXPECT_THAT(refusal(7, all),
-              HasSubstr("there are 7 samples for 8 ranks, expected as many as ranks at least"));
+              HasSubstr("there are 7 samples for 8 ranks, expected at least one sample per rank"));
   all.world_size = 3;
   all.consumed_samples = 4;
   EXPECT_THAT(refusal(9, all), HasSubstr("consumed_samples is 4, expected a multiple of the 3"));

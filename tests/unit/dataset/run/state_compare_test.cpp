@@ -178,8 +178,7 @@ TEST(StateCompare, LetsAScheduleChangeAhead) {
   // Where the batch is ramped up, steps are not samples over global_batch.
   saved.rampup_batch = now.rampup_batch = {32, 32, 1000};
   now.schedule.back().first_step = 1000000;
-  EXPECT_THAT(difference(now, {}, saved),
-              HasSubstr("how many steps the run has done is not known"));
+  EXPECT_THAT(difference(now, {}, saved), HasSubstr("the number of completed steps is unknown"));
   EXPECT_EQ(difference(now, {.steps_done = 1000}, saved), "");
 }
 
@@ -212,7 +211,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   EXPECT_EQ(difference(now), "");
   now.edits.back().since = 1048575;
   EXPECT_THAT(difference(now), AllOf(HasSubstr("edits[3] is {\"skip_samples\": [5, 6]"),
-                                     HasSubstr("must say \"since\": 1048576 or more")));
+                                     HasSubstr("must set \"since\": 1048576 or more")));
   now.edits.resize(2);
   EXPECT_THAT(difference(now), HasSubstr("edits[2] is none, but was {\"block_documents\""));
 
@@ -230,7 +229,7 @@ TEST(StateCompare, LetsEditsBeAdded) {
   now.edits.back().first = 1000;
   after = stream(now.edits);
   EXPECT_THAT(difference(now, {.saved_stream = &before, .new_stream = &after}),
-              HasSubstr("may say \"since\": 1048576"));
+              HasSubstr("may set \"since\": 1048576"));
 
   // One that is to come may not go, though it has moved nothing yet.
   run_state later = saved;

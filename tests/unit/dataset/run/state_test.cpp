@@ -83,8 +83,8 @@ TEST(State, RefusesWhatIsNone) {
   const auto of = [](const std::string& text) { return fault([&] { (void)parse_state(text); }); };
   EXPECT_THAT(fault<format_error>([] { (void)parse_state("{\"millrace_state\": 1"); }),
               HasSubstr("not JSON"));
-  EXPECT_THAT(of("{}"), HasSubstr("no state of a run: it has no \"millrace_state\""));
-  EXPECT_THAT(of("[1]"), HasSubstr("no state of a run"));
+  EXPECT_THAT(of("{}"), HasSubstr("not a run state: it has no \"millrace_state\""));
+  EXPECT_THAT(of("[1]"), HasSubstr("not a run state"));
   EXPECT_THAT(of("{\"millrace_state\": 2}"), HasSubstr("of version 2, expected 1"));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"sead\": 5}"), HasSubstr("the state has \"sead\""));
   EXPECT_THAT(of("{\"millrace_state\": 1, \"seed\": \"5\"}"),

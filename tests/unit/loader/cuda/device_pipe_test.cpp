@@ -200,7 +200,7 @@ TEST(DevicePipe, RefusesOptionsOutOfRange) {
   };
   EXPECT_EQ(with({.look_ahead = 0}), "look_ahead is 0, expected 1 to 1024");
   EXPECT_EQ(with({.device = 1}),
-            "device is 1, expected 0 to 0: so many devices does this process see");
+            "device is 1, expected 0 to 0, the devices that this process sees");
 }
 
 // The thread that makes and ends the pipe keeps the device that it had.

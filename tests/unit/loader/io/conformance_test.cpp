@@ -294,7 +294,7 @@ TEST_P(RangeReader, AReplacedFileIsNotOpenedForTheOldOne) {
   }
   const io_error e = error_of(*r, {0, 0, 1000});
   EXPECT_EQ(e.code(), ESTALE);
-  EXPECT_THAT(e.what(), HasSubstr("is not the file any more"));
+  EXPECT_THAT(e.what(), HasSubstr("is no longer the file"));
 }
 
 TEST_P(RangeReader, AnotherFileThanTheIndexsIsRefused) {

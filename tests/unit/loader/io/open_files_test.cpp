@@ -212,7 +212,7 @@ TEST_F(OpenFiles, OnlyTheSameFileIsOpenedAgain) {
   t->close(*g);
   test::write_bytes(folder_ / "c", std::vector<std::byte>(5000));
   std::filesystem::rename(folder_ / "c", folder_ / "b");
-  EXPECT_THAT(error_of(*t, *g).what(), HasSubstr("it is not the file any more"));
+  EXPECT_THAT(error_of(*t, *g).what(), HasSubstr("this is no longer the file"));
 }
 
 // A pool that still works on a map may let go of it last.

@@ -72,9 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
         branch{"nobody_tells_residency", [](reader_facts& f) { f.resident.reset(); },
                back_end::io_uring, map_advice::random, "how much of it is in memory is unknown"},
         branch{"nobody_tells_memory", [](reader_facts& f) { f.available.reset(); }, back_end::mmap,
-               map_advice::random, "nobody tells how much memory is available"},
+               map_advice::random, "the available memory is unknown"},
         branch{"network", [](reader_facts& f) { f.network_files = 1; }, back_end::pread,
-               map_advice::random, "1 of 3 files of 100.0 GiB lie on network file systems"},
+               map_advice::random, "1 of 3 files of 100.0 GiB are on network file systems"},
         branch{"network_that_would_fit",
                [](reader_facts& f) {
                  f.network_files = 3;

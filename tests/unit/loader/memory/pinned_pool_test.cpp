@@ -205,7 +205,7 @@ TEST(PinnedPool, TakesTransparentHugePagesWhereThereAreSome) {
   const pool_report& report = pool.report();
   if (report.huge_bytes == 0) GTEST_SKIP() << "none to be had now: " << report.text();
   EXPECT_EQ(row(report, "thp").granted, report.huge_bytes >= 8 * mib ? "yes" : "no");
-  EXPECT_THAT(row(report, "thp").why, HasSubstr("bytes lie in huge pages"));
+  EXPECT_THAT(row(report, "thp").why, HasSubstr("bytes are in huge pages"));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.slot(0).data()) % (2 * mib), 0U);
 }
 

@@ -69,9 +69,9 @@ TEST(RankGrid, SaysWhatIsWrong) {
   EXPECT_THAT(grid({.tp = 2, .dp = 4}, "tp-pp"), HasSubstr("'tp-pp' has no dp, whose size is 4"));
   EXPECT_THAT(grid({}, "tp-dp-tp"), HasSubstr("names tp twice"));
   EXPECT_THAT(grid({}, "tp-xp"), HasSubstr("'xp' in 'tp-xp' is not an axis, expected tp, cp"));
-  EXPECT_THAT(grid({}, ""), HasSubstr("names no axis"));
-  EXPECT_THAT(grid({}, "tp-"), HasSubstr("names no axis"));
-  EXPECT_THAT(grid({}, "tp--dp"), HasSubstr("'' in 'tp--dp' is no axis"));
+  EXPECT_THAT(grid({}, ""), HasSubstr("has an empty axis"));
+  EXPECT_THAT(grid({}, "tp-"), HasSubstr("has an empty axis"));
+  EXPECT_THAT(grid({}, "tp--dp"), HasSubstr("'' in 'tp--dp' is not an axis"));
   EXPECT_THAT(grid({.cp = 2, .ep = 4}, "tp-cp-ep-dp-pp"), HasSubstr("cp is 2 and ep 4"));
   EXPECT_THAT(grid({}, "tp", -1), HasSubstr("offset of ranks is -1"));
   constexpr std::int64_t many = std::int64_t{1} << 40;
@@ -87,7 +87,7 @@ TEST(RankGrid, SaysWhatIsWrong) {
               }),
               HasSubstr("the place along tp is 2, expected 0 to 1"));
   EXPECT_THAT(test::config_refusal([&] { small.groups("tp-up"); }),
-              HasSubstr("'up' in 'tp-up' is no axis"));
+              HasSubstr("'up' in 'tp-up' is not an axis"));
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST(DataVerifier, FindsABitThatIsTurnedRound) {
   EXPECT_THAT(what, HasSubstr(source.data().bin().string()));
   EXPECT_THAT(what, HasSubstr("block 2, the bytes 2097152 to 3145727, has changed since it was "
                               "written: its checksum is "));
-  EXPECT_THAT(what, HasSubstr("; sample 1234 needs it: put a good copy of the file back"));
+  EXPECT_THAT(what, HasSubstr("; sample 1234 needs it: restore a good copy of the file"));
   EXPECT_EQ(source.at_byte, 2 * mib);
   // And again, without being read again; others are served.
   EXPECT_THAT(source.refusal(verifier, 3 * mib - 8, 16, 1235), HasSubstr("sample 1235 needs it"));
@@ -141,7 +141,8 @@ TEST(DataVerifier, FindsEveryBitOfTheLastByteAndTheFirst) {
   for (const std::uint64_t byte : {std::uint64_t{0}, mib - 1, mib, size - 1}) {
     test::flip_bit(source.data().bin(), byte);
     data_verifier verifier(source.files(), first_touch());
-    EXPECT_THAT(source.refusal(verifier, byte / 2 * 2, 2, 0), HasSubstr("is not as it was written"))
+    EXPECT_THAT(source.refusal(verifier, byte / 2 * 2, 2, 0),
+                HasSubstr("has changed since it was written"))
         << byte;
     test::flip_bit(source.data().bin(), byte);
   }
@@ -385,7 +386,7 @@ TEST(DataVerifier, RefusesASumOfAnotherDataset) {
   data_verifier verifier(source.files(), first_touch());
   EXPECT_THAT(source.refusal(verifier, 0, 2, 0),
               HasSubstr("the checksums are of a .bin of 2621440 bytes, but that of the .idx has "
-                        "1572864: they are of another dataset"));
+                        "1572864: they belong to another dataset"));
 }
 
 TEST(Scrubber, SaysThatASumIsNone) {

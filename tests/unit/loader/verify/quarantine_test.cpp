@@ -71,14 +71,14 @@ TEST(Quarantine, SaysWhatNoEditCanHelp) {
   of_index.of_bin = false;
   of_index.block = 0;
   of_index.last_byte = 5;
-  of_index.what = "block 0 is not as it was written";
+  of_index.what = "block 0 has changed since it was written";
   finding of_sum;
   of_sum.path = "data.sum";
   of_sum.what = "it is none";
   const quarantine q = quarantine_of(std::vector{of_index, of_sum}, 0);
   EXPECT_THAT(q.edits, IsEmpty());
-  EXPECT_THAT(q.not_edited,
-              ElementsAre("data.idx: block 0 is not as it was written", "data.sum: it is none"));
+  EXPECT_THAT(q.not_edited, ElementsAre("data.idx: block 0 has changed since it was written",
+                                        "data.sum: it is none"));
 }
 
 TEST(Quarantine, IsReadAsItWasWritten) {
@@ -105,7 +105,7 @@ TEST(Quarantine, RefusesWhatIsNone) {
     (void)read_quarantine(folder / "other");
     FAIL() << "read";
   } catch (const config_error& e) {
-    EXPECT_THAT(e.what(), HasSubstr((folder / "other").string() + ": this is no state of a run"));
+    EXPECT_THAT(e.what(), HasSubstr((folder / "other").string() + ": this is not a run state"));
   }
   EXPECT_THROW((void)read_quarantine(folder / "none"), io_error);
 }
