@@ -20,7 +20,7 @@
 #include <millrace/dataset/run/stored_run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
-#include <millrace/loader/batch/pipeline.hpp>
+#include <millrace/loader/pipeline.hpp>
 #include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/mixture_weights.hpp>

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/split.hpp>
 #include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
 

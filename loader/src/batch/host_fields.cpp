@@ -9,7 +9,7 @@
 
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
-#include <millrace/loader/options.hpp>
+#include <millrace/loader/batch/wanted_fields.hpp>
 
 namespace millrace::loader::detail {
 

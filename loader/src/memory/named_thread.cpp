@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/cpu_list.hpp>
 #include <millrace/loader/memory/memory_policy.hpp>
 

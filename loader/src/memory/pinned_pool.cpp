@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/available_memory.hpp>
 #include <millrace/loader/memory/memory_kind.hpp>
 #include <millrace/loader/memory/memory_policy.hpp>

@@ -12,7 +12,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
-#include <millrace/loader/slot_ring.hpp>
+#include <millrace/loader/batch/slot_ring.hpp>
 
 namespace millrace::loader {
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/telemetry/telemetry_report.hpp>
 #include <millrace/loader/verify/verify_report.hpp>
 

@@ -14,6 +14,7 @@
 #include <millrace/dataset/sample/field_options.hpp>
 #include <millrace/export.hpp>
 #include <millrace/loader/batch/slot_memory.hpp>
+#include <millrace/loader/batch/wanted_fields.hpp>
 #include <millrace/loader/io/io_options.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/verify/verify_options.hpp>
@@ -22,21 +23,6 @@ namespace millrace::loader {
 
 /// Which samples make a micro-batch: Megatron's `--dataloader-type`, and `--full-validation`.
 using dataset::sampler_type;
-
-/// What is made on the host beside the text of a batch, which is in the type of the dataset. Who
-/// copies the text to a device asks for none.
-struct host_fields {
-  bool tokens = true;         ///< int64 [batch_size, seq_len]
-  bool labels = true;         ///< int64 [batch_size, seq_len]
-  bool loss_mask = false;     ///< float [batch_size, seq_len]
-  bool position_ids = false;  ///< int64 [batch_size, seq_len]
-  bool cu_seqlens = false;    ///< int32, of the rows of the micro-batch laid end to end
-
-  bool any() const noexcept { return tokens || labels || loss_mask || position_ids || cu_seqlens; }
-};
-
-/// None of them: for batches that go to a device.
-inline constexpr host_fields no_host_fields = {false, false, false, false, false};
 
 /// Makes a reader of the files; called once a filling thread.
 using make_reader_function =

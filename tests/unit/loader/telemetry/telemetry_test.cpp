@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/loader/slot_ring.hpp>
+#include <millrace/loader/batch/slot_ring.hpp>
 #include <millrace/loader/telemetry/clock.hpp>
 
 #include "support/seed.hpp"

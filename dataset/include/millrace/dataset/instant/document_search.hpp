@@ -7,8 +7,8 @@
 
 #include <millrace/dataset/instant/index_columns.hpp>
 #include <millrace/dataset/instant/sampled_search.hpp>
-#include <millrace/dataset/megatron/split.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/sequence_range.hpp>
 #include <millrace/export.hpp>
 
 namespace millrace::dataset {

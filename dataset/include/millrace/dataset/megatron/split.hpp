@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/dataset/sequence_range.hpp>
 #include <millrace/export.hpp>
 
 namespace millrace::dataset {
@@ -20,15 +21,6 @@ inline constexpr std::array<split_part, 3> split_parts = {split_part::train, spl
 constexpr std::string_view name(split_part part) noexcept {
   return std::array<std::string_view, 3>{"train", "valid", "test"}[static_cast<std::size_t>(part)];
 }
-
-/// Sequences from `first` up to but without `last`.
-struct sequence_range {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-
-  std::int64_t size() const noexcept { return last - first; }
-  friend bool operator==(const sequence_range&, const sequence_range&) = default;
-};
 
 /// Megatron's `--split`, e.g. "969, 30, 1": which part of the sequences of every dataset each of
 /// train, valid and test takes (megatron-core, blended_megatron_dataset_config.py).

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/sequence_range.hpp>
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/sample_text.hpp>
 #include <millrace/dataset/run/state.hpp>

@@ -10,7 +10,7 @@
 #include <millrace/dataset/document_sources.hpp>
 #include <millrace/dataset/instant/document_search.hpp>
 #include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/sequence_range.hpp>
 
 namespace millrace::dataset {
 

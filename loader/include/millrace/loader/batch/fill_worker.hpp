@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/sample/field_options.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
 #include <millrace/loader/batch/host_fields.hpp>
 #include <millrace/loader/batch/text_gather.hpp>
+#include <millrace/loader/batch/wanted_fields.hpp>
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
 #include <millrace/loader/telemetry/clock.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
@@ -21,12 +22,19 @@
 
 namespace millrace::loader::detail {
 
+/// What a filling thread is asked to do.
+struct fill_options {
+  host_fields fields;                  ///< the arrays to make on the host
+  dataset::field_options field_rules;  ///< how they are made
+  bool prefetches = true;              ///< whether the reader is told what will be read later
+};
+
 /// What one filling thread does with a planned batch: prefetch what was planned meanwhile, read,
 /// verify, widen. Telemetry is told of each stage; the end of one is the begin of the next.
 class fill_worker {
  public:
   /// @param verifier  null: nothing is verified
-  fill_worker(const loader_options& options, std::vector<data_file> files,
+  fill_worker(const fill_options& options, std::vector<data_file> files,
               std::vector<formats::dtype> types, std::unique_ptr<range_reader> reader,
               data_verifier* verifier, producer_log& log)
       : options_(options),
@@ -42,7 +50,7 @@ class fill_worker {
   /// @throws io_error, format_error  it cannot be planned, read, or is not as it was written
   void fill(std::int64_t ticket, planned_batch& batch, std::span<const file_range> ahead,
             std::int64_t begin_ns, batch_slot& slot) {
-    if (options_.prefetch_samples > 0 && !ahead.empty()) reader_->prefetch(ahead);
+    if (options_.prefetches && !ahead.empty()) reader_->prefetch(ahead);
     if (verifier_ != nullptr) verifier_->touch(ahead);
     if (batch.failure) std::rethrow_exception(std::exchange(batch.failure, nullptr));
     slot.set_rows(static_cast<std::int64_t>(batch.rows.size()));
@@ -75,7 +83,7 @@ class fill_worker {
     }
   }
 
-  const loader_options& options_;
+  fill_options options_;
   text_gather gather_;
   std::unique_ptr<range_reader> reader_;
   data_verifier* verifier_;

@@ -9,7 +9,7 @@
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/export.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
-#include <millrace/loader/options.hpp>
+#include <millrace/loader/batch/wanted_fields.hpp>
 
 /// The int64 arrays of a batch that stays on the host, out of a slot that is filled.
 namespace millrace::loader::detail {

@@ -6,15 +6,9 @@
 #include <vector>
 
 #include <millrace/export.hpp>
+#include <millrace/loader/memory/grant.hpp>
 
 namespace millrace::loader {
-
-/// One thing that was asked of the system, and what came of it.
-struct grant {
-  std::string asked;    ///< e.g. "huge pages for web_text_document.bin", "O_DIRECT"
-  std::string granted;  ///< e.g. "yes", "no", "4 of 8 GiB"
-  std::string why;      ///< why not, or why it was chosen; never empty
-};
 
 /// What a reader does and why, and what it has done.
 struct reader_report {

@@ -18,7 +18,7 @@
 
 #include <millrace/dataset/lost_pages.hpp>
 #include <millrace/export.hpp>
-#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/memory/grant.hpp>
 
 namespace millrace::loader {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <millrace/export.hpp>
-#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/system_files.hpp>
 
 namespace millrace::loader {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <millrace/export.hpp>
-#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/memory_kind.hpp>
 #include <millrace/loader/memory/slab.hpp>
 

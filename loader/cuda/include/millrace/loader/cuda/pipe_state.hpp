@@ -9,7 +9,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/loader/cuda/slot_store.hpp>
-#include <millrace/loader/slot_ring.hpp>
+#include <millrace/loader/batch/slot_ring.hpp>
 
 namespace millrace::loader::cuda::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch/pipeline.hpp>
+#include <millrace/loader/pipeline.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -44,9 +44,10 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
     const auto row = static_cast<std::uint64_t>(run.seq_len() + (run.extra_token() ? 1 : 0));
     io.request_bytes = row * formats::size_bytes(types.front());
   }
+  const fill_options fill{options.fields, options.field_rules, options.prefetch_samples > 0};
   for (std::size_t i = 0; i < static_cast<std::size_t>(options.threads); ++i) {
     auto reader = options.reader ? options.reader(files) : make_reader(files, io);
-    workers_.emplace_back(options_, files, types, std::move(reader), verifier_.get(),
+    workers_.emplace_back(fill, files, types, std::move(reader), verifier_.get(),
                           meter_->producer(i));
   }
 }

@@ -18,7 +18,7 @@
 #include <millrace/loader/batch/text_gather.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/slot_ring.hpp>
+#include <millrace/loader/batch/slot_ring.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 
