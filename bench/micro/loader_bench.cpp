@@ -21,9 +21,9 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/loader/pipeline.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
+#include <millrace/loader/pipeline.hpp>
 #include <millrace/loader/telemetry/clock.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
@@ -164,7 +164,8 @@ void fill_one(benchmark::State& state) {
   }
   telemetry meter;
   data_verifier verifier({{files[0], types[0]}}, options.verify);
-  const detail::fill_options fill{options.fields, options.field_rules, options.prefetch_samples > 0};
+  const detail::fill_options fill{options.fields, options.field_rules,
+                                  options.prefetch_samples > 0};
   detail::fill_worker worker(fill, files, types, std::make_unique<mmap_reader>(files), &verifier,
                              meter.producer());
   detail::planned_batch batch;

@@ -20,9 +20,9 @@ namespace {
 using command::counted;
 using command::json_string;
 using command::one_line;
-using preprocess::dataset_meta;
-using preprocess::input_extent;
-using preprocess::meta_counts;
+using formats::dataset_meta;
+using formats::input_extent;
+using formats::meta_counts;
 
 /// Inputs named in a line; of more, how many.
 constexpr std::size_t most_names = 3;
@@ -85,7 +85,7 @@ std::optional<dataset_meta> find_meta(const dataset::indexed_dataset& data) {
   try {
     const auto bytes = file->bytes();
     dataset_meta meta =
-        preprocess::parse_meta({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        formats::parse_meta({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     check_counts(data, meta);
     return meta;
   } catch (const format_error& e) {
@@ -159,7 +159,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
       *sources, extents, reordered ? dataset::source_order::any : dataset::source_order::of_inputs);
   for (std::size_t i = 0; i < extents.size(); ++i) {
     const std::string_view name = sources->input_name(static_cast<std::uint32_t>(i));
-    if (preprocess::is_path_of(meta->inputs[i].path, name)) continue;
+    if (formats::is_path_of(meta->inputs[i].path, name)) continue;
     throw format_error(meta_path, 0,
                        fmt::format("input {} is {} here, but {} in the .src", i,
                                    json_string(meta->inputs[i].path), json_string(name)));
@@ -187,7 +187,7 @@ std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& me
 }
 
 void add_meta(command::json_writer& json, const dataset_meta& meta) {
-  std::string text = preprocess::to_json(meta);
+  std::string text = formats::to_json(meta);
   text.pop_back();  // its line end
   json.raw(text);
 }

@@ -185,7 +185,7 @@ po::options_description own_options() {
   return own;
 }
 
-using tokenizer_identity = preprocess::tokenizer_identity;
+using tokenizer_identity = formats::tokenizer_identity;
 
 /// The tokenizer that the flags name, or nothing.
 std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) {

@@ -20,9 +20,9 @@
 #include <millrace/dataset/run/stored_run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
-#include <millrace/loader/pipeline.hpp>
 #include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/options.hpp>
+#include <millrace/loader/pipeline.hpp>
 #include <millrace/loader/plan/mixture_weights.hpp>
 #include <millrace/loader/run_description.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>

@@ -3,12 +3,11 @@
 #include <string_view>
 
 #include <millrace/error.hpp>
-
-#include "meta/dataset_meta.hpp"
+#include <millrace/meta/dataset_meta.hpp>
 
 /// However it was put, a meta means the same after our writer has written it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {
-  using namespace millrace::preprocess;
+  using namespace millrace::formats;
   const dataset_meta read = parse_meta({reinterpret_cast<const char*>(data), size});
   const std::string written = to_json(read);
   const dataset_meta again = parse_meta(written);

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <millrace/formats/src.hpp>
+#include <millrace/meta/dataset_meta.hpp>
 
-#include "meta/dataset_meta.hpp"
 #include "run/pipeline.hpp"
 #include "support/compressed.hpp"
 #include "support/naive_lines.hpp"
@@ -171,10 +171,10 @@ class PartitionInvariance : public testing::Test {
 
   void expect_meta(const std::string& key, int partitions) const {
     const auto meta = [&](const std::string& name) {
-      return parse_meta(test::read_text(dataset(name, key).string() + ".meta"));
+      return formats::parse_meta(test::read_text(dataset(name, key).string() + ".meta"));
     };
-    dataset_meta wanted = meta("plain");
-    const dataset_meta found = meta("out");
+    formats::dataset_meta wanted = meta("plain");
+    const formats::dataset_meta found = meta("out");
     if (partitions > 1) wanted.options.emplace_back("--partitions", std::to_string(partitions));
     wanted.sum_root = found.sum_root;
     EXPECT_EQ(found, wanted);

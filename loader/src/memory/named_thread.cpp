@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/cpu_list.hpp>
+#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/memory_policy.hpp>
 
 namespace millrace::loader {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/available_memory.hpp>
+#include <millrace/loader/memory/grant.hpp>
 #include <millrace/loader/memory/memory_kind.hpp>
 #include <millrace/loader/memory/memory_policy.hpp>
 #include <millrace/loader/memory/numa.hpp>

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <millrace/formats/dtype.hpp>
+#include <millrace/meta/dataset_meta.hpp>
 
 #include "merge/merge_sidecars.hpp"
-#include "meta/dataset_meta.hpp"
 #include "process/stop_flag.hpp"
 
 namespace millrace::preprocess {
@@ -31,7 +31,7 @@ struct merge_summary {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   formats::dtype type{};
-  std::optional<task_range> tasks;       ///< if those are not all of the run
+  std::optional<formats::task_range> tasks;  ///< if those are not all of the run
   std::vector<dropped_sidecar> dropped;  ///< what some of the inputs have, and the output has not
 };
 

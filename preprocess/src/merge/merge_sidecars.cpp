@@ -22,10 +22,10 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
 
 // Says which part it is that does not go with those before it.
 [[noreturn]] void refuse(std::span<const std::filesystem::path> prefixes,
-                         std::span<const dataset_meta> metas, const char* problem) {
+                         std::span<const formats::dataset_meta> metas, const char* problem) {
   const auto fits = [&](std::size_t count) {
     try {
-      (void)concatenate(metas.first(count));
+      (void)formats::concatenate(metas.first(count));
       return true;
     } catch (const config_error&) {
       return false;
@@ -43,7 +43,8 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
 }
 
 // A task may have only bad records, a run may not: as for one that is not cut into tasks.
-void expect_good_records(const dataset_meta& whole, std::span<const dataset_meta> parts) {
+void expect_good_records(const formats::dataset_meta& whole,
+                         std::span<const formats::dataset_meta> parts) {
   if (whole.tasks || !parts.front().tasks || whole.counts.documents != 0) return;
   std::int64_t bad = 0;
   std::string kinds;
@@ -58,10 +59,10 @@ void expect_good_records(const dataset_meta& whole, std::span<const dataset_meta
                   kinds));
 }
 
-std::vector<part_change> changes_of(const dataset_meta& whole,
-                                    std::span<const dataset_meta> parts) {
+std::vector<part_change> changes_of(const formats::dataset_meta& whole,
+                                    std::span<const formats::dataset_meta> parts) {
   std::vector<part_change> changes;
-  for (const part_shift& shift : part_shifts(parts)) {
+  for (const formats::part_shift& shift : formats::part_shifts(parts)) {
     const bool named = shift.inputs_before < whole.inputs.size();
     changes.push_back({shift, named ? whole.inputs[shift.inputs_before].begin : 0});
   }
@@ -72,7 +73,8 @@ std::vector<part_change> changes_of(const dataset_meta& whole,
 class part_review {
  public:
   /// @param metas  one a prefix, or none
-  part_review(std::span<const std::filesystem::path> prefixes, std::span<const dataset_meta> metas)
+  part_review(std::span<const std::filesystem::path> prefixes,
+              std::span<const formats::dataset_meta> metas)
       : prefixes_(prefixes), metas_(metas) {}
 
   bool any_has(sidecar which) const {
@@ -111,7 +113,7 @@ class part_review {
   }
   // A P.bad is there only if there was something to put into it.
   static std::optional<std::string> lack_of_bad(const dataset_paths& paths,
-                                                const dataset_meta& meta) {
+                                                const formats::dataset_meta& meta) {
     if (meta.on_bad_record != "quarantine") {
       return fmt::format("{} was written by a run without --on-bad-record quarantine",
                          paths.prefix.string());
@@ -123,7 +125,7 @@ class part_review {
   }
 
   std::span<const std::filesystem::path> prefixes_;
-  std::span<const dataset_meta> metas_;
+  std::span<const formats::dataset_meta> metas_;
 };
 
 }  // namespace
@@ -134,7 +136,7 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
   if (have_metas) {
     plan.parts = read_metas(prefixes);
     try {
-      plan.meta = concatenate(plan.parts);
+      plan.meta = formats::concatenate(plan.parts);
     } catch (const config_error& e) {
       refuse(prefixes, plan.parts, e.what());
     }
@@ -156,7 +158,7 @@ merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes) {
   return plan;
 }
 
-void expect_meta_of(const merge_input& input, const dataset_meta& meta) {
+void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta) {
   const formats::mmidx_view& idx = input.view();
   const auto expect = [&](const char* what, std::uint64_t said, std::uint64_t found) {
     if (said == found) return;
@@ -171,7 +173,7 @@ void expect_meta_of(const merge_input& input, const dataset_meta& meta) {
   expect("token bytes", meta.bin_bytes, formats::bin_size_bytes(idx));
 }
 
-void expect_src_of(const formats::src_view& src, const dataset_meta& meta) {
+void expect_src_of(const formats::src_view& src, const formats::dataset_meta& meta) {
   const auto documents = static_cast<std::uint64_t>(meta.counts.documents);
   if (src.document_count() == documents && src.input_count() == meta.inputs.size()) return;
   throw format_error(
@@ -180,9 +182,9 @@ void expect_src_of(const formats::src_view& src, const dataset_meta& meta) {
                       src.document_count(), src.input_count(), documents, meta.inputs.size()));
 }
 
-void append_places(const dataset_paths& part, const dataset_meta& meta, const part_shift& shift,
-                   provenance_writer& writer, std::vector<std::string>& names,
-                   const stop_flag& stop) {
+void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
+                   const formats::part_shift& shift, provenance_writer& writer,
+                   std::vector<std::string>& names, const stop_flag& stop) {
   stop.check();
   const auto path = part.of(sidecar::src);
   const io::file_mapping file(path);

@@ -9,10 +9,10 @@
 
 #include <millrace/formats/src.hpp>
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/meta/dataset_meta.hpp>
+#include <millrace/meta/meta_concatenation.hpp>
 
 #include "merge/merge_input.hpp"
-#include "meta/dataset_meta.hpp"
-#include "meta/meta_concatenation.hpp"
 #include "output/dataset_paths.hpp"
 #include "output/provenance_writer.hpp"
 #include "process/stop_flag.hpp"
@@ -22,7 +22,7 @@ namespace millrace::preprocess {
 
 /// How the places of one part become those of the whole.
 struct part_change {
-  part_shift shift;
+  formats::part_shift shift;
   std::uint64_t begin = 0;  ///< of the input, in the whole, that the part's first one belongs to
 };
 
@@ -34,9 +34,9 @@ struct dropped_sidecar {
 
 /// What the whole gets: a sidecar that all parts have.
 struct merged_sidecars {
-  std::optional<dataset_meta> meta;  ///< without the root of P.sum
-  std::vector<dataset_meta> parts;   ///< one each, if there is a meta
-  std::vector<part_change> changes;  ///< one each, if there is a meta
+  std::optional<formats::dataset_meta> meta;  ///< without the root of P.sum
+  std::vector<formats::dataset_meta> parts;   ///< one each, if there is a meta
+  std::vector<part_change> changes;           ///< one each, if there is a meta
   bool sum = false;
   bool src = false;  ///< only with a meta, which says what to add to lines and inputs
   bool bad = false;  ///< likewise
@@ -50,10 +50,10 @@ struct merged_sidecars {
 merged_sidecars plan_sidecars(std::span<const std::filesystem::path> prefixes);
 
 /// @throws format_error  `meta`, which lies beside `input`, is of another dataset.
-void expect_meta_of(const merge_input& input, const dataset_meta& meta);
+void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta);
 
 /// @throws format_error  `src` is of another dataset than `meta`.
-void expect_src_of(const formats::src_view& src, const dataset_meta& meta);
+void expect_src_of(const formats::src_view& src, const formats::dataset_meta& meta);
 
 /// Appends the places of a part's documents.
 ///
@@ -61,9 +61,9 @@ void expect_src_of(const formats::src_view& src, const dataset_meta& meta);
 /// @param names  of the inputs so far; gets those of this part
 /// @throws io_error, format_error  P.src cannot be read, or is of another dataset.
 /// @throws stopped                 `stop` is set.
-void append_places(const dataset_paths& part, const dataset_meta& meta, const part_shift& shift,
-                   provenance_writer& writer, std::vector<std::string>& names,
-                   const stop_flag& stop);
+void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
+                   const formats::part_shift& shift, provenance_writer& writer,
+                   std::vector<std::string>& names, const stop_flag& stop);
 
 /// Appends the bad records of a part, if it has any.
 /// @throws io_error  P.bad cannot be read.

@@ -52,7 +52,7 @@ std::vector<room_claim> merged_dataset::claims(std::span<const std::filesystem::
                    formats::src_group_bytes * formats::src_group_count(layout_.total.documents)});
   }
   if (bad_) all.push_back({&*bad_, size_of_all(parts, sidecar::bad)});
-  if (plan_.meta) all.push_back({nullptr, meta_bytes(*plan_.meta)});
+  if (plan_.meta) all.push_back({nullptr, formats::meta_bytes(*plan_.meta)});
   return all;
 }
 
@@ -87,7 +87,7 @@ void merged_dataset::finish(const stop_flag& stop) {
   std::string root;
   if (sum_) root = complete_sum(*sum_, layout_.total.bin_bytes, layout_.idx_bytes());
   if (plan_.meta) {
-    dataset_meta meta = *plan_.meta;
+    formats::dataset_meta meta = *plan_.meta;
     if (!root.empty()) meta.sum_root = root;
     const std::string json = to_json(meta);
     meta_.emplace(paths_.of(sidecar::meta));

@@ -213,8 +213,8 @@ class token_reader {
 /// The places of an input's documents front to back, as those of the whole.
 class place_reader {
  public:
-  place_reader(const merge_input& input, const dataset_meta& meta, const part_shift& shift,
-               std::vector<std::string>& names)
+  place_reader(const merge_input& input, const formats::dataset_meta& meta,
+               const formats::part_shift& shift, std::vector<std::string>& names)
       : path_(input.paths().of(sidecar::src)), file_(path_), shift_(&shift) {
     read([&] {
       view_ = formats::parse_src(file_.bytes());
@@ -248,7 +248,7 @@ class place_reader {
 
   std::filesystem::path path_;
   io::file_mapping file_;
-  const part_shift* shift_;
+  const formats::part_shift* shift_;
   formats::src_view view_;
   std::optional<formats::src_cursor> cursor_;
   std::span<const formats::source_place> places_;
@@ -349,7 +349,7 @@ shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidec
   return sizes;
 }
 
-void note_seed(dataset_meta& meta, std::uint64_t seed) {
+void note_seed(formats::dataset_meta& meta, std::uint64_t seed) {
   std::erase_if(meta.options, [](const auto& flag) { return flag.first == "shuffle_documents"; });
   meta.options.emplace_back("shuffle_documents", std::to_string(seed));
 }
@@ -398,7 +398,8 @@ merge_summary merge_shuffled(const merge_options& options, std::uint64_t seed) {
                                       order, turns_of_part, stop);
   shuffle_spill spill(output.paths().with(".shuffle"), turns_of_part, sizes.parts, stop);
   if (sidecars.meta) note_seed(*sidecars.meta, seed);
-  auto claims = output.claims(sizes.src_bytes, sidecars.meta ? meta_bytes(*sidecars.meta) : 0);
+  auto claims =
+      output.claims(sizes.src_bytes, sidecars.meta ? formats::meta_bytes(*sidecars.meta) : 0);
   claims.push_back(spill.claim());
   reserve_all(claims, options.output_prefix,
               "the shuffled dataset and the temporary copy of the documents", merge_room_advice,

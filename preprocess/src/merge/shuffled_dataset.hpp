@@ -11,9 +11,9 @@
 
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/atomic_file.hpp>
+#include <millrace/meta/dataset_meta.hpp>
 
 #include "merge/shuffle_spill.hpp"
-#include "meta/dataset_meta.hpp"
 #include "output/checksum_writer.hpp"
 #include "output/dataset_paths.hpp"
 #include "output/disk_room.hpp"
@@ -62,7 +62,7 @@ class shuffled_dataset {
   /// @param inputs  names for P.src
   /// @param meta    without the root of P.sum, which is put in
   /// @throws io_error  the disk is full, say; or other documents came than the layout tells of
-  void finish(std::span<const std::string> inputs, std::optional<dataset_meta>& meta);
+  void finish(std::span<const std::string> inputs, std::optional<formats::dataset_meta>& meta);
 
  private:
   /// A run of the `.idx` that is written front to back.

@@ -69,7 +69,8 @@ class mpi_job {
   void find_or_begin_job();
   start what_is_there();
   void open_journal();
-  void expect_inputs_of(const std::vector<dataset_meta>& metas, const std::string& if_stopped);
+  void expect_inputs_of(const std::vector<formats::dataset_meta>& metas,
+                        const std::string& if_stopped);
   void do_all_tasks();
   void tell_what_is_kept(int status);
   run_summary do_task(std::int64_t task, task_progress& progress, const std::atomic<int>& stop);
@@ -225,7 +226,7 @@ mpi_job::start mpi_job::what_is_there() {
   return start::afresh;
 }
 
-void mpi_job::expect_inputs_of(const std::vector<dataset_meta>& metas,
+void mpi_job::expect_inputs_of(const std::vector<formats::dataset_meta>& metas,
                                const std::string& if_stopped) {
   run_options options = options_;
   options.trust_dates = inputs_are_dated_;

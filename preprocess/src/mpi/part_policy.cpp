@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-std::int64_t bad_records_of(const dataset_meta& meta) {
+std::int64_t bad_records_of(const formats::dataset_meta& meta) {
   std::int64_t sum = 0;
   for (const auto& [kind, count] : meta.counts.bad_records) sum += count;
   return sum;
@@ -36,7 +36,7 @@ std::optional<bad_record_policy> other_policy(std::span<const std::filesystem::p
 void adopt_policy(std::span<const std::filesystem::path> prefixes, bad_record_policy policy) {
   const std::string told = name_of(policy);
   for (const auto& prefix : prefixes) {
-    dataset_meta meta = read_metas(std::span(&prefix, 1)).front();
+    formats::dataset_meta meta = read_metas(std::span(&prefix, 1)).front();
     if (meta.on_bad_record == told || bad_records_of(meta) != 0) continue;
     meta.on_bad_record = told;
     const std::string json = to_json(meta);

@@ -348,7 +348,7 @@ void run_in_progress::join_partitions(committer& committer, journal& journal,
   const std::vector<std::string> names = names_of_inputs(state);
   std::uint64_t metas = 0;
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
-    metas += meta_bytes(meta_of(tokenizer_, encoding_, options_, state, key, {}));
+    metas += formats::meta_bytes(meta_of(tokenizer_, encoding_, options_, state, key, {}));
   }
   bool joined = false;
   try {

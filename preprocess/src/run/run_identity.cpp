@@ -103,7 +103,7 @@ void compare_inputs(std::span<const comparison> comparisons, const std::string& 
 }
 
 // Of P.meta: what can be missing beside it.
-std::vector<sidecar> sidecars_of(const dataset_meta& meta) {
+std::vector<sidecar> sidecars_of(const formats::dataset_meta& meta) {
   std::vector<sidecar> all;
   if (meta.sum_version) all.push_back(sidecar::sum);
   if (meta.src_version) all.push_back(sidecar::src);
@@ -114,7 +114,7 @@ std::vector<sidecar> sidecars_of(const dataset_meta& meta) {
   return all;
 }
 
-void expect_sidecars(const dataset_paths& paths, const dataset_meta& meta) {
+void expect_sidecars(const dataset_paths& paths, const formats::dataset_meta& meta) {
   for (const sidecar which : sidecars_of(meta)) {
     if (is_file(paths.of(which))) continue;
     throw config_error(fmt::format(
@@ -152,7 +152,7 @@ std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
       {nanoseconds(file.st_mtim), nanoseconds(file.st_ctim), nanoseconds(link.st_ctim)});
 }
 
-bool has_size(const input_file& file, const input_extent& extent) {
+bool has_size(const input_file& file, const formats::input_extent& extent) {
   return file.compressed_with != compression::none || extent.text_bytes == file.size_bytes;
 }
 
@@ -259,7 +259,7 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
 }
 
 void expect_as_finished(std::span<const std::filesystem::path> prefixes,
-                        std::span<const dataset_meta> metas, const run_options& options,
+                        std::span<const formats::dataset_meta> metas, const run_options& options,
                         const tell_function& tell, const std::string& if_stopped) {
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     expect_sidecars(dataset_paths(prefixes[key]), metas[key]);

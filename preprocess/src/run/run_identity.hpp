@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/meta/dataset_meta.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
-#include "meta/dataset_meta.hpp"
 #include "record/block_encoder.hpp"
 #include "run/journal.hpp"
 #include "run/run_options.hpp"
@@ -62,7 +62,7 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
 /// @throws stopped       `options.stop` was set.
 /// @throws io_error, format_error  an input cannot be read.
 void expect_as_finished(std::span<const std::filesystem::path> prefixes,
-                        std::span<const dataset_meta> metas, const run_options& options,
+                        std::span<const formats::dataset_meta> metas, const run_options& options,
                         const std::function<void(const std::string&)>& tell,
                         const std::string& if_stopped = "nothing was written");
 

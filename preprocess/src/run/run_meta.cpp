@@ -20,10 +20,10 @@ namespace millrace::preprocess {
 namespace {
 
 // What a run is told, without what it finds.
-share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
+formats::share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
   constexpr std::byte zero{0};
-  share_bounds bounds{.begin = {share.begin.input, share.begin.offset_bytes},
-                      .end = {share.end.input, share.end.offset_bytes}};
+  formats::share_bounds bounds{.begin = {share.begin.input, share.begin.offset_bytes},
+                               .end = {share.end.input, share.end.offset_bytes}};
   for (const input_file& file : inputs) {
     const std::string name = display_path(file).string();
     bounds.names_crc32c = formats::crc32c(std::as_bytes(std::span(name)), bounds.names_crc32c);
@@ -32,9 +32,10 @@ share_bounds bounds_of(const task_share& share, std::span<const input_file> inpu
   return bounds;
 }
 
-dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
-                       const run_options& options, std::size_t key) {
-  dataset_meta meta;
+formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
+                                const encoder_options& encoding, const run_options& options,
+                                std::size_t key) {
+  formats::dataset_meta meta;
   meta.level = options.sentences ? "sentence" : "document";
   meta.key = meta.path = options.keys[key].name;
   meta.type = encoding.dtype;
@@ -56,16 +57,16 @@ dataset_meta told_meta(const tokenizer::tokenizer& tokenizer, const encoder_opti
   if (options.provenance) meta.src_version = formats::src_version;
   if (options.task && options.task->id.of > 1) {
     const task_id& id = options.task->id;
-    meta.tasks = task_range{.first = id.index,
-                            .last = id.index,
-                            .of = id.of,
-                            .share = bounds_of(*options.task, options.inputs)};
+    meta.tasks = formats::task_range{.first = id.index,
+                                     .last = id.index,
+                                     .of = id.of,
+                                     .share = bounds_of(*options.task, options.inputs)};
   }
   return meta;
 }
 
 // But for what it found, and for its share.
-bool was_told(dataset_meta found, const dataset_meta& told) {
+bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
   found.inputs = told.inputs;
   found.counts = told.counts;
@@ -75,7 +76,7 @@ bool was_told(dataset_meta found, const dataset_meta& told) {
 }
 
 // Of a task: what follows from the inputs of all tasks.
-void expect_share(const dataset_meta& found, const dataset_meta& told,
+void expect_share(const formats::dataset_meta& found, const formats::dataset_meta& told,
                   const std::filesystem::path& prefix) {
   if (!told.tasks || !found.tasks->share || found.tasks->share == told.tasks->share) return;
   throw config_error(
@@ -90,7 +91,7 @@ bool is_there(const std::filesystem::path& prefix) {
 }
 
 // As far as the sizes of both files tell.
-bool is_of(const dataset_meta& meta, const dataset_paths& paths) {
+bool is_of(const formats::dataset_meta& meta, const dataset_paths& paths) {
   const std::uint64_t idx_bytes = formats::mmidx_header_bytes +
                                   12 * static_cast<std::uint64_t>(meta.counts.sequences) +
                                   8 * (static_cast<std::uint64_t>(meta.counts.documents) + 1);
@@ -115,16 +116,16 @@ const char* name_of(bad_record_policy policy) {
   return "fail";
 }
 
-std::optional<std::vector<input_part>> extents_of(const dataset_meta& meta,
+std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options) {
-  const std::vector<input_extent>& found = meta.inputs;
+  const std::vector<formats::input_extent>& found = meta.inputs;
   const task_share share = options.share();
   std::vector<input_part> parts;
   std::size_t next = 0;
   for (std::size_t i = share.begin.input; i < options.inputs.size(); ++i) {
     const input_file& file = options.inputs[i];
     const bool named =
-        next < found.size() && is_path_of(found[next].path, display_path(file).string());
+        next < found.size() && formats::is_path_of(found[next].path, display_path(file).string());
     if (!share.has_start_of(i)) {
       // A task that begins within a file may have had no line of it.
       if (i != share.begin.input || !named || found[next].begin <= share.begin.offset_bytes) {
@@ -139,10 +140,11 @@ std::optional<std::vector<input_part>> extents_of(const dataset_meta& meta,
   return parts;
 }
 
-dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
-                     const run_options& options, const run_state& state, std::size_t key,
-                     const std::string& sum_root) {
-  dataset_meta meta = told_meta(tokenizer, encoding, options, key);
+formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
+                              const encoder_options& encoding, const run_options& options,
+                              const run_state& state, std::size_t key,
+                              const std::string& sum_root) {
+  formats::dataset_meta meta = told_meta(tokenizer, encoding, options, key);
   for (const std::size_t input : listed_inputs(options, state)) {
     const input_total& total = state.inputs.at(input);
     meta.inputs.push_back({.path = display_path(options.inputs[input]).string(),
@@ -182,11 +184,11 @@ std::vector<std::size_t> listed_inputs(const run_options& options, const run_sta
   return listed;
 }
 
-std::optional<std::vector<dataset_meta>> finished_outputs(
+std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options) {
   if (!std::ranges::all_of(prefixes, is_there)) return std::nullopt;
-  std::vector<dataset_meta> metas;
+  std::vector<formats::dataset_meta> metas;
   try {
     metas = read_metas(prefixes);
   } catch (const format_error&) {
@@ -203,14 +205,15 @@ std::optional<std::vector<dataset_meta>> finished_outputs(
   return metas;
 }
 
-std::vector<dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes) {
-  std::vector<dataset_meta> metas;
+std::vector<formats::dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes) {
+  std::vector<formats::dataset_meta> metas;
   for (const auto& prefix : prefixes) {
     const auto path = dataset_paths(prefix).of(sidecar::meta);
     const io::file_mapping file(path);
     const auto bytes = file.bytes();
     try {
-      metas.push_back(parse_meta({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+      metas.push_back(
+          formats::parse_meta({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
     } catch (const format_error& e) {
       throw e.in(path);
     }
@@ -218,10 +221,10 @@ std::vector<dataset_meta> read_metas(std::span<const std::filesystem::path> pref
   return metas;
 }
 
-run_summary summary_of(const std::vector<dataset_meta>& metas, const run_options& options,
+run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const run_options& options,
                        std::span<const std::filesystem::path> prefixes) {
   run_summary summary;
-  const meta_counts& found = metas.front().counts;
+  const formats::meta_counts& found = metas.front().counts;
   summary.counts.lines = found.lines;
   summary.counts.blank_lines = found.blank_lines;
   summary.counts.documents = found.documents;
@@ -238,7 +241,8 @@ run_summary summary_of(const std::vector<dataset_meta>& metas, const run_options
   summary.dtype = std::string(name(metas.front().type));
   summary.input_files = metas.front().inputs.size();
   summary.workers = options.workers;
-  for (const input_extent& input : metas.front().inputs) summary.input_bytes += input.text_bytes;
+  for (const formats::input_extent& input : metas.front().inputs)
+    summary.input_bytes += input.text_bytes;
   summary.read_bytes = options.share().disk_bytes;
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     summary.outputs.push_back({.prefix = prefixes[key].string(),

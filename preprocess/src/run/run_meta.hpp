@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/meta/dataset_meta.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
-#include "meta/dataset_meta.hpp"
 #include "output/dataset_writer.hpp"
 #include "record/block_encoder.hpp"
 #include "run/journal.hpp"
@@ -27,9 +27,9 @@ const char* name_of(bad_record_policy policy);
 ///
 /// @param key       index of the output's key
 /// @param sum_root  of P.sum in hexadecimal; empty without one
-dataset_meta meta_of(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
-                     const run_options& options, const run_state& state, std::size_t key,
-                     const std::string& sum_root);
+formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
+                              const encoder_options& encoding, const run_options& options,
+                              const run_state& state, std::size_t key, const std::string& sum_root);
 
 /// The inputs that P.meta and P.src list, by number: all, or those of which a task read a byte or
 /// has the start.
@@ -38,27 +38,27 @@ std::vector<std::size_t> listed_inputs(const run_options& options, const run_sta
 /// What a finished run read of an input.
 struct input_part {
   std::size_t input = 0;  ///< in run_options::inputs
-  input_extent extent;
+  formats::input_extent extent;
 };
 
 /// What `meta` lists, if its inputs have the names of this run's, in order. Else nothing.
-std::optional<std::vector<input_part>> extents_of(const dataset_meta& meta,
+std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& meta,
                                                   const run_options& options);
 
 /// P.meta of each output, where all of them are there and of a run that was told what this one is,
 /// with inputs of the same names. Else nothing.
 /// @throws io_error      a P.meta cannot be read.
 /// @throws config_error  all that is so, but the share of a task was another.
-std::optional<std::vector<dataset_meta>> finished_outputs(
+std::optional<std::vector<formats::dataset_meta>> finished_outputs(
     std::span<const std::filesystem::path> prefixes, const tokenizer::tokenizer& tokenizer,
     const encoder_options& encoding, const run_options& options);
 
 /// P.meta of each output.
 /// @throws io_error, format_error  one is not there, or is none.
-std::vector<dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes);
+std::vector<formats::dataset_meta> read_metas(std::span<const std::filesystem::path> prefixes);
 
 /// The summary of a run that was done before.
-run_summary summary_of(const std::vector<dataset_meta>& metas, const run_options& options,
+run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const run_options& options,
                        std::span<const std::filesystem::path> prefixes);
 
 /// The summary of a run that has come to its end.

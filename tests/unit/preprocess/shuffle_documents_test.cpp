@@ -149,7 +149,7 @@ TEST(ShuffledDataset, RefusesToEndWithOtherDocumentsThanItWasToHave) {
                             {.type = formats::dtype::uint16, .sequences = 2, .documents = 1});
     output.begin();
     output.append({.turn = 0, .place = {}, .lengths = lengths, .modes = {}, .tokens = tokens});
-    std::optional<dataset_meta> meta;
+    std::optional<formats::dataset_meta> meta;
     EXPECT_THROW(output.finish({}, meta), io_error);
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

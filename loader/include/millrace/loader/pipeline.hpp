@@ -15,10 +15,10 @@
 #include <millrace/loader/batch/fill_turns.hpp>
 #include <millrace/loader/batch/fill_worker.hpp>
 #include <millrace/loader/batch/slot_layout.hpp>
+#include <millrace/loader/batch/slot_ring.hpp>
 #include <millrace/loader/batch/text_gather.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/batch/slot_ring.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 

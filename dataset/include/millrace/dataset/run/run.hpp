@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/sequence_range.hpp>
 #include <millrace/dataset/run/batch_steps.hpp>
 #include <millrace/dataset/run/sample_text.hpp>
 #include <millrace/dataset/run/state.hpp>
 #include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/sequence_range.hpp>
 #include <millrace/export.hpp>
 #include <millrace/formats/dtype.hpp>
 #include <millrace/io/file_mapping.hpp>

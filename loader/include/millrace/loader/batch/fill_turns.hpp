@@ -12,9 +12,9 @@
 
 #include <millrace/export.hpp>
 #include <millrace/loader/batch/batch_slot.hpp>
+#include <millrace/loader/batch/slot_ring.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
-#include <millrace/loader/batch/slot_ring.hpp>
 
 namespace millrace::loader::detail {
 

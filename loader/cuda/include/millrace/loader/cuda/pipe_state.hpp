@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/cuda/slot_store.hpp>
 #include <millrace/loader/batch/slot_ring.hpp>
+#include <millrace/loader/cuda/slot_store.hpp>
 
 namespace millrace::loader::cuda::detail {
 

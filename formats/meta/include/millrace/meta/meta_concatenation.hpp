@@ -6,10 +6,9 @@
 #include <vector>
 
 #include <millrace/formats/src_code.hpp>
+#include <millrace/meta/dataset_meta.hpp>
 
-#include "meta/dataset_meta.hpp"
-
-namespace millrace::preprocess {
+namespace millrace::formats {
 
 /// The meta of parts put one behind the other: of consecutive tasks of one run, or of whole
 /// datasets. All tasks of a run give what one process would have written.
@@ -29,11 +28,11 @@ struct part_shift {
   std::int64_t lines_before = 0;    ///< to add to each line of the part's first input
 
   /// @throws config_error  a line exceeds 2^63 - 1.
-  formats::source_place apply(formats::source_place place) const;
+  source_place apply(source_place place) const;
 };
 
 /// One for each part. The bytes of places count from the start of the file, in a part too.
 /// @throws config_error  as concatenate()
 std::vector<part_shift> part_shifts(std::span<const dataset_meta> parts);
 
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

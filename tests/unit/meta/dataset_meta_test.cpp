@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta/dataset_meta.hpp"
+#include <millrace/meta/dataset_meta.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "support/paths.hpp"
 #include "unit/formats/codec_quartet.hpp"
 
-namespace millrace::preprocess {
+namespace millrace::formats {
 namespace {
 
 std::string golden_meta(const std::string& name) {
@@ -49,13 +49,13 @@ TEST(ParseMeta, ReadsTheGoldenFile) {
   EXPECT_EQ(meta.level, "document");
   EXPECT_EQ(meta.key, "text");
   EXPECT_EQ(meta.path, "text");
-  EXPECT_EQ(meta.type, formats::dtype::uint16);
+  EXPECT_EQ(meta.type, dtype::uint16);
   EXPECT_FALSE(meta.append_eod);
   EXPECT_EQ(meta.on_bad_record, "skip");
   ASSERT_EQ(meta.options.size(), 1U);
   EXPECT_EQ(meta.options[0], std::pair(std::string("special_tokens"), std::string("as-text")));
   EXPECT_EQ(meta.tokenizer.type, "ByteLevelTokenizer");
-  EXPECT_EQ(meta.tokenizer.fingerprint, formats::sha256_hex("type ByteLevelTokenizer\n"));
+  EXPECT_EQ(meta.tokenizer.fingerprint, sha256_hex("type ByteLevelTokenizer\n"));
   EXPECT_EQ(meta.tokenizer.vocab_size, 512);
   EXPECT_EQ(meta.tokenizer.eod, 0);
   EXPECT_EQ(meta.sum_version, 1);
@@ -64,7 +64,7 @@ TEST(ParseMeta, ReadsTheGoldenFile) {
   const auto text = test::read_bytes(test::golden("megatron/preprocess_lines.jsonl"));
   ASSERT_EQ(meta.inputs.size(), 1U);
   EXPECT_EQ(meta.inputs[0],
-            (input_extent{"preprocess_lines.jsonl", 0, text.size(), formats::crc32c(text), 18}));
+            (input_extent{"preprocess_lines.jsonl", 0, text.size(), crc32c(text), 18}));
   EXPECT_EQ(meta.counts.documents, 18);
   EXPECT_EQ(meta.counts.empty_documents, 3);
   EXPECT_EQ(meta.counts.tokens, 282);
@@ -226,4 +226,4 @@ TEST(ParseMeta, RefusesEntriesThatContradictEachOther) {
 }
 
 }  // namespace
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

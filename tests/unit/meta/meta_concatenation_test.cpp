@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta/meta_concatenation.hpp"
+#include <millrace/meta/meta_concatenation.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,12 +14,12 @@
 #include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"
 
-namespace millrace::preprocess {
+namespace millrace::formats {
 namespace {
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
-dataset_meta golden_meta(const std::string& name) {
+dataset_meta read_golden(const std::string& name) {
   return parse_meta(test::read_text(test::golden("sidecars/" + name + ".meta")));
 }
 
@@ -30,7 +30,7 @@ std::string task_name(int task, int of) {
 /// Those of the tasks first .. last that generate.py cut a file given twice into.
 std::vector<dataset_meta> tasks(int first, int last, int of) {
   std::vector<dataset_meta> parts;
-  for (int task = first; task <= last; ++task) parts.push_back(golden_meta(task_name(task, of)));
+  for (int task = first; task <= last; ++task) parts.push_back(read_golden(task_name(task, of)));
   return parts;
 }
 
@@ -41,7 +41,7 @@ dataset_meta with_root(dataset_meta meta, const dataset_meta& of) {
   return meta;
 }
 
-void refused(const std::vector<dataset_meta>& parts, const std::string& why) {
+void parts_refused(const std::vector<dataset_meta>& parts, const std::string& why) {
   try {
     (void)concatenate(parts);
     ADD_FAILURE() << "accepted, expected: " << why;
@@ -52,7 +52,7 @@ void refused(const std::vector<dataset_meta>& parts, const std::string& why) {
 
 // Cut between two files, in the middle of them, into tasks without input.
 TEST(Concatenate, MakesOfAllTasksWhatOneProcessWrites) {
-  const dataset_meta whole = golden_meta("twice");
+  const dataset_meta whole = read_golden("twice");
   for (const int of : {2, 3, 6}) {
     const auto parts = tasks(0, of - 1, of);
     EXPECT_EQ(to_json(with_root(concatenate(parts), whole)), to_json(whole)) << of << " tasks";
@@ -60,7 +60,7 @@ TEST(Concatenate, MakesOfAllTasksWhatOneProcessWrites) {
 }
 
 TEST(Concatenate, MayGoByStages) {
-  const dataset_meta whole = golden_meta("twice");
+  const dataset_meta whole = read_golden("twice");
   for (int cut = 1; cut < 6; ++cut) {
     const std::vector<dataset_meta> halves = {concatenate(tasks(0, cut - 1, 6)),
                                               concatenate(tasks(cut, 5, 6))};
@@ -71,18 +71,18 @@ TEST(Concatenate, MayGoByStages) {
 }
 
 TEST(Concatenate, MakesOfUnrelatedRunsThatOverAllTheirInputs) {
-  const dataset_meta once = golden_meta("preprocess_lines");
-  const dataset_meta twice = golden_meta("twice");
+  const dataset_meta once = read_golden("preprocess_lines");
+  const dataset_meta twice = read_golden("twice");
   EXPECT_EQ(with_root(concatenate(std::vector{once, once}), twice), twice);
   EXPECT_EQ(with_root(concatenate(std::vector{once}), once), once);
 }
 
 // Of which the result must not say that it has the order of one run.
 TEST(Concatenate, CallsPartitionsMixed) {
-  const dataset_meta plain = golden_meta("preprocess_lines");
+  const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;
   dealt.options.emplace_back("--partitions", "2");
-  dataset_meta wanted = golden_meta("twice");
+  dataset_meta wanted = read_golden("twice");
   wanted.sum_root.reset();
   wanted.options.emplace_back("--partitions", "mixed");
   EXPECT_EQ(concatenate(std::vector{dealt, dealt}), wanted);
@@ -90,11 +90,11 @@ TEST(Concatenate, CallsPartitionsMixed) {
   EXPECT_EQ(concatenate(std::vector{dealt, plain}), wanted);
   EXPECT_EQ(concatenate(std::vector{dealt}).options, dealt.options);
   dealt.options.front().second = "otherwise";
-  refused({plain, dealt}, "the options of part 2 are");
+  parts_refused({plain, dealt}, "the options of part 2 are");
 }
 
 TEST(Concatenate, CallsShuffledPartsMixed) {
-  const dataset_meta plain = golden_meta("preprocess_lines");
+  const dataset_meta plain = read_golden("preprocess_lines");
   dataset_meta dealt = plain;
   dealt.options.emplace_back("--partitions", "2");
   dataset_meta shuffled = plain;
@@ -115,7 +115,7 @@ TEST(Concatenate, CallsShuffledPartsMixed) {
 }
 
 TEST(Concatenate, KeepsASidecarThatAllPartsHave) {
-  std::vector<dataset_meta> parts(2, golden_meta("preprocess_lines"));
+  std::vector<dataset_meta> parts(2, read_golden("preprocess_lines"));
   parts[1].src_version.reset();
   const dataset_meta meta = concatenate(parts);
   EXPECT_EQ(meta.sum_version, 1);
@@ -124,33 +124,38 @@ TEST(Concatenate, KeepsASidecarThatAllPartsHave) {
 
 TEST(Concatenate, RefusesTasksThatDoNotFollowEachOther) {
   auto parts = tasks(0, 2, 3);
-  refused({}, "there are no parts");
-  refused({parts[0], parts[2]},
-          "part 2 begins with task 2 of 3, counted from 0, expected task 1: tasks are missing");
-  refused({parts[0], parts[0]},
-          "part 2 begins with task 0 of 3, counted from 0, expected task 1: a task occurs twice");
-  refused({parts[1], parts[0]}, "expected task 2: a task occurs twice, or the parts are out of");
-  refused({parts[0], golden_meta("twice_1_of_2")},
-          "part 2 comes from a run of 2 tasks, but the earlier parts come from a run of 3");
-  refused({parts[0], golden_meta("twice")},
-          "part 2 is a whole dataset, but the earlier parts are outputs of tasks");
-  refused({golden_meta("twice"), parts[0]},
-          "part 2 is the output of a task, but the earlier parts are whole datasets");
+  parts_refused({}, "there are no parts");
+  parts_refused(
+      {parts[0], parts[2]},
+      "part 2 begins with task 2 of 3, counted from 0, expected task 1: tasks are missing");
+  parts_refused(
+      {parts[0], parts[0]},
+      "part 2 begins with task 0 of 3, counted from 0, expected task 1: a task occurs twice");
+  parts_refused({parts[1], parts[0]},
+                "expected task 2: a task occurs twice, or the parts are out of");
+  parts_refused({parts[0], read_golden("twice_1_of_2")},
+                "part 2 comes from a run of 2 tasks, but the earlier parts come from a run of 3");
+  parts_refused({parts[0], read_golden("twice")},
+                "part 2 is a whole dataset, but the earlier parts are outputs of tasks");
+  parts_refused({read_golden("twice"), parts[0]},
+                "part 2 is the output of a task, but the earlier parts are whole datasets");
 }
 
 TEST(Concatenate, RefusesExtentsThatDoNotMeet) {
   auto parts = tasks(0, 2, 3);
   parts[1].inputs[0].begin = 87;
-  refused(parts,
-          "part 2 begins at byte 87 of preprocess_lines.jsonl, but the earlier parts end at byte "
-          "86 of preprocess_lines.jsonl");
+  parts_refused(
+      parts,
+      "part 2 begins at byte 87 of preprocess_lines.jsonl, but the earlier parts end at byte "
+      "86 of preprocess_lines.jsonl");
   parts = tasks(0, 2, 3);
   parts[1].inputs[0].path = "other\n";
-  refused(parts, "of other\\x0a, but the earlier parts end at byte 86 of preprocess_lines.jsonl");
+  parts_refused(parts,
+                "of other\\x0a, but the earlier parts end at byte 86 of preprocess_lines.jsonl");
   parts = tasks(0, 2, 3);
   parts[0].inputs.clear();
-  refused(parts,
-          "part 2 begins at byte 86 of preprocess_lines.jsonl, but there is no earlier input");
+  parts_refused(
+      parts, "part 2 begins at byte 86 of preprocess_lines.jsonl, but there is no earlier input");
 }
 
 // A task by an older program has U+FFFD in place of each byte of a name that is not UTF-8.
@@ -169,7 +174,7 @@ TEST(Concatenate, JoinsAnInputWhoseNameAnOlderPartHasInexactly) {
   auto parts = tasks(0, 2, 3);
   parts[0].inputs[0].path = replaced;
   parts[1].inputs[0].path = "caf\xE9 x.jsonl";
-  refused(parts, "but the earlier parts end at byte 86 of caf");
+  parts_refused(parts, "but the earlier parts end at byte 86 of caf");
 }
 
 /// The tasks of `tasks`, with shares that meet.
@@ -195,39 +200,39 @@ TEST(Concatenate, PutsSharesThatMeetTogether) {
 TEST(Concatenate, RefusesSharesOfOtherInputs) {
   auto parts = tasks_with_shares();
   parts[2].tasks->share->begin = {2, 0};
-  refused(parts,
-          "part 3 begins at byte 0 of input 2, counted from 0, but the earlier parts end at byte 0 "
-          "of input 1: its task had other inputs than the earlier tasks");
+  parts_refused(
+      parts,
+      "part 3 begins at byte 0 of input 2, counted from 0, but the earlier parts end at byte 0 "
+      "of input 1: its task had other inputs than the earlier tasks");
   parts = tasks_with_shares();
   parts[1].tasks->share->names_crc32c = 8;
-  refused(parts, "part 2 has inputs with other names: its task had other inputs than");
+  parts_refused(parts, "part 2 has inputs with other names: its task had other inputs than");
 }
 
 // What became of bad records may differ between datasets that stand for themselves, not in one run.
 TEST(Concatenate, MixesWhatBecameOfBadRecordsInWholesAlone) {
-  const dataset_meta one = golden_meta("preprocess_lines");
+  const dataset_meta one = read_golden("preprocess_lines");
   dataset_meta other = one;
   other.on_bad_record = "fail";
   const std::vector<dataset_meta> wholes = {one, other, other};
   EXPECT_EQ(concatenate(wholes).on_bad_record, "mixed");
   auto parts = tasks(0, 1, 2);
   parts[1].on_bad_record = "fail";
-  refused(parts, "--on-bad-record of part 2 is fail, but skip");
+  parts_refused(parts, "--on-bad-record of part 2 is fail, but skip");
 }
 
 TEST(Concatenate, RefusesPartsOfOtherFlags) {
-  const dataset_meta one = golden_meta("preprocess_lines");
+  const dataset_meta one = read_golden("preprocess_lines");
   const auto differs = [&](auto change, const std::string& why) {
     dataset_meta other = one;
     change(other);
-    refused({one, one, other}, why);
+    parts_refused({one, one, other}, why);
   };
   differs([](auto& m) { m.level = "sentence"; },
           "the level of part 3 is sentence, but document in");
   differs([](auto& m) { m.key = "body"; }, "the key of part 3 is body, but text in the earlier parts");
   differs([](auto& m) { m.path = "a.b"; }, "the path of the key of part 3 is a.b, but text");
-  differs([](auto& m) { m.type = formats::dtype::int32; },
-          "the dtype of part 3 is int32, but uint16");
+  differs([](auto& m) { m.type = dtype::int32; }, "the dtype of part 3 is int32, but uint16");
   differs([](auto& m) { m.append_eod = true; }, "--append-eod of part 3 is true, but false");
   differs([](auto& m) { m.tokenizer.type = "x"; }, "the tokenizer type of part 3 is x, but Byte");
   differs([](auto& m) { m.tokenizer.fingerprint = "0"; },
@@ -243,24 +248,24 @@ TEST(Concatenate, RefusesPartsOfOtherFlags) {
 }
 
 TEST(Concatenate, RefusesSumsThatWouldWrap) {
-  const dataset_meta one = golden_meta("preprocess_lines");
+  const dataset_meta one = read_golden("preprocess_lines");
   dataset_meta other = one;
   other.counts.lone_surrogates = most;
   EXPECT_EQ(concatenate(std::vector{one, other}).counts.lone_surrogates, most);
-  refused({other, one, other}, "the sum of the parts' lone_surrogates exceeds 2^63 - 1");
+  parts_refused({other, one, other}, "the sum of the parts' lone_surrogates exceeds 2^63 - 1");
   other = one;
   other.bin_bytes = static_cast<std::uint64_t>(most) - 563;
-  refused({one, other}, "the sum of the parts' bytes exceeds 2^63 - 1");
+  parts_refused({one, other}, "the sum of the parts' bytes exceeds 2^63 - 1");
 }
 
 /// The places of a part, shifted, behind those of `places`.
 void append_shifted(const std::string& name, const part_shift& shift,
-                    std::vector<formats::source_place>& places) {
+                    std::vector<source_place>& places) {
   const auto file = test::read_bytes(test::golden("sidecars/" + name + ".src"));
-  const formats::src_view view = formats::parse_src(file);
-  formats::src_cursor cursor(view);
+  const src_view view = parse_src(file);
+  src_cursor cursor(view);
   for (auto group = cursor.next(); !group.empty(); group = cursor.next()) {
-    for (const formats::source_place& place : group) places.push_back(shift.apply(place));
+    for (const source_place& place : group) places.push_back(shift.apply(place));
   }
 }
 
@@ -269,7 +274,7 @@ TEST(PartShifts, MakeOfAllPlacesThoseOfOneProcess) {
     const auto parts = tasks(0, of - 1, of);
     const auto shifts = part_shifts(parts);
     ASSERT_EQ(shifts.size(), parts.size());
-    std::vector<formats::source_place> places;
+    std::vector<source_place> places;
     for (int task = 0; task < of; ++task) {
       append_shifted(task_name(task, of), shifts[static_cast<std::size_t>(task)], places);
     }
@@ -282,10 +287,10 @@ TEST(PartShifts, MakeOfAllPlacesThoseOfOneProcess) {
 
 TEST(PartShifts, RefuseALineThatWouldWrap) {
   const part_shift shift{1, 2};
-  EXPECT_EQ(shift.apply({0, most - 2, 3, 4}), (formats::source_place{1, most, 3, 4}));
-  EXPECT_EQ(shift.apply({1, most, 3, 4}), (formats::source_place{2, most, 3, 4}));
+  EXPECT_EQ(shift.apply({0, most - 2, 3, 4}), (source_place{1, most, 3, 4}));
+  EXPECT_EQ(shift.apply({1, most, 3, 4}), (source_place{2, most, 3, 4}));
   EXPECT_THROW((void)shift.apply({0, most - 1, 3, 4}), config_error);
 }
 
 }  // namespace
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

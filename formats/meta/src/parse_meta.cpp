@@ -8,15 +8,15 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/json.hpp>
+#include <millrace/meta/dataset_meta.hpp>
 
-#include "meta/dataset_meta.hpp"
-#include "meta/json_entries.hpp"
-#include "meta/meta_fields.hpp"
+#include "json_entries.hpp"
+#include "meta_fields.hpp"
 
-namespace millrace::preprocess {
+namespace millrace::formats {
 namespace {
 
-using formats::json_value;
+using json_value;
 
 std::optional<std::int64_t> number_or_null(const json_value& value, const char* name) {
   if (value.is_null()) return std::nullopt;
@@ -29,11 +29,11 @@ bool is_hex(std::string_view digits, std::size_t size) {
          });
 }
 
-formats::dtype parse_dtype(const json_value& value) {
+dtype parse_dtype(const json_value& value) {
   const std::string& found = string_of(value, "\"dtype\"");
   for (std::uint8_t code = 1; code <= 8; ++code) {
-    const auto type = formats::dtype_from_code(code);
-    if (type && formats::name(*type) == found) return *type;
+    const auto type = dtype_from_code(code);
+    if (type && name(*type) == found) return *type;
   }
   fail_at(value, "\"dtype\" is not one of the eight known types, such as \"uint16\"");
 }
@@ -140,8 +140,7 @@ meta_counts parse_counts(const json_value& value) {
   meta_counts counts;
   for (const auto& [name, count] : count_fields) counts.*count = count_of(in.at(name), name);
   const json_value& kinds = in.at("bad_records");
-  for (const auto& [kind, count] :
-       value_of<formats::json_object>(kinds, "\"bad_records\"", "an object")) {
+  for (const auto& [kind, count] : value_of<json_object>(kinds, "\"bad_records\"", "an object")) {
     counts.bad_records.emplace_back(kind, count_of(count, "a count of bad records"));
   }
   in.finish();
@@ -150,15 +149,14 @@ meta_counts parse_counts(const json_value& value) {
 
 std::vector<std::pair<std::string, std::string>> parse_options(const json_value& value) {
   std::vector<std::pair<std::string, std::string>> options;
-  for (const auto& [name, option] :
-       value_of<formats::json_object>(value, "\"options\"", "an object")) {
+  for (const auto& [name, option] : value_of<json_object>(value, "\"options\"", "an object")) {
     options.emplace_back(name, string_of(option, "an option"));
   }
   return options;
 }
 
 void check(const dataset_meta& meta, const json_value& root) {
-  const std::uint64_t size = formats::size_bytes(meta.type);
+  const std::uint64_t size = size_bytes(meta.type);
   if (meta.bin_bytes / size != static_cast<std::uint64_t>(meta.counts.tokens) ||
       meta.bin_bytes % size != 0) {
     fail_at(*root.find("bin_bytes"),
@@ -174,7 +172,7 @@ void check(const dataset_meta& meta, const json_value& root) {
 
 dataset_meta parse_meta(std::string_view json) {
   if (json.empty()) throw format_error(0, "the file is empty, expected a JSON object");
-  const json_value root = formats::parse_json(json);
+  const json_value root = parse_json(json);
   json_entries in(root, "the .meta");
   const json_value& version = in.at("millrace_meta");
   if (count_of(version, "\"millrace_meta\"") != meta_version) {
@@ -213,4 +211,4 @@ dataset_meta parse_meta(std::string_view json) {
   return meta;
 }
 
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

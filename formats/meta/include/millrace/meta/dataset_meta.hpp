@@ -14,7 +14,7 @@
 #include <millrace/formats/src_code.hpp>
 
 /// `P.meta`, what a dataset was made of and how. Specification: formats/spec/meta.md.
-namespace millrace::preprocess {
+namespace millrace::formats {
 
 inline constexpr std::int64_t meta_version = 1;
 
@@ -93,7 +93,7 @@ struct dataset_meta {
   std::string level = "document";  ///< or "sentence"
   std::string key = "text";        ///< as in the name of the output
   std::string path = "text";       ///< where the text is in a record, as it was given
-  formats::dtype type = formats::dtype::uint16;
+  dtype type = dtype::uint16;
   bool append_eod = false;
   std::string on_bad_record = "fail";
   /// Further flags that change bytes, those with their usual value too: names, each once, and
@@ -125,4 +125,4 @@ std::size_t meta_bytes(const dataset_meta& meta);
 ///                       twice or of another type, or entries contradict each other.
 dataset_meta parse_meta(std::string_view json);
 
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta/dataset_meta.hpp"
+#include <millrace/meta/dataset_meta.hpp>
 
 #include <fmt/format.h>
 
 #include <millrace/command/json_writer.hpp>
 #include <millrace/formats/utf8.hpp>
 
-#include "meta/meta_fields.hpp"
+#include "meta_fields.hpp"
 
-namespace millrace::preprocess {
+namespace millrace::formats {
 namespace {
 
 template <class T>
@@ -63,7 +63,7 @@ std::string to_json(const dataset_meta& meta) {
   command::json_writer json;
   json.open('{').key("millrace_meta").value(meta_version);
   json.key("level").value(meta.level).key("key").value(meta.key).key("path").value(meta.path);
-  json.key("dtype").value(formats::name(meta.type)).key("append_eod").value(meta.append_eod);
+  json.key("dtype").value(name(meta.type)).key("append_eod").value(meta.append_eod);
   json.key("on_bad_record").value(meta.on_bad_record).key("options").open('{');
   for (const auto& [name, value] : meta.options) json.key(name).value(value);
   json.close('}').key("tokenizer").open('{').key("type").value(meta.tokenizer.type);
@@ -91,7 +91,7 @@ std::string to_json(const dataset_meta& meta) {
 bool is_path_of(std::string_view path, std::string_view name) {
   if (path == name) return true;
   while (!name.empty()) {
-    const std::size_t length = formats::utf8_sequence_bytes(name);
+    const std::size_t length = utf8_sequence_bytes(name);
     const std::string_view expected = length == 0 ? "\xEF\xBF\xBD" : name.substr(0, length);
     if (!path.starts_with(expected)) return false;
     path.remove_prefix(expected.size());
@@ -100,4 +100,4 @@ bool is_path_of(std::string_view path, std::string_view name) {
   return path.empty();
 }
 
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

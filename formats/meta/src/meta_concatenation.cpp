@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta/meta_concatenation.hpp"
+#include <millrace/meta/meta_concatenation.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,9 +14,9 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/crc32c.hpp>
 
-#include "meta/meta_fields.hpp"
+#include "meta_fields.hpp"
 
-namespace millrace::preprocess {
+namespace millrace::formats {
 namespace {
 
 constexpr std::int64_t most_together = std::numeric_limits<std::int64_t>::max();
@@ -106,7 +106,7 @@ void concatenation::check_equal(const dataset_meta& part, std::size_t number) co
   equal(whole_.level, part.level, "the level");
   equal(whole_.key, part.key, "the key");
   equal(whole_.path, part.path, "the path of the key");
-  equal(formats::name(whole_.type), formats::name(part.type), "the dtype");
+  equal(name(whole_.type), name(part.type), "the dtype");
   equal(whole_.tokenizer.type, part.tokenizer.type, "the tokenizer type");
   equal(whole_.tokenizer.fingerprint, part.tokenizer.fingerprint, "the tokenizer's fingerprint");
   equal(whole_.tokenizer.vocab_size, part.tokenizer.vocab_size, "the vocabulary size");
@@ -216,7 +216,7 @@ void concatenation::join(const input_extent& next, std::size_t number) {
                                    last.begin + last.text_bytes, command::one_line(last.path)));
   }
   if (next_is_exact) last.path = next.path;
-  last.crc32c = formats::crc32c_combine(last.crc32c, next.crc32c, next.text_bytes);
+  last.crc32c = crc32c_combine(last.crc32c, next.crc32c, next.text_bytes);
   last.text_bytes = sum(last.text_bytes, next.text_bytes, "bytes of an input");
   last.lines = sum(last.lines, next.lines, "lines of an input");
 }
@@ -264,10 +264,10 @@ std::vector<part_shift> part_shifts(std::span<const dataset_meta> parts) {
   return concatenated(parts).shifts();
 }
 
-formats::source_place part_shift::apply(formats::source_place place) const {
+source_place part_shift::apply(source_place place) const {
   if (place.input == 0) place.line = sum(place.line, lines_before, "lines of an input");
   place.input += inputs_before;
   return place;
 }
 
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

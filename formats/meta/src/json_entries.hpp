@@ -10,36 +10,35 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/in_quotes.hpp>
 #include <millrace/formats/json.hpp>
 
-#include "messages/in_quotes.hpp"
-
 /// What a JSON file of ours must have, or a sentence with the place of what it has instead.
-namespace millrace::preprocess {
+namespace millrace::formats {
 
-[[noreturn]] inline void fail_at(const formats::json_value& value, const std::string& problem) {
+[[noreturn]] inline void fail_at(const json_value& value, const std::string& problem) {
   throw format_error(value.offset(), problem);
 }
 
 // Each throws format_error where the value is of another kind; `name` is for the message.
 
 template <class T>
-const T& value_of(const formats::json_value& value, const char* name, const char* expected) {
+const T& value_of(const json_value& value, const char* name, const char* expected) {
   if (const T* found = value.as<T>()) return *found;
   fail_at(value, std::string(name) + " is not " + expected);
 }
-inline const std::string& string_of(const formats::json_value& value, const char* name) {
+inline const std::string& string_of(const json_value& value, const char* name) {
   return value_of<std::string>(value, name, "a string");
 }
-inline const formats::json_array& array_of(const formats::json_value& value, const char* name) {
-  return value_of<formats::json_array>(value, name, "an array");
+inline const json_array& array_of(const json_value& value, const char* name) {
+  return value_of<json_array>(value, name, "an array");
 }
-inline bool bool_of(const formats::json_value& value, const char* name) {
+inline bool bool_of(const json_value& value, const char* name) {
   if (const bool* found = value.as<bool>()) return *found;
   fail_at(value, std::string(name) + " is neither true nor false");
 }
 /// 0 to 2^63 - 1.
-inline std::int64_t count_of(const formats::json_value& value, const char* name) {
+inline std::int64_t count_of(const json_value& value, const char* name) {
   const auto* found = value.as<std::int64_t>();
   if (found != nullptr && *found >= 0) return *found;
   fail_at(value, std::string(name) + " is not an integer of 0.." +
@@ -53,21 +52,21 @@ class json_entries {
   /// @param object  outlives this
   /// @param name    of it, for messages
   /// @throws format_error  it is no object.
-  json_entries(const formats::json_value& object, const char* name)
+  json_entries(const json_value& object, const char* name)
       : object_(object),
         name_(name),
-        members_(value_of<formats::json_object>(object, name, "an object")),
+        members_(value_of<json_object>(object, name, "an object")),
         asked_(members_.size()) {}
 
   /// The entry, which may be null.
   /// @throws format_error  it is not there.
-  const formats::json_value& at(std::string_view key) {
+  const json_value& at(std::string_view key) {
     if (const auto* value = find(key)) return *value;
-    fail_at(object_, std::string(name_) + " has no entry " + tokenizer::detail::in_quotes(key));
+    fail_at(object_, std::string(name_) + " has no entry " + in_quotes(key));
   }
   /// Null if it is not there.
-  const formats::json_value* find(std::string_view key) {
-    const auto found = std::ranges::find(members_, key, &formats::json_member::name);
+  const json_value* find(std::string_view key) {
+    const auto found = std::ranges::find(members_, key, &json_member::name);
     if (found == members_.end()) return nullptr;
     asked_[static_cast<std::size_t>(found - members_.begin())] = true;
     return &found->value;
@@ -78,15 +77,14 @@ class json_entries {
     const auto unasked = std::ranges::find(asked_, false);
     if (unasked == asked_.end()) return;
     const auto& member = members_[static_cast<std::size_t>(unasked - asked_.begin())];
-    fail_at(member.value, std::string(name_) + " has an unknown entry, " +
-                              tokenizer::detail::in_quotes(member.name));
+    fail_at(member.value, std::string(name_) + " has an unknown entry, " + in_quotes(member.name));
   }
 
  private:
-  const formats::json_value& object_;
+  const json_value& object_;
   const char* name_;
-  const formats::json_object& members_;
+  const json_object& members_;
   std::vector<bool> asked_;
 };
 
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats

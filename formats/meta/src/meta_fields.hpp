@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "meta/dataset_meta.hpp"
+#include <millrace/meta/dataset_meta.hpp>
 
-namespace millrace::preprocess {
+namespace millrace::formats {
 
 /// The counts but bad_records, in the order of the file, for all who write, read or add them.
 inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_fields[] = {
@@ -21,4 +21,4 @@ inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_field
     {"text_bytes", &meta_counts::text_bytes},
 };
 
-}  // namespace millrace::preprocess
+}  // namespace millrace::formats
