@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -116,6 +117,42 @@ MILLRACE_INLINE void python_json::set(const python_json& key, python_json value)
   }
   keys_.push_back(key.text_);
   items_.push_back(std::move(value));
+}
+
+MILLRACE_INLINE const python_json* python_json::find(std::string_view key) const {
+  const auto found = std::ranges::find(keys_, string(key).text_);
+  return found == keys_.end() ? nullptr : &items_[static_cast<std::size_t>(found - keys_.begin())];
+}
+
+MILLRACE_INLINE std::optional<std::string> python_json::text() const {
+  if (kind_ != kind::scalar || !text_.starts_with('"')) return std::nullopt;
+  const auto unit_at = [this](std::size_t escape) {  // the unit of \uHHHH, or 0
+    std::uint32_t unit = 0;
+    if (text_.compare(escape, 2, "\\u") == 0) {
+      std::from_chars(text_.data() + escape + 2, text_.data() + escape + 6, unit, 16);
+    }
+    return unit;
+  };
+  std::string out;
+  for (std::size_t at = 1; at + 1 < text_.size(); ++at) {
+    if (text_[at] != '\\') {
+      out += text_[at];
+    } else if (text_[at + 1] != 'u') {
+      const char escape = text_[++at];
+      const std::size_t found = std::string_view("nrtfb").find(escape);
+      out += found == std::string_view::npos ? escape : "\n\r\t\f\b"[found];
+    } else {
+      std::uint32_t code_point = unit_at(at);
+      at += 5;
+      const std::uint32_t low = unit_at(at + 1);
+      if (code_point >> 10 == 0xD800 >> 10 && low >> 10 == 0xDC00 >> 10) {
+        code_point = 0x10000 + ((code_point & 0x3FF) << 10) + (low & 0x3FF);
+        at += 6;
+      }
+      formats::append_utf8(code_point, out);
+    }
+  }
+  return out;
 }
 
 MILLRACE_INLINE void python_json::append_to(std::string& out, std::size_t depth) const {

@@ -328,24 +328,7 @@ class json_parser {
     } else if (code >= 0xDC00 && code < 0xE000) {
       refuse("a surrogate only in a pair");
     }
-    put_utf8(code, out);
-  }
-
-  static void put_utf8(std::uint32_t code, std::string& out) {
-    const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-    if (code < 0x80) return put(code);
-    if (code < 0x800) {
-      put(0xC0 | code >> 6);
-    } else {
-      if (code < 0x10000) {
-        put(0xE0 | code >> 12);
-      } else {
-        put(0xF0 | code >> 18);
-        put(0x80 | (code >> 12 & 63));
-      }
-      put(0x80 | (code >> 6 & 63));
-    }
-    put(0x80 | (code & 63));
+    append_utf8(code, out);
   }
 
   std::string string() {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace millrace::formats {
@@ -27,6 +29,26 @@ constexpr std::size_t utf8_sequence_bytes(std::string_view text) noexcept {
     if ((byte(i) & 0xC0U) != 0x80) return 0;
   }
   return size;
+}
+
+/// Appends the UTF-8 of a code point. A surrogate is encoded like any other code point.
+///
+/// @pre code_point <= 0x10FFFF
+inline void append_utf8(std::uint32_t code_point, std::string& out) {
+  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (code_point < 0x80) return put(code_point);
+  if (code_point < 0x800) {
+    put(0xC0 | code_point >> 6);
+  } else {
+    if (code_point < 0x10000) {
+      put(0xE0 | code_point >> 12);
+    } else {
+      put(0xF0 | code_point >> 18);
+      put(0x80 | (code_point >> 12 & 63));
+    }
+    put(0x80 | (code_point >> 6 & 63));
+  }
+  put(0x80 | (code_point & 63));
 }
 
 }  // namespace millrace::formats

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,7 +39,16 @@ class MILLRACE_EXPORT python_json {
   void set(const python_json& key, python_json value);
   void set(std::string_view key, python_json value) { set(string(key), std::move(value)); }
 
+  bool is_null() const noexcept { return kind_ == kind::scalar && text_ == "null"; }
+  bool is_array() const noexcept { return kind_ == kind::array; }
   bool is_object() const noexcept { return kind_ == kind::object; }
+  /// The items of an array, or the values of an object in the order of its keys.
+  const std::vector<python_json>& items() const noexcept { return items_; }
+  /// The value of a key. Null if the key is missing, or if this is not an object.
+  const python_json* find(std::string_view key) const;
+  /// The text of a string, in UTF-8. Nothing if this is not a string. A lone surrogate is encoded
+  /// like any other code point.
+  std::optional<std::string> text() const;
 
   /// json.dumps(value, indent=4): no line end behind it.
   std::string dump() const {
