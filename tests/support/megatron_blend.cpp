@@ -8,10 +8,6 @@
 //                                     normalised twice
 //   exhaustive LENGTH ...             MD5 of both columns
 //   randperm SEED N                   MD5 of the permutation as int64
-//   mapping EPOCHS SAMPLES TOKENS PROBABILITY SEED SENTENCES DOCUMENTS ENTRY ... LENGTH ...
-//                                     MD5 of the triples as uint32; so many entries + 1, then
-//                                     lengths
-//   integers SEED LOW HIGH N          MD5 of default_rng(SEED).integers(LOW, HIGH, N, int32)
 //   float WORD                        as repr() of what float() gives, or null
 //   data SIZE SIZE SIZE FLAG N WORD*N ...  what is built of which datasets, and the blends; a
 //   dataset
@@ -33,9 +29,7 @@
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/greedy_blend.hpp>
 #include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/megatron/numpy_generator.hpp>
 #include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/sentence_mapping.hpp>
 #include <millrace/dataset/megatron/torch_random.hpp>
 #include <millrace/dataset/run/megatron_run.hpp>
 #include <millrace/formats/md5.hpp>
@@ -104,36 +98,6 @@ std::string randperm(std::span<const std::string> field) {
   return '"' + md5_of(order) + '"';
 }
 
-std::string mapping(std::span<const std::string> field) {
-  const sentence_mapping_request request{
-      .epochs = std::stoi(field[0]),
-      .most_samples = std::stoll(field[1]),
-      .most_tokens = std::stoi(field[2]),
-      .short_probability = std::stod(field[3]),
-      .seed = static_cast<std::uint32_t>(std::stoul(field[4])),
-      .least_sentences = std::stoi(field[5]),
-  };
-  const std::size_t entries = std::stoull(field[6]) + 1;
-  std::vector<std::int64_t> documents;
-  std::vector<std::int32_t> lengths;
-  for (const std::string& text : field.subspan(7, entries)) documents.push_back(std::stoll(text));
-  for (const std::string& text : field.subspan(7 + entries)) lengths.push_back(std::stoi(text));
-  std::vector<std::uint32_t> triples;
-  for (const sentence_run& run : map_sentences(documents, lengths, request)) {
-    triples.push_back(static_cast<std::uint32_t>(run.first));
-    triples.push_back(static_cast<std::uint32_t>(run.last));
-    triples.push_back(static_cast<std::uint32_t>(run.tokens));
-  }
-  return '"' + md5_of(triples) + '"';
-}
-
-std::string integers(std::span<const std::string> field) {
-  numpy_generator random(static_cast<std::uint32_t>(std::stoul(field[0])));
-  std::vector<std::int32_t> drawn(std::stoull(field[3]));
-  for (std::int32_t& each : drawn) each = random.integer(std::stoi(field[1]), std::stoi(field[2]));
-  return '"' + md5_of(drawn) + '"';
-}
-
 /// As the stub of a dataset in the script has it.
 std::int64_t length_of(const planned_dataset& each) {
   const auto epoch = static_cast<std::int64_t>(each.prefix.size()) * 7;
@@ -199,8 +163,6 @@ std::string answer(const std::vector<std::string>& field) {
   if (field[0] == "exhaustive") return exhaustive(rest);
   if (field[0] == "randperm") return randperm(rest);
   if (field[0] == "data") return data(rest);
-  if (field[0] == "mapping") return mapping(rest);
-  if (field[0] == "integers") return integers(rest);
   const auto value = read_python_float(word_of(rest.empty() ? "" : rest[0]));
   return value ? '"' + python_float(*value) + '"' : "null";
 }

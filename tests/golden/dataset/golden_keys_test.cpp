@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // That nothing of megatron_golden.json goes unread: all of its keys, and which test reads each.
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -38,12 +39,6 @@ const std::map<std::string, std::vector<std::string>> readers = {
       "gpt[].splits.*.md5", "gpt[].splits.*.sample_index", "gpt[].splits.*.shuffle_index"}},
     {"gpt_index_test.cpp", {"gpt[].splits.*.indices", "gpt[].splits.*.len"}},
     {"../merge_test.cpp", {"merge_a_e_a.bin", "merge_a_e_a.idx"}},
-    {"mock_golden_test.cpp",
-     {"build_mapping.docs", "build_mapping.dtype", "build_mapping.max_num_samples",
-      "build_mapping.max_seq_length", "build_mapping.min_num_sent", "build_mapping.num_epochs",
-      "build_mapping.out", "build_mapping.seed", "build_mapping.short_seq_prob",
-      "build_mapping.sizes", "mock_gpt.first10", "mock_gpt.last5", "mock_gpt.md5", "mock_gpt.rule",
-      "mock_gpt.sum"}},
     {"random_state_golden_test.cpp",
      {"randomstate.*.arange100000_int64_first5", "randomstate.*.first4_uint32",
       "randomstate.*.first_two_shuffles", "randomstate.*.md5_le_int64"}},
@@ -59,6 +54,9 @@ const std::map<std::string, std::vector<std::string>> readers = {
       "gpt[].splits.*.sample0_attention_mask_rows"}},
 };
 
+/// Of what millrace does not make: samples of sentences (BERT, T5), and --mock-data.
+const std::set<std::string, std::less<>> without_reader = {"build_mapping", "mock_gpt"};
+
 bool is_list_of_objects(dom::element element) {
   if (!element.is_array() || dom::array(element).size() == 0) return false;
   for (const dom::element each : dom::array(element)) {
@@ -72,6 +70,7 @@ void collect(dom::element element, const std::string& path, std::set<std::string
     for (const dom::element each : dom::array(element)) collect(each, path + "[]", paths);
   } else if (element.is_object()) {
     for (const auto [key, value] : dom::object(element)) {
+      if (path.empty() && without_reader.contains(key)) continue;
       const bool varies = key == "train" || key == "valid" || key == "test" ||
                           key.find_first_not_of("0123456789") == std::string_view::npos;
       std::string below = path;

@@ -11,11 +11,11 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/sample/attention_mask.hpp>
 #include <millrace/dataset/sample/cu_seqlens.hpp>
 #include <millrace/dataset/sample/fields.hpp>
 #include <millrace/dataset/sample/gather.hpp>
 
+#include "support/attention_mask.hpp"
 #include "support/paths.hpp"
 #include "unit/dataset/sample/naive_fields.hpp"
 #include "unit/dataset/write_dataset.hpp"
@@ -41,7 +41,7 @@ void expect_fields(const test::naive_sample& found, dom::element expected) {
   EXPECT_EQ(ids(found.loss_mask.begin(), found.loss_mask.end()), ids_of(expected["loss_mask"]));
 }
 
-void expect_mask(const attention_mask& mask, dom::element rows) {
+void expect_mask(const test::attention_mask& mask, dom::element rows) {
   std::int64_t i = 0;
   for (const auto row : rows.get_array()) {
     const std::string_view text = row.get_string();
@@ -75,8 +75,8 @@ TEST(GoldenSamples, AreMegatronsUnderEveryOption) {
     std::fill(text.begin() + static_cast<std::ptrdiff_t>(real), text.end(), options.pad);
     text.resize(static_cast<std::size_t>(seq_len));
     expect_mask(options.reset_attention_mask
-                    ? attention_mask::by_eod<std::int64_t>(text, options.eod)
-                    : attention_mask(seq_len),
+                    ? test::attention_mask::by_eod<std::int64_t>(text, options.eod)
+                    : test::attention_mask(seq_len),
                 c["masked"]);
   }
   EXPECT_EQ(cases, 128);
@@ -152,11 +152,11 @@ TEST(GoldenSamples, AreThoseOfMegatronsDatasets) {
         ++samples;
         if (which[0] != 's') continue;
         const dom::element rows = split["sample0_attention_mask_rows"];
-        expect_mask(attention_mask::by_eod<std::int64_t>(found.tokens, eod), rows);
+        expect_mask(test::attention_mask::by_eod<std::int64_t>(found.tokens, eod), rows);
         // In this corpus eods are where documents end, so the index says the same.
         std::vector<std::int32_t> cu_seqlens(static_cast<std::size_t>(seq_len) + 1);
         (void)fill_cu_seqlens(pieces, seq_len, extra, cu_seqlens);
-        expect_mask(attention_mask::by_cu_seqlens(cu_seqlens), rows);
+        expect_mask(test::attention_mask::by_cu_seqlens(cu_seqlens), rows);
         ids positions(static_cast<std::size_t>(seq_len));
         fill_position_ids<std::int64_t>(cu_seqlens, positions);
         EXPECT_EQ(positions, found.position_ids);

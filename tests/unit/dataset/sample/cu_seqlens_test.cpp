@@ -10,8 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/sample/attention_mask.hpp>
-
+#include "support/attention_mask.hpp"
 #include "support/paths.hpp"
 #include "support/seed.hpp"
 #include "unit/dataset/sample/naive_fields.hpp"
@@ -93,7 +92,7 @@ TEST(CuSeqlens, AreWhatMegatronsRuleSays) {
     // Positions and the mask say the same: position 0 is where the view begins.
     std::vector<std::int64_t> positions(static_cast<std::size_t>(seq_len), -7);
     fill_position_ids<std::int64_t>(found.all, positions);
-    const auto mask = attention_mask::by_cu_seqlens(found.all);
+    const auto mask = test::attention_mask::by_cu_seqlens(found.all);
     for (std::int64_t i = 0; i < seq_len; ++i) {
       const std::int64_t start = i - positions[static_cast<std::size_t>(i)];
       for (std::int64_t j = 0; j < seq_len; ++j) ASSERT_EQ(mask(i, j), j > i || j < start);

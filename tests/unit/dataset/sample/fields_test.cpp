@@ -8,8 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/sample/attention_mask.hpp>
-
+#include "support/attention_mask.hpp"
 #include "support/seed.hpp"
 #include "unit/dataset/sample/naive_fields.hpp"
 
@@ -139,8 +138,8 @@ void expect_as_naive(std::mt19937_64& random) {
   if (seq_len > 40) return;
   whole.resize(static_cast<std::size_t>(seq_len));
   const auto mask = options.reset_attention_mask
-                        ? attention_mask::by_eod<std::int64_t>(whole, options.eod)
-                        : attention_mask(seq_len);
+                        ? test::attention_mask::by_eod<std::int64_t>(whole, options.eod)
+                        : test::attention_mask(seq_len);
   for (std::int64_t i = 0; i < seq_len; ++i) {
     for (std::int64_t j = 0; j < seq_len; ++j) {
       const bool masked = expected.masked[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];

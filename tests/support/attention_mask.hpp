@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-namespace millrace::dataset {
+namespace millrace::test {
 
-/// Which tokens of a sample see which, as a predicate: for tests, and for who wants to look. What
-/// a trainer gets is `cu_seqlens` or positions; an array [seq_len, seq_len] is never made.
+/// Which tokens of a sample see which, as Megatron's attention mask says it. The product gives a
+/// trainer `cu_seqlens` or positions instead; tests compare those with this mask.
 class attention_mask {
  public:
   /// Each token sees itself and all before it.
@@ -51,4 +51,4 @@ class attention_mask {
   std::vector<std::int64_t> starts_;  // [seq_len]: the first token that each one sees
 };
 
-}  // namespace millrace::dataset
+}  // namespace millrace::test
