@@ -57,28 +57,28 @@ STRICTER = ("above all", "sequence of 1 token", "1 token", "has no samples", "no
             "each set is used completely", "each sample is used once", "expected a weight before each prefix",
             "single precision")
 
-# Each is a line of ours as it is, and as somebody might write it.
+# See planted_bugs.py.
 BUGS = (
-    ("the weights of a blend are normalised once", "src/megatron/blend_recipe.cpp",
-     "shares_ = normalize(plan.weights);", "shares_ = plan.weights;"),
-    ("an exhaustive blend is described by its size", "src/megatron/blend_recipe.cpp",
+    ("the weights of a blend are normalised once",
+     "shares_ = normalize($plan.weights);", "shares_ = $plan.weights;"),
+    ("an exhaustive blend is described by its size",
      'all.set("size", exhaustive() ? python_json() : python_json::integer(size_));',
      'all.set("size", python_json::integer(size_));'),
-    ("a blend by length is not cut off", "src/megatron/blend_recipe.cpp",
+    ("a blend by length is not cut off",
      "size_ = std::min(size_, *plan.size);", "size_ = *plan.size;"),
-    ("the surplus is always 0.005", "src/megatron/blend_plan.cpp",
+    ("the surplus is always 0.005",
      "static_cast<double>(target) * (1 + surplus)", "static_cast<double>(target) * (1 + 0.005)"),
-    ("the last epoch is separate at 0.80, too", "src/megatron/gpt_plan.cpp",
-     "        of_last < static_cast", "        of_last <= static_cast"),
-    ("the column of samples has 32 bits", "src/megatron/blend_cache.cpp",
+    ("the last epoch is separate at 0.80, too",
+     "of_last < static_cast", "of_last <= static_cast"),
+    ("the column of samples has 32 bits",
      "detail::npy_file::of<std::int64_t>(sample_path(), {size})",
      "detail::npy_file::of<std::int32_t>(sample_path(), {size})"),
-    ("a blend serves its datasets in their own order", "src/run/megatron_run.cpp",
+    ("a blend serves its datasets in their own order",
      "return {blend().dataset[i], blend().sample[i]};", "return {blend().dataset[i], position};"),
-    ("data of its own is described by an empty split", "src/megatron/gpt_description.cpp",
+    ("data of its own is described by an empty split",
      'all.set("split", split ? python_json::string(*split) : python_json());',
      'all.set("split", python_json::string(split.value_or("")));'),
-    ("indices that Megatron kept as int64 are not taken", "src/megatron/gpt_cache.cpp",
+    ("indices that Megatron kept as int64 are not taken",
      "(mapped.npy.type != narrow && !wide)", "(mapped.npy.type != narrow)"),
 )
 

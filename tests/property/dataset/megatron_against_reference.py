@@ -27,6 +27,9 @@ import warnings
 
 import met_branches
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import planted_bugs  # noqa: E402
+
 warnings.filterwarnings("ignore")  # of packages that megatron-core would use for training
 try:
     import numpy
@@ -49,24 +52,24 @@ BRANCHES = (
     "two threads", "longer than an epoch", "inverse checked", "left out: endless: samples of no tokens",
     "left out: no such split", "left out: sequence length 1, where HEAD asserts")
 
-# Each is a line of ours as it is, and as somebody might write it.
+# See planted_bugs.py.
 BUGS = (
-    ("the last epoch is separate at 0.80, too", "src/megatron/gpt_plan.cpp",
-     "        of_last < static_cast", "        of_last <= static_cast"),
-    ("every epoch is shuffled by itself", "include/millrace/dataset/megatron/gpt_index.hpp",
-     "    run(0, ends_[0]);",
-     "    for (std::int64_t i = 0; i < ends_[0]; i += plan_.sequences.size()) "
+    ("the last epoch is separate at 0.80, too",
+     "of_last < static_cast", "of_last <= static_cast"),
+    ("every epoch is shuffled by itself",
+     "run(0, ends_[0]);",
+     "for (std::int64_t i = 0; i < ends_[0]; i += plan_.sequences.size()) "
      "run(i, i + plan_.sequences.size());"),
-    ("bounds of a split are rounded up from the middle", "src/megatron/split.cpp",
+    ("bounds of a split are rounded up from the middle",
      "above_it == 0.5 && integer % 2 != 0", "above_it == 0.5"),
-    ("partial samples are counted in double precision", "src/megatron/gpt_plan.cpp",
-     "const volatile float quotient = static_cast<float>(tokens) / static_cast<float>(sequence_length)",
-     "const volatile double quotient = static_cast<double>(tokens) / static_cast<double>(sequence_length)"),
-    ("empty sequences before the first token are passed over", "include/millrace/dataset/megatron/sample_rows.hpp",
-     "  rows_[0] = 0;\n  rows_[1] = 0;\n", ""),
-    ("a draw is taken for an interval of one", "include/millrace/dataset/megatron/numpy_random.hpp",
-     "  settled(0);\n", "  (void)twister_();\n  settled(0);\n"),
-    ("a first bound of 0 is always printed as a float", "src/megatron/split.cpp",
+    ("partial samples are counted in double precision",
+     "const volatile float quotient = static_cast<float>($tokens) / static_cast<float>($length)",
+     "const volatile double quotient = static_cast<double>($tokens) / static_cast<double>($length)"),
+    ("empty sequences before the first token are passed over",
+     "rows_[0] = 0; rows_[1] = 0;", ""),
+    ("a draw is taken for an interval of one",
+     "settled(0);", "(void)twister_(); settled(0);"),
+    ("a first bound of 0 is always printed as a float",
      "i == 0 ? python_json::integer(0) : python_json::real(bounds_[i])",
      "python_json::real(bounds_[i])"),
 )
@@ -301,17 +304,13 @@ def run(driver_path, cases, seed):
 
 def plant(bug, folder, source="megatron_index.cpp"):
     """The driver with a bug in it, built with a copy of the dataset library."""
-    name, file, old, new = bug
     root = SUPPORT.parent.parent
     copy = pathlib.Path(folder) / "dataset"
     shutil.rmtree(copy, ignore_errors=True)
     for part in ("include", "src"):
         shutil.copytree(root / "dataset" / part, copy / part)
-    altered = copy / file
-    text = altered.read_text()
-    if text.count(old) != 1:
-        sys.exit(f"{name}: the line to alter is not once in {file}: {old!r}")
-    altered.write_text(text.replace(old, new))
+    file, text = planted_bugs.Library.read(copy).plant(bug)
+    (copy / file).write_text(text)
     library = copy / "all.cpp"
     library.write_text("".join(f'#include "{each}"\n' for each in sorted((copy / "src").rglob("*.cpp"))))
     driver = f"{folder}/driver"
