@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tbb/enumerable_thread_specific.h>
@@ -26,7 +28,7 @@ namespace {
 struct work_item {
   byte_block block;
   encoded_block encoded;
-  std::exception_ptr failure;  // of reading; the last stage throws it on
+  std::exception_ptr failure;  // of reading or encoding; the last stage rethrows it
 };
 
 /// The items of one run, reused: never more than are in flight at once. Any thread.
@@ -75,118 +77,172 @@ class stop_watch {
   std::jthread thread_;
 };
 
+template <class Options>
+Options with_stop(Options options, const std::atomic<int>* stop) {
+  options.stop = stop;
+  return options;
+}
+
+/// Read, encode and commit, as a pipeline over the inputs of one run.
+class stages {
+ public:
+  stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
+         const run_options& options, const read_range& range, committer& committer,
+         stage_clock& clock, const std::function<void(const stage_report&)>& after_commit)
+      : tokenizer_(tokenizer),
+        encoding_(with_stop(encoding, options.stop)),
+        options_(options),
+        limits_(with_stop(options.limits, options.stop)),
+        committer_(committer),
+        clock_(clock),
+        after_commit_(after_commit),
+        source_(options.inputs, range, limits_),
+        encoders_([this] { return block_encoder(tokenizer_, encoding_); }),
+        pool_(options.limits.block_bytes) {
+    if (options.stop != nullptr) watch_.emplace(options, source_);
+  }
+
+  /// @return whether the inputs ended
+  bool run();
+
+ private:
+  using stage = stage_clock::stage;
+
+  work_item* read(tbb::flow_control& flow);
+  void encode(work_item& item);
+  void commit(work_item* item);
+  void commit_block(const work_item& item);
+  std::vector<std::string> commit_giant(const work_item& item);
+
+  const tokenizer::tokenizer& tokenizer_;
+  encoder_options encoding_;
+  const run_options& options_;
+  read_limits limits_;
+  committer& committer_;
+  stage_clock& clock_;
+  const std::function<void(const stage_report&)>& after_commit_;
+
+  block_source source_;
+  std::optional<stop_watch> watch_;
+  tbb::enumerable_thread_specific<block_encoder> encoders_;
+  item_pool pool_;
+  std::atomic<std::int64_t> in_flight_ = 0;
+  // Of the reader.
+  bool failed_ = false;
+  bool stopped_ = false;
+  // Of the committer: it gave a line up, so nothing after that line may be committed.
+  bool abandoned_ = false;
+};
+
+// Null ends the pipeline. An error of the input travels on as an item, so that a bad record before
+// it is reported first, as in one thread.
+work_item* stages::read(tbb::flow_control& flow) {
+  work_item* item = failed_ || is_stopped(options_) ? nullptr : pool_.take();
+  const auto timed = clock_.time(stage::read);
+  try {
+    const bool more = item != nullptr && source_.next(item->block);
+    stopped_ = is_stopped(options_);
+    if (more && !stopped_) {
+      ++in_flight_;
+      return item;
+    }
+  } catch (...) {
+    stopped_ = is_stopped(options_);
+    if (!stopped_) {
+      item->failure = std::current_exception();
+      failed_ = true;
+      return item;
+    }
+  }
+  flow.stop();
+  return nullptr;
+}
+
+void stages::encode(work_item& item) {
+  if (item.failure) return;
+  try {
+    {
+      const auto timed = clock_.time(stage::read_spans);
+      read_span(item.block, limits_);
+    }
+    const auto timed = clock_.time(stage::encode);
+    encoders_.local().encode(item.block, item.encoded);
+  } catch (...) {
+    item.failure = std::current_exception();
+  }
+}
+
+void stages::commit(work_item* item) {
+  if (abandoned_) return;
+  try {
+    commit_block(*item);
+  } catch (const line_abandoned&) {
+    abandoned_ = true;  // before it was read to its end
+    return;
+  }
+  pool_.give_back(item);
+}
+
+void stages::commit_block(const work_item& item) {
+  if (item.failure) std::rethrow_exception(item.failure);
+  stage_report report;
+  {
+    const auto timed = clock_.time(stage::write);
+    report.notes = committer_.commit(item.encoded);
+  }
+  report.giant = item.block.giant.has_value();
+  if (report.giant) {
+    try {
+      for (auto& note : commit_giant(item)) report.notes.push_back(std::move(note));
+    } catch (const line_abandoned&) {
+      abandoned_ = true;  // what came before the line is reported now: nobody reports it again
+    }
+  }
+  report.read_bytes = item.encoded.read_bytes;
+  report.blocks_in_flight = --in_flight_;
+  after_commit_(report);
+}
+
+std::vector<std::string> stages::commit_giant(const work_item& item) {
+  const giant_line& line = *item.block.giant;
+  const giant_options giant{.keys = encoding_.keys,
+                            .append_eod = encoding_.append_eod,
+                            .sentences = encoding_.sentences,
+                            .tokenizer_bytes = encoding_.tokenizer_bytes,
+                            .workers = options_.workers,
+                            .clock = &clock_};
+  return committer_.commit(item.block.input, line, [&](id_sink& ids, record_counts& counts) {
+    return encode_giant_record(
+        {*line.file, line.path, line.begin, line.end, options_.stop}, giant, tokenizer_,
+        [this]() -> tokenizer::encoder& { return encoders_.local().encoder(); }, ids, counts);
+  });
+}
+
+bool stages::run() {
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
+                                    static_cast<std::size_t>(options_.workers));
+  const auto in_order = tbb::filter_mode::serial_in_order;
+  const auto reader = tbb::make_filter<void, work_item*>(
+      in_order, [this](tbb::flow_control& flow) { return read(flow); });
+  const auto encoder =
+      tbb::make_filter<work_item*, work_item*>(tbb::filter_mode::parallel, [this](work_item* item) {
+        encode(*item);
+        return item;
+      });
+  const auto writer =
+      tbb::make_filter<work_item*, void>(in_order, [this](work_item* item) { commit(item); });
+  tbb::task_arena(options_.workers).execute([&] {
+    tbb::parallel_pipeline(options_.most_blocks(), reader & encoder & writer);
+  });
+  return !stopped_ && !abandoned_;
+}
+
 }  // namespace
 
 bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                 const run_options& options, const read_range& range, committer& committer,
                 stage_clock& clock, const std::function<void(const stage_report&)>& after_commit) {
-  read_limits limits = options.limits;
-  limits.stop = options.stop;
-  block_source source(options.inputs, range, limits);
-  std::optional<stop_watch> watch;
-  if (options.stop != nullptr) watch.emplace(options, source);
-  bool ended = false;
-  bool stopped = false;    // of the reader
-  bool abandoned = false;  // of the committer: a line was, so nothing behind it has its turn
-  encoder_options until_stop = encoding;
-  until_stop.stop = options.stop;
-  tbb::enumerable_thread_specific<block_encoder> encoders(
-      [&] { return block_encoder(tokenizer, until_stop); });
-  item_pool pool(options.limits.block_bytes);
-  std::atomic<std::int64_t> in_flight = 0;
-  using stage = stage_clock::stage;
-
-  const auto read = [&](tbb::flow_control& flow) -> work_item* {
-    work_item* item = ended || is_stopped(options) ? nullptr : pool.take();
-    const auto timed = clock.time(stage::read);
-    try {
-      const bool more = item != nullptr && source.next(item->block);
-      stopped = is_stopped(options);
-      if (more && !stopped) {
-        ++in_flight;
-        return item;
-      }
-    } catch (...) {
-      stopped = is_stopped(options);
-      if (stopped) {
-        flow.stop();
-        return nullptr;
-      }
-      // It travels on, so that a bad record before this place is told first, as in one thread.
-      item->failure = std::current_exception();
-      ended = true;
-      return item;
-    }
-    flow.stop();
-    return nullptr;
-  };
-  const auto encode = [&](work_item* item) {
-    if (item->failure) return item;
-    try {
-      {
-        const auto timed = clock.time(stage::read_spans);
-        read_span(item->block, limits);
-      }
-      const auto timed = clock.time(stage::encode);
-      encoders.local().encode(item->block, item->encoded);
-    } catch (...) {
-      item->failure = std::current_exception();
-    }
-    return item;
-  };
-  const giant_options giant{.keys = encoding.keys,
-                            .append_eod = encoding.append_eod,
-                            .sentences = encoding.sentences,
-                            .tokenizer_bytes = encoding.tokenizer_bytes,
-                            .workers = options.workers,
-                            .clock = &clock};
-  const auto commit_giant = [&](const work_item& item) {
-    const giant_line& line = *item.block.giant;
-    return committer.commit(item.block.input, line, [&](id_sink& ids, record_counts& counts) {
-      return encode_giant_record(
-          {*line.file, line.path, line.begin, line.end, options.stop}, giant, tokenizer,
-          [&]() -> tokenizer::encoder& { return encoders.local().encoder(); }, ids, counts);
-    });
-  };
-  const auto commit_item = [&](work_item* item) {
-    if (item->failure) std::rethrow_exception(item->failure);
-    stage_report report;
-    {
-      const auto timed = clock.time(stage::write);
-      report.notes = committer.commit(item->encoded);
-    }
-    report.giant = item->block.giant.has_value();
-    if (report.giant) {
-      try {
-        for (auto& note : commit_giant(*item)) report.notes.push_back(std::move(note));
-      } catch (const line_abandoned&) {
-        abandoned = true;  // and what came before it is told: nobody will tell it again
-      }
-    }
-    report.read_bytes = item->encoded.read_bytes;
-    report.blocks_in_flight = --in_flight;
-    after_commit(report);
-    pool.give_back(item);
-  };
-  const auto commit = [&](work_item* item) {
-    if (abandoned) return;
-    try {
-      commit_item(item);
-    } catch (const line_abandoned&) {
-      abandoned = true;  // before it was read to its end
-    }
-  };
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(options.workers));
-  const auto in_order = tbb::filter_mode::serial_in_order;
-  tbb::task_arena(options.workers).execute([&] {
-    tbb::parallel_pipeline(
-        options.most_blocks(),
-        tbb::make_filter<void, work_item*>(in_order, read) &
-            tbb::make_filter<work_item*, work_item*>(tbb::filter_mode::parallel, encode) &
-            tbb::make_filter<work_item*, void>(in_order, commit));
-  });
-  return !stopped && !abandoned;
+  return stages(tokenizer, encoding, options, range, committer, clock, after_commit).run();
 }
 
 }  // namespace millrace::preprocess

@@ -230,7 +230,8 @@ TEST(Concatenate, RefusesPartsOfOtherFlags) {
   };
   differs([](auto& m) { m.level = "sentence"; },
           "the level of part 3 is sentence, but document in");
-  differs([](auto& m) { m.key = "body"; }, "the key of part 3 is body, but text in the earlier parts");
+  differs([](auto& m) { m.key = "body"; },
+          "the key of part 3 is body, but text in the earlier parts");
   differs([](auto& m) { m.path = "a.b"; }, "the path of the key of part 3 is a.b, but text");
   differs([](auto& m) { m.type = dtype::int32; }, "the dtype of part 3 is int32, but uint16");
   differs([](auto& m) { m.append_eod = true; }, "--append-eod of part 3 is true, but false");

@@ -94,8 +94,7 @@ TEST(DataFlags, ReadBlendsOfPartsFromAFile) {
   refuse(R"({"train": "", "valid": null, "test": null})", R"("train" has no value)");
   refuse(R"({"train": 3, "valid": null, "test": null})", R"("train" is not null, a string)");
   refuse(R"({"train": [["a"]], "valid": null, "test": null})", R"("train" is not null)");
-  refuse(R"({"train": ["a", null, "b"], "valid": null, "test": null})",
-         R"("train" is not null)");
+  refuse(R"({"train": ["a", null, "b"], "valid": null, "test": null})", R"("train" is not null)");
   refuse(R"({"train": [1, 2], "valid": null, "test": null})",
          "2 (word 2) is a number, expected a prefix");
   refuse(R"({"train": ["a", 2, "b"], "valid": null, "test": null})", "2 (word 2) is a number");

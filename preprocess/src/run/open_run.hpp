@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <millrace/tokenizer/tokenizer.hpp>
+
+#include "input/block_source.hpp"
+#include "output/committer.hpp"
+#include "process/stage_times.hpp"
+#include "record/block_encoder.hpp"
+#include "run/checkpointer.hpp"
+#include "run/journal.hpp"
+#include "run/run_options.hpp"
+#include "run/stages.hpp"
+#include "watch/metrics.hpp"
+#include "watch/progress.hpp"
+
+namespace millrace::preprocess {
+
+/// What does not change from the start to the end of a run, except for its clock.
+struct run_context {
+  const millrace::tokenizer::tokenizer& tokenizer;
+  const run_options& options;
+  preprocess::progress& progress;
+  run_metrics* metrics;  ///< null if nobody wants them
+  std::vector<std::filesystem::path> prefixes;
+  encoder_options encoding;
+  run_identity identity;
+  stage_clock clock = {};
+};
+
+/// A run whose partial files and journal are open: reads all, joins partitions, completes. Whatever
+/// fails or stops it, what was committed is kept, or nothing stays if nothing was committed.
+class open_run {
+ public:
+  /// Opens the partial files.
+  ///
+  /// @param run, journal  outlive this
+  /// @param range         what the run has left to read
+  /// @param from          the state to resume from; null for a fresh start
+  open_run(run_context& run, journal& journal, const read_range& range, const run_state* from);
+
+  /// @throws stopped  `options.stop` was set. And what a stage throws.
+  void read_all();
+
+  /// Fails a run that dropped all of its records: it was given the wrong flags or files. Such a run
+  /// leaves nothing, and an old output as it is.
+  void expect_good_records();
+
+  /// Like read_all(), it can be stopped and resumed.
+  void join_partitions();
+
+  /// Completes the partial files and notes that in the journal.
+  std::vector<sidecar_set> complete();
+
+  const run_state& state() const noexcept { return committer_.state(); }
+  progress_state progress_at(std::uint64_t read_bytes, std::int64_t blocks_in_flight) const;
+
+ private:
+  void tell(const stage_report& report);
+  void give_up();
+  std::vector<std::string> names_of_inputs(const run_state& state) const;
+  std::vector<sidecar_set> finish_files();
+
+  run_context& run_;
+  journal& journal_;
+  read_range range_;
+  committer committer_;
+  checkpointer checkpoints_;
+};
+
+}  // namespace millrace::preprocess
