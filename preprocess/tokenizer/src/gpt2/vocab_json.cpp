@@ -7,11 +7,12 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <unordered_set>
 
 #include <millrace/error.hpp>
 
-#include "gpt2/flat_json.hpp"
+#include "json/json_place.hpp"
 #include "messages/in_quotes.hpp"
 #include "text/byte_alphabet.hpp"
 
@@ -49,18 +50,17 @@ std::vector<vocab_entry> parse_vocab_json(std::string_view json) {
   simdjson::dom::parser parser;
   simdjson::dom::element document;
   if (const auto error = parser.parse(simdjson::padded_string(json)).get(document)) {
-    throw format_error(flat_json_end(json),
-                       std::string("not JSON: ") + simdjson::error_message(error));
+    throw format_error(json_end(json), std::string("not JSON: ") + simdjson::error_message(error));
   }
   simdjson::dom::object object;
   if (document.get(object) != simdjson::SUCCESS) {
-    throw format_error(flat_json_end(json), "expected a JSON object of token ids");
+    throw format_error(json_place(json, {}), "expected a JSON object of token ids");
   }
 
   std::vector<vocab_entry> entries;
   std::unordered_set<std::string_view> keys;
   const auto fail = [&](std::size_t entry, const std::string& problem) {
-    throw format_error(flat_json_entry(json, entry), problem);
+    throw format_error(json_place(json, std::span(&entry, 1)), problem);
   };
   for (const auto [key, value] : object) {
     if (auto fault = entry_fault(key, value); !fault.empty()) fail(entries.size(), fault);

@@ -53,6 +53,10 @@ TEST(JsonEnd, IsTheFirstByteThatCannotBeThere) {
   EXPECT_EQ(json_end("{1: 2}"), 1U);
   EXPECT_EQ(json_end("[\"a\nb\"]"), 3U);
   EXPECT_EQ(json_end("[\"a\xFF\"]"), 3U);
+  EXPECT_EQ(json_end("[\"a\xC3\"]"), 3U);             // half a character
+  EXPECT_EQ(json_end("[\"\xED\xA0\x80\"]"), 2U);      // a surrogate
+  EXPECT_EQ(json_end("[\"\xC0\x80\"]"), 2U);          // longer than it need be
+  EXPECT_EQ(json_end("[\"\xF4\x90\x80\x80\"]"), 2U);  // beyond U+10FFFF
   EXPECT_EQ(json_end(""), 0U);
 }
 
