@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
-#include <simdjson.h>
+#include <millrace/error.hpp>
 
 #include "composed/unencodable_text.hpp"
-#include "hugging_face/json_component.hpp"
+#include "hugging_face/json_value.hpp"
 #include "hugging_face/read_normalizer.hpp"
 #include "hugging_face/read_pre_tokenizer.hpp"
 
@@ -59,10 +59,12 @@ struct components {
 };
 
 components read_components(const std::string& json) {
-  simdjson::dom::parser parser;
-  const simdjson::dom::element root = parser.parse(json);
-  return {detail::read_normalizer(root["normalizer"]),
-          detail::read_pre_tokenizer(root["pre_tokenizer"])};
+  const detail::json_document document(json);
+  const detail::json_value root(document);
+  const auto normal = root.find("normalizer");  // nothing where it is null
+  const auto pre = root.find("pre_tokenizer");
+  return {normal ? detail::read_normalizer(*normal) : nullptr,
+          pre ? detail::read_pre_tokenizer(*pre) : nullptr};
 }
 
 void answer_text(const components& parts, const std::string& text) {
@@ -96,7 +98,7 @@ void answer(std::uint32_t size) {
   components parts;
   try {
     parts = read_components(json);
-  } catch (const detail::component_error& e) {
+  } catch (const millrace::format_error& e) {
     write(1);
     write(std::string_view(e.what()));
     return;

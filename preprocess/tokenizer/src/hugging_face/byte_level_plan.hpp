@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <simdjson.h>
+#include "hugging_face/json_value.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -27,8 +27,8 @@ struct byte_level_plan {
 /// The plan of a pre-tokenizer that has this form, or nothing. It is the form alone that counts:
 /// whether the regular expressions can be honoured is for whoever takes the plan.
 ///
-/// @throws component_error  what is no description of a pre-tokenizer
-std::optional<byte_level_plan> byte_level_plan_of(simdjson::dom::element pre_tokenizer,
+/// @throws format_error  what is no description of a pre-tokenizer
+std::optional<byte_level_plan> byte_level_plan_of(const json_value& pre_tokenizer,
                                                   const std::string& path = "pre_tokenizer");
 
 }  // namespace millrace::tokenizer::detail

@@ -47,12 +47,12 @@ bool replaces_one_character(const simdjson::dom::object& replace) {
 std::optional<pattern> raw_units_of(const json_value& root) {
   const auto words = root.find("pre_tokenizer");
   if (!words) return std::nullopt;
-  const auto type = json_component(words->element(), "pre_tokenizer").type();
+  const auto type = json_component(*words, "pre_tokenizer").type();
   const bool is_bert = type == "BertPreTokenizer";
   if (!is_bert && type != "Whitespace" && type != "WhitespaceSplit") return std::nullopt;
   const auto normalizer = root.find("normalizer");
   if (!normalizer) return is_bert ? pattern::bert : pattern::white_space;
-  const json_component steps(normalizer->element(), "normalizer");
+  const json_component steps(*normalizer, "normalizer");
   if (is_bert && steps.type() == "BertNormalizer") {
     return steps.flag("handle_chinese_chars") ? pattern::bert_chinese : pattern::bert;
   }

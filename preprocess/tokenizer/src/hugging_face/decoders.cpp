@@ -309,7 +309,7 @@ std::unique_ptr<const decoder_step> make_step(const json_value& decoder, bool al
     return std::make_unique<strip_step>(text_of(decoder, "content"), count_of(decoder, "start"),
                                         count_of(decoder, "stop"));
   }
-  if (type == "Replace") return std::make_unique<replace_step>(read_normalizer(decoder.element()));
+  if (type == "Replace") return std::make_unique<replace_step>(read_normalizer(decoder, "decoder"));
   if (type == "CTC") {
     return std::make_unique<ctc_step>(text_of(decoder, "pad_token"),
                                       text_of(decoder, "word_delimiter_token"),

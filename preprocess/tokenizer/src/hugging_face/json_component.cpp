@@ -4,23 +4,48 @@
 #include <algorithm>
 #include <utility>
 
+#include <millrace/error.hpp>
+
+#include "json/json_place.hpp"
 #include "messages/in_quotes.hpp"
 #include "unicode/utf8.hpp"
 
 namespace millrace::tokenizer::detail {
 
-json_component::json_component(simdjson::dom::element element, std::string path)
-    : path_(std::move(path)) {
+json_component::json_component(const json_document& document, std::vector<std::size_t> steps,
+                               simdjson::dom::element element, std::string path)
+    : document_(&document), steps_(std::move(steps)), path_(std::move(path)) {
   if (element.get(object_) != simdjson::SUCCESS) fail("is no object");
   type_ = text("type");
 }
 
 void json_component::fail(const std::string& problem) const {
-  throw component_error(path_, problem);
+  throw format_error(json_place(document_->text(), steps_), path_ + ": " + problem);
 }
 
 void json_component::fail_at(const char* name, const std::string& problem) const {
-  throw component_error(path_ + '.' + name, problem);
+  throw format_error(json_place(document_->text(), steps_to(name)),
+                     path_ + '.' + name + ": " + problem);
+}
+
+// As far as there is such a field.
+std::vector<std::size_t> json_component::steps_to(std::string_view name) const {
+  std::vector<std::size_t> steps = steps_;
+  simdjson::dom::object inside = object_;
+  while (!name.empty()) {
+    const std::string_view key = name.substr(0, name.find('.'));
+    name.remove_prefix(std::min(key.size() + 1, name.size()));
+    simdjson::dom::element value;
+    if (inside.at_key(key).get(value) != simdjson::SUCCESS) break;
+    std::size_t index = 0;
+    for (const simdjson::dom::key_value_pair field : inside) {
+      if (field.key == key) break;
+      ++index;
+    }
+    steps.push_back(index);
+    if (value.get(inside) != simdjson::SUCCESS) break;
+  }
+  return steps;
 }
 
 std::optional<simdjson::dom::element> json_component::find(const char* name) const {
@@ -87,8 +112,13 @@ std::vector<json_component> json_component::components(const char* name) const {
   simdjson::dom::array array;
   if (need(name).get(array) != simdjson::SUCCESS) fail_at(name, "is no list");
   std::vector<json_component> parts;
+  std::vector<std::size_t> steps = steps_to(name);
+  steps.push_back(0);
   for (const simdjson::dom::element part : array) {
-    parts.emplace_back(part, path_ + '.' + name + '[' + std::to_string(parts.size()) + ']');
+    steps.back() = parts.size();
+    const std::string index = std::to_string(parts.size());
+    parts.push_back(
+        json_component(*document_, steps, part, path_ + '.' + name + '[' + index + ']'));
   }
   return parts;
 }

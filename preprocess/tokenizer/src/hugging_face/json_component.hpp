@@ -7,36 +7,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <simdjson.h>
 
-#include <millrace/error.hpp>
+#include "hugging_face/json_value.hpp"
 
 namespace millrace::tokenizer::detail {
 
-/// A part of a tokenizer.json is not what was expected.
+/// An object of a tokenizer.json that describes a component. A view: the document outlives it.
 ///
-/// what() is "PATH: PROBLEM"; whoever knows the file says at which byte PATH lies.
-class component_error : public error {
- public:
-  component_error(std::string path, const std::string& problem)
-      : error(path + ": " + problem), path_(std::move(path)) {}
-
-  /// e.g. `normalizer.normalizers[2].type`
-  const std::string& path() const noexcept { return path_; }
-
- private:
-  std::string path_;
-};
-
-/// An object of a tokenizer.json that describes a component, and where it is. A view: the document
-/// outlives it. Every member function throws component_error where the file has something else.
+/// Every member function throws format_error where the file has something else: "PATH: PROBLEM",
+/// PATH for instance `normalizer.normalizers[2].type`, at the byte where PATH begins.
 class json_component {
  public:
-  json_component(simdjson::dom::element element, std::string path);
+  /// @param path  what messages call `value`
+  json_component(const json_value& value, std::string path)
+      : json_component(value.document(), value.steps(), value.element(), std::move(path)) {}
 
-  const std::string& path() const noexcept { return path_; }
   /// Its `type`.
   std::string_view type() const noexcept { return type_; }
 
@@ -63,12 +52,19 @@ class json_component {
   void expect_only(std::initializer_list<std::string_view> names) const;
 
   [[noreturn]] void fail(const std::string& problem) const;
+  /// At a field; `name` may lead into it, as in "pattern.Regex".
   [[noreturn]] void fail_at(const char* name, const std::string& problem) const;
 
  private:
+  json_component(const json_document& document, std::vector<std::size_t> steps,
+                 simdjson::dom::element element, std::string path);
+
   std::optional<simdjson::dom::element> find(const char* name) const;
   simdjson::dom::element need(const char* name) const;
+  std::vector<std::size_t> steps_to(std::string_view name) const;
 
+  const json_document* document_;
+  std::vector<std::size_t> steps_;  // from the root
   simdjson::dom::object object_;
   std::string path_;
   std::string_view type_;

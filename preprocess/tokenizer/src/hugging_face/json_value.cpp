@@ -20,21 +20,21 @@ json_document::json_document(std::string_view text) : text_(text) {
   throw format_error(json_end(text), std::string("not JSON: ") + simdjson::error_message(error));
 }
 
-std::vector<std::size_t> json_value::path() const {
-  std::vector<std::size_t> path;
+std::vector<std::size_t> json_value::steps() const {
+  std::vector<std::size_t> steps;
   for (const json_value* value = this; value->parent_ != nullptr; value = value->parent_) {
-    path.push_back(value->index_);
+    steps.push_back(value->index_);
   }
-  std::reverse(path.begin(), path.end());
-  return path;
+  std::reverse(steps.begin(), steps.end());
+  return steps;
 }
 
 std::size_t json_value::offset() const {
-  return json_place(document_->text(), path());
+  return json_place(document_->text(), steps());
 }
 
 std::vector<std::string_view> json_value::numbers() const {
-  return json_numbers(document_->text(), path());
+  return json_numbers(document_->text(), steps());
 }
 
 void json_value::fail(const std::string& problem) const {

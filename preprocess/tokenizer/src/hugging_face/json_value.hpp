@@ -37,7 +37,10 @@ class json_value {
   json_value(const json_value& parent, simdjson::dom::element element, std::size_t index)
       : document_(parent.document_), parent_(&parent), index_(index), element_(element) {}
 
+  const json_document& document() const noexcept { return *document_; }
   simdjson::dom::element element() const noexcept { return element_; }
+  /// From the root to here, as json_place() takes them.
+  std::vector<std::size_t> steps() const;
 
   /// @throws format_error  `problem`, at this value
   [[noreturn]] void fail(const std::string& problem) const;
@@ -67,8 +70,6 @@ class json_value {
   std::optional<std::string_view> text(const char* key) const;
 
  private:
-  std::vector<std::size_t> path() const;
-
   const json_document* document_;
   const json_value* parent_ = nullptr;
   std::size_t index_ = 0;

@@ -4,18 +4,17 @@
 #include <memory>
 #include <string>
 
-#include <simdjson.h>
-
 #include "composed/interfaces.hpp"
+#include "hugging_face/json_value.hpp"
 
 namespace millrace::tokenizer::detail {
 
 /// The normalizer that a tokenizer.json describes: what Hugging Face's tokenizers 0.23.3 do with
 /// it. Null for null.
 ///
-/// @param path  of `json` in its file, for messages
-/// @throws component_error  it is none that is known, or one that cannot be honoured exactly
-std::unique_ptr<const normalizer> read_normalizer(simdjson::dom::element json,
+/// @param path  of `json` in its file, as messages name it
+/// @throws format_error  it is none that is known, or one that cannot be honoured exactly
+std::unique_ptr<const normalizer> read_normalizer(const json_value& json,
                                                   const std::string& path = "normalizer");
 
 }  // namespace millrace::tokenizer::detail

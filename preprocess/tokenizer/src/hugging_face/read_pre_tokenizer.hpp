@@ -4,8 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <simdjson.h>
-
+#include "hugging_face/json_value.hpp"
 #include "pre_tokenize/pre_tokenizer.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -13,9 +12,9 @@ namespace millrace::tokenizer::detail {
 /// The pre-tokenizer that a tokenizer.json describes: what Hugging Face's tokenizers 0.23.3 do
 /// with it. Null for null.
 ///
-/// @param path  of `json` in its file, for messages
-/// @throws component_error  it is none that is known, or one that cannot be honoured exactly
-std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(simdjson::dom::element json,
+/// @param path  of `json` in its file, as messages name it
+/// @throws format_error  it is none that is known, or one that cannot be honoured exactly
+std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(const json_value& json,
                                                         const std::string& path = "pre_tokenizer");
 
 }  // namespace millrace::tokenizer::detail

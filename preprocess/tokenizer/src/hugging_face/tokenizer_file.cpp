@@ -12,7 +12,6 @@
 #include "hugging_face/byte_level.hpp"
 #include "hugging_face/component_traits.hpp"
 #include "hugging_face/decoders.hpp"
-#include "hugging_face/json_component.hpp"
 #include "hugging_face/read_normalizer.hpp"
 #include "hugging_face/read_pre_tokenizer.hpp"
 #include "messages/in_quotes.hpp"
@@ -27,28 +26,6 @@ namespace millrace::tokenizer::detail {
 namespace {
 
 constexpr std::size_t longest_noted_regex = 200;
-
-// The place of `path`, e.g. "normalizer.normalizers[2].type", or of as much of it as there is.
-std::size_t place_of(const json_value& value, std::string_view path) {
-  const bool indexed = path.starts_with('[');
-  if (indexed || path.starts_with('.')) path.remove_prefix(1);
-  const std::string_view key = path.substr(0, path.find_first_of(".[]"));
-  std::string_view rest = path.substr(key.size());
-  if (rest.starts_with(']')) rest.remove_prefix(1);
-  std::size_t index = 0;
-  if (indexed && value.element().is_array()) {
-    for (const simdjson::dom::element each : value.array("this")) {
-      if (std::to_string(index) == key) return place_of(json_value(value, each, index), rest);
-      ++index;
-    }
-  } else if (!key.empty() && value.element().is_object()) {
-    for (const auto [known, each] : value.object("this")) {
-      if (known == key) return place_of(json_value(value, each, index), rest);
-      ++index;
-    }
-  }
-  return value.offset();
-}
 
 const json_value& checked(const json_value& root) {
   std::vector<std::string_view> keys;
@@ -85,19 +62,10 @@ model_file model_in(const json_value& root) {
 
 }  // namespace
 
-template <class Read>
-auto tokenizer_file::with_place(Read read) const {
-  try {
-    return read();
-  } catch (const component_error& e) {
-    throw format_error(place_of(root_, e.path()), e.what());
-  }
-}
-
 tokenizer_file::tokenizer_file(std::string_view text)
     : document_(text), root_(document_), model_(model_in(checked(root_))), added_(model_) {
   if (const auto normalizer = root_.find("normalizer")) {
-    normal_ = with_place([&] { return read_normalizer(normalizer->element()); });
+    normal_ = read_normalizer(*normalizer);
   }
   if (const auto processor = root_.find("post_processor"))
     around_ = read_post_processor(*processor);
@@ -147,32 +115,29 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
         "prepend_scheme 'first' is not honoured with a normalizer that takes characters "
         "away, or replaces several, as then it depends on where those were");
   }
-  return with_place([&]() -> std::unique_ptr<const section_engine> {
-    if (model_.kind == model_kind::bpe) {
-      const auto plan = byte_level_plan_of(words->element());
-      if (plan) {
-        if (auto engine = make_byte_level_engine(model_, *plan)) return engine;
-        const auto missing = missing_byte(model_);
-        if (missing && !model_.unknown && !model_.byte_fallback) {
-          const json_value model = root_.at("model");
-          model.fail("the vocabulary has no token for byte " + std::to_string(*missing) + " alone");
-        }
+  if (model_.kind == model_kind::bpe) {
+    if (const auto plan = byte_level_plan_of(*words)) {
+      if (auto engine = make_byte_level_engine(model_, *plan)) return engine;
+      const auto missing = missing_byte(model_);
+      if (missing && !model_.unknown && !model_.byte_fallback) {
+        const json_value model = root_.at("model");
+        model.fail("the vocabulary has no token for byte " + std::to_string(*missing) + " alone");
       }
     }
-    auto pieces = read_pre_tokenizer(words->element());
-    note_regexes(words->element(), notes);
-    return make_piecewise_engine(std::move(pieces), make_word_model());
-  });
+  }
+  auto pieces = read_pre_tokenizer(*words);
+  note_regexes(words->element(), notes);
+  return make_piecewise_engine(std::move(pieces), make_word_model());
 }
 
 // Takes the normalizer with it. Null: its components look farther than that.
 std::unique_ptr<const section_engine> tokenizer_file::make_engine_of_raw_text() {
-  const auto units = with_place([&] { return raw_units_of(root_); });
+  const auto units = raw_units_of(root_);
   if (!units) return nullptr;
   static_assert(max_token_id <= word_ids<4>::max_id);
   unit_parts parts;
   parts.units = make_splitter(*units);
-  parts.words = with_place([&] { return read_pre_tokenizer(root_.at("pre_tokenizer").element()); });
+  parts.words = read_pre_tokenizer(root_.at("pre_tokenizer"));
   parts.model = make_word_model();
   parts.normal = std::move(normal_);
   return make_unit_engine(std::move(parts));

@@ -40,10 +40,6 @@ class tokenizer_file {
   tokenizer_parts make_parts(const hugging_face_options& options);
 
  private:
-  // Calls `read`; what it finds wrong with a component gets its place in the file.
-  template <class Read>
-  auto with_place(Read read) const;
-
   // Each takes of model_ what the engine is made of and nothing after it asks for.
   std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes);
   std::unique_ptr<const section_engine> make_engine_of_raw_text();

@@ -7,30 +7,32 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hugging_face/json_component.hpp"
+#include <millrace/error.hpp>
+
+#include "hugging_face/json_value.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
 
 std::string normal_of(const std::string& json, std::string_view text) {
-  simdjson::dom::parser parser;
+  const json_document document(json);
   std::string buffer;
-  return std::string(read_normalizer(parser.parse(json))->normalize(text, buffer));
+  return std::string(read_normalizer(json_value(document))->normalize(text, buffer));
 }
 
 std::string normalizer_fault(const std::string& json) {
-  simdjson::dom::parser parser;
+  const json_document document(json);
   try {
-    (void)read_normalizer(parser.parse(json));
-  } catch (const component_error& e) {
+    (void)read_normalizer(json_value(document));
+  } catch (const format_error& e) {
     return e.what();
   }
   return "accepted";
 }
 
 TEST(ReadNormalizer, HasNothingForNull) {
-  simdjson::dom::parser parser;
-  EXPECT_EQ(read_normalizer(parser.parse(std::string("null"))), nullptr);
+  const json_document document("null");
+  EXPECT_EQ(read_normalizer(json_value(document)), nullptr);
 }
 
 TEST(ReadNormalizer, ReadsSequencesInSequences) {
@@ -50,6 +52,25 @@ TEST(ReadNormalizer, StripsAccentsWhereItLowersCaseUnlessTold) {
   EXPECT_EQ(normal_of(begin + R"(true, "strip_accents": null})", "\u00C9"), "e");
   EXPECT_EQ(normal_of(begin + R"(true, "strip_accents": false})", "\u00C9"), "\u00E9");
   EXPECT_EQ(normal_of(begin + "false}", "\u00C9"), "\u00C9");
+}
+
+TEST(ReadNormalizer, SaysAtWhichByteItRefuses) {
+  const auto expect_fault_at = [](const std::string& json, std::string_view place) {
+    const json_document document(json);
+    try {
+      (void)read_normalizer(json_value(document));
+      ADD_FAILURE() << "accepted " << json;
+    } catch (const format_error& e) {
+      EXPECT_EQ(e.offset(), json.find(place)) << e.what();
+    }
+  };
+  expect_fault_at(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Shout"}]})",
+                  R"("type": "Shout")");
+  expect_fault_at(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Strip"}]})",
+                  R"({"type": "Strip")");  // a field that is missing
+  expect_fault_at(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, 7]})", "7");
+  expect_fault_at(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})",
+                  R"("Regex")");
 }
 
 TEST(ReadNormalizer, NamesWhatItRefusesAndWhere) {

@@ -8,8 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/error.hpp>
+
 #include "hugging_face/byte_level_plan.hpp"
-#include "hugging_face/json_component.hpp"
+#include "hugging_face/json_value.hpp"
 #include "regex/pcre2_pattern.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -21,9 +23,9 @@ using testing::IsEmpty;
 
 std::vector<std::string> pieces(const std::string& json, std::string_view text,
                                 bool at_start = true) {
-  simdjson::dom::parser parser;
+  const json_document document(json);
   piece_list list;
-  read_pre_tokenizer(parser.parse(json))->split({text, at_start}, list);
+  read_pre_tokenizer(json_value(document))->split({text, at_start}, list);
   std::vector<std::string> found;
   std::size_t begin = 0;
   for (const std::size_t end : list.ends) {
@@ -35,23 +37,23 @@ std::vector<std::string> pieces(const std::string& json, std::string_view text,
 }
 
 std::string pre_tokenizer_fault(const std::string& json) {
-  simdjson::dom::parser parser;
+  const json_document document(json);
   try {
-    (void)read_pre_tokenizer(parser.parse(json));
-  } catch (const component_error& e) {
+    (void)read_pre_tokenizer(json_value(document));
+  } catch (const format_error& e) {
     return e.what();
   }
   return "accepted";
 }
 
 std::optional<byte_level_plan> plan(const std::string& json) {
-  simdjson::dom::parser parser;
-  return byte_level_plan_of(parser.parse(json));
+  const json_document document(json);
+  return byte_level_plan_of(json_value(document));
 }
 
 TEST(ReadPreTokenizer, HasNothingForNull) {
-  simdjson::dom::parser parser;
-  EXPECT_EQ(read_pre_tokenizer(parser.parse(std::string("null"))), nullptr);
+  const json_document document("null");
+  EXPECT_EQ(read_pre_tokenizer(json_value(document)), nullptr);
 }
 
 TEST(ReadPreTokenizer, TreatsMatchesAsTheBehaviorSays) {
