@@ -4,6 +4,7 @@
 //
 //   example_blend STATE BATCHES PREFIX WEIGHT [PREFIX WEIGHT ...]
 
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -48,7 +49,7 @@ int main(int argc, char** argv) try {
     const auto batch = loader.next();
     if (!batch) break;
     std::cout << "step " << batch->step() << ": first tokens";
-    for (int t = 0; t < 8; ++t) std::cout << ' ' << batch->tokens()[t];
+    for (const std::int64_t token : batch->tokens().first(8)) std::cout << ' ' << token;
     std::cout << '\n';
   }
   std::ofstream(state_file) << dataset::write_state(loader.state());

@@ -158,9 +158,18 @@ TEST_F(InstantOrder, RefusesWhatCannotBe) {
             "accepted");
   EXPECT_THAT(refusal(sources{{"a", "", 0., 100}}, options), HasSubstr("most_epochs of source a"));
   EXPECT_THAT(refusal(sources{}, options), HasSubstr("expected one of the 0"));
-  instant_options none = options;
-  none.first_position_of = nullptr;
-  EXPECT_THAT(refusal(sources{source("web", "", 100)}, none), HasSubstr("first_position_of"));
+}
+
+TEST_F(InstantOrder, NeedsTheStepsOnlyWhereABlendChanges) {
+  const std::vector<instant_source> sources = {{"web", "", {}, 100}};
+  instant_options one = options_of({{0, {{0, 1}}}});
+  one.first_position_of = nullptr;
+  EXPECT_EQ(refusal(sources, one), "accepted");
+  instant_options two = options_of({{0, {{0, 1}}}, {3, {{0, 1}}}});
+  two.first_position_of = nullptr;
+  EXPECT_EQ(refusal(sources, two),
+            "first_position_of is empty, but there are 2 segments: expected the first position of "
+            "each step, e.g. step * global_batch_size");
 }
 
 }  // namespace
