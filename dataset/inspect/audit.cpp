@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/run/audit.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -82,7 +82,7 @@ std::string text_of(const audit_ledger& ledger, const std::string& prefix) {
   return text;
 }
 
-void write_json(command::json_writer& json, const char* key,
+void write_json(formats::json_writer& json, const char* key,
                 const std::vector<dataset::explained_tokens>& all) {
   json.key(key).open('[');
   for (const auto& [why, tokens] : all) {
@@ -91,7 +91,7 @@ void write_json(command::json_writer& json, const char* key,
   json.close(']');
 }
 
-void write_json(command::json_writer& json, const audit_ledger& ledger, const std::string& prefix) {
+void write_json(formats::json_writer& json, const audit_ledger& ledger, const std::string& prefix) {
   json.open('{').key("prefix").value(prefix).key("round").value(ledger.round.name);
   json.key("tokens").value(ledger.tokens).key("times").value(ledger.round.times);
   json.key("samples").value(ledger.samples).key("served").value(ledger.served);
@@ -142,7 +142,7 @@ std::string as_text(const audited& found) {
 }
 
 std::string as_json(const audited& found) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("first_step").value(found.first_step);
   json.key("last_step").value(found.last_step).key("sound").value(found.sound);
   json.key("ledgers").open('[');

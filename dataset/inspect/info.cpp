@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/command/run_command.hpp>
 #include <millrace/dataset/document_sources.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/length_statistics.hpp>
 #include <millrace/dataset/neighbour_statistics.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -38,7 +38,7 @@ Warns if neighboring documents have similar lengths or, by PREFIX.src, come from
   inspect_dataset info data/web_text_document --json | jq .tokens
 )";
 
-void add_lengths(command::json_writer& json, const char* key,
+void add_lengths(formats::json_writer& json, const char* key,
                  const dataset::length_statistics& lengths) {
   json.key(key);
   if (lengths.count == 0) {
@@ -55,7 +55,7 @@ std::string lengths_line(const dataset::length_statistics& lengths) {
                      lengths.mean, lengths.max);
 }
 
-void add_neighbours(command::json_writer& json, const dataset::neighbour_statistics& found) {
+void add_neighbours(formats::json_writer& json, const dataset::neighbour_statistics& found) {
   const auto add = [&](const char* key, const std::optional<double>& value) {
     json.key(key);
     if (value) {
@@ -92,7 +92,7 @@ int info(const arguments& args) {
   }
 
   if (line->json) {
-    command::json_writer json;
+    formats::json_writer json;
     json.open('{');
     json.key("prefix").value(data.prefix().native());
     json.key("dtype").value(formats::name(data.type()));

@@ -18,10 +18,10 @@ namespace millrace::inspect {
 namespace {
 
 using command::counted;
-using command::json_string;
 using command::one_line;
 using formats::dataset_meta;
 using formats::input_extent;
+using formats::json_string;
 using formats::meta_counts;
 
 /// Inputs named in a line; of more, how many.
@@ -186,7 +186,7 @@ std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& me
   return lines;
 }
 
-void add_meta(command::json_writer& json, const dataset_meta& meta) {
+void add_meta(formats::json_writer& json, const dataset_meta& meta) {
   std::string text = formats::to_json(meta);
   text.pop_back();  // its line end
   json.raw(text);

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-
+#include <millrace/formats/json_writer.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
 namespace millrace::inspect {
@@ -43,6 +42,6 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
 std::vector<std::pair<const char*, std::string>> describe(const formats::dataset_meta& meta);
 
 /// All of it, as the value of an entry.
-void add_meta(command::json_writer& json, const formats::dataset_meta& meta);
+void add_meta(formats::json_writer& json, const formats::dataset_meta& meta);
 
 }  // namespace millrace::inspect

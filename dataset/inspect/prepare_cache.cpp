@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/megatron/blend_cache.hpp>
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/blend_recipe.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
 #include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "data_options.hpp"
@@ -124,11 +124,11 @@ std::string sentence(const prepared_dataset& each) {
                      one.description.cache_name());
 }
 
-void write_json(command::json_writer& json, const outcome& what) {
+void write_json(formats::json_writer& json, const outcome& what) {
   json.key("built").value(what.built).key("verified").value(what.verified).close('}');
 }
 
-void write_json(command::json_writer& json, const prepared_dataset& each) {
+void write_json(formats::json_writer& json, const prepared_dataset& each) {
   const dataset::prepared_gpt_cache& one = each.cache;
   json.open('{').key("part").value(name(one.description.part));
   json.key("prefix").value(one.description.dataset_path).key("num_samples");
@@ -156,7 +156,7 @@ std::string sentence(const prepared_blend& one) {
                      one.what.text(), one.name);
 }
 
-void write_json(command::json_writer& json, const prepared_blend& one) {
+void write_json(formats::json_writer& json, const prepared_blend& one) {
   json.open('{').key("part").value(name(one.part)).key("samples").value(one.samples);
   json.key("name").value(one.name);
   write_json(json, one.what);
@@ -181,7 +181,7 @@ class report {
   }
   void finish() const {
     if (!as_json_) return;
-    command::json_writer json;
+    formats::json_writer json;
     json.open('{').key("datasets").open('[');
     for (const auto& one : datasets_) write_json(json, one);
     json.close(']').key("blends").open('[');

@@ -13,9 +13,9 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/document_sources.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/formats/json_writer.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "command_line.hpp"
@@ -113,7 +113,7 @@ bool is_float(formats::dtype type) {
 
 std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
                     const tokenizer::tokenizer* tokenizer) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("prefix").value(data.prefix().native());
   json.key("dtype").value(formats::name(data.type())).key("document").value(found.document);
   json.key("source");

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
+#include <millrace/formats/json_writer.hpp>
 #include <millrace/io/file_ops.hpp>
 #include <millrace/io/residency.hpp>
 #include <millrace/loader/io/make_reader.hpp>
@@ -281,7 +281,7 @@ std::string as_text(const request& asked, const stored_data& data,
   return text;
 }
 
-void write_json(command::json_writer& json, const rank_outcome& outcome, std::int64_t rank) {
+void write_json(formats::json_writer& json, const rank_outcome& outcome, std::int64_t rank) {
   const loader::simulated_rank& times = outcome.times;
   const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-6; };
   json.open('{').key("rank").value(rank).key("utilisation").value(times.utilisation());
@@ -304,7 +304,7 @@ std::string as_json(const request& asked, const stored_data& data,
                     const std::vector<rank_outcome>& outcomes, std::int64_t seq_length) {
   const simulated_run& run = asked.run;
   const summary all = summary_of(asked, outcomes);
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("ranks").value(run.ranks).key("ranks_as").value(name_of(run.as));
   json.key("steps").value(run.steps.steps).key("micro_batch").value(run.options(0).batch_size);
   json.key("seq_length").value(seq_length).key("compute_ms").value(asked.compute_ms);

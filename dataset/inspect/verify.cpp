@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/verify_sums.hpp>
 #include <millrace/dataset/verify_tokens.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -80,7 +80,7 @@ std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64
         vocab_size ? fmt::format(", each an id below {}", *vocab_size) : std::string(),
         describe(beside));
   }
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("prefix").value(data.prefix().native()).key("ok").value(true);
   json.key("dtype").value(formats::name(data.type()));
   json.key("sequences").value(data.sequence_count());
@@ -99,7 +99,7 @@ std::string sound(const dataset::indexed_dataset& data, std::optional<std::int64
 
 std::string broken(const std::filesystem::path& prefix, const format_error& fault, bool as_json) {
   if (!as_json) return std::string(fault.what()) + '\n';
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("prefix").value(prefix.native()).key("ok").value(false);
   json.key("fault").open('{').key("file").value(fault.path().native());
   json.key("offset_bytes").value(fault.offset()).key("what").value(fault.problem()).close('}');

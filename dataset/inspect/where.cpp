@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/dataset/run/where.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -57,7 +57,7 @@ std::string text_of(const std::optional<record_place>& from) {
                      from->line, from->begin, from->end);
 }
 
-void write_json(command::json_writer& json, const std::optional<record_place>& from) {
+void write_json(formats::json_writer& json, const std::optional<record_place>& from) {
   json.key("source");
   if (!from) {
     json.null();
@@ -76,7 +76,7 @@ std::string unedited_text(bool wanted, std::int64_t position) {
   return wanted ? fmt::format(" ({} without edits)", position) : "";
 }
 
-void write_unedited(command::json_writer& json, bool wanted, std::int64_t position) {
+void write_unedited(formats::json_writer& json, bool wanted, std::int64_t position) {
   if (wanted) json.key("sample_without_edits").value(position);
 }
 
@@ -98,7 +98,7 @@ std::string as_text(const dataset::run_places& places, const std::string& prefix
 
 std::string as_json(const dataset::run_places& places, const std::string& prefix,
                     const dataset::served_sample& served, bool with_unedited) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("step").value(served.slot.step).key("rank").value(served.slot.rank);
   json.key("slot").value(served.slot.slot).key("sample").value(served.served);
   write_unedited(json, with_unedited, served.position);
@@ -138,7 +138,7 @@ std::string as_text(const std::string& prefix, const question& q,
 std::string as_json(const std::string& prefix, const question& q,
                     const std::optional<record_place>& from,
                     const std::vector<dataset::appearance>& found, bool with_unedited) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("prefix").value(prefix).key("document").value(q.document);
   write_json(json, from);
   json.key("samples").value(q.samples).key("slots").open('[');

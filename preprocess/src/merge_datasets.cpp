@@ -11,9 +11,9 @@
 #include <boost/program_options.hpp>
 
 #include <millrace/command/grouped.hpp>
-#include <millrace/command/json_writer.hpp>
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
+#include <millrace/formats/json_writer.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "merge/merge.hpp"
@@ -25,6 +25,7 @@
 namespace {
 
 namespace command = millrace::command;
+namespace formats = millrace::formats;
 namespace po = boost::program_options;
 namespace preprocess = millrace::preprocess;
 
@@ -77,7 +78,7 @@ std::string help_text() {
 
 std::string to_json(const preprocess::merge_options& options,
                     const preprocess::merge_summary& summary) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("prefix").value(options.output_prefix.string());
   json.key("dtype").value(name(summary.type)).key("sequences").value(summary.sequences);
   json.key("documents").value(summary.documents).key("tokens").value(summary.tokens);

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
+#include <millrace/formats/json_writer.hpp>
 #include <millrace/formats/utf8.hpp>
 
 #include "meta_fields.hpp"
@@ -12,7 +12,7 @@ namespace millrace::formats {
 namespace {
 
 template <class T>
-void put(command::json_writer& json, const char* key, const std::optional<T>& value) {
+void put(json_writer& json, const char* key, const std::optional<T>& value) {
   json.key(key);
   if (value) {
     json.value(*value);
@@ -21,7 +21,7 @@ void put(command::json_writer& json, const char* key, const std::optional<T>& va
   }
 }
 
-void put(command::json_writer& json, const task_range& tasks) {
+void put(json_writer& json, const task_range& tasks) {
   json.open('{').key("first").value(tasks.first).key("last").value(tasks.last);
   json.key("of").value(tasks.of);
   if (tasks.share) {
@@ -34,7 +34,7 @@ void put(command::json_writer& json, const task_range& tasks) {
   json.close('}');
 }
 
-void put(command::json_writer& json, const input_extent& input) {
+void put(json_writer& json, const input_extent& input) {
   json.open('{').key("path").value(input.path);
   if (input.begin != 0) json.key("begin").value(input.begin);
   json.key("text_bytes").value(input.text_bytes);
@@ -42,7 +42,7 @@ void put(command::json_writer& json, const input_extent& input) {
   json.key("lines").value(input.lines).close('}');
 }
 
-void put(command::json_writer& json, const meta_counts& counts) {
+void put(json_writer& json, const meta_counts& counts) {
   json.open('{');
   for (const auto& [name, count] : count_fields) json.key(name).value(counts.*count);
   json.key("bad_records").open('{');
@@ -60,7 +60,7 @@ std::size_t meta_bytes(const dataset_meta& meta) {
 }
 
 std::string to_json(const dataset_meta& meta) {
-  command::json_writer json;
+  json_writer json;
   json.open('{').key("millrace_meta").value(meta_version);
   json.key("level").value(meta.level).key("key").value(meta.key).key("path").value(meta.path);
   json.key("dtype").value(name(meta.type)).key("append_eod").value(meta.append_eod);

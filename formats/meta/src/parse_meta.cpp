@@ -16,8 +16,6 @@
 namespace millrace::formats {
 namespace {
 
-using json_value;
-
 std::optional<std::int64_t> number_or_null(const json_value& value, const char* name) {
   if (value.is_null()) return std::nullopt;
   return count_of(value, name);

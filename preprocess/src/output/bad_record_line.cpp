@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include <millrace/command/json_writer.hpp>
 #include <millrace/formats/hex.hpp>
+#include <millrace/formats/json_writer.hpp>
 #include <millrace/formats/utf8.hpp>
 
 #include "record/record_parser.hpp"
@@ -24,7 +24,7 @@ bool is_utf8(std::string_view text) {
 }  // namespace
 
 std::string bad_record_line(const bad_record& record) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("file").value(record.file).key("line").value(record.line);
   if (record.from_byte != 0) json.key("from_byte").value(record.from_byte);
   json.key("byte").value(record.byte).key("bytes").value(record.size);

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include <millrace/command/grouped.hpp>
-#include <millrace/command/json_writer.hpp>
 #include <millrace/command/text.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 #include "watch/bar_text.hpp"
 #include "watch/dry_run.hpp"
@@ -61,7 +61,7 @@ std::string output(const dry_run_report& r) {
   return text;
 }
 
-void add_estimate(command::json_writer& json, std::string_view name, const estimate& of) {
+void add_estimate(formats::json_writer& json, std::string_view name, const estimate& of) {
   json.key(name).value(of.value).key(std::string(name) + "_error").value(of.error);
 }
 
@@ -91,7 +91,7 @@ std::string describe(const dry_run_report& r) {
 }
 
 std::string to_json(const dry_run_report& r) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("tokenizer_type").value(r.tokenizer.type).key("tokenizer_files").open('[');
   for (const std::string& file : r.tokenizer.files) json.value(file);
   json.close(']').key("exact").value(r.exact);

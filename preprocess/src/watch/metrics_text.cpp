@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <millrace/command/json_writer.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 namespace millrace::preprocess {
 namespace {
@@ -48,7 +48,7 @@ double rate(T now, T before, double seconds) {
 std::string metrics_json(const metrics_sample& now, const metrics_sample& before) {
   const progress_state& s = now.state;
   const double passed = now.seconds - before.seconds;
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{').key("unix_seconds").value(now.unix_seconds).key("seconds").value(now.seconds);
   json.key("documents").value(s.documents).key("tokens").value(s.tokens);
   json.key("input_bytes").value(s.input_bytes).key("read_bytes").value(s.read_bytes);

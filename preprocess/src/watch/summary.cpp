@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include <millrace/command/grouped.hpp>
-#include <millrace/command/json_writer.hpp>
 #include <millrace/command/text.hpp>
+#include <millrace/formats/json_writer.hpp>
 
 #include "record/record_parser.hpp"
 
@@ -154,7 +154,7 @@ std::string describe(const run_summary& s) {
 }
 
 std::string to_json(const run_summary& s) {
-  command::json_writer json;
+  formats::json_writer json;
   json.open('{');
   json.key("documents").value(s.counts.documents).key("tokens").value(s.tokens());
   json.key("dtype").value(s.dtype).key("tokenizer_type").value(s.tokenizer.type);

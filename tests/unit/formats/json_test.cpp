@@ -78,6 +78,12 @@ TEST(Json, KeepsBytesThatAreNotUtf8) {
   }
 }
 
+// So have the states of every version; a .meta escapes it.
+TEST(Json, WritesDeleteAsItIs) {
+  EXPECT_EQ(write_json("a\x7F"), "\"a\x7F\"");
+  EXPECT_EQ(json_writer().value("a\x7F").text(), "\"a\\u007f\"");
+}
+
 TEST(Json, KnowsWhereAValueWas) {
   const json_value value = parse_json("  {\"a\": 1, \"b\": [ 2, {\"c\": null}]}");
   EXPECT_EQ(value.offset(), 2U);

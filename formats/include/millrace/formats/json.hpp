@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/json_writer.hpp>
 #include <millrace/formats/utf8.hpp>
 
 /// JSON for this project's own small files, such as states and edits. The parser is strict. It is
@@ -357,62 +358,30 @@ class json_parser {
   std::size_t at_ = 0;
 };
 
-inline void write_json_string(std::string_view text, std::string& out) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  out += '"';
-  while (!text.empty()) {
-    const char c = text.front();
-    const auto byte = static_cast<unsigned char>(c);
-    const std::size_t length = utf8_sequence_bytes(text);
-    if (length == 0) {
-      ((out += "\\udc") += digits[byte >> 4]) += digits[byte & 15];
-    } else if (c == '"' || c == '\\') {
-      (out += '\\') += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20) {
-      ((out += "\\u00") += digits[byte >> 4]) += digits[byte & 15];
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  out += '"';
-}
-
-inline void write_json_number(double value, std::string& out) {
+// The shortest form, with a point or an exponent, so that it is read back as a double.
+inline std::string json_number(double value) {
   char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  const std::string_view digits(text, static_cast<std::size_t>(end - text));
-  out += digits;
-  if (digits.find_first_of(".e") == std::string_view::npos) out += ".0";
+  std::string digits(text, std::to_chars(text, text + sizeof text, value).ptr);
+  return digits.find_first_of(".e") == std::string::npos ? digits + ".0" : digits;
 }
 
-inline void write_json_to(const json_value& value, std::string& out) {
-  if (value.is_null()) out += "null";
-  if (const auto* boolean = value.as<bool>()) out += *boolean ? "true" : "false";
-  if (const auto* integer = value.as<std::int64_t>()) out += std::to_string(*integer);
-  if (const auto* large = value.as<std::uint64_t>()) out += std::to_string(*large);
-  if (const auto* real = value.as<double>()) write_json_number(*real, out);
-  if (const auto* text = value.as<std::string>()) write_json_string(*text, out);
-  const char* between = "";
+inline void write_json_to(const json_value& value, json_writer& json) {
+  if (value.is_null()) json.null();
+  if (const auto* boolean = value.as<bool>()) json.value(*boolean);
+  if (const auto* integer = value.as<std::int64_t>()) json.value(*integer);
+  if (const auto* large = value.as<std::uint64_t>()) json.value(*large);
+  if (const auto* real = value.as<double>()) json.raw(json_number(*real));
+  // States have U+007F as it is.
+  if (const auto* text = value.as<std::string>()) json.raw(json_string(*text, false));
   if (const auto* array = value.as<json_array>()) {
-    out += '[';
-    for (const json_value& element : *array) {
-      out += std::exchange(between, ", ");
-      write_json_to(element, out);
-    }
-    out += ']';
+    json.open('[');
+    for (const json_value& element : *array) write_json_to(element, json);
+    json.close(']');
   }
   if (const auto* object = value.as<json_object>()) {
-    out += '{';
-    for (const json_member& member : *object) {
-      out += std::exchange(between, ", ");
-      write_json_string(member.name, out);
-      out += ": ";
-      write_json_to(member.value, out);
-    }
-    out += '}';
+    json.open('{');
+    for (const json_member& member : *object) write_json_to(member.value, json.key(member.name));
+    json.close('}');
   }
 }
 
@@ -423,9 +392,9 @@ inline json_value parse_json(std::string_view text) {
 }
 
 inline std::string write_json(const json_value& value) {
-  std::string out;
-  detail::write_json_to(value, out);
-  return out;
+  json_writer json;
+  detail::write_json_to(value, json);
+  return json.text();
 }
 
 }  // namespace millrace::formats
