@@ -56,7 +56,7 @@ MILLRACE_INLINE indexed_dataset::indexed_dataset(std::filesystem::path prefix, o
 }
 
 MILLRACE_INLINE void indexed_dataset::check_bin_size() const {
-  const std::uint64_t expected = formats::bin_size_bytes(idx_);
+  const std::uint64_t expected = idx_.bin_size_bytes;
   const std::uint64_t found = bin_size_bytes();
   if (found != expected) {
     throw format_error(bin_path(), std::min(found, expected),

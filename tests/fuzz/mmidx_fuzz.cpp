@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace millrace::formats;
   const auto file = std::as_bytes(std::span(data, size));
   const mmidx_view idx = parse_mmidx(file);
-  verify_mmidx(idx, bin_size_bytes(idx));
+  verify_mmidx(idx, idx.bin_size_bytes);
   const auto again = encode_mmidx(idx.type, idx.lengths.to_vector(), idx.document_index.to_vector(),
                                   idx.modes.to_vector());
   if (!std::ranges::equal(again, file)) std::abort();

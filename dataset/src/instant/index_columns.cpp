@@ -70,12 +70,11 @@ MILLRACE_INLINE index_columns::index_columns(const std::filesystem::path& prefix
 
 MILLRACE_INLINE index_columns::index_columns(const indexed_dataset& data)
     : idx_path_(data.idx_path()),
+      layout_(data.index()),
       bin_bytes_(data.bin_size_bytes()),
       token_count_(data.token_count()) {
-  const formats::mmidx_view& idx = data.index();
-  layout_ = {idx.type, idx.lengths.size(), idx.document_index.size(), !idx.modes.empty()};
   // The whole file, of which the document index, never empty, is one part.
-  bytes_ = {idx.document_index.bytes().data() - layout_.document_index_offset(),
+  bytes_ = {data.index().document_index.bytes().data() - layout_.document_index_offset(),
             static_cast<std::size_t>(data.idx_size_bytes())};
 }
 

@@ -38,7 +38,7 @@ class merge_input {
     if (io::identity_of(paths_.idx) != mapping_.identity()) {
       throw io_error(paths_.idx, "open (it is being replaced by another process)", ESTALE);
     }
-    const std::uint64_t expected = formats::bin_size_bytes(view_);
+    const std::uint64_t expected = view_.bin_size_bytes;
     const std::uint64_t size = io::regular_file_size(bin_, paths_.bin);
     if (size != expected) {
       throw format_error(

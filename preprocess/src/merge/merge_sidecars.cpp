@@ -170,7 +170,7 @@ void expect_meta_of(const merge_input& input, const formats::dataset_meta& meta)
   expect("sequences", static_cast<std::uint64_t>(meta.counts.sequences), idx.lengths.size());
   expect("documents", static_cast<std::uint64_t>(meta.counts.documents),
          idx.document_index.size() - 1);
-  expect("token bytes", meta.bin_bytes, formats::bin_size_bytes(idx));
+  expect("token bytes", meta.bin_bytes, idx.bin_size_bytes);
 }
 
 void expect_src_of(const formats::src_view& src, const formats::dataset_meta& meta) {

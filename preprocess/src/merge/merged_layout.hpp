@@ -26,7 +26,7 @@ struct dataset_extent {
 inline dataset_extent extent_of(const formats::mmidx_view& idx) {
   return {.sequences = idx.lengths.size(),
           .documents = idx.document_index.size() - 1,
-          .bin_bytes = formats::bin_size_bytes(idx)};
+          .bin_bytes = idx.bin_size_bytes};
 }
 
 /// Where everything lies in an `.idx` whose counts are known beforehand: formats/spec/mmidx.md.

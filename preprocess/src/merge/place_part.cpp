@@ -34,7 +34,7 @@ void in_runs(std::uint64_t total, std::size_t run, const stop_flag& stop, Work&&
 // them, too, and finds out then whether the part still is what it was.
 void place_tokens(const merge_input& part, const dataset_extent& before, merge_target& target,
                   const stop_flag& stop) {
-  const std::uint64_t size = formats::bin_size_bytes(part.view());
+  const std::uint64_t size = part.view().bin_size_bytes;
   const auto& path = part.paths().bin;
   placed_writer writer(target, target.bin(), before.bin_bytes);
   if (!target.has_checksums()) {

@@ -131,7 +131,7 @@ void for_each_document(const merge_input& input, bool multimodal, const stop_fla
 class token_reader {
  public:
   token_reader(const merge_input& input, bool checksums, const stop_flag& stop)
-      : input_(&input), stop_(&stop), left_(formats::bin_size_bytes(input.view())) {
+      : input_(&input), stop_(&stop), left_(input.view().bin_size_bytes) {
     if (!checksums) return;
     const auto path = input.paths().of(sidecar::sum);
     sum_file_ = io::file_mapping(path);

@@ -32,7 +32,7 @@ TEST(ParseMmidx, ReadsMegatronsFile) {
   EXPECT_THAT(idx.pointers.to_vector(), testing::ElementsAre(0, 6, 10));
   EXPECT_THAT(idx.document_index.to_vector(), testing::ElementsAre(0, 1, 1, 3));
   EXPECT_TRUE(idx.modes.empty());
-  EXPECT_EQ(bin_size_bytes(idx), 16);
+  EXPECT_EQ(idx.bin_size_bytes, 16);
   EXPECT_EQ(idx.pointers_offset(), pointers_at);
   EXPECT_EQ(idx.document_index_offset(), document_index_at);
 }
@@ -47,7 +47,7 @@ TEST(ParseMmidx, ReadsADatasetWithoutSequences) {
   const mmidx_view idx = parse_mmidx(file);
   EXPECT_EQ(idx.sequence_count(), 0);
   EXPECT_EQ(idx.document_count(), 0);
-  EXPECT_EQ(bin_size_bytes(idx), 0);
+  EXPECT_EQ(idx.bin_size_bytes, 0);
 }
 
 TEST(ParseMmidx, RefusesEveryTruncation) {
@@ -126,7 +126,7 @@ TEST(ParseMmidx, SumsTheLargestBinWithoutWrapping) {
   bytes file = with(golden_idx(), pointers_at + 16, std::numeric_limits<std::int64_t>::max());
   file = with(file, lengths_at + 8, std::numeric_limits<std::int32_t>::max());
   file = with(file, 17, std::uint8_t{5});  // int64
-  EXPECT_EQ(bin_size_bytes(parse_mmidx(file)), 0x7FFFFFFFFFFFFFFFUL + 8UL * 0x7FFFFFFFUL);
+  EXPECT_EQ(parse_mmidx(file).bin_size_bytes, 0x7FFFFFFFFFFFFFFFUL + 8UL * 0x7FFFFFFFUL);
 }
 
 TEST(ParseMmidx, SurvivesEveryAlteredByte) {

@@ -56,14 +56,19 @@ void fields(Io& io, Header& header) {
 /// The position and size of each array in an `.idx`, from its header and the size of the file.
 struct mmidx_layout {
   dtype type = dtype::uint16;
-  std::uint64_t sequence_count = 0;
+  std::uint64_t sequences = 0;
   std::uint64_t document_index_size = 0;
   bool has_modes = false;
 
+  std::int64_t sequence_count() const noexcept { return static_cast<std::int64_t>(sequences); }
+  std::int64_t document_count() const noexcept {
+    return static_cast<std::int64_t>(document_index_size) - 1;
+  }
+
   std::uint64_t lengths_offset() const noexcept { return mmidx_header_bytes; }
-  std::uint64_t pointers_offset() const noexcept { return lengths_offset() + 4 * sequence_count; }
+  std::uint64_t pointers_offset() const noexcept { return lengths_offset() + 4 * sequences; }
   std::uint64_t document_index_offset() const noexcept {
-    return pointers_offset() + 8 * sequence_count;
+    return pointers_offset() + 8 * sequences;
   }
   std::uint64_t modes_offset() const noexcept {
     return document_index_offset() + 8 * document_index_size;
@@ -71,23 +76,13 @@ struct mmidx_layout {
 };
 
 /// A parsed `.idx`. It views the bytes it was parsed from, which must outlive it.
-struct mmidx_view {
-  dtype type = dtype::uint16;
+struct mmidx_view : mmidx_layout {
   unaligned_span<std::int32_t> lengths;         ///< [sequence_count], tokens
   unaligned_span<std::int64_t> pointers;        ///< [sequence_count], bytes into the `.bin`
   unaligned_span<std::int64_t> document_index;  ///< [document_count + 1], sequences
   unaligned_span<std::int8_t> modes;            ///< [sequence_count], or empty
-
-  std::int64_t sequence_count() const noexcept { return static_cast<std::int64_t>(lengths.size()); }
-  std::int64_t document_count() const noexcept {
-    return static_cast<std::int64_t>(document_index.size()) - 1;
-  }
-
-  std::uint64_t lengths_offset() const noexcept { return mmidx_header_bytes; }
-  std::uint64_t pointers_offset() const noexcept { return lengths_offset() + 4 * lengths.size(); }
-  std::uint64_t document_index_offset() const noexcept {
-    return pointers_offset() + 8 * lengths.size();
-  }
+  /// The byte of the `.bin` at which the last sequence ends; 0 for a dataset without sequences.
+  std::uint64_t bin_size_bytes = 0;
 };
 
 /// Parses the header and compares its counts with the size of the file.
@@ -114,11 +109,6 @@ std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read);
 ///
 /// @throws format_error  the bytes are not a complete `.idx`, or contradict each other.
 mmidx_view parse_mmidx(std::span<const std::byte> file);
-
-/// The byte of the `.bin` at which the last sequence ends; 0 for a dataset without sequences.
-///
-/// @throws format_error  the last length or the last pointer is negative.
-std::uint64_t bin_size_bytes(const mmidx_view& idx);
 
 /// The first `mmidx_header_bytes` of an `.idx`.
 std::vector<std::byte> encode_mmidx_header(dtype type, std::uint64_t sequence_count,
@@ -193,19 +183,19 @@ std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read) {
   const std::uint64_t last_end =
       layout.document_index_offset() + 8 * (layout.document_index_size - 1);
   read(last_end, entry);
-  if (entry != static_cast<std::int64_t>(layout.sequence_count)) {
+  if (entry != static_cast<std::int64_t>(layout.sequences)) {
     throw format_error(last_end, "the document index ends with " + std::to_string(entry) +
-                                     ", expected " + std::to_string(layout.sequence_count) +
+                                     ", expected " + std::to_string(layout.sequences) +
                                      ", the number of sequences");
   }
-  if (layout.sequence_count == 0) return 0;
+  if (layout.sequences == 0) return 0;
   read(layout.pointers_offset(), entry);
   if (entry != 0) {
     throw format_error(
         layout.pointers_offset(),
         "the first sequence starts at byte " + std::to_string(entry) + " of the .bin, expected 0");
   }
-  const std::uint64_t last = layout.sequence_count - 1;
+  const std::uint64_t last = layout.sequences - 1;
   std::int32_t length = 0;
   read(layout.lengths_offset() + 4 * last, length);
   if (length < 0) {
@@ -223,39 +213,19 @@ std::uint64_t check_mmidx_edges(const mmidx_layout& layout, Read&& read) {
 }
 
 inline mmidx_view parse_mmidx(std::span<const std::byte> file) {
-  const mmidx_layout layout = parse_mmidx_layout(
+  mmidx_view idx;
+  static_cast<mmidx_layout&>(idx) = parse_mmidx_layout(
       file.first(std::min<std::size_t>(file.size(), mmidx_header_bytes)), file.size());
-  (void)check_mmidx_edges(layout, [&](std::uint64_t offset, auto& value) {
+  idx.bin_size_bytes = check_mmidx_edges(idx, [&](std::uint64_t offset, auto& value) {
     std::memcpy(&value, file.data() + offset, sizeof(value));
   });
-  const std::uint64_t sequences = layout.sequence_count;
-  mmidx_view idx;
-  idx.type = layout.type;
-  idx.lengths = unaligned_span<std::int32_t>(file.subspan(layout.lengths_offset(), 4 * sequences));
+  idx.lengths = unaligned_span<std::int32_t>(file.subspan(idx.lengths_offset(), 4 * idx.sequences));
   idx.pointers =
-      unaligned_span<std::int64_t>(file.subspan(layout.pointers_offset(), 8 * sequences));
+      unaligned_span<std::int64_t>(file.subspan(idx.pointers_offset(), 8 * idx.sequences));
   idx.document_index = unaligned_span<std::int64_t>(
-      file.subspan(layout.document_index_offset(), 8 * layout.document_index_size));
-  idx.modes = unaligned_span<std::int8_t>(file.subspan(layout.modes_offset()));
+      file.subspan(idx.document_index_offset(), 8 * idx.document_index_size));
+  idx.modes = unaligned_span<std::int8_t>(file.subspan(idx.modes_offset()));
   return idx;
-}
-
-inline std::uint64_t bin_size_bytes(const mmidx_view& idx) {
-  if (idx.lengths.empty()) return 0;
-  const std::size_t last = idx.lengths.size() - 1;
-  const std::int32_t length = idx.lengths[last];
-  const std::int64_t pointer = idx.pointers[last];
-  if (length < 0) {
-    throw format_error(idx.lengths_offset() + 4 * last,
-                       "the last length is " + std::to_string(length) + ", expected 0 or more");
-  }
-  if (pointer < 0) {
-    throw format_error(idx.pointers_offset() + 8 * last,
-                       "the last pointer is " + std::to_string(pointer) + ", expected 0 or more");
-  }
-  // At most 2^63 - 1 + 2^31 * 8, which fits an unsigned 64-bit number.
-  return static_cast<std::uint64_t>(pointer) +
-         static_cast<std::uint64_t>(length) * size_bytes(idx.type);
 }
 
 inline std::vector<std::byte> encode_mmidx_header(dtype type, std::uint64_t sequence_count,

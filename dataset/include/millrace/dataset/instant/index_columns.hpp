@@ -56,16 +56,12 @@ class MILLRACE_EXPORT index_columns {
   }
   const std::filesystem::path& idx_path() const noexcept { return idx_path_; }
   std::uint64_t idx_size_bytes() const noexcept {
-    return layout_.modes_offset() + (layout_.has_modes ? layout_.sequence_count : 0);
+    return layout_.modes_offset() + (layout_.has_modes ? layout_.sequences : 0);
   }
   std::uint64_t bin_size_bytes() const noexcept { return bin_bytes_; }
   formats::dtype type() const noexcept { return layout_.type; }
-  std::int64_t sequence_count() const noexcept {
-    return static_cast<std::int64_t>(layout_.sequence_count);
-  }
-  std::int64_t document_count() const noexcept {
-    return static_cast<std::int64_t>(layout_.document_index_size) - 1;
-  }
+  std::int64_t sequence_count() const noexcept { return layout_.sequence_count(); }
+  std::int64_t document_count() const noexcept { return layout_.document_count(); }
   /// Tokens in the `.bin`.
   std::int64_t token_count() const noexcept { return token_count_; }
   bool is_mapped() const noexcept { return bytes_.data() != nullptr; }
