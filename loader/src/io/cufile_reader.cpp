@@ -13,6 +13,7 @@
 #include <millrace/loader/io/direct_file.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 
@@ -105,10 +106,7 @@ MILLRACE_INLINE bool cufile_reader::read(const read_request& request) try {
 }
 
 MILLRACE_INLINE reader_report cufile_reader::report() const {
-  reader_report report;
-  report.asked = options_.asked.empty() ? "cufile" : options_.asked;
-  report.granted = uses_it_ ? "cufile" : "pread";
-  report.why = options_.why.empty() ? "requested by name" : options_.why;
+  reader_report report = detail::begin_report(options_, "cufile", uses_it_ ? "cufile" : "pread");
   std::string how = library_->why();
   if (library_->usable() && !uses_it_) how += ", which does only what pread does";
   if (!uses_it_) report.why += ", but: " + how;
@@ -117,10 +115,7 @@ MILLRACE_INLINE reader_report cufile_reader::report() const {
       {"cuFile for requests of " + std::to_string(how_.least_bytes) + " bytes and more",
        std::to_string(by_cufile_) + " of " + std::to_string(report.requests) + " requests",
        how + "; " + std::to_string(small_) + " were smaller, or it could not be used"});
-  const reader_report plain = plain_.report();
-  report.bytes_read += plain.bytes_read;
-  report.retries += plain.retries;
-  report.grants.insert(report.grants.end(), plain.grants.begin(), plain.grants.end());
+  detail::add_fallback(report, plain_.report());
   return report;
 }
 

@@ -19,6 +19,7 @@
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
 #include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/sigbus_guard.hpp>
 
@@ -199,10 +200,7 @@ MILLRACE_INLINE read_request mmap_reader::request_of(const copy_piece& piece,
 }
 
 MILLRACE_INLINE reader_report mmap_reader::report() const {
-  reader_report report;
-  report.asked = options_.asked.empty() ? "mmap" : options_.asked;
-  report.granted = "mmap";
-  report.why = options_.why.empty() ? "requested by name" : options_.why;
+  reader_report report = detail::begin_report(options_, "mmap", "mmap");
   const bool displaced = detail::sigbus_guard_displaced();
   report.grants.push_back(
       {"SIGBUS guard", detail::has_sigbus_guard && !displaced ? "yes" : "no",
@@ -212,10 +210,7 @@ MILLRACE_INLINE reader_report mmap_reader::report() const {
              "its own, a lost page ends the process"
            : "a lost page is reported as an error of its file, and does not end the process"});
   advisor_.log().fill(report, *table_);
-  const reader_report read = unmapped_.report();
-  report.grants.insert(report.grants.end(), read.grants.begin(), read.grants.end());
-  report.bytes_read += read.bytes_read;
-  report.retries += read.retries;
+  detail::add_fallback(report, unmapped_.report());
   return report;
 }
 

@@ -20,6 +20,7 @@
 #include <millrace/loader/io/io_threads.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/read_plan.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
@@ -198,10 +199,7 @@ MILLRACE_INLINE void pread_reader::throw_short(const open_files::file& f, std::u
 }
 
 MILLRACE_INLINE reader_report pread_reader::report() const {
-  reader_report report;
-  report.asked = options_.asked.empty() ? "pread" : options_.asked;
-  report.granted = "pread";
-  report.why = options_.why.empty() ? "requested by name" : options_.why;
+  reader_report report = detail::begin_report(options_, "pread", "pread");
   log_.fill(report, *table_);
   return report;
 }

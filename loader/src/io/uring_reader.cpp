@@ -25,6 +25,7 @@
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/io/read_outcome.hpp>
+#include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 #include <millrace/loader/io/uring_options.hpp>
@@ -438,11 +439,8 @@ MILLRACE_INLINE void uring_reader::give_up_ring(int code) {
 }
 
 MILLRACE_INLINE reader_report uring_reader::report() const {
-  reader_report report;
-  report.asked = options_.asked.empty() ? "io_uring" : options_.asked;
   const bool reads = !no_ring_ && !files_.all_plain();
-  report.granted = reads ? "io_uring" : "pread";
-  report.why = options_.why.empty() ? "requested by name" : options_.why;
+  reader_report report = detail::begin_report(options_, "io_uring", reads ? "io_uring" : "pread");
   log_.fill(report, *table_);
   if (!reads) {
     report.why += no_ring_ ? "; no ring was available, or it stopped working"
@@ -452,10 +450,7 @@ MILLRACE_INLINE reader_report uring_reader::report() const {
     report.grants.push_back({std::to_string(limits_.depth) + " reads in flight",
                              std::to_string(most), "the most that there were to read at a time"});
   }
-  const reader_report plain = plain_.report();
-  report.bytes_read += plain.bytes_read;
-  report.retries += plain.retries;
-  report.grants.insert(report.grants.end(), plain.grants.begin(), plain.grants.end());
+  detail::add_fallback(report, plain_.report());
   return report;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 
 namespace millrace::loader {
@@ -80,5 +81,29 @@ class reader_log {
   mutable std::mutex mutex_;
   std::vector<line> lines_;
 };
+
+namespace detail {
+
+/// The first lines of a report.
+///
+/// @param name     what was asked for, if the options do not say it
+/// @param granted  the back end that reads
+inline reader_report begin_report(const reader_options& options, const char* name,
+                                  const char* granted) {
+  reader_report report;
+  report.asked = options.asked.empty() ? name : options.asked;
+  report.granted = granted;
+  report.why = options.why.empty() ? "requested by name" : options.why;
+  return report;
+}
+
+/// Adds the work of `plain`, the pread_reader that reads what this reader cannot.
+inline void add_fallback(reader_report& report, const reader_report& plain) {
+  report.bytes_read += plain.bytes_read;
+  report.retries += plain.retries;
+  report.grants.insert(report.grants.end(), plain.grants.begin(), plain.grants.end());
+}
+
+}  // namespace detail
 
 }  // namespace millrace::loader
