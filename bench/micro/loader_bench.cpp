@@ -24,7 +24,7 @@
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/pipeline.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 

@@ -10,7 +10,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {

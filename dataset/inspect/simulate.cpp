@@ -20,7 +20,7 @@
 #include <millrace/loader/io/make_reader.hpp>
 #include <millrace/loader/io/throttled_reader.hpp>
 #include <millrace/loader/simulate/utilisation.hpp>
-#include <millrace/loader/telemetry/number_text.hpp>
+#include <millrace/loader/telemetry/report_text.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"

@@ -20,7 +20,7 @@
 #include <millrace/loader/options.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
 #include <millrace/loader/plan/mixture_weights.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 

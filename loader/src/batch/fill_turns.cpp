@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 
 namespace millrace::loader::detail {
 

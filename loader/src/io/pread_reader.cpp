@@ -20,8 +20,8 @@
 #include <millrace/loader/io/io_threads.hpp>
 #include <millrace/loader/io/open_files.hpp>
 #include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/read_plan.hpp>
+#include <millrace/loader/io/reader_log.hpp>
 #include <millrace/loader/io/reader_options.hpp>
 #include <millrace/loader/io/reader_report.hpp>
 #include <millrace/loader/io/retry_policy.hpp>

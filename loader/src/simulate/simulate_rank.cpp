@@ -11,8 +11,8 @@
 #include <millrace/error.hpp>
 #include <millrace/formats/crc32c.hpp>
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
 #include <millrace/loader/telemetry/duration_histogram.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 
 namespace millrace::loader {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include <millrace/io/atomic_file.hpp>
-#include <millrace/loader/telemetry/number_text.hpp>
+#include <millrace/loader/telemetry/report_text.hpp>
 #include <millrace/loader/telemetry/stage.hpp>
 #include <millrace/loader/telemetry/trace_ring.hpp>
 

@@ -67,9 +67,7 @@ struct mmidx_layout {
 
   std::uint64_t lengths_offset() const noexcept { return mmidx_header_bytes; }
   std::uint64_t pointers_offset() const noexcept { return lengths_offset() + 4 * sequences; }
-  std::uint64_t document_index_offset() const noexcept {
-    return pointers_offset() + 8 * sequences;
-  }
+  std::uint64_t document_index_offset() const noexcept { return pointers_offset() + 8 * sequences; }
   std::uint64_t modes_offset() const noexcept {
     return document_index_offset() + 8 * document_index_size;
   }

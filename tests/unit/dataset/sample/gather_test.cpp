@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/sample/pad_id.hpp>
+#include <millrace/dataset/sample/field_options.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"

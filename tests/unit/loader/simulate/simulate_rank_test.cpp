@@ -18,7 +18,7 @@
 #include <millrace/loader/io/mmap_reader.hpp>
 #include <millrace/loader/io/pread_reader.hpp>
 #include <millrace/loader/io/throttled_reader.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 

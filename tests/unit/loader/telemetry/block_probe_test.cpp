@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 
 namespace millrace::loader {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 
 #include <atomic>
 #include <chrono>

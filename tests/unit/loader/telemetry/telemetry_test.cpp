@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/batch/slot_ring.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 
 #include "support/seed.hpp"
 #include "unit/loader/telemetry/simulated_pipeline.hpp"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 
 namespace millrace::dataset {
 
@@ -19,5 +22,22 @@ struct field_options {
   std::int64_t eod = no_token;
   std::int64_t pad = -1;  ///< see `pad_id`
 };
+
+/// The pad id that a dataset works with, as Megatron's GPTDataset chooses it: the tokenizer's own
+/// if no special token has it too, else -1, an id that no token has. With an id of its own, every
+/// token of the dataset that is equal to it counts as padding: input 0, label 0, no loss.
+///
+/// @param pad              of the tokenizer, if it has one. Megatron knows two ways of not having
+///                         one and fails in one of them where it has to pad; here both give -1.
+/// @param special_tokens   eos and eod, or all special tokens but pad where the tokenizer lists
+///                         them
+/// @param allow_ambiguous  keep a pad id that is a special token's: its labels get no loss
+inline std::int64_t pad_id(std::optional<std::int64_t> pad,
+                           std::span<const std::int64_t> special_tokens,
+                           bool allow_ambiguous = false) noexcept {
+  if (!pad) return -1;
+  const bool ambiguous = std::ranges::find(special_tokens, *pad) != special_tokens.end();
+  return ambiguous && !allow_ambiguous ? -1 : *pad;
+}
 
 }  // namespace millrace::dataset

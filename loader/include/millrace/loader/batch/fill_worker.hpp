@@ -16,7 +16,7 @@
 #include <millrace/loader/batch/wanted_fields.hpp>
 #include <millrace/loader/io/range_reader.hpp>
 #include <millrace/loader/plan/look_ahead.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 #include <millrace/loader/verify/data_verifier.hpp>
 

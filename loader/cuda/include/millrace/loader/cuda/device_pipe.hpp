@@ -18,7 +18,7 @@
 #include <millrace/loader/cuda/host_fields.hpp>
 #include <millrace/loader/cuda/staged_batch.hpp>
 #include <millrace/loader/memory/named_thread.hpp>
-#include <millrace/loader/telemetry/clock.hpp>
+#include <millrace/loader/telemetry/stage.hpp>
 #include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader::cuda {
