@@ -127,7 +127,7 @@ TEST(BatchLoader, RefusesToServeWhenEverySlotIsHeld) {
       loader.next();
       FAIL() << "served";
     } catch (const config_error& e) {
-      EXPECT_THAT(e.what(), AllOf(HasSubstr("all " + std::to_string(held.size()) + " batches"),
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("all " + std::to_string(held.size()) + " slots"),
                                   HasSubstr("look_ahead is " + std::to_string(look_ahead))));
     }
     EXPECT_EQ(loader.consumed_samples(), consumed);

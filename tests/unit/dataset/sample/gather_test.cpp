@@ -72,8 +72,9 @@ TEST_F(Gather, PadsWhatIsShort) {
 }
 
 TEST_F(Gather, RefusesPiecesOfAnotherDataset) {
-  EXPECT_THAT(fault<format_error>({{0, 2, 2}}),
-              HasSubstr("data.idx: sequence 0 has 3 tokens, expected 2 from token 2 on"));
+  EXPECT_THAT(
+      fault<format_error>({{0, 2, 2}}),
+      HasSubstr("data.idx: sequence 0 has 3 tokens, expected 2 from token 2: a sample index"));
   EXPECT_THAT(fault<format_error>({{1, 2, 0}}), HasSubstr("sequence 1 has 1 tokens"));
   EXPECT_THAT(fault<format_error>({{1, -1, 1}}), HasSubstr("sequence 1 has 1 tokens"));
   EXPECT_THAT(fault<format_error>({{1, 0, -1}}), HasSubstr("sequence 1 has 1 tokens"));

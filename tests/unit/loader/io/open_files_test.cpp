@@ -163,7 +163,7 @@ TEST_F(OpenFiles, MapsGoToOthersOnceTheyAreIdle) {
     for (const auto& f : files) (void)t->map_at(*f, 0);
   }
   EXPECT_EQ(t->usage().mmaps, 2);
-  EXPECT_THAT(t->map_at(*files[3], 0).why_not, HasSubstr("all 2 maps"));
+  EXPECT_THAT(t->map_at(*files[3], 0).why_not, HasSubstr("all 2 allowed maps"));
   for (int i = 0; i < 100; ++i) (void)t->map_at(*files[3], 0);
   EXPECT_NE(t->map_at(*files[3], 0).got, nullptr);
   EXPECT_EQ(t->usage().maps, 2);
