@@ -16,71 +16,76 @@
 
 namespace millrace::loader {
 
-/// One micro-batch. Arrays are row-major, a row for each sample: `layout().rows()` of them, which
-/// is the batch_size of the options, or less in a last one that is short (`drop_last`), be it none.
+/// One micro-batch. Arrays are row-major, with one row per sample: `layout().rows()` rows, which is
+/// batch_size, or less (possibly 0) in a short last batch without `drop_last`.
 ///
-/// It holds a slot of its loader's ring until it is destroyed or assigned to; the spans are valid
-/// as long, moves included. It may outlive the loader and be destroyed on any thread. One that was
-/// moved from holds nothing, and may only be destroyed or assigned to.
+///     std::optional<millrace::loader::batch> batch = loader.next();
+///     if (batch) {
+///       std::span<const std::int64_t> tokens = batch->tokens();  // [rows, seq_len]
+///       std::span<const std::int64_t> labels = batch->labels();
+///     }
+///
+/// A batch holds one slot of its loader's ring until it is destroyed or assigned to. Its spans are
+/// valid for that long, also after it is moved. It may outlive the loader and be destroyed on any
+/// thread. A batch that was moved from may only be destroyed or assigned to.
 class batch {
  public:
-  // Fields, [rows, seq_len], made where `loader_options::fields` asks for them.
+  // Fields, [rows, seq_len], made if requested in `loader_options::fields`.
 
-  /// Input ids, int64; 0 where there is padding.
-  /// @throws config_error  this field and those below: it was not asked for.
+  /// Input ids; 0 for padding.
+  /// @throws config_error  the field was not requested. This applies to all fields below.
   std::span<const std::int64_t> tokens() const {
     return asked<std::int64_t>(slot().tokens, "tokens");
   }
-  /// The token that follows each input id, int64; 0 where none does.
+  /// The token after each input id; 0 if there is none.
   std::span<const std::int64_t> labels() const {
     return asked<std::int64_t>(slot().labels, "labels");
   }
-  /// 1 where the loss counts, else 0.
+  /// 1 if the token counts in the loss, else 0.
   std::span<const float> loss_mask() const { return asked<float>(slot().loss_mask, "loss_mask"); }
   std::span<const std::int64_t> position_ids() const {
     return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
-  /// Where documents begin and end if all rows are laid end to end: from 0 to rows * seq_len,
-  /// each once, or 0 alone without rows. For attention kernels; the longest document is
-  /// `max_seqlen()`.
+  /// Document boundaries over all rows, concatenated: from 0 to rows * seq_len, each once; only 0
+  /// if there are no rows. For attention kernels. The longest document has `max_seqlen()` tokens.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
-  // Which one it is.
+  // Its place in the run.
 
-  /// Step of the run, from 0, and the number of this micro-batch in it, of `micro_batches()`.
+  /// Step of the run, from 0, and the number of this micro-batch in the step, of `micro_batches()`.
   std::int64_t step() const noexcept { return slot().number.step; }
   std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
   std::int64_t micro_batches() const noexcept { return slot().number.micro_batches; }
-  /// Served sample in row 0; row i holds sample first_sample() + i. Counted from the start of the
-  /// run, over all ranks.
+  /// Served sample in row 0; row i holds sample first_sample() + i. Counted over all ranks from the
+  /// start of the run.
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
-  /// Which sample of the run without edits, and of its source, each row is, [rows].
+  /// Position of each row in the run without edits, [rows].
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
-  /// Which source of the run each row is of, [rows].
+  /// Source of each row, [rows].
   std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
 
-  // Its text, in the type of the dataset: what is copied to a device.
+  // Its text in the dataset's type, as copied to a device.
 
   const slot_layout& layout() const noexcept { return slot().layout; }
-  /// Text, real, boundary_begin, boundaries and document_ends, as `layout()` has them, one behind
-  /// another: for one copy.
+  /// Text, real, boundary_begin, boundaries and document_ends in one block, as in `layout()`: for a
+  /// single copy.
   std::span<const std::byte> bytes() const noexcept {
     return {slot().block.get(), slot().layout.used_bytes(slot().boundaries)};
   }
-  /// [rows, layout().text_len()]; zeros where no token is.
-  /// @throws config_error  Token is not the type that slots hold: uint16 or int32
+  /// [rows, layout().text_len()]; 0 for padding.
+  /// @throws config_error  Token is not the type of the slots, uint16 or int32
   template <class Token>
   std::span<const Token> text() const;
-  /// Tokens of each row that are the dataset's, [rows].
+  /// Number of tokens in each row that are not padding, [rows].
   std::span<const std::int32_t> real() const noexcept { return slot().real(); }
-  /// Where the boundaries of each row begin, and the end, [rows + 1].
+  /// Index of the first boundary of each row, and the end, [rows + 1].
   std::span<const std::int32_t> boundary_begin() const noexcept { return slot().boundary_begin(); }
-  /// Of each row 0, the ends of its documents, seq_len; none where nobody asked for them.
+  /// For each row: 0, the ends of its documents, seq_len. Empty if not requested.
   std::span<const std::int32_t> boundaries() const noexcept { return slot().all_boundaries(); }
-  /// Of packed rows, one for each boundary: where the tokens of the document before it end.
+  /// Packed rows only: for each boundary, where the tokens of the document before it end.
   std::span<const std::int32_t> document_ends() const noexcept { return slot().document_ends(); }
 
  private:
@@ -103,7 +108,7 @@ class batch {
 
   template <class T>
   static std::span<const T> asked(std::span<const T> field, const char* name) {
-    if (field.data() != nullptr) return field;  // be it that of a batch without rows
+    if (field.data() != nullptr) return field;  // also in a batch without rows
     throw config_error(std::string(name) + " of a batch was not made: set fields." + name +
                        " of the loader's options");
   }

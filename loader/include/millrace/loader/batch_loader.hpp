@@ -28,11 +28,11 @@ namespace cuda {
 class device_loader;
 }
 
-/// Serves one rank the micro-batches of a run, made ahead on threads of its own.
+/// Serves one rank the micro-batches of a run, and prepares them ahead on its own threads.
 ///
-/// Which samples make which batch follows from the run, the options and `consumed_samples` alone.
-/// So equal ones give equal batches, and a run can be taken up again from its state, with another
-/// number of ranks too. Use from one thread; the destructor stops and joins the others.
+/// The batches depend only on the run, the options and `consumed_samples`. So a run can be resumed
+/// from its state, also with another number of ranks. Use a loader from one thread; the destructor
+/// stops and joins the loader's threads.
 ///
 ///   millrace::dataset::indexed_dataset data("out/web_text_document");
 ///   millrace::loader::batch_loader loader(data, {.batch_size = 8, .seq_len = 4096});
@@ -43,20 +43,19 @@ class MILLRACE_EXPORT batch_loader {
   /// `dataset::token_windows`.
   ///
   /// @param data  must outlive the loader, but not the batches
-  /// @throws config_error  an option is out of range; the message names it and its range. Or the
-  ///                       dataset has less than one window, or holds no integers.
+  /// @throws config_error  an option is out of range (the message names it and its range); or the
+  ///                       dataset is shorter than one window, or does not hold integers
   /// @throws io_error, format_error  a dataset cannot be opened
-  /// @throws std::system_error  no thread can be started.
+  /// @throws std::system_error  a thread cannot be started
   batch_loader(const dataset::indexed_dataset& data, const loader_options& options);
   batch_loader(const dataset::indexed_dataset&&, const loader_options&) = delete;
 
   /// A run of any order, over one dataset or a blend: a `dataset::megatron_run`, `instant_run`,
-  /// `packed_run`, or a class of your own. Many loaders may share one run.
-  /// @throws as above; and config_error where segments of its schedule begin with other steps than
-  ///         those of `options`
+  /// `packed_run`, or your own class. Several loaders may share one run.
+  /// @throws as above; also config_error if the steps of its schedule do not match `options`
   batch_loader(std::shared_ptr<const dataset::run> run, const loader_options& options);
 
-  /// The same with a run by value.
+  /// The same, with a run by value.
   template <std::derived_from<dataset::run> Run>
   batch_loader(Run run, const loader_options& options)
       : batch_loader(std::make_shared<const Run>(std::move(run)), options) {}
@@ -65,87 +64,89 @@ class MILLRACE_EXPORT batch_loader {
   batch_loader& operator=(const batch_loader&) = delete;
   ~batch_loader();
 
-  /// The next micro-batch, or nothing after the last whole one of all ranks; where `drop_last` is
-  /// false, after what is left behind that, which may be no row of this rank.
+  /// Returns the next micro-batch, or nothing after the last one. With `drop_last`, the last one is
+  /// complete on all ranks. Without it, the last one may have fewer rows on this rank, or none.
   ///
-  /// @throws config_error  there is one, but the caller holds every slot of the ring: one batch
-  ///                       must be destroyed first. The loader goes on then.
-  /// @throws error  what another thread met while it made this batch: once, the loader is
-  ///                finished then. Or that the run cannot be described, as `state` says it: once,
-  ///                as soon as it is known, which is mostly with the first batches.
+  /// @throws config_error  the caller holds all slots. Destroy a batch and call next() again.
+  /// @throws error  preparing this batch failed on another thread. Thrown once; afterwards the
+  ///                loader is finished. Also thrown once, usually with the first batches, if the
+  ///                run cannot be described (see `state`).
   std::optional<batch> next();
 
-  /// Samples served so far, over all ranks, counted from the start of the run. It counts a batch
-  /// when next() gives it, not when it is destroyed, and takes every rank to be at the same
+  /// Samples served so far, over all ranks, counted from the start of the run. A batch counts when
+  /// next() returns it, not when it is destroyed. Assumes that all ranks are at the same
   /// micro-batch.
   std::int64_t consumed_samples() const noexcept;
 
-  /// Micro-batches that this loader serves in all, from where it started; may be 0. 2^63 - 1 where
-  /// there is no end.
+  /// Total number of micro-batches that this loader serves from its start; may be 0. 2^63 - 1 if
+  /// the run has no end.
   std::int64_t micro_batches() const noexcept;
 
-  /// All that a checkpoint keeps: the same on every rank, valid at what next() has given. What it
-  /// says of the datasets was found out when the loader was made; it waits while that goes on.
+  /// The state to save with a checkpoint: the same on every rank, and valid for the batches that
+  /// next() has returned. Waits until the loader has read the facts about its datasets, which it
+  /// starts when it is created.
   ///
   /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, its
   ///                                               sidecars contradict it, or tokenizers differ
   dataset::run_state state() const;
 
-  /// Of every batch, but for the rows of a last one that is short.
+  /// Layout of every batch. A short last batch has fewer rows.
   slot_layout layout() const;
 
-  /// Goes on from a state, be it of another number of ranks. Batches that are held stay valid.
+  /// Resumes from a state, also of another number of ranks. Batches that the caller holds stay
+  /// valid.
   ///
-  /// @param terms  what may differ; streams of edits are filled in, where "edits" is not allowed
-  /// @throws format_error, config_error  as `dataset::parse_state`; or the run is another one: the
-  ///                                     first difference, as `dataset::require_same` says it. The
-  ///                                     loader is as before then.
+  /// @param terms  allowed differences; the streams of edits are filled in unless it allows "edits"
+  /// @throws format_error, config_error  as `dataset::parse_state`; or the state belongs to another
+  ///                                     run, with the first difference (`dataset::require_same`).
+  ///                                     The loader is then unchanged.
   void load_state(std::string_view json, dataset::resume_terms terms = {});
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
-  /// What the loader says of itself (loader_report.hpp): where its time went since it started or
-  /// went on from a state, how its readers and threads run, and what checksums found.
+  /// Reports where the time went since the loader started or resumed, how its readers and threads
+  /// run, and what checksums found (loader_report.hpp).
   loader_report observe() const;
 
-  /// The same times, for any thread: `report()` and `trace()` of it (telemetry/telemetry.hpp).
-  /// Never null.
+  /// The same times, for any thread: its `report()` and `trace()` (telemetry/telemetry.hpp). Never
+  /// null.
   std::shared_ptr<const telemetry> meter() const;
 
-  /// Why next() had to wait for the batch that it gave last; nothing where that was ready, or the
-  /// first one.
+  /// The reason why the last next() had to wait; nothing if its batch was ready or was the first
+  /// one.
   std::optional<stall_cause> last_stall() const noexcept;
 
-  // for (const auto& batch : loader): each batch is given back before the next is asked for.
+  // for (const auto& batch : loader): each batch is released before the next one is requested.
   class iterator;
   iterator begin();
   static std::default_sentinel_t end() noexcept { return {}; }
 
  private:
-  // It takes batches on a thread of its own, long before they are used.
+  // It takes batches on its own thread, long before they are used.
   friend class cuda::device_loader;
 
   struct contents;
 
-  /// A state that was found to be one of this run, and the slots to go on from it with.
+  /// A state that belongs to this run, and the slots to resume with.
   struct resumption;
 
-  /// `state` as of another place. Any thread.
+  /// `state` for another value of consumed_samples. Thread-safe.
   dataset::run_state state_at(std::int64_t consumed_samples) const;
 
-  /// The two halves of `load_state`: this one changes nothing, and may be called while another
-  /// thread is in next().
+  /// First half of `load_state`: validates the state and changes nothing. Another thread may be in
+  /// next() at the same time.
   /// @throws as load_state
   std::shared_ptr<resumption> resumption_from(const dataset::run_state& saved,
                                               dataset::resume_terms terms) const;
-  /// And this one throws only what `std::thread` does; the loader is finished then, until another
-  /// state is loaded. Nobody is in next().
-  /// @param from  of this loader
+  /// Second half of `load_state`: resumes. Throws only what `std::thread` throws; the loader is
+  /// then finished until another state is loaded.
+  /// @pre no thread is in next()
+  /// @param from  made by this loader
   void go_on(const std::shared_ptr<resumption>& from);
 
   std::unique_ptr<contents> contents_;
 };
 
-/// Over the batches that are left; of one pass.
+/// A single-pass iterator over the remaining batches.
 class MILLRACE_EXPORT batch_loader::iterator {
  public:
   using value_type = batch;

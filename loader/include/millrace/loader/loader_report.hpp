@@ -11,13 +11,16 @@
 
 namespace millrace::loader {
 
-/// What a loader says of itself: `batch_loader::observe`.
+/// The result of `batch_loader::observe`.
+///
+///     const millrace::loader::loader_report report = loader.observe();
+///     std::cerr << text_of(report.times) << '\n';
 struct loader_report {
-  telemetry_report times;              ///< since it started or went on from a state
-  std::vector<reader_report> readers;  ///< what is asked of files, one of each filling thread
-  std::vector<grant> threads;          ///< where the filling threads run, and why not where
-                                       ///< `loader_options::cpus` asked them to
-  std::optional<verify_report> verification;  ///< nothing where checksums are not looked at
+  telemetry_report times;              ///< since the loader started or resumed
+  std::vector<reader_report> readers;  ///< one per filling thread
+  std::vector<grant> threads;          ///< CPUs of the filling threads, and why they differ from
+                                       ///< `loader_options::cpus`
+  std::optional<verify_report> verification;  ///< empty if checksums are not checked
 };
 
 }  // namespace millrace::loader

@@ -15,7 +15,7 @@
 
 namespace millrace::loader {
 
-/// A run of positions of a row.
+/// A range of positions in a row.
 struct row_slice {
   std::int64_t first = 0;
   std::int64_t length = 0;
@@ -23,20 +23,24 @@ struct row_slice {
   friend bool operator==(const row_slice&, const row_slice&) = default;
 };
 
-/// What a context-parallel rank has of a row: two of 2 * CP chunks of equal length, the cp-th and
-/// the (2 * CP - 1 - cp)-th, so that under a causal mask all ranks have equal work
+/// The part of a row that belongs to a context-parallel rank: two of 2 * CP chunks of equal length,
+/// number cp and number 2 * CP - 1 - cp. So all ranks have equal work under a causal mask
 /// (`get_batch_on_this_cp_rank` of megatron-core).
 ///
 ///   CP = 2, rank 0:  chunk 0 and 3     tokens   0 1 2 3 . . . . . . . . c d e f
 ///           rank 1:  chunk 1 and 2     tokens   . . . . 4 5 6 7 8 9 a b . . . .
 ///
-/// Labels are made before the row is cut: that of a chunk's last token is the first token of the
-/// next chunk. So a rank reads one token more behind each chunk. Position ids are those in the row.
-/// Masks and positions that are reset at document ends depend on all that is before a chunk: make
-/// them of whole rows and cut those, with `take`.
+/// Labels are made before the row is cut: the label of a chunk's last token is the first token of
+/// the next chunk. So a rank reads one more token after each chunk. Position ids are those in the
+/// row. Masks and positions that are reset at document ends depend on everything before a chunk:
+/// make them from whole rows and cut those with `take`.
+///
+///     const millrace::loader::context_slices slices(4096, 2, cp_rank);  // seq_len, CP
+///     std::vector<std::int64_t> mine(slices.length());
+///     slices.take<std::int64_t>(batch.tokens().first(4096), mine);  // row 0
 class context_slices {
  public:
-  /// @throws config_error  there is no such rank, or the row cannot be cut evenly
+  /// @throws config_error  the rank does not exist, or the row cannot be divided evenly
   context_slices(std::int64_t seq_len, std::int64_t context_parallel, std::int64_t cp_rank)
       : seq_len_(seq_len), chunk_(seq_len / chunks_of(seq_len, context_parallel)) {
     if (cp_rank < 0 || cp_rank >= context_parallel) {
@@ -48,15 +52,15 @@ class context_slices {
     if (context_parallel == 1) slices_ = {{{0, seq_len}, {seq_len, 0}}};
   }
 
-  /// In the order in which they stand in the rank's rows. Without context parallelism the first is
-  /// the row and the second is empty.
+  /// The two chunks, in the order of the rank's rows. Without context parallelism, the first is the
+  /// whole row and the second is empty.
   const std::array<row_slice, 2>& slices() const noexcept { return slices_; }
 
-  /// Tokens of the rank's rows: seq_len / CP.
+  /// Tokens per row of the rank: seq_len / CP.
   std::int64_t length() const noexcept { return slices_[0].length + slices_[1].length; }
 
-  /// What of a row's text, of seq_len + 1 tokens, the rank reads: each slice and the token behind
-  /// it; one run where the slices touch. In order.
+  /// The ranges of a row's text (of seq_len + 1 tokens) that the rank reads, in order: each slice
+  /// and the token after it; a single range if the slices touch.
   std::vector<row_slice> reads() const {
     if (slices_[0].first + slices_[0].length == slices_[1].first) {
       return {{slices_[0].first, length() + 1}};
@@ -64,7 +68,7 @@ class context_slices {
     return {{slices_[0].first, chunk_ + 1}, {slices_[1].first, chunk_ + 1}};
   }
 
-  /// The position in the whole row of the i-th token of the rank's row: its position id.
+  /// Position in the whole row of token i of the rank's row: its position id.
   /// @pre 0 <= i < length()
   std::int64_t position(std::int64_t i) const noexcept {
     assert(0 <= i && i < length());
@@ -108,11 +112,11 @@ class context_slices {
   std::array<row_slice, 2> slices_;
 };
 
-/// The pieces of a part of a text, out of those of the whole: what is to be read for a slice.
-/// Where the text ends before the part does (the rest is padding), so do the pieces.
+/// Cuts the pieces of a text to a part of it: the pieces to read for a slice. If the text ends
+/// before the part does (the rest is padding), so do the pieces.
 ///
 /// @param pieces  of the whole text, in order
-/// @return those of its tokens part.first .. part.first + part.length - 1
+/// @return the pieces of its tokens part.first to part.first + part.length - 1
 MILLRACE_EXPORT std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
                                                       const row_slice& part);
 

@@ -9,20 +9,20 @@
 
 namespace millrace::loader {
 
-/// How a job is laid out, in Megatron's terms. What is not told follows: data parallelism is what
-/// is left of the ranks.
+/// The parallel layout of a job, in Megatron's terms. Data parallelism follows from the other
+/// sizes.
 struct parallel_options {
   std::int64_t world_size = 1;
   std::int64_t tensor_parallel = 1;
   std::int64_t context_parallel = 1;
   std::int64_t pipeline_parallel = 1;
   std::int64_t expert_parallel = 1;
-  std::int64_t expert_tensor_parallel = 0;               ///< 0: as tensor_parallel
+  std::int64_t expert_tensor_parallel = 0;               ///< 0: the same as tensor_parallel
   std::string order = std::string(megatron_rank_order);  ///< tp-cp-ep-pp-dp: Megatron's
                                                          ///< --use-tp-pp-dp-mapping
 };
 
-/// Where a rank is: along the axes of attention, and along those of experts.
+/// The place of a rank along the axes of attention and of experts.
 struct parallel_place {
   std::int64_t tp = 0;
   std::int64_t cp = 0;
@@ -36,18 +36,22 @@ struct parallel_place {
 };
 
 /// The ranks of a job, numbered twice: rank = tp + TP * (cp + CP * (dp + DP * pp)) for attention,
-/// and, over the same ranks, expert_tp + ETP * (ep + EP * (expert_dp + EDP * pp)) for experts, with
-/// the usual order. Data goes by the first. As `initialize_model_parallel` of megatron-core 0.16.1.
+/// and expert_tp + ETP * (ep + EP * (expert_dp + EDP * pp)) for experts, in the default order. Data
+/// follows the first numbering. As `initialize_model_parallel` of megatron-core 0.16.1.
+///
+///     const millrace::loader::parallel_layout layout(
+///         {.world_size = 64, .tensor_parallel = 4, .pipeline_parallel = 2});
+///     const std::int64_t dp = layout.place_of(17).dp;
 class parallel_layout {
  public:
-  /// @throws config_error  the sizes do not divide the ranks; the order is none; experts would lie
-  ///                       on other pipeline stages than attention.
+  /// @throws config_error  the sizes do not divide the number of ranks; the order is invalid; or
+  ///                       experts would be on other pipeline stages than attention.
   explicit parallel_layout(const parallel_options& options)
       : attention_(attention_sizes(options), options.order),
         experts_(expert_sizes(options), options.order) {
     const std::int64_t dp = attention_.sizes().dp;
     const std::int64_t expert_dp = experts_.sizes().dp;
-    // Megatron's rule, which is stricter than its second check, that both have the same stages.
+    // Megatron's rule. It is stricter than its second check, that both have the same stages.
     if ((options.pipeline_parallel > 1 && dp != expert_dp && !attention_.ends_with_stages()) ||
         attention_.groups("pp") != experts_.groups("pp")) {
       throw config_error("the order of ranks '" + options.order +
@@ -62,7 +66,7 @@ class parallel_layout {
   const rank_grid& experts() const noexcept { return experts_; }
   std::int64_t world_size() const noexcept { return attention_.size(); }
 
-  /// @throws config_error  there is no such rank
+  /// @throws config_error  the rank does not exist
   parallel_place place_of(std::int64_t rank) const {
     const axis_values a = attention_.place_of(rank);
     const axis_values e = experts_.place_of(rank);

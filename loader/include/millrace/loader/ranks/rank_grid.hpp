@@ -11,11 +11,11 @@
 
 namespace millrace::loader {
 
-/// A way to share work among ranks.
+/// A parallelism axis.
 enum class parallel_axis : std::uint8_t { tp, cp, ep, dp, pp };
 inline constexpr std::array<const char*, 5> parallel_axis_names = {"tp", "cp", "ep", "dp", "pp"};
 
-/// A number for each axis: how many ranks there are along it, or where one of them is.
+/// One number per axis: the number of ranks along it, or the place of one rank.
 struct axis_values {
   std::int64_t tp = 1;
   std::int64_t cp = 1;
@@ -34,40 +34,42 @@ struct axis_values {
   friend bool operator==(const axis_values&, const axis_values&) = default;
 };
 
-/// How Megatron numbers ranks when it does nothing else: the first axis changes fastest.
+/// Megatron's default numbering of ranks: the first axis changes fastest.
 inline constexpr std::string_view megatron_rank_order = "tp-cp-ep-dp-pp";
 
 /// Ranks as a grid: `RankGenerator` of megatron.core.parallel_state (megatron-core 0.16.1). An
-/// order such as "tp-cp-ep-dp-pp" says which axis changes fastest: with it rank = tp + TP * (cp +
-/// CP * (ep + EP * (dp + DP * pp))). A value; any thread.
+/// order such as "tp-cp-ep-dp-pp" says which axis changes fastest; here rank = tp + TP * (cp +
+/// CP * (ep + EP * (dp + DP * pp))). A value type; thread-safe.
+///
+///     const millrace::loader::rank_grid grid({.tp = 4, .dp = 8});
+///     const auto tensor_groups = grid.groups("tp");  // {0, 1, 2, 3}, {4, 5, 6, 7}, ...
 class MILLRACE_EXPORT rank_grid {
  public:
-  /// @param order   names of axes, any case, with `-` between; an axis of one rank may be left out
+  /// @param order   axis names in any case, separated by `-`; axes of one rank may be omitted
   /// @param offset  number of the first rank
   /// @throws config_error  a size is below 1; an axis of more than one rank is not in the order;
-  /// the
-  ///                       order names an axis twice, or something else; CP and EP are both above 1
-  ///                       (Megatron has a grid for each); there are more than 2^62 ranks.
+  ///                       the order repeats an axis or has an unknown one; CP and EP are both
+  ///                       above 1 (Megatron has a grid for each); more than 2^62 ranks.
   explicit rank_grid(const axis_values& sizes, std::string_view order = megatron_rank_order,
                      std::int64_t offset = 0);
 
   const axis_values& sizes() const noexcept { return sizes_; }
   std::int64_t size() const noexcept { return size_; }
   std::int64_t offset() const noexcept { return offset_; }
-  /// Whether pp is the last axis that the order names.
+  /// True if pp is the last axis in the order.
   bool ends_with_stages() const noexcept { return steps_.back().axis == parallel_axis::pp; }
 
-  /// @throws config_error  there is no such rank
+  /// @throws config_error  the rank does not exist
   axis_values place_of(std::int64_t rank) const;
 
-  /// The inverse.
-  /// @throws config_error  there is no such place
+  /// The inverse of `place_of`.
+  /// @throws config_error  the place does not exist
   std::int64_t rank_of(const axis_values& place) const;
 
-  /// The ranks that differ from each other along these axes alone, e.g. "tp" or "dp-cp", in groups:
-  /// those of a group, and groups, in the order that Megatron gives them in.
+  /// The groups of ranks that differ only along these axes, e.g. "tp" or "dp-cp". Ranks and groups
+  /// are in Megatron's order.
   ///
-  /// @throws config_error  an axis is not one
+  /// @throws config_error  an axis name is unknown
   std::vector<std::vector<std::int64_t>> groups(std::string_view axes) const;
 
  private:
@@ -78,7 +80,7 @@ class MILLRACE_EXPORT rank_grid {
   using steps = std::vector<step>;
 
   static std::vector<parallel_axis> parse(std::string_view text);
-  /// Of the index-th place along some axes, the first of which changes fastest: its rank.
+  /// Rank offset of place `index` along some axes, the first of which changes fastest.
   std::int64_t sum_of(const steps& along, std::int64_t index) const noexcept;
 
   axis_values sizes_;

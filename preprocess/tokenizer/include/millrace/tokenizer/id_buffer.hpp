@@ -11,23 +11,27 @@
 
 namespace millrace::tokenizer {
 
-/// Ids of a text while they are being found: grows at its end, and is not cleared as it grows.
+/// A growing array of ids. New memory is not set to zero.
 ///
-/// Keeps its memory over clear(), so that one buffer serves many texts. Pointers and spans are
-/// valid until the next call that may grow it. One thread.
+/// clear() keeps the memory, so one buffer can serve many texts. Pointers and spans are valid until
+/// the next call that may grow the buffer. Use it from one thread.
+///
+///     millrace::tokenizer::id_buffer ids;
+///     ids.push_back(42);
+///     for (const std::int32_t id : ids.ids()) std::cout << id << '\n';
 class id_buffer {
  public:
   std::size_t size() const noexcept { return size_; }
   std::span<const std::int32_t> ids() const noexcept { return {data_.get(), size_}; }
   std::span<std::int32_t> ids() noexcept { return {data_.get(), size_}; }
 
-  /// Where the next `count` ids may be written, in any order; they count once they are added.
+  /// Returns space for the next `count` ids. They become part of the buffer by add().
   std::int32_t* room(std::size_t count) {
     if (capacity_ - size_ < count) reserve(size_ + count);
     return data_.get() + size_;
   }
-  /// The first `count` ids in the room become part of the buffer.
-  /// @pre room(count) was asked for since the last change
+  /// Makes the first `count` ids written to room() part of the buffer.
+  /// @pre room(count) was called since the last change
   void add(std::size_t count) noexcept {
     assert(count <= capacity_ - size_);
     size_ += count;
@@ -49,7 +53,8 @@ class id_buffer {
   }
   void clear() noexcept { size_ = 0; }
 
-  /// Gives memory back if it is more than `kept` ids, after a text far longer than others.
+  /// Frees the memory if it has space for more than `kept` ids. Use it after an unusually long
+  /// text.
   void shrink_to(std::size_t kept) {
     if (capacity_ <= kept || size_ != 0) return;
     data_.reset();

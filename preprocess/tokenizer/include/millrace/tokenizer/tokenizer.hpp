@@ -13,26 +13,30 @@
 
 #include <millrace/tokenizer/id_buffer.hpp>
 
-/// Text to ids and back. Engines implement these two interfaces; nothing outside this folder
-/// knows which engine it holds.
+/// Text to ids and back. Engines implement these two interfaces.
+///
+///     const auto tokenizer = millrace::tokenizer::make_tokenizer({});  // ByteLevelTokenizer
+///     const auto encoder = tokenizer->make_encoder();
+///     millrace::tokenizer::id_buffer ids;
+///     if (const auto fault = encoder->encode("some text", ids)) std::cerr << fault->what << '\n';
 namespace millrace::tokenizer {
 
-/// Why a text has no ids, and where: byte offset in the text.
+/// Why a text cannot be encoded, and the byte offset in the text.
 struct encode_fault {
   std::size_t offset_bytes = 0;
   std::string what;
 };
 
-/// A part of a text that was cut where tokenizer::last_cut says; by itself, a whole text.
+/// Part of a text that was cut at tokenizer::last_cut. By default, a whole text.
 struct text_part {
   std::string_view text;
-  bool is_first = true;  ///< nothing of its text is before it
-  bool is_last = true;   ///< or behind it
+  bool is_first = true;  ///< the text begins with this part
+  bool is_last = true;   ///< the text ends with this part
 };
 
-/// Encodes texts for one thread: it owns the engine's scratch memory and caches.
+/// Encodes texts on one thread. Owns scratch memory and caches.
 ///
-/// Outlived by its tokenizer. Equal texts give equal ids whatever was encoded before.
+/// The tokenizer must outlive it. Equal texts give equal ids, whatever was encoded before.
 class encoder {
  public:
   virtual ~encoder() = default;
@@ -40,27 +44,27 @@ class encoder {
   /// Appends the ids of `text` to `ids`.
   ///
   /// @param text  valid UTF-8
-  /// @return nothing, or why this text cannot be encoded (then `ids` has some of its ids).
+  /// @return nothing, or why this text cannot be encoded (`ids` then has some of its ids).
   virtual std::optional<encode_fault> encode(std::string_view text, id_buffer& ids) = 0;
 
-  /// The same for a part: the ids of a text's parts, one behind the other, are those of the text.
+  /// Encodes a part. The ids of all parts of a text, in order, are the ids of the text.
   ///
-  /// @return the fault's offset is in the part.
+  /// @return as encode(); the offset is relative to the part.
   virtual std::optional<encode_fault> encode_part(const text_part& part, id_buffer& ids) {
     return encode(part.text, ids);
   }
 
-  /// Sets a function that encode() and encode_part() call from their own thread when a normalizer
-  /// begins a step over a text, and for each MiB that it makes. To interrupt them, `check` throws:
-  /// they let the exception through, and the encoder may be used again. An empty function checks
-  /// nothing. Encoders that do not normalize never call it.
+  /// Sets a function that encode() and encode_part() call when a normalizer begins a step over a
+  /// text, and for each MiB that it makes. To interrupt them, `check` throws: the exception passes
+  /// through, and the encoder can be used again. An empty function disables the check. Encoders
+  /// that do not normalize never call it.
   virtual void set_interrupt_check(std::function<void()> /*check*/) {}  // NOLINT: others keep it
 
-  /// Special tokens found in the texts so far, those that a template adds not among them.
+  /// Number of special tokens found in texts so far, without those that a template adds.
   virtual std::int64_t special_tokens_found() const noexcept { return 0; }
 };
 
-/// A vocabulary with its rules: immutable to who looks, shared by all threads.
+/// An immutable vocabulary with its rules. Any number of threads may share it.
 class tokenizer {
  public:
   virtual ~tokenizer() = default;
@@ -69,43 +73,40 @@ class tokenizer {
   static constexpr std::size_t default_encoder_bytes = std::size_t{64} << 20;
 
   std::unique_ptr<encoder> make_encoder() const { return make_encoder(default_encoder_bytes); }
-  /// @param cache_bytes  the most that the encoder's pretoken cache takes, a few KiB apart. It
-  /// affects
-  ///                     speed alone. It does not include the memory that a text needs while it is
-  ///                     encoded, nor the cache of up to 48 MiB that all encoders share.
+  /// @param cache_bytes  size of the encoder's pretoken cache, to within a few KiB. It affects only
+  ///                     speed. It does not include the memory to encode a text, nor the cache of
+  ///                     up to 48 MiB that all encoders share.
   virtual std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const = 0;
 
-  /// Number of ids, added tokens included: every id is in 0 .. vocab_size() - 1. It decides the
-  /// dtype of a dataset.
+  /// Number of ids, including added tokens: ids are from 0 to vocab_size() - 1. Decides the dtype
+  /// of a dataset.
   virtual std::int64_t vocab_size() const noexcept = 0;
 
-  /// Id that ends a document, or nothing if the vocabulary names none.
+  /// The end-of-document id, or nothing if the vocabulary names none.
   virtual std::optional<std::int32_t> eod() const noexcept = 0;
 
-  /// The text that `ids` stand for. Bytes that are no UTF-8 (a character cut in half) come as
-  /// they are; ids outside the vocabulary, as U+FFFD.
+  /// Decodes `ids`. Bytes that are not UTF-8 (a character cut in half) are kept as they are. Ids
+  /// outside the vocabulary become U+FFFD.
   virtual std::string decode(std::span<const std::int64_t> ids) const = 0;
 
-  /// The last place that is surely one to cut a text at: `text` is the beginning of that text, or
-  /// of what is left of it behind such a cut, and whatever follows, the part before the cut and
-  /// what is behind it give the text's ids by encoder::encode_part.
+  /// Finds the last place where a text can be cut, so that encoder::encode_part gives the text's
+  /// ids for both parts, whatever follows.
   ///
-  /// @param text  valid UTF-8
-  /// @return at least 1 and less than text.size(), or 0: it knows no such place.
+  /// @param text  valid UTF-8; the beginning of a text, or of its rest after such a cut
+  /// @return byte offset from 1 to text.size() - 1, or 0 if there is no known place
   virtual std::size_t last_cut(std::string_view text) const {
     static_cast<void>(text);
     return 0;
   }
-  /// Whether the parts of a text have to be encoded one after another by one encoder, with no
-  /// other text in between; else by any encoders in any order.
+  /// True if one encoder must encode the parts of a text in order, without another text in between.
+  /// Otherwise any encoders may encode them in any order.
   virtual bool parts_in_order() const noexcept { return false; }
 
-  /// Hex SHA-256 over the type, its options, the contents of its files and the version of its
-  /// tables: two tokenizers with equal fingerprints give equal ids.
+  /// Hexadecimal SHA-256 of the type, its options, its files and the version of its tables. Two
+  /// tokenizers with equal fingerprints give equal ids.
   virtual std::string fingerprint() const = 0;
 
-  /// What is worth knowing before a long run, a line each; mostly nothing. For people: the words
-  /// may change.
+  /// Notes for the user before a long run, one line each; usually none. The wording may change.
   virtual std::vector<std::string> notes() const { return {}; }
 };
 

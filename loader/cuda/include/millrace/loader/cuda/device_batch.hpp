@@ -10,19 +10,26 @@
 
 namespace millrace::loader::cuda {
 
-/// One micro-batch on a device, or on the host where there is none. Arrays are row-major,
-/// [rows, seq_len]; one that was not asked for is null.
+/// One micro-batch on a device, or on the host if there is no device. Arrays are row-major,
+/// [rows, seq_len]. An array that was not requested is null.
 ///
-/// What the consumer's stream is given after `next()` finds the arrays filled. They stay until the
-/// batch and all tensors that were made of it are gone: the end records an event on that stream,
-/// and the slot is filled anew behind it. Nobody waits. So the stream must outlive the batch, and
-/// work on other streams must be put before that stream's next work by whoever starts it.
+///     template <class Step>
+///     void train(millrace::loader::cuda::device_loader& loader, millrace::loader::cuda::stream s,
+///                const Step& step) {
+///       while (const auto batch = loader.next(s)) step(batch->tokens(), batch->labels());
+///     }
 ///
-/// It may outlive the pipe, and end on any thread, but not in a callback of a stream. One that was
-/// moved from holds nothing, and may only be destroyed or assigned to.
+/// Work put on the consumer's stream after `next()` sees filled arrays. The arrays stay valid until
+/// the batch and all tensors made from it are destroyed. Destroying the last one records an event
+/// on that stream, and the slot is refilled after the event; the host does not wait. So the stream
+/// must outlive the batch, and work on other streams must be joined to it before the batch is
+/// destroyed.
+///
+/// A batch may outlive the pipe and be destroyed on any thread, but not in a stream callback. A
+/// batch that was moved from may only be destroyed or assigned to.
 class device_batch {
  public:
-  /// Where the arrays are: false on the host path.
+  /// True if the arrays are on a device.
   bool on_device() const noexcept { return held_->on_device(); }
   /// The device's number; 0 on the host path.
   int device() const noexcept { return device_; }
@@ -30,16 +37,16 @@ class device_batch {
   std::int64_t rows() const noexcept { return work().rows; }
   std::int64_t seq_len() const noexcept { return work().seq_len; }
 
-  /// Input ids; 0 where there is padding.
+  /// Input ids; 0 for padding.
   const std::int64_t* tokens() const noexcept { return work().tokens; }
-  /// What follows each; 0 where that is padding.
+  /// The token after each input id; 0 if that is padding.
   const std::int64_t* labels() const noexcept { return work().labels; }
   const std::int64_t* position_ids() const noexcept { return work().position_ids; }
-  /// 1 where the loss counts, else 0.
+  /// 1 if the token counts in the loss, else 0.
   const float* loss_mask() const noexcept { return work().loss_mask; }
 
-  /// Where documents begin and end if rows are laid one behind another, from 0 to rows * seq_len:
-  /// `cu_seqlens_size()` entries. None if the source has no boundaries, or the batch no rows.
+  /// Document boundaries over all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_size()`
+  /// entries. Null if the source has no boundaries or the batch has no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
   std::int64_t cu_seqlens_size() const noexcept {
     return slot().boundaries == 0 ? 0 : slot().boundaries - rows() + 1;
@@ -47,7 +54,7 @@ class device_batch {
   /// Tokens of the longest of these documents, or 0.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
-  // Which one it is, as `batch` has it; on the host.
+  // Its place in the run, as in `batch`; on the host.
 
   std::int64_t step() const noexcept { return slot().number.step; }
   std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
@@ -55,10 +62,10 @@ class device_batch {
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
   std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
-  /// Samples of all ranks that are consumed when this one is done.
+  /// Samples consumed by all ranks after this batch.
   std::int64_t consumed_after() const noexcept { return slot().number.consumed; }
 
-  /// Keeps the slot as long as the batch itself would: for those who hand the arrays on.
+  /// Keeps the slot alive, as the batch does: for code that passes the arrays on.
   std::shared_ptr<const void> hold() const noexcept { return held_; }
 
  private:

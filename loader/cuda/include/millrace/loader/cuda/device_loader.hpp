@@ -24,31 +24,31 @@
 
 namespace millrace::loader::cuda {
 
-/// What is asked of a loader that serves a device, beside `loader_options`.
+/// Options of a loader that serves a device, in addition to `loader_options`.
 struct device_loader_options {
-  int device = 0;               ///< of those that the process sees
-  std::int64_t look_ahead = 2;  ///< batches on the device before they are asked for
+  int device = 0;               ///< device number, of the devices that the process sees
+  std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
   wanted_fields fields = {};
-  bool positions_at_boundaries = false;  ///< position ids start anew at boundaries of the index
-  /// Of the host's slots, where `loader_options::memory` is empty: slots, their size and CUDA's
-  /// memory are filled in, and the device's NUMA node where none is named.
+  bool positions_at_boundaries = false;  ///< restart position ids at document boundaries
+  /// Memory of the host's slots, if `loader_options::memory` is empty. The number and size of slots
+  /// and CUDA's memory are filled in, and the device's NUMA node if none is set.
   pool_options pool = {};
 };
 
-/// Serves one rank its micro-batches on a device: a `batch_loader`, and a `device_pipe` that brings
-/// its batches there, in the width of the dataset, before they are asked for.
+/// Serves one rank its micro-batches on a device: a `batch_loader`, and a `device_pipe` that copies
+/// its batches there in advance, in the width of the dataset.
 ///
 ///   millrace::dataset::indexed_dataset data("out/web_text_document");
 ///   device_loader loader(data, {.batch_size = 8, .seq_len = 4096});
 ///   for (auto& batch : loader.on(stream)) step(batch.tokens(), batch.labels());
 ///
-/// Without CUDA, a driver or a device the same batches are made on the host; `report()` says why.
-/// Use from one thread.
+/// Without CUDA, a driver or a device, the same batches are made on the host; `report()` says why.
+/// Use it from one thread.
 class device_loader {
  public:
-  /// @param run      what a `batch_loader` takes
-  /// @param options  its options; `fields` and `boundaries` are set by what `device` asks for
-  /// @param api      of a test
+  /// @param run      as for `batch_loader`
+  /// @param options  as for `batch_loader`; `fields` and `boundaries` are set to fit `device`
+  /// @param api      for tests
   /// @throws as `batch_loader` and `device_pipe`
   template <class Run>
   explicit device_loader(Run&& run, const loader_options& options,
@@ -63,47 +63,48 @@ class device_loader {
     start();
   }
 
-  /// The next micro-batch, for a consumer that works on `on`; or nothing after the last one.
-  /// @throws as `device_pipe::next`; error after a load_state() that could not go on
+  /// Returns the next micro-batch, for a consumer that uses the stream `on`; nothing after the last
+  /// one.
+  /// @throws as `device_pipe::next`; error after a load_state() that could not resume
   std::optional<device_batch> next(stream on) {
     auto batch = pipe().next(on);
     if (batch) consumed_ = batch->consumed_after();
     return batch;
   }
 
-  /// The batches that are left.
+  /// The remaining batches.
   batches_on<device_loader> on(stream on) { return {*this, on}; }
 
-  /// As those of `batch_loader`, of what next() has given.
+  /// As in `batch_loader`, for the batches that next() has returned.
   std::int64_t consumed_samples() const noexcept { return consumed_; }
   dataset::run_state state() const { return host_.state_at(consumed_); }
 
-  /// Goes on from a state, as `batch_loader::load_state`. Batches that are held stay valid.
-  /// @throws as there; the loader goes on as before then
-  /// @throws cuda_error, std::system_error  the state is good, but the device has no memory left or
-  ///                                        no thread can be started: it may be loaded again
+  /// Resumes from a state, as `batch_loader::load_state`. Batches that the caller holds stay valid.
+  /// @throws as `batch_loader::load_state`; the loader is then unchanged
+  /// @throws cuda_error, std::system_error  the state is valid, but the device is out of memory or
+  ///                                        a thread cannot be started; it may be loaded again
   void load_state(std::string_view json, dataset::resume_terms terms = {}) {
     load_state(dataset::parse_state(json), std::move(terms));
   }
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
-  /// @throws error  after a load_state() that could not go on
+  /// @throws error  after a load_state() that could not resume
   pipe_report report() const { return pipe().report(); }
-  /// What memory the host's slots got, where it was not the options' own.
+  /// The memory of the host's slots, unless the options set it.
   const pool_report& memory_report() const noexcept { return *pool_; }
-  /// What the loader's time went into, since it started or went on from a state, as `joined_report`
-  /// has it; `text_of`, `json_of` and `prometheus_of` print it.
-  /// @throws error  after a load_state() that could not go on
+  /// Where the loader's time went since it started or resumed (`joined_report`). `text_of`,
+  /// `json_of` and `prometheus_of` print it.
+  /// @throws error  after a load_state() that could not resume
   telemetry_report time_report() const {
     return joined_report(host_.meter()->report(), pipe().meter()->report());
   }
-  /// The last `loader_options::trace_events` of host and pipe each, for `write_trace`.
-  /// @throws error  after a load_state() that could not go on
+  /// The last `loader_options::trace_events` events of host and pipe each, for `write_trace`.
+  /// @throws error  after a load_state() that could not resume
   std::vector<trace_event> trace() const {
     return joined_trace(host_.meter()->trace(), pipe().meter()->trace(),
                         static_cast<std::size_t>(options_.threads));
   }
-  /// For its reports and its own meter, whose consumer is the device pipe.
+  /// The host loader, for its reports and its meter. Its consumer is the device pipe.
   const batch_loader& host() const noexcept { return host_; }
 
  private:
@@ -119,7 +120,7 @@ class device_loader {
   loader_options options_;
   batch_loader host_;
   std::int64_t consumed_;
-  // Last: its thread uses the rest. Null after a load_state() that could not go on.
+  // Last, because its thread uses the rest. Null after a load_state() that could not resume.
   std::unique_ptr<device_pipe> pipe_;
 };
 
