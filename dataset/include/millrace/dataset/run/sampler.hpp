@@ -265,9 +265,8 @@ class MILLRACE_EXPORT sampler {
 
 /// The stream of a run with edits. Blocked documents are looked up in the run.
 ///
-/// @throws config_error  as `edited_stream`; blocked documents do not exist in the run; or
-/// documents
-///                       are blocked although the run has no end
+/// @throws config_error  as `edited_stream`; blocked documents do not exist in the run; or the run
+///                       has no end although documents are blocked
 /// @throws io_error, format_error  a dataset with blocked documents cannot be read
 MILLRACE_EXPORT edited_stream edited_positions(const run& order, std::span<const edit> edits,
                                                const batch_steps& steps);
