@@ -27,7 +27,7 @@ namespace millrace::preprocess {
 /// the decompressed file, from 0; the line from 1.
 class bad_record_error : public error {
  public:
-  /// @param has_advice  `what` says what to do
+  /// @param has_advice  `what` already says what to do
   explicit bad_record_error(const std::string& what, bool has_advice = false)
       : error(what), has_advice_(has_advice) {}
   bool has_advice() const noexcept { return has_advice_; }
@@ -36,66 +36,65 @@ class bad_record_error : public error {
   bool has_advice_;
 };
 
-/// What a committer does with what comes.
+/// Options of a committer.
 struct commit_options {
-  std::vector<std::filesystem::path> prefixes = {};  ///< of the output datasets, one a key
+  std::vector<std::filesystem::path> prefixes = {};  ///< of the output datasets, one per key
   dataset_options dataset = {};
-  std::size_t partitions = 1;  ///< as dataset_outputs has them
+  std::size_t partitions = 1;  ///< as in dataset_outputs
   bad_record_policy on_bad_record = bad_record_policy::fail;
-  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< one more ends the run
-  /// Of a record that P.bad keeps. Asked of its own size, so that it is kept or not wherever blocks
-  /// are cut.
+  std::optional<std::int64_t> most_bad_records = std::nullopt;  ///< more end the run
+  /// Largest raw record stored in P.bad, in bytes. Compared with the record, not the block, so the
+  /// result does not depend on block boundaries.
   std::size_t most_raw_bytes = std::size_t{16} << 20;
-  text_place begin = {};  ///< of what the run was to read, wherever it goes on
+  text_place begin = {};  ///< start of the run's inputs, also if the run resumes later
 };
 
-/// As encode_giant_record(), of a line that is known.
+/// encode_giant_record() for a given line.
 using giant_encoder = std::function<std::optional<record_fault>(id_sink&, record_counts&)>;
 
-/// Gives encoded blocks their place in the output, in input order. Nothing else decides where a
-/// byte goes, so neither threads nor the size of blocks can change the output. For one thread, but
-/// for sync().
+/// Places encoded blocks in the output, in input order. Nothing else places bytes, so neither
+/// threads nor block sizes can change the output. For one thread, except for sync().
 class committer {
  public:
-  /// @param inputs  outlives this
-  /// @param range   what of them will come
-  /// @param from    what to go on from; null for a fresh start
+  /// @param inputs  must outlive this
+  /// @param range   the part of the inputs that will be committed
+  /// @param from    the state to resume from; null for a new run
   committer(std::span<const input_file> inputs, const read_range& range,
             const commit_options& options, const run_state* from);
 
-  /// Notes given in a run; further faults are only counted.
+  /// Most notes per run. More faults are counted only.
   static constexpr std::size_t most_notes = 10;
 
   /// Appends the next block.
   ///
-  /// @return a line for each of the block's faults, if it is among the run's first.
-  /// @throws bad_record_error  under `fail`, if the block has a bad record; if it has one too many.
+  /// @return one line per fault, for the first `most_notes` faults of the run.
+  /// @throws bad_record_error  the block has a bad record under `fail`, or too many bad records.
   /// @throws error             the block does not begin where the last one ended: the input
   /// changed.
   std::vector<std::string> commit(const encoded_block& block);
 
   /// Appends a line that was too long for a block.
   ///
-  /// @param encode  gives the line's ids to the sink, and what the line adds to the counts
-  /// @throws line_abandoned  as `encode` does: then outputs and counts are as before the call, and
-  ///                         the next run goes on with this line
+  /// @param encode  passes the line's ids to the sink, and adds to the counts
+  /// @throws line_abandoned  as `encode`. Outputs and counts are then as before the call, and the
+  ///                         next run resumes with this line
   std::vector<std::string> commit(std::size_t input, const giant_line& line,
                                   const giant_encoder& encode);
 
-  /// How far the outputs are: after the last commit() that returned.
+  /// State of the outputs after the last commit() that returned.
   const run_state& state() const noexcept { return state_; }
-  /// A fresh run that has committed nothing yet.
+  /// True for a new run that has committed nothing yet.
   bool is_untouched() const noexcept { return untouched_; }
-  /// The first bad record of this run, with advice; empty if it met none.
+  /// The first bad record of this run, with advice; empty if there is none.
   const std::string& first_fault() const noexcept { return first_fault_; }
 
-  /// Notes that the input that is being read is damaged, if `fault` is of it: whoever goes on may
-  /// then find other text there, and begin with it anew.
+  /// Records that the current input is damaged, if `fault` is in it. A later run may find other
+  /// text there, and then starts that input again.
   void note_damage(const format_error& fault);
-  /// Notes that none is, to the end of the last one.
+  /// Records that all inputs were read to their end without damage.
   void note_all_read() noexcept;
 
-  /// Makes durable what was committed before the call. From another thread too.
+  /// Makes durable what was committed before the call. May be called from another thread.
   void sync();
 
   /// See dataset_writer.
@@ -104,8 +103,8 @@ class committer {
   std::list<dataset_writer>& writers() noexcept { return outputs_.wholes(); }
   dataset_outputs& outputs() noexcept { return outputs_; }
 
-  /// When all is committed: as dataset_outputs::join, with a state to go on from whenever it calls
-  /// `go_on`.
+  /// Call it when all is committed. As dataset_outputs::join; state() is resumable whenever it
+  /// calls `go_on`.
   bool join_partitions(std::span<const std::string> inputs, std::size_t chunk_bytes,
                        const std::function<bool()>& go_on);
 

@@ -24,16 +24,16 @@
 
 namespace millrace::preprocess {
 
-/// What a dataset_writer writes.
+/// Options of a dataset_writer.
 struct dataset_options {
   formats::dtype type{};
   bool checksums = false;   ///< P.sum
   bool provenance = false;  ///< P.src
-  bool quarantine = false;  ///< P.bad, if there is anything to put into it
+  bool quarantine = false;  ///< P.bad, if there are bad records
 };
 
-/// How far a dataset_writer is: with the partial files as they were then, all that it takes to go
-/// on. Whatever the files hold behind it is dropped.
+/// The progress of a dataset_writer. Together with the partial files, it is enough to resume. Bytes
+/// in the files after this state are dropped.
 struct dataset_state {
   std::uint64_t bin_bytes = 0;
   std::uint64_t bad_bytes = 0;
@@ -42,15 +42,15 @@ struct dataset_state {
   checksum_writer::state checksums;
   provenance_writer::state provenance;
 
-  /// Of the `.bin`, and of the `.idx` as it will be.
+  /// Size of the `.bin` plus that of the finished `.idx`.
   std::uint64_t output_bytes() const noexcept {
     return bin_bytes + formats::mmidx_header_bytes + 12 * static_cast<std::uint64_t>(sequences) +
            8 * (static_cast<std::uint64_t>(documents) + 1);
   }
 
-  /// Its counts of bytes, sequences and documents, each and so many times as much more.
+  /// This state with every count of bytes, sequences and documents multiplied by (1 + growth).
   dataset_state grown(double growth) const noexcept;
-  /// Adds these counts; checksums and codes stay.
+  /// Adds these counts. Checksums and codes stay the same.
   dataset_state& operator+=(const dataset_state& more) noexcept;
 };
 static_assert(std::is_trivially_copyable_v<dataset_state>);
@@ -58,71 +58,71 @@ static_assert(std::is_trivially_copyable_v<dataset_state>);
 /// Which sidecars a finished dataset has.
 using sidecar_set = std::array<bool, all_sidecars.size()>;
 
-/// Writes a `.bin`, its `.idx` and what lies beside them front to back, in constant memory.
+/// Writes a `.bin`, its `.idx` and its sidecars sequentially, in constant memory.
 ///
-/// Lengths go straight to their place in the `.idx`, behind the header; document ends
-/// go to a spill file, because where they belong is known only when all sequences are; pointers
-/// are computed from the lengths at the end. Nothing shows under the final names before
-/// publish_dataset(). A destructor leaves no file, unless `keep()` was called. For one thread, but
-/// for sync().
+/// Lengths are written to their place in the `.idx`, after the header. Document ends go to a spill
+/// file, because their place is known only when all sequences are written. Pointers are computed
+/// from the lengths at the end. Nothing has its final name before publish_dataset(). The destructor
+/// removes all files, unless keep() was called. For one thread, except for sync().
 class dataset_writer {
  public:
-  /// @throws io_error  the folder does not exist or refuses; another process writes this dataset.
+  /// @throws io_error  the folder does not exist or is not writable; or another process writes this
+  ///                   dataset.
   dataset_writer(const std::filesystem::path& prefix, const dataset_options& options);
 
-  /// Goes on where another writer was.
-  /// @throws config_error  the partial files are not there any more.
+  /// Resumes where another writer stopped.
+  /// @throws config_error  the partial files no longer exist.
   dataset_writer(const std::filesystem::path& prefix, const dataset_options& options,
                  const dataset_state& from);
 
   /// Appends sequences and the ends of documents among them.
   ///
-  /// @param ids            the sequences' tokens, one behind the other
-  /// @param lengths        tokens of each sequence
-  /// @param document_ends  for each document: how many sequences lie between the start of this
-  ///                       call and its end (those may come in later calls); ascending
+  /// @param ids            the tokens of the sequences, concatenated
+  /// @param lengths        number of tokens in each sequence
+  /// @param document_ends  for each document: number of sequences from the start of this call to
+  ///                       its end (they may be appended in later calls); ascending
   /// @throws io_error  e.g. ENOSPC
   void append(std::span<const std::byte> ids, std::span<const std::int32_t> lengths,
               std::span<const std::int64_t> document_ends);
 
-  /// Where the next documents come from; nothing if there is no P.src.
+  /// Appends the origins of the next documents. Does nothing without P.src.
   void append_places(std::span<const formats::source_place> places);
 
-  /// A whole line for P.bad; nothing if there is none.
+  /// Appends a complete line to P.bad. Does nothing without P.bad.
   void append_bad(std::string_view line);
 
-  /// Leaves the partial files to a later writer, whatever happens.
+  /// Keeps the partial files for a later writer.
   void keep() noexcept;
-  /// Removes them in the end, as if keep() had not been called.
+  /// Undoes keep().
   void forget() noexcept;
 
   dataset_state state() const noexcept;
 
-  /// Takes back the sequences that were appended since.
-  /// @pre no document, place or bad line was
+  /// Removes the sequences that were appended since `to`.
+  /// @pre no document, place or bad line was appended since
   void go_back(const dataset_state& to);
 
-  /// What becomes of a dataset.
+  /// The purpose of a dataset.
   enum class role : std::uint8_t {
-    whole,  ///< it is finished
-    part,   ///< it is read back, and joined with others to a whole: its index stays incomplete
+    whole,  ///< a complete dataset
+    part,   ///< read back and joined with other parts; its index stays incomplete
   };
 
-  /// Appends the room that the files will take when as much is written as `grown` counts. P.meta,
-  /// which is small, is left out.
-  /// @param names_bytes  of the names of all inputs, in P.src
+  /// Appends the disk space that the files need to reach the counts in `grown`, without the small
+  /// P.meta.
+  /// @param names_bytes  size of the names of all inputs, in P.src
   void claim(const dataset_state& grown, role as, std::uint64_t names_bytes,
              std::vector<room_claim>& to);
 
-  /// Makes durable what was appended before the call. From another thread too, while appends go on.
-  /// @throws io_error  the kernel could not, in this call or in an earlier one: what it lost then
-  /// is
-  ///                   lost, whatever a later fsync says.
+  /// Makes durable what was appended before the call. May be called from another thread during
+  /// append().
+  /// @throws io_error  fsync failed in this call or an earlier one. Data lost then stays lost, even
+  ///                   if a later fsync succeeds.
   void sync();
 
-  /// Completes P.src alone, for who reads it back. What is saved of it stays as it is.
-  /// @pre there is one, and neither this nor finish() was called before
-  /// @return where it is
+  /// Completes only P.src, so that it can be read back. Its saved state stays the same.
+  /// @pre P.src exists, and neither this nor finish() was called before
+  /// @return its path
   const std::filesystem::path& finish_places(std::span<const std::string> inputs);
 
   /// Completes all files but P.meta under their partial names.
@@ -133,12 +133,12 @@ class dataset_writer {
   /// Writes P.meta, and makes all files durable under their partial names.
   void finish_meta(std::string_view json);
 
-  /// What publish_dataset() will find.
+  /// The sidecars that publish_dataset() will find.
   sidecar_set sidecars() const noexcept;
 
   const dataset_paths& paths() const noexcept { return paths_; }
-  /// As they are before finish(): the tokens; the lengths, behind room for a header; and for each
-  /// document the int64 of the sequences up to its end.
+  /// The files before finish(): the tokens; the lengths, after space for a header; and for each
+  /// document an int64, the number of sequences up to its end.
   const io::atomic_file& bin() const noexcept { return bin_; }
   const io::atomic_file& idx() const noexcept { return idx_; }
   const io::atomic_file& document_ends() const noexcept { return documents_spill_; }
@@ -171,9 +171,9 @@ class dataset_writer {
   bool sync_failed_ = false;
 };
 
-/// Gives the finished files of a dataset their names. The old `.idx` goes first and the new one
-/// comes last, so that a kill at any moment leaves the old dataset, the new one, or none; called
-/// again after a kill, it does what is left. Old sidecars that the new dataset lacks go.
+/// Gives the finished files of a dataset their final names. It removes the old `.idx` first and
+/// adds the new one last, so a kill at any time leaves the old dataset, the new one, or none. After
+/// a kill, another call does the rest. Old sidecars that the new dataset does not have are removed.
 ///
 /// @throws io_error  a rename or fsync failed.
 void publish_dataset(const dataset_paths& paths, const sidecar_set& sidecars);

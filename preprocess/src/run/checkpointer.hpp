@@ -9,28 +9,28 @@
 
 namespace millrace::preprocess {
 
-/// Makes what was committed safe every few seconds, while the run goes on: outputs first, then the
-/// journal's word that they are. For the committer's thread.
+/// Makes committed data durable every few seconds during the run: first the outputs, then a journal
+/// record. For the committer's thread.
 class checkpointer {
  public:
   using duration = std::chrono::steady_clock::duration;
 
-  /// @param committer, journal  outlive this
+  /// @param committer, journal  must outlive this
   checkpointer(committer& committer, journal& journal, duration period)
       : committer_(committer), journal_(journal), period_(period) {}
 
   /// Call it after each commit.
-  /// @throws what an earlier checkpoint met on its thread
+  /// @throws the exception of an earlier checkpoint
   void update();
 
   /// Waits for the last checkpoint.
-  /// @throws what it met
+  /// @throws its exception
   void collect();
 
-  /// All that was committed is safe on return.
+  /// Makes everything committed durable before it returns.
   void make_safe();
 
-  /// Seconds that syncing took so far, on its own thread.
+  /// Seconds spent on syncing so far, on its own thread.
   double busy_seconds() const noexcept { return busy_seconds_; }
 
  private:

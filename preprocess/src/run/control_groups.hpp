@@ -6,9 +6,9 @@
 
 namespace millrace::preprocess {
 
-/// Where control groups keep a limit of one kind.
+/// How to read one kind of control group limit.
 struct control_group_limit {
-  /// Reads the limit of one group from its folder; nothing where it has none.
+  /// Reads the limit of one group from its folder; nothing if it has none.
   using reader = std::optional<double> (*)(const std::filesystem::path& group);
 
   const char* controller;  ///< its name in version 1: "cpu"
@@ -16,10 +16,10 @@ struct control_group_limit {
   reader version_2;
 };
 
-/// The least limit of this process's control group and of all groups above it, or nothing where
-/// they set none.
+/// The smallest limit of this process's control group and of all groups above it; nothing if there
+/// is none.
 ///
-/// What cannot be read limits nothing: a container may hide the groups it lies in.
+/// Files that cannot be read set no limit, because a container may hide its own groups.
 ///
 /// @param root  where `proc` and `sys` are
 std::optional<double> least_limit(const control_group_limit& which,

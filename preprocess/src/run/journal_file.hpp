@@ -11,29 +11,29 @@
 
 namespace millrace::preprocess {
 
-/// The whole records of a journal, in order; `size` is where they end. No lock is needed: what is
-/// being appended is not whole yet.
+/// The complete records of a journal, in order; `size` is set to their end. Needs no lock: a record
+/// that is being appended is not complete yet.
 std::vector<std::vector<std::byte>> whole_records(const io::unique_fd& fd,
                                                   const std::filesystem::path& path,
                                                   std::uint64_t& size);
 
-/// A file of records, each whole or not there, that one process at a time may have open. For one
+/// A file of records that are complete or absent. One process at a time may have it open. For one
 /// thread at a time.
 class journal_file {
  public:
-  /// @throws io_error      the folder refuses.
-  /// @throws config_error  another process has it.
+  /// @throws io_error      the folder is not writable.
+  /// @throws config_error  another process holds it.
   explicit journal_file(std::filesystem::path path);
 
-  /// The whole records, in order. Whatever follows them is dropped by the next append().
-  /// @throws config_error  the file holds something that is no journal, nor the start of one.
+  /// The complete records, in order. The next append() drops whatever follows them.
+  /// @throws config_error  the file is neither a journal nor the start of one.
   std::vector<std::vector<std::byte>> read();
 
-  /// Adds a record; safe on return.
+  /// Adds a record; durable on return.
   void append(std::span<const std::byte> payload);
-  /// Safe on return, too.
+  /// Removes all records; durable on return.
   void clear();
-  /// Makes the names in its folder safe, its own and those of the files beside it.
+  /// Makes the names in its folder durable: its own and those of the files beside it.
   void sync_names();
   /// Removes the file. The lock stays until the end.
   void remove();
@@ -45,9 +45,9 @@ class journal_file {
   void sync();
 
   std::filesystem::path path_;
-  io::unique_fd folder_;  // opened early: later there may be no descriptor to be had
+  io::unique_fd folder_;  // opened early, because later no descriptor may be available
   io::unique_fd fd_;
-  std::uint64_t size_ = 0;  // of the whole records
+  std::uint64_t size_ = 0;  // of the complete records
 };
 
 }  // namespace millrace::preprocess

@@ -14,14 +14,13 @@
 
 namespace millrace::preprocess {
 
-/// Which program is told.
+/// The program that parses its command line.
 enum class program : std::uint8_t {
   alone,     ///< preprocess_data
-  together,  ///< preprocess_data_mpi, all of whose processes are told the same
+  together,  ///< preprocess_data_mpi, all of whose processes get the same flags
 };
 
-/// The command line of preprocess_data. Flags that Megatron's program has mean what they mean
-/// there.
+/// The command line of preprocess_data. Flags of Megatron's program have the same meaning as there.
 struct command_line {
   bool help = false;
   std::string help_group = {};  ///< of `--help GROUP`; empty: the first screen
@@ -32,7 +31,7 @@ struct command_line {
   bool dry_run = false;                              ///< `--dry-run`
   std::optional<std::filesystem::path> metrics;      ///< `--metrics`
   metrics_format metrics_as = metrics_format::json;  ///< `--metrics-format`
-  std::optional<task_id> task;                       ///< `--task`; its share is still to be found
+  std::optional<task_id> task;                       ///< `--task`; its share is computed later
   tokenizer::tokenizer_options tokenizer;
   run_options run;            ///< all but its `inputs`
   bool workers_told = false;  ///< `--workers` was given
@@ -40,19 +39,19 @@ struct command_line {
   std::optional<std::uint64_t> zstd_window_bytes;
 };
 
-/// @throws command::usage_error  the flags are wrong.
+/// @throws command::usage_error  the flags are invalid.
 command_line parse_command_line(int argc, const char* const* argv, program which = program::alone);
 
-/// @throws config_error  `--append-eod` is given, and the tokenizer has no token for it.
+/// @throws config_error  `--append-eod` is given, but the tokenizer has no end-of-document token.
 void expect_eod(const tokenizer::tokenizer& tokenizer, const command_line& line);
 
-/// The shape of a right command line.
+/// The usage line.
 const char* usage_of(program which);
 
-/// What `--help` prints, or `--help GROUP`.
+/// The text of `--help`, or of `--help GROUP`.
 std::string help_text(program which, const std::string& group);
 
-/// What `--version` says of optional parts, for either program.
+/// The optional parts in `--version`, for either program.
 std::string optional_parts();
 
 }  // namespace millrace::preprocess

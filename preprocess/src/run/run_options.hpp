@@ -19,7 +19,7 @@
 
 namespace millrace::preprocess {
 
-/// The exit code of a program that was stopped.
+/// Exit code of a program that a signal stopped.
 inline constexpr int exit_stopped = 3;
 
 /// One run of preprocess_data.
@@ -35,7 +35,7 @@ struct run_options {
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
   bool overwrite = false;  ///< `--overwrite`
   bool resume = false;     ///< `--resume`
-  /// `--trust-inputs`: on resume, an input with the same size and modification time is taken for
+  /// `--trust-inputs`: when resuming, treat an input with the same size and modification time as
   /// unchanged, whatever its inode change time is.
   bool trust_inputs = false;
   /// If false, `--resume` of a finished run reads all its inputs, however old they are.
@@ -47,8 +47,7 @@ struct run_options {
 
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
 
-  /// `--task`: what this run reads of the inputs, and others the rest. `output_prefix` then is
-  /// task_prefix().
+  /// `--task`: the share of the inputs that this run reads. `output_prefix` is then task_prefix().
   std::optional<task_share> task = std::nullopt;
 
   /// `--partitions`, or 1 under `--keep-sequential-samples`. Not for a task, which does not know
@@ -56,15 +55,15 @@ struct run_options {
   int partitions = 1;
 
   read_limits limits = {};
-  /// Between two moments at which what was done is made safe. Zero: after every block.
+  /// Time between checkpoints. Zero: a checkpoint after every block.
   std::chrono::milliseconds checkpoint_period{5000};
-  /// Not zero: stop soon, keeping what was done. May be set by a signal; null if by nothing.
+  /// If not zero, stop soon and keep the finished work. A signal may set it. May be null.
   const std::atomic<int>* stop = nullptr;
 
-  /// What this run reads.
+  /// The share of the inputs that this run reads.
   task_share share() const { return task ? *task : whole_share(inputs); }
 
-  /// Blocks in flight at most.
+  /// Most blocks in flight.
   std::size_t most_blocks() const noexcept { return 2 * static_cast<std::size_t>(workers) + 2; }
 };
 

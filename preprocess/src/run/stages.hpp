@@ -16,21 +16,21 @@
 
 namespace millrace::preprocess {
 
-/// What a commit leaves to tell.
+/// Report of one commit.
 struct stage_report {
-  std::vector<std::string> notes;     ///< for a person, a line each
+  std::vector<std::string> notes;     ///< for the user, one line each
   std::uint64_t read_bytes = 0;       ///< on disk, so far
-  std::int64_t blocks_in_flight = 0;  ///< read, and not yet committed
-  bool giant = false;                 ///< a line too long for memory was among it
+  std::int64_t blocks_in_flight = 0;  ///< read but not yet committed
+  bool giant = false;                 ///< it included a line too long for memory
 };
 
-/// Runs the inputs through reading, encoding and committing until they end, or `options.stop` is
-/// set: then what is in flight is still committed, up to a giant line, which is given up.
+/// Reads, encodes and commits the inputs until they end or `options.stop` is set. After a stop,
+/// blocks in flight are still committed, up to a giant line, which is abandoned.
 ///
-/// @param clock         told how long each stage is busy
+/// @param clock         records how long each stage is busy
 /// @param after_commit  called on the committing thread
-/// @return whether the inputs ended
-/// @throws what a stage throws: the first in input order, as one thread would meet it
+/// @return true if the inputs ended
+/// @throws the first exception of a stage in input order, as with a single thread
 bool run_stages(const tokenizer::tokenizer& tokenizer, const encoder_options& encoding,
                 const run_options& options, const read_range& range, committer& committer,
                 stage_clock& clock, const std::function<void(const stage_report&)>& after_commit);

@@ -9,8 +9,8 @@
 
 namespace millrace::preprocess {
 
-/// A number that tests give in the environment, to meet in a small corpus what else only a large
-/// one has; `usual` where they give none.
+/// A number from the environment, so that tests with a small corpus can reach the code for large
+/// ones; `usual` if it is not set.
 inline std::size_t test_number(const char* name, std::size_t usual) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;
