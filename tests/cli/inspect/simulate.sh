@@ -6,7 +6,7 @@ run=(--order instant --seq-length 10 --train-samples 200 --ranks 2)
 short=(--steps 20 --full-speed-steps 10 --compute-ms 0.5)
 inspect_dataset simulate preprocess_lines "${run[@]}" "${short[@]}" |
   sed -E 's/stalls by.*, checksum|no stalls, checksum/STALLS, checksum/
-          s/(utilization|p50|p99|max|step|steps of|memory:|private,|pages,) [0-9.]+ ?([num]?s|[KMG]iB|%)?/\1 N/g
+          s/(utilization|p50|p99|max|step|memory:|private,|pages,) [0-9.]+ ?([num]?s|[KMG]iB|%)?/\1 N/g; s/^steps of [0-9.]+ ms/steps of N/
           s/, [0-9.]+ [KMG]iB/, N/g; s/: (passes|below) /: ? /; s/, [0-9]+ % in/, N % in/; s/reader [a-z_]+/reader R/'
 checksums() {
   inspect_dataset simulate preprocess_lines "${run[@]}" --steps 20 --compute-ms 0.5 --json "$@" |
