@@ -57,7 +57,7 @@ std::string output(const dry_run_report& r) {
   std::string text =
       fmt::format("{}: {} .bin, {} .idx", size(r.bin_bytes + r.idx_bytes + r.sidecar_bytes),
                   size(r.bin_bytes), size(r.idx_bytes));
-  if (r.sidecar_bytes > 0) text += fmt::format(", {} sidecar files", size(r.sidecar_bytes));
+  if (r.sidecar_bytes > 0) text += fmt::format(", {} sidecars", size(r.sidecar_bytes));
   return text;
 }
 
