@@ -37,11 +37,10 @@ const std::string simulate_help =
     std::string(
         R"(usage: inspect_dataset simulate PREFIX --order ORDER --seq-length L --compute-ms X [FLAGS]
 
-Serves a run with the loader to simulated ranks that compute for X ms per micro-batch. Each
-micro-batch is one step. Prints the accelerator utilization by the formula of MLPerf Storage
-(compute time over total time, without the first step), the step time that would reach 90 %, how
-long ranks waited and why, memory, and a checksum of each rank's data. Reading every byte for the
-checksum is part of the X ms.
+Serves a run with the loader to simulated ranks that compute for X ms per micro-batch (one step).
+Prints the accelerator utilization by MLPerf Storage's formula (compute time over total time, except
+the first step), the step time that would reach 90 %, how long ranks waited and why, memory, and a
+checksum of each rank's data. Reading every byte for the checksum is part of the X ms.
 
 )") +
     run_flags_help +
