@@ -56,6 +56,16 @@ MILLRACE_INLINE std::optional<std::string> without_underscores(std::string_view 
   return plain;
 }
 
+/// "0,7", as some languages write 0.7.
+MILLRACE_INLINE bool has_decimal_comma(std::string_view word) noexcept {
+  const std::size_t comma = word.find(',');
+  const auto all_digits = [](std::string_view part) {
+    return !part.empty() && std::ranges::all_of(part, is_digit);
+  };
+  return comma != word.npos && all_digits(word.substr(0, comma)) &&
+         all_digits(word.substr(comma + 1));
+}
+
 }  // namespace detail
 
 MILLRACE_INLINE std::optional<double> read_python_float(std::string_view text) {
@@ -93,6 +103,13 @@ MILLRACE_INLINE blend_list parse_blend_list(std::span<const std::string> words,
   if (words.empty()) {
     throw config_error(name +
                        " has no value, expected prefixes, or alternating weights and prefixes");
+  }
+  for (const std::string& word : words) {
+    if (!detail::has_decimal_comma(word)) continue;
+    throw config_error(name + ": '" + word +
+                       "' is not a weight; write it with a decimal point, for example 0.7 (a "
+                       "prefix with this name is ./" +
+                       word + ")");
   }
   blend_list list;
   std::size_t first_word = words.size();  // where a weight would be

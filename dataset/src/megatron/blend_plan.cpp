@@ -73,9 +73,12 @@ MILLRACE_INLINE data_plan plan_data(const data_blends& blends, const part_sizes&
     }
     if (part == split_part::valid && blends.full_validation) size.reset();
     if (list.weighted() && !size) {
-      throw config_error("the " + part_name +
-                         " part has weights, but no number of samples: pass a number, or omit the "
-                         "weights (without a number, each sample is used once)");
+      // No number helps where all samples of a full validation are served.
+      const bool all = part == split_part::valid && blends.full_validation;
+      throw config_error(
+          "the " + part_name + " part has weights, but no number of samples: " +
+          (all ? "leave out the weights, or --full-validation"
+               : "give --" + part_name + "-samples N (0 for none), or leave out the weights"));
     }
     if (split && !split_matrix(*blends.split).has(part)) continue;
 

@@ -44,6 +44,8 @@ TEST(BlendList, IsWeightsAndPrefixesInTurn) {
   EXPECT_THAT(parse({"1", "2"}).prefixes, ElementsAre("2"));
   EXPECT_THAT(parse({"1", "2"}).weights, ElementsAre(1.0));
   EXPECT_THAT(parse({"./1", "2"}).weights, IsEmpty());
+  EXPECT_THAT(parse({"./0,7", "a,1"}).prefixes, ElementsAre("./0,7", "a,1"));
+  EXPECT_THAT(parse({",", "1,", ",1", "1,2,3"}).prefixes, ElementsAre(",", "1,", ",1", "1,2,3"));
   EXPECT_THAT(parse({"1_000", "a"}).weights, ElementsAre(1000.0));
 }
 
@@ -55,6 +57,10 @@ TEST(BlendList, RefusesWhatIsNoBlend) {
                       "'0.3' (word 3) is a weight, and 'a' (word 1) is not");
   expect_list_refused({"a", " ", "b"}, "word 2 is empty");
   expect_list_refused({"1", ""}, "word 2 is empty");
+  expect_list_refused({"0,7", "a", "0,3", "b"},
+                      "'0,7' is not a weight; write it with a decimal point, for example 0.7");
+  expect_list_refused({"1", "a", "1,5", "b"}, "'1,5' is not a weight");
+  expect_list_refused({"0,7"}, "a prefix with this name is ./0,7");
   expect_list_refused({"0", "a", "1", "b"},
                       "the weight of 'a' is 0, expected a finite number above 0");
   expect_list_refused({"1", "a", "-0.5", "b"}, "the weight of 'b' is -0.5");

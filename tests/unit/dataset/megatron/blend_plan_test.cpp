@@ -115,7 +115,16 @@ TEST(BlendPlan, RefusesWhatCannotBeBuilt) {
   const auto says = [](const char* text) { return ThrowsMessage<config_error>(HasSubstr(text)); };
   const blend_list weighted{{"a", "b"}, {1.0, 2.0}};
   EXPECT_THAT(plan(weighted, {all, 1, 1}),
-              says("the train part has weights, but no number of samples"));
+              says("the train part has weights, but no number of samples: give --train-samples N "
+                   "(0 for none), or leave out the weights"));
+  EXPECT_THAT(
+      [&] {
+        data_blends blends = split_blend(weighted);
+        blends.full_validation = true;
+        return plan_data(blends, {1, 1, 1});
+      },
+      says("the valid part has weights, but no number of samples: leave out the weights, or "
+           "--full-validation"));
   EXPECT_THAT(plan(weighted, {1, 1, all}), says("the test part has weights"));
   EXPECT_THAT(plan(weighted, {1, -1, 1}), says("the valid part requests -1 samples"));
   EXPECT_THAT(plan(weighted, {std::int64_t{1} << 53, 1, 1}), says("expected less than 2^53"));
