@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
+#include <algorithm>
+#include <system_error>
+
 #include <millrace/command/parse_flags.hpp>
+#include <millrace/error.hpp>
+#include <millrace/io/file_ops.hpp>
 
 namespace millrace::inspect {
 
@@ -47,7 +52,34 @@ std::optional<command_line> parse(const arguments& args, const po::options_descr
     throw misuse("expected one PREFIX, found a second: " + (*prefixes)[1], help);
   }
   result->prefix = prefixes->front();
+  suggest_dataset(result->prefix);
   return result;
+}
+
+void suggest_dataset(const std::filesystem::path& prefix) {
+  std::error_code ignored;
+  auto idx = prefix;
+  if (std::filesystem::exists(idx += ".idx", ignored)) return;
+  const std::string start = prefix.filename().string() + "_";
+  std::vector<std::string> found;
+  for (std::filesystem::directory_iterator each(io::parent_folder(prefix), ignored), end;
+       !ignored && each != end; each.increment(ignored)) {
+    const auto& path = each->path();
+    if (path.extension() != ".idx" || !path.filename().string().starts_with(start)) continue;
+    found.push_back((prefix.parent_path() / path.stem()).string());
+  }
+  if (found.empty()) return;
+  std::ranges::sort(found);
+  constexpr std::size_t most_names = 4;
+  if (const std::size_t count = found.size(); count > most_names) {
+    found.resize(most_names);
+    found.push_back("another of " + std::to_string(count) + " datasets");
+  }
+  std::string names;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    names += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + found[i];
+  }
+  throw config_error("there is no " + idx.string() + "; did you mean " + names + "?");
 }
 
 std::optional<command_line> parse_options(const arguments& args, const po::options_description& own,

@@ -31,7 +31,8 @@ struct command_line {
 ///
 /// @param own   the verb's options, beside `--json` and `--help`
 /// @param help  one screen; its first paragraph is the usage that an error ends with
-/// @throws usage_error  they do not fit.
+/// @throws usage_error   they do not fit.
+/// @throws config_error  as suggest_dataset
 std::optional<command_line> parse(const arguments& args,
                                   const boost::program_options::options_description& own,
                                   const std::string& help);
@@ -49,6 +50,11 @@ std::optional<command_line> parse_options(const arguments& args,
 std::optional<command_line> parse_run_options(
     const arguments& args, const boost::program_options::options_description& own,
     const std::string& help);
+
+/// Helps a user who gives the --output-prefix of preprocess_data as PREFIX: the names of its
+/// datasets are longer, PREFIX_KEY_document.
+/// @throws config_error  there is no PREFIX.idx, but PREFIX_*.idx; the message names them
+void suggest_dataset(const std::filesystem::path& prefix);
 
 /// An error about the command line, with the usage out of `help` behind it.
 command::usage_error misuse(const std::string& what, const std::string& help);

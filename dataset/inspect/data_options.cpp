@@ -50,6 +50,15 @@ dataset::data_flags data_flags_of(const command_line& line) {
   return flags;
 }
 
+void suggest_datasets(const dataset::data_blends& data) {
+  const auto suggest = [](const std::optional<dataset::blend_list>& list) {
+    if (!list) return;
+    for (const std::string& prefix : list->prefixes) suggest_dataset(prefix);
+  };
+  suggest(data.blend);
+  for (const auto& list : data.per_part) suggest(list);
+}
+
 dataset::part_sizes part_sizes_of(const command_line& line, const std::string& help) {
   dataset::part_sizes sizes;
   for (std::size_t p = 0; p < sizes.size(); ++p) {

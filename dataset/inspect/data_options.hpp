@@ -18,6 +18,10 @@ void add_data_options(boost::program_options::options_description& own);
 /// @throws config_error  as dataset::set_data_flag
 dataset::data_flags data_flags_of(const command_line& line);
 
+/// Calls suggest_dataset for every prefix of the data.
+/// @throws config_error  as suggest_dataset
+void suggest_datasets(const dataset::data_blends& data);
+
 /// --train-samples, --valid-samples and --test-samples, of which those that are left out are
 /// nothing.
 /// @throws usage_error  one is negative

@@ -236,6 +236,7 @@ int prepare_cache(const arguments& args) {
 
   dataset::gpt_cache_options options = options_of(*line);
   const dataset::data_blends blends = dataset::resolve_data_flags(data_flags_of(*line));
+  suggest_datasets(blends);
   options.split = blends.blend ? blends.split : std::nullopt;
   const dataset::data_plan plan =
       dataset::plan_data(blends, part_sizes_of(*line, prepare_cache_help));

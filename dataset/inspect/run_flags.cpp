@@ -282,6 +282,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   const std::optional<given_state> given = given_state_of(line);
 
   const dataset::data_blends data = data_of(line, kind, help);
+  suggest_datasets(data);
   const auto configured = [&](auto order, std::int64_t samples) {
     const dataset::run_state described = order.description();
     run_configuration run{.order = std::make_shared<const decltype(order)>(std::move(order)),
