@@ -47,7 +47,8 @@ the names: give them as the run does. Fails where what is there does not fit.
   --blend-rounding twice|fused    fused: as Megatron blends on machines with FMA; twice without it
   --data-cache-path FOLDER        where the files go; it is made if it is not there
   --tokenizer-description FILE.json
-                                  json.dumps(tokenizer.unique_identifiers), of Megatron's tokenizer
+                                  identifiers of Megatron's tokenizer; without this flag, the error
+                                  shows the Python that writes the file
   --no-extra-token                samples have no token beside their L for the last label
   --keep-partial-validation       the last sample of validation may be partial
   --verify                        look at every number of what is there, not at some samples
@@ -60,6 +61,13 @@ the names: give them as the run does. Fails where what is there does not fit.
       --seq-length 4096 --train-samples 1000000 --valid-samples 10000 --test-samples 0 \
       --data-cache-path cache --tokenizer-description tokenizer.json
 )";
+
+// Megatron's GPTDataset takes the identifiers from its config's tokenizer.
+constexpr const char* description_recipe =
+    "Megatron puts the identifiers of its tokenizer into the names of the caches. To write them to "
+    "a file, add this line to train_valid_test_datasets_provider() in pretrain_gpt.py, after "
+    "'config = ...', and start the training once: import json; "
+    "json.dump(config.tokenizer.unique_identifiers, open(\"tokenizer.json\", \"w\"))";
 
 std::int64_t number_of(const command_line& line, const char* flag, std::int64_t least,
                        std::int64_t most) {
@@ -88,6 +96,10 @@ dataset::gpt_cache_options options_of(const command_line& line) {
       number_of(line, "seq-length", 2, std::numeric_limits<std::int32_t>::max() - 1);
   options.random_seed = static_cast<std::uint32_t>(
       number_of(line, "seed", 0, std::numeric_limits<std::uint32_t>::max()));
+  if (!line.find<std::string>("tokenizer-description")) {
+    throw misuse(std::string("--tokenizer-description is missing. ") + description_recipe,
+                 prepare_cache_help);
+  }
   options.tokenizer = tokenizer_description(required(line, "tokenizer-description"));
   options.add_extra_token = !line.values["no-extra-token"].as<bool>();
   options.drop_last_partial_validation_sequence =
