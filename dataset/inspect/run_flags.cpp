@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <millrace/command/grouped.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/megatron/blend_plan.hpp>
 #include <millrace/dataset/megatron/data_flags.hpp>
@@ -25,6 +26,7 @@
 #include <millrace/dataset/run/stored_run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
+#include <millrace/loader/verify/source_identity.hpp>
 
 #include "data_options.hpp"
 #include "instant_parts.hpp"
@@ -42,7 +44,7 @@ const char* const run_flags_help =
   --data-cache-path FOLDER --tokenizer-description FILE.json   of megatron: takes those kept there
   --blend-rounding twice|fused   of megatron: fused is the blend that machines with FMA made (twice)
   --packing none|best_fit --pad-documents-to N   of instant: rows of whole documents (none; 1)
-  --seq-length L --train-samples N --seed N   tokens of a sample; samples (one epoch); (1234)
+  --seq-length L --train-samples N|--train-iters N --seed N   samples or steps (one epoch); (1234)
   --ranks N --micro-batch-size B --global-batch-size G   (1, 1) samples of a step (N times B)
   --rampup-batch-size START INCREMENT SAMPLES   of single: steps that grow to G, as Megatron's
   --dataloader-type single|cyclic --no-data-sharding   cyclic: samples count on from pass to pass
@@ -52,6 +54,7 @@ const char* const run_flags_help =
 
 namespace {
 
+constexpr std::int64_t default_seed = 1234;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 enum class order_kind { megatron, instant, stored };
@@ -126,7 +129,7 @@ void add_run_flags(po::options_description& own) {
                            "blend-rounding", "packing", "dataloader-type"})
     add(flag, po::value<std::string>());
   for (const char* flag : {"seq-length", "ranks", "micro-batch-size", "global-batch-size", "seed",
-                           "pad-documents-to", "consumed-samples"}) {
+                           "pad-documents-to", "consumed-samples", "train-iters"}) {
     add(flag, po::value<std::int64_t>());
   }
   add("rampup-batch-size", po::value<std::vector<std::int64_t>>()->multitoken());
@@ -256,7 +259,70 @@ dataset::sampler_type sampler_of(const command_line& line, order_kind order,
   return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
 }
 
+/// The number of samples that the flags ask for. For training, --train-iters counts as in Megatron:
+/// that many steps of the global batch size.
+std::optional<std::int64_t> asked_samples_of(const command_line& line, dataset::split_part part,
+                                             const dataset::sampler_options& ranks,
+                                             const std::string& help) {
+  const auto iterations = count_of(line, "train-iters", 1, help);
+  if (!iterations) return count_of(line, samples_flag(part), 1, help);
+  if (line.find<std::int64_t>("train-samples")) {
+    throw misuse("--train-iters and --train-samples exclude each other", help);
+  }
+  if (ranks.rampup) {
+    throw misuse(
+        "--train-iters does not go with --rampup-batch-size, as in Megatron; give "
+        "--train-samples",
+        help);
+  }
+  if (part != dataset::split_part::train) return count_of(line, samples_flag(part), 1, help);
+  if (*iterations > most / ranks.samples_of_step()) {
+    throw misuse(
+        fmt::format("--train-iters is {}, expected at most {} for steps of {}", *iterations,
+                    most / ranks.samples_of_step(), counted(ranks.samples_of_step(), "sample")),
+        help);
+  }
+  return *iterations * ranks.samples_of_step();
+}
+
 }  // namespace
+
+std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  const auto add_flag = [&](const char* flag, std::int64_t value) {
+    if (!line.find<std::int64_t>(flag)) add(fmt::format("--{} {}", flag, value));
+  };
+  if (!run.has_end && !any_epoch) {
+    add(fmt::format("one epoch of {} (see --{})", command::grouped(run.samples, "sample"),
+                    samples_flag(part_of(line, {}))));
+  }
+  add_flag("ranks", 1);
+  const bool all_once = run.sampler.type == dataset::sampler_type::full_validation;
+  if (!all_once) add_flag("micro-batch-size", 1);
+  add_flag("global-batch-size", run.sampler.samples_of_step());
+  if (line.find<std::string>("order") != "stored") add_flag("seed", default_seed);
+  return text;
+}
+
+void check_tokenizers(const dataset::run& order) {
+  if (order.source_count() < 2) return;
+  std::string first;
+  std::string first_prefix;
+  for (std::int64_t s = 0; s < order.source_count(); ++s) {
+    const std::string fingerprint = loader::identify_source(order.prefix(s)).tokenizer;
+    if (fingerprint.empty()) continue;
+    if (first.empty()) {
+      first = fingerprint;
+      first_prefix = order.prefix(s).string();
+    } else if (fingerprint != first) {
+      throw config_error(fmt::format(
+          "{} and {} were made with different tokenizers (fingerprints {} and {}), so the loader "
+          "refuses this blend; tokenize both alike, or pass --allow-several-tokenizers",
+          first_prefix, order.prefix(s).string(), first, fingerprint));
+    }
+  }
+}
 
 run_configuration run_configuration_of(const command_line& line, const std::string& help) {
   const order_kind kind = order_of(line, help);
@@ -267,18 +333,18 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   check_order(line, kind, packed, help);
   const auto seq_length = count_of(line, "seq-length", 1, help);
   if (!seq_length) throw misuse("--seq-length is missing", help);
-  const std::int64_t seed = count_of(line, "seed", 0, help).value_or(1234);
+  const std::int64_t seed = count_of(line, "seed", 0, help).value_or(default_seed);
   if (megatron && seed > std::numeric_limits<std::uint32_t>::max()) {
     throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
   }
   (void)part_sizes_of(line, help);  // those of other parts change nothing, but are to be numbers
   const bool all_of_part = megatron && sampler == dataset::sampler_type::full_validation;
-  const auto asked = all_of_part ? std::nullopt : count_of(line, samples_flag(part), 1, help);
   const auto rampup = rampup_of(line, help);
   if (sampler != dataset::sampler_type::single && rampup) {
     throw misuse("--rampup-batch-size goes with --dataloader-type single only", help);
   }
   const dataset::sampler_options ranks = sampler_options_of(line, sampler, rampup, help);
+  const auto asked = all_of_part ? std::nullopt : asked_samples_of(line, part, ranks, help);
   const std::optional<given_state> given = given_state_of(line);
 
   const dataset::data_blends data = data_of(line, kind, help);
@@ -302,6 +368,13 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
                             .drop_last_partial_validation_sequence =
                                 !line.values["keep-partial-validation"].as<bool>()},
                            asked, help);
+    if (run.end() == 0) {
+      throw config_error(fmt::format(
+          "the {} part has no sample: a sample of --seq-length {} needs {}, and the part has "
+          "fewer; "
+          "give a smaller --seq-length or more data",
+          name(part), *seq_length, counted(run.seq_len() + (run.extra_token() ? 1 : 0), "token")));
+    }
     const std::int64_t samples = std::min(run.end(), asked.value_or(most));
     return configured(std::move(run), samples);
   }

@@ -38,6 +38,18 @@ struct run_configuration {
 /// @throws config_error, io_error, format_error  as the orders
 run_configuration run_configuration_of(const command_line& line, const std::string& help);
 
+/// What the run takes for flags that were left out, e.g. "--ranks 1, --micro-batch-size 1"; empty:
+/// nothing.
+/// @param any_epoch  the number of samples does not matter to the answer
+std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch);
+
+/// Refuses datasets whose `.meta` files name different tokenizers, as the loader does: an id of one
+/// is a different text in the other. Datasets without a `.meta` are accepted.
+///
+/// @throws config_error  two tokenizers; the message names a dataset of each
+/// @throws io_error, format_error  a `.meta` cannot be read
+void check_tokenizers(const dataset::run& order);
+
 /// --blend-rounding; twice without it.
 /// @throws usage_error  it is neither
 dataset::blend_rounding rounding_of(const command_line& line, const std::string& help);

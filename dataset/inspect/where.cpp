@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,25 +28,25 @@ namespace {
 const std::string where_help =
     std::string(
         R"(usage: inspect_dataset where PREFIX --order ORDER --seq-length L [RUN FLAGS]
-           --step N --rank N --slot N | --document N [--of PREFIX] [--json]
+           (--step N | --iteration N) [--rank N] [--slot N] | --document N [--of PREFIX] [--json]
 
-Says which documents are served in a slot of a run, with input, line and bytes of each where there
-is a PREFIX.src; or in which steps, ranks and slots a document is served.
+Prints which documents a step of a run serves, with input, line and bytes if there is a PREFIX.src;
+or which slots serve a document. Assumptions about flags that are left out are printed on stderr.
 
 )") +
     run_flags_help +
-    R"(  --step N --rank N --slot N   slot: row plus micro-batch times B, in the rank's share of the step
-                               without --train-samples, instant answers for any epoch
-  --document N [--of PREFIX]   slots with a token of it, be it as the last label; PREFIX of a blend
+    R"(  --step N, --iteration N      a step, counted from 0; or from 1, as in Megatron's logs
+  --rank N --slot N            one of each (default: all); slot: row plus micro-batch times B, in
+                               the rank's share of the step
+  --document N [--of PREFIX]   slots with a token of it, even as the last label; PREFIX of a blend
+  --allow-several-tokenizers   accept a blend of datasets that different tokenizers made
 )" + state_flag_help +
-    R"(  --json                       one JSON object: step, rank, slot, sample, prefix, sample_of_prefix,
-                               padding, documents; or prefix, document, source, samples, slots;
-                               with --state also sample_without_edits
+    R"(  --json  one JSON object: step, rank, slot, sample, prefix, sample_of_prefix, padding, documents,
+          in a list "slots" unless --rank and --slot are given; or prefix, document, source,
+          samples, slots; with --state also sample_without_edits
 
   inspect_dataset where data/web_text_document --order instant --seq-length 4096 --ranks 8 \
-      --micro-batch-size 4 --global-batch-size 256 --step 1000 --rank 3 --slot 17
-  inspect_dataset where --data-path 0.7 web 0.3 code --order megatron --seq-length 4096 \
-      --train-samples 100000 --document 12 --of code
+      --micro-batch-size 4 --global-batch-size 256 --iteration 1001 --rank 3
 )";
 
 using dataset::document_piece;
@@ -96,9 +97,9 @@ std::string as_text(const dataset::run_places& places, const std::string& prefix
   return text;
 }
 
-std::string as_json(const dataset::run_places& places, const std::string& prefix,
-                    const dataset::served_sample& served, bool with_unedited) {
-  formats::json_writer json;
+void write_json(formats::json_writer& json, const dataset::run_places& places,
+                const std::string& prefix, const dataset::served_sample& served,
+                bool with_unedited) {
   json.open('{').key("step").value(served.slot.step).key("rank").value(served.slot.rank);
   json.key("slot").value(served.slot.slot).key("sample").value(served.served);
   write_unedited(json, with_unedited, served.position);
@@ -112,7 +113,7 @@ std::string as_json(const dataset::run_places& places, const std::string& prefix
     write_json(json, places.documents(served.sample.source)->read_from(each.document));
     json.close('}');
   }
-  return json.close(']').close('}').text() + '\n';
+  json.close(']').close('}');
 }
 
 struct question {
@@ -170,7 +171,88 @@ std::int64_t source_of(const command_line& line, const dataset::run& order) {
   return first;
 }
 
-std::string answer_of(const command_line& line, const run_configuration& run) {
+/// What --step or --iteration, --rank and --slot ask for.
+struct slot_question {
+  std::int64_t step;
+  std::optional<std::int64_t> rank;  // nothing: all
+  std::optional<std::int64_t> slot;  // nothing: all of a rank
+
+  bool is_one() const { return rank && slot; }
+};
+
+/// @return nothing if none of these flags is given
+std::optional<slot_question> slot_question_of(const command_line& line) {
+  const auto step = line.find<std::int64_t>("step");
+  const auto iteration = count_of(line, "iteration", 1, where_help);
+  const auto rank = line.find<std::int64_t>("rank");
+  const auto slot = line.find<std::int64_t>("slot");
+  if (step && iteration) {
+    throw misuse("--step and --iteration exclude each other: iteration N is step N - 1",
+                 where_help);
+  }
+  if (step) return slot_question{*step, rank, slot};
+  if (iteration) return slot_question{*iteration - 1, rank, slot};
+  if (rank || slot) throw misuse("--step or --iteration is missing", where_help);
+  return std::nullopt;
+}
+
+/// The slots of the step that are served, by rank and slot. If only some of them are, says so on
+/// stderr.
+///
+/// @throws config_error  there is no such step, rank or slot, or none of them is served
+std::vector<dataset::slot_place> served_slots(const slot_question& q,
+                                              const dataset::sampler& ranks) {
+  const dataset::slot_place first{q.step, q.rank.value_or(0), q.slot.value_or(0)};
+  if (q.is_one()) return {first};
+  std::vector<dataset::slot_place> found;
+  if (0 <= q.step && q.step <= ranks.last_step()) {
+    const std::int64_t end = std::min(ranks.first_sample_of(q.step + 1), ranks.end_sample());
+    std::int64_t sample = std::max(ranks.first_sample_of(q.step), ranks.first_sample());
+    for (; sample < end; ++sample) {
+      const dataset::slot_place place = ranks.slot_of(sample);
+      if (q.rank.value_or(place.rank) != place.rank) continue;
+      if (q.slot.value_or(place.slot) != place.slot) continue;
+      found.push_back(place);
+    }
+  }
+  if (found.empty()) {
+    (void)ranks.sample_of(first);  // throws, and says why
+    return {first};
+  }
+  std::ranges::sort(found, {}, [](const dataset::slot_place& place) {
+    return std::pair(place.rank, place.slot);
+  });
+  const std::int64_t all =
+      (q.rank ? 1 : ranks.options().world_size) * (q.slot ? 1 : ranks.slots(q.step));
+  if (std::ssize(found) < all) {
+    command::tell(fmt::format("{}: the run serves only {} of these {} of step {}\n", program_name,
+                              std::ssize(found), counted(all, "slot"), q.step));
+  }
+  return found;
+}
+
+std::string answer_of(const command_line& line, const slot_question& q,
+                      const dataset::run_places& places, const served_run& served,
+                      const dataset::run& order, bool with_unedited) {
+  std::string text;
+  formats::json_writer json;
+  if (!q.is_one()) json.open('{').key("slots").open('[');
+  for (const dataset::slot_place& slot : served_slots(q, served.ranks)) {
+    const auto row = places.at(slot);
+    const std::string prefix = order.prefix(row.sample.source).native();
+    if (line.json) {
+      write_json(json, places, prefix, row, with_unedited);
+    } else {
+      text += as_text(places, prefix, row, with_unedited);
+    }
+  }
+  if (!line.json) return text;
+  if (!q.is_one()) json.close(']').close('}');
+  return json.text() + '\n';
+}
+
+std::string answer_of(const command_line& line, const std::optional<slot_question>& slots,
+                      const run_configuration& run) {
   const served_run served = served_run_of(run, where_help);
   const dataset::run& order = *run.order;
   const dataset::run_places places(order, served.ranks);
@@ -183,13 +265,7 @@ std::string answer_of(const command_line& line, const run_configuration& run) {
     return line.json ? as_json(prefix, q, from, found, with_unedited)
                      : as_text(prefix, q, from, found, with_unedited);
   }
-  const dataset::slot_place slot{*line.find<std::int64_t>("step"),
-                                 line.find<std::int64_t>("rank").value_or(0),
-                                 line.find<std::int64_t>("slot").value_or(0)};
-  const auto row = places.at(slot);
-  const std::string prefix = order.prefix(row.sample.source).native();
-  return line.json ? as_json(places, prefix, row, with_unedited)
-                   : as_text(places, prefix, row, with_unedited);
+  return answer_of(line, *slots, places, served, order, with_unedited);
 }
 
 }  // namespace
@@ -198,21 +274,26 @@ int where(const arguments& args) {
   po::options_description own;
   add_run_flags(own);
   auto add = own.add_options();
-  for (const char* flag : {"step", "rank", "slot", "document"})
+  for (const char* flag : {"step", "iteration", "rank", "slot", "document"})
     add(flag, po::value<std::int64_t>());
   add("of", po::value<std::string>());
+  add("allow-several-tokenizers", po::bool_switch());
   add_state_flag(own);
   const auto line = parse_run_options(args, own, where_help);
   if (!line) return command::exit_done;
 
-  const bool by_slot = line->find<std::int64_t>("step") || line->find<std::int64_t>("rank") ||
-                       line->find<std::int64_t>("slot");
-  const bool by_document = line->find<std::int64_t>("document").has_value();
-  if (by_slot == by_document) {
-    throw misuse("give either --step, --rank and --slot, or --document", where_help);
+  const auto slots = slot_question_of(*line);
+  if (slots.has_value() == line->find<std::int64_t>("document").has_value()) {
+    throw misuse("give either --step or --iteration, or --document", where_help);
   }
-  if (by_slot && !line->find<std::int64_t>("step")) throw misuse("--step is missing", where_help);
-  command::answer(answer_of(*line, run_configuration_of(*line, where_help)));
+  const run_configuration run = run_configuration_of(*line, where_help);
+  if (!line->values["allow-several-tokenizers"].as<bool>()) check_tokenizers(*run.order);
+  // An instant run of one dataset goes on after its first epoch, and answers for any step.
+  const bool any_epoch = slots && run.order->end() > run.samples;
+  if (const std::string assumed = assumptions_of(*line, run, any_epoch); !assumed.empty()) {
+    command::tell(fmt::format("{}: assumed {}\n", program_name, assumed));
+  }
+  command::answer(answer_of(*line, slots, run));
   return command::exit_done;
 }
 
