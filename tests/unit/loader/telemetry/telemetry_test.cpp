@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/loader/telemetry/telemetry.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -229,30 +230,54 @@ void spin(std::chrono::microseconds time) {
   }
 }
 
-class RealStallCause : public testing::TestWithParam<stall_cause> {};
+class RealStallCause : public testing::TestWithParam<stall_cause> {
+ protected:
+  static constexpr std::int64_t batches = 120;
+  static constexpr std::int64_t slots = 4;
 
-TEST_P(RealStallCause, IsNamed) {
+  /// Serves all batches with one slow side. Which batches stall does not depend on how fast threads
+  /// run: each side waits until the other one is where it has to be. A thread that loses the
+  /// processor for milliseconds while it does nothing slow may still change the cause of a stall.
+  static telemetry_report serve(stall_cause cause);
+};
+
+telemetry_report RealStallCause::serve(stall_cause cause) {
   using namespace std::chrono_literals;
-  const stall_cause cause = GetParam();
-  constexpr std::int64_t batches = 120;
-  constexpr std::int64_t slots = 4;
+  const bool held_by_consumer = cause == stall_cause::consumer;
+  // The consumer takes three slots and releases them together, so the second batch after that waits
+  // for a slot.
+  const auto waits_for_slot = [](std::int64_t m) { return m >= slots && m % (slots - 1) == 1; };
   telemetry t({.slots = slots, .trace_events = 256});
   slot_ring<slot> ring(slots, [](std::size_t) { return slot{}; });
+  std::atomic<std::int64_t> claimed = -1;  // the batch that the producer wants a slot for
   std::atomic<std::int64_t> published = 0;
+  std::atomic<std::int64_t> asked_for = -1;  // the batch that the consumer waits for
   std::atomic<bool> done = false;
+  // Spins: a thread that sleeps looks like one that waits for storage.
+  const auto reach = [](const std::atomic<std::int64_t>& counter, std::int64_t value) {
+    while (counter.load() < value) {
+    }
+  };
 
   std::jthread producer([&] {
     for (std::int64_t m = 0; m < batches; ++m) {
       const std::int64_t asked = now_ns();
+      claimed = m;
       const slot_ring<slot>::claim claim = ring.acquire_free();
-      const std::int64_t begin = now_ns();
-      t.producer().slot_wait(m, asked, begin);
+      const std::int64_t taken = now_ns();
+      t.producer().slot_wait(m, asked, taken);
       claim.slot->micro_batch = m;
+      if (held_by_consumer && waits_for_slot(m)) reach(asked_for, m);
+      const std::int64_t begin = now_ns();
+      if (cause == stall_cause::storage || cause == stall_cause::gather) reach(asked_for, m);
       if (cause == stall_cause::storage) std::this_thread::sleep_for(4ms);
       if (cause == stall_cause::gather) spin(4ms);
       const std::int64_t read = now_ns();
       t.producer().read(m, begin, read, 65'536);
-      if (cause == stall_cause::copy) std::this_thread::sleep_for(4ms);
+      if (cause == stall_cause::copy) {
+        reach(asked_for, m);
+        std::this_thread::sleep_for(4ms);
+      }
       t.producer().stage(loader_stage::copy, m, read, now_ns());
       ring.publish(claim);
       ++published;
@@ -270,24 +295,41 @@ TEST_P(RealStallCause, IsNamed) {
 
   std::vector<slot*> held;
   for (std::int64_t m = 0; m < batches; ++m) {
+    if (held_by_consumer && !waits_for_slot(m)) reach(published, m + 1);
     const std::int64_t asked = now_ns();
     const std::int64_t ready = published.load() - m;
+    asked_for = m;
     slot* s = ring.take();
     t.wait(m, asked, now_ns(), ready);
-    ASSERT_EQ(s->micro_batch, m);
+    EXPECT_EQ(s->micro_batch, m);
     held.push_back(s);
-    if (cause == stall_cause::consumer && held.size() < slots - 1) continue;
-    std::this_thread::sleep_for(cause == stall_cause::consumer ? 8ms : 1ms);
+    if (held_by_consumer && held.size() < slots - 1) continue;
+    if (held_by_consumer) reach(claimed, std::min(m + 2, batches - 1));
+    std::this_thread::sleep_for(held_by_consumer ? 8ms : 1ms);
     for (slot* each : held) ring.release(each);
     held.clear();
   }
   done = true;
+  return t.report();
+}
 
-  const telemetry_report report = t.report();
-  EXPECT_EQ(report.batches, batches);
-  EXPECT_GE(stalls_of(report), cause == stall_cause::consumer ? 30 : 100);
-  EXPECT_GE(static_cast<double>(stalls_by(report, cause).stalls),
-            0.95 * static_cast<double>(stalls_of(report)));
+// A machine with other work may take the processor away at the wrong time, but hardly three times.
+TEST_P(RealStallCause, IsNamed) {
+  const stall_cause cause = GetParam();
+  const std::int64_t least = cause == stall_cause::consumer ? 30 : 100;
+  telemetry_report report;
+  const auto named = [&] {
+    return static_cast<double>(stalls_by(report, cause).stalls) >=
+           0.95 * static_cast<double>(stalls_of(report));
+  };
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    report = serve(cause);
+    EXPECT_EQ(report.batches, batches);
+    EXPECT_GE(stalls_of(report), least);
+    if (named()) break;
+  }
+  EXPECT_TRUE(named()) << stalls_by(report, cause).stalls << " of " << stalls_of(report)
+                       << " stalls";
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, RealStallCause,
