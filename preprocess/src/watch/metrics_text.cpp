@@ -88,7 +88,7 @@ std::string metrics_prometheus(const metrics_sample& now) {
   out.counter("elapsed_seconds_total", now.seconds, "Time since the run began.");
   out.gauge("blocks_in_flight", s.blocks_in_flight, "Blocks read, and not yet written.");
   out.gauge("input_size_bytes", now.total_bytes, "Size of all inputs on disk; 0 if unknown.");
-  out.gauge("finished", now.finished ? 1 : 0, "1 if the run finished successfully, else 0.");
+  out.gauge("finished", now.finished ? 1 : 0, "Whether the run finished successfully: 1 or 0.");
   return out.text();
 }
 

@@ -219,7 +219,7 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
 
 std::string missing_eod(const tokenizer_options& options) {
   if (options.type == "HuggingFaceTokenizer") return detail::advice_on_eod(options.model);
-  return "the tokenizer's files name no token that ends a document; --eod-token names one";
+  return "the tokenizer's files define no end-of-document token; pass --eod-token";
 }
 
 std::string optional_parts() {

@@ -139,7 +139,7 @@ TEST(IndexedDataset, SaysToDropAnExtension) {
       const indexed_dataset data(folder / name);
       ADD_FAILURE() << "accepted " << name;
     } catch (const config_error& e) {
-      EXPECT_THAT(e.what(), HasSubstr("without its ." + std::string(name).substr(5) + ": " +
+      EXPECT_THAT(e.what(), HasSubstr("without ." + std::string(name).substr(5) + ": " +
                                       (folder / "data").string()));
     }
   }

@@ -186,7 +186,7 @@ TEST(ParseMeta, RefusesWhatIsMissingUnknownOrThereTwice) {
 TEST(ParseMeta, RefusesValuesOfAnotherKind) {
   refused("\"document\"", "\"page\"", "\"level\"", "neither \"document\" nor \"sentence\"");
   refused("\"document\"", "1", "\"level\"", "\"level\" is not a string");
-  refused("\"uint16\"", "\"uint32\"", "\"dtype\"", "none of the eight");
+  refused("\"uint16\"", "\"uint32\"", "\"dtype\"", "not one of the eight");
   refused("\"append_eod\": false", "\"append_eod\": 0", "\"append_eod\"", "neither true nor false");
   refused("\"as-text\"", "7", "\"special_tokens\": 7", "an option is not a string");
   refused("\"vocab_size\": 512", "\"vocab_size\": -1", "\"vocab_size\"", "not an integer of 0..");

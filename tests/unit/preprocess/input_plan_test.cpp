@@ -178,7 +178,7 @@ TEST_F(InputPlan, RefusesAListInAList) {
   EXPECT_THAT(config_message("@" + path("list")),
               testing::AllOf(HasSubstr("line 2"), HasSubstr("@other")));
   add("blank", "\n \n");
-  EXPECT_THAT(config_message("@" + path("blank")), HasSubstr("no line"));
+  EXPECT_THAT(config_message("@" + path("blank")), HasSubstr("this list names no file"));
 }
 
 TEST_F(InputPlan, TakesAFileWhoseNameBeginsWithAnAt) {

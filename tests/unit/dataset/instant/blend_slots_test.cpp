@@ -62,7 +62,7 @@ TEST(BlendSlots, RefusesWeightsThatAreNone) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_THAT(refusal({}), HasSubstr("has no sources"));
-  EXPECT_THAT(refusal({1, 0}), AllOf(HasSubstr("weight 1 of"), HasSubstr("above zero")));
+  EXPECT_THAT(refusal({1, 0}), AllOf(HasSubstr("weight 1 of"), HasSubstr("above 0")));
   EXPECT_THAT(refusal({-1}), HasSubstr("weight 0 of a blend is -1.0"));
   EXPECT_THAT(refusal({1, 1, nan}), HasSubstr("weight 2 of a blend is"));
   EXPECT_THAT(refusal({1, inf}), HasSubstr("weight 1 of a blend is inf"));
