@@ -18,7 +18,7 @@
 #include <millrace/error.hpp>
 
 #include "composed/unencodable_text.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "hugging_face/read_normalizer.hpp"
 #include "hugging_face/read_pre_tokenizer.hpp"
 
@@ -60,7 +60,7 @@ struct components {
 
 components read_components(const std::string& json) {
   const detail::json_document document(json);
-  const detail::json_value root(document);
+  const detail::json_node root(document);
   const auto normal = root.find("normalizer");  // nothing where it is null
   const auto pre = root.find("pre_tokenizer");
   return {normal ? detail::read_normalizer(*normal) : nullptr,

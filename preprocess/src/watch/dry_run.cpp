@@ -156,13 +156,13 @@ class sampler {
     const std::vector<std::uint64_t> plain = sizes(false);
     stratum part;
     for (const std::uint64_t size : plain) part.bytes.value += static_cast<double>(size);
-    range_reader reader;
+    sample_reader reader;
     bool too_long = false;
     for (const sample_place& place : sample_places(plain, places, place_bytes)) {
       if (!in_time() && part.pieces.size() >= 2) break;
       piece whole;
       whole.place = {place.front().file, place.front().begin};
-      for (const file_range& range : place) {
+      for (const sample_range& range : place) {
         too_long |= !reader.read(options_.inputs[range.file], range,
                                  [&](std::string_view lines) { whole.add(take(lines)); });
       }

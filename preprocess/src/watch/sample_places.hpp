@@ -9,15 +9,15 @@
 namespace millrace::preprocess {
 
 /// Bytes [begin, end) of one file.
-struct file_range {
+struct sample_range {
   std::size_t file = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  bool operator==(const file_range&) const = default;
+  bool operator==(const sample_range&) const = default;
 };
 
 /// A place to sample: neighbouring bytes, mostly of one file; of several where they are small.
-using sample_place = std::vector<file_range>;
+using sample_place = std::vector<sample_range>;
 
 /// At most `count` places of `place_bytes` each, spread evenly over the bytes of all files as if
 /// they were one, so that each byte is as likely as any other to be in one. Always the same for the

@@ -37,7 +37,8 @@ std::span<std::byte> bytes_of(std::vector<char>& buffer, std::size_t begin, std:
 
 }  // namespace
 
-bool range_reader::read(const input_file& file, const file_range& range, const take_lines& take) {
+bool sample_reader::read(const input_file& file, const sample_range& range,
+                         const take_lines& take) {
   const io::unique_fd fd = io::open_read_only(file.path);
   // The byte before the range tells whether a line starts with it.
   const std::uint64_t origin = range.begin == 0 ? 0 : range.begin - 1;

@@ -21,13 +21,13 @@ inline constexpr std::size_t longest_sampled_line = std::size_t{64} << 20;
 
 /// The lines that start within a range of a plain file, to their ends, which may lie behind it.
 /// Ranges that meet share no line and miss none. A byte order mark is left out.
-class range_reader {
+class sample_reader {
  public:
   /// Gives no lines where none starts in the range.
   ///
   /// @return false if a line is longer than longest_sampled_line; then nothing is given.
   /// @throws io_error  the file cannot be read.
-  bool read(const input_file& file, const file_range& range, const take_lines& take);
+  bool read(const input_file& file, const sample_range& range, const take_lines& take);
 
  private:
   std::vector<char> buffer_;

@@ -20,7 +20,7 @@ using sizes = std::vector<std::uint64_t>;
 
 std::uint64_t size_of(const sample_place& place) {
   std::uint64_t sum = 0;
-  for (const file_range& range : place) sum += range.end - range.begin;
+  for (const sample_range& range : place) sum += range.end - range.begin;
   return sum;
 }
 
@@ -40,7 +40,7 @@ TEST(SamplePlaces, RunOnIntoTheNextFiles) {
   const auto places = sample_places(sizes{0, 45, 0, 3, 52}, 1, 40);
   ASSERT_THAT(places, SizeIs(1));
   EXPECT_THAT(places[0],
-              ElementsAre(file_range{1, 30, 45}, file_range{3, 0, 3}, file_range{4, 0, 22}));
+              ElementsAre(sample_range{1, 30, 45}, sample_range{3, 0, 3}, sample_range{4, 0, 22}));
 }
 
 // The first tenth must do for an estimate where the time runs out.
@@ -67,7 +67,7 @@ TEST(SamplePlaces, NeverMeetAndStayInside) {
       EXPECT_FALSE(places.empty());
       for (const sample_place& place : places) {
         EXPECT_LE(size_of(place), std::min(bytes, total));
-        for (const file_range& range : place) {
+        for (const sample_range& range : place) {
           ASSERT_LT(range.file, files.size());
           ASSERT_LT(range.begin, range.end);
           ASSERT_LE(range.end, files[range.file]);

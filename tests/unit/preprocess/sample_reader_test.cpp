@@ -32,7 +32,7 @@ class SampleReader : public testing::Test {
   }
   static std::string lines(const input_file& file, std::uint64_t begin, std::uint64_t end) {
     std::string out;
-    range_reader reader;
+    sample_reader reader;
     EXPECT_TRUE(reader.read(file, {0, begin, end}, [&](std::string_view text) { out += text; }));
     return out;
   }
@@ -131,7 +131,7 @@ TEST_F(SampleReader, MeasuresTheCompressionRatioFromThePartThatItReads) {
 }
 
 TEST_F(SampleReader, ThrowsWhereAFileIsMissing) {
-  range_reader reader;
+  sample_reader reader;
   const input_file gone{.path = folder_ / "gone"};
   EXPECT_THROW(reader.read(gone, {0, 0, 1}, [](std::string_view) {}), io_error);
 }

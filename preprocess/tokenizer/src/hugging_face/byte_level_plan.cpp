@@ -34,7 +34,7 @@ std::optional<step> step_of(const json_component& json) {
 
 }  // namespace
 
-std::optional<byte_level_plan> byte_level_plan_of(const json_value& pre_tokenizer,
+std::optional<byte_level_plan> byte_level_plan_of(const json_node& pre_tokenizer,
                                                   const std::string& path) {
   if (pre_tokenizer.is_null()) return std::nullopt;
   std::vector<json_component> parts;

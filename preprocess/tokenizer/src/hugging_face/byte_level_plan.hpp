@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -28,7 +28,7 @@ struct byte_level_plan {
 /// whether the regular expressions can be honoured is for whoever takes the plan.
 ///
 /// @throws format_error  what is no description of a pre-tokenizer
-std::optional<byte_level_plan> byte_level_plan_of(const json_value& pre_tokenizer,
+std::optional<byte_level_plan> byte_level_plan_of(const json_node& pre_tokenizer,
                                                   const std::string& path = "pre_tokenizer");
 
 }  // namespace millrace::tokenizer::detail

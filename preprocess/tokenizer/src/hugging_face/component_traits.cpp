@@ -44,7 +44,7 @@ bool replaces_one_character(const simdjson::dom::object& replace) {
 
 }  // namespace
 
-std::optional<pattern> raw_units_of(const json_value& root) {
+std::optional<pattern> raw_units_of(const json_node& root) {
   const auto words = root.find("pre_tokenizer");
   if (!words) return std::nullopt;
   const auto type = json_component(*words, "pre_tokenizer").type();

@@ -5,7 +5,7 @@
 
 #include <simdjson.h>
 
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "split/splitters.hpp"
 
 /// What a tokenizer has to know of its normalizer and pre-tokenizer before it builds them.
@@ -16,7 +16,7 @@ namespace millrace::tokenizer::detail {
 /// those that look no farther than to the next white space. Nothing if they are others.
 ///
 /// @param root  of a file whose components have been read, so that they are what they should be
-std::optional<pattern> raw_units_of(const json_value& root);
+std::optional<pattern> raw_units_of(const json_node& root);
 
 /// A Metaspace whose prepend_scheme is "first" asks whether a piece is at the beginning of the
 /// text, and the reference answers by where in the original text it has the piece from. Where a

@@ -70,7 +70,7 @@ bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-void check_class(const json_value& config, const folder_class& opened_as) {
+void check_class(const json_node& config, const folder_class& opened_as) {
   const auto value = config.find("tokenizer_class");
   const std::string_view stem = opened_as.stem();
   const auto refuse = [&](const std::string& reason) {
@@ -103,7 +103,7 @@ std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
 }
 
 // A class of T5 adds <extra_id_0> and so on, unless they are there.
-void check_extra_ids(const json_value& config, const folder_class& opened_as,
+void check_extra_ids(const json_node& config, const folder_class& opened_as,
                      const std::unordered_set<std::string>& added) {
   const auto value = config.find("extra_ids");
   const bool is_t5 = opened_as.stem() == "T5";
@@ -120,11 +120,11 @@ void check_extra_ids(const json_value& config, const folder_class& opened_as,
 
 // Of the entries whose key names a token.
 template <class Names>
-void check_tokens(const json_value& entries, const std::unordered_set<std::string>& added,
+void check_tokens(const json_node& entries, const std::unordered_set<std::string>& added,
                   Names names) {
   std::size_t index = 0;
   for (const auto [key, element] : entries.object("the entries")) {
-    const json_value value(entries, element, index++);
+    const json_node value(entries, element, index++);
     if (!names(key)) continue;
     std::string_view content;
     // Whatever is neither is a flag.
@@ -141,7 +141,7 @@ void check_tokens(const json_value& entries, const std::unordered_set<std::strin
 
 // Release 5 adds the token of any entry that is named so, release 4 only of those that
 // extra_special_tokens names.
-void check_named_tokens(const json_value& config, const std::unordered_set<std::string>& added) {
+void check_named_tokens(const json_node& config, const std::unordered_set<std::string>& added) {
   check_tokens(config, added, [](std::string_view key) {
     return key.ends_with("_token") && !is_one_of(key, token_names);
   });
@@ -152,7 +152,7 @@ void check_named_tokens(const json_value& config, const std::unordered_set<std::
 
 }  // namespace
 
-void refuse_what_is_not_followed(const json_value& config, const folder_class& opened_as,
+void refuse_what_is_not_followed(const json_node& config, const folder_class& opened_as,
                                  const added_vocabulary& added) {
   for (const char* key : refused_keys) {
     const auto value = config.find(key);

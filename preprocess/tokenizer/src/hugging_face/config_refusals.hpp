@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "hugging_face/folder_class.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "hugging_face/read_added_tokens.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -27,7 +27,7 @@ namespace millrace::tokenizer::detail {
 /// @param opened_as  the class of the folder
 /// @param added      what tokenizer.json and the config's lists add
 /// @throws format_error  with the place in the config
-void refuse_what_is_not_followed(const json_value& config, const folder_class& opened_as,
+void refuse_what_is_not_followed(const json_node& config, const folder_class& opened_as,
                                  const added_vocabulary& added);
 
 }  // namespace millrace::tokenizer::detail

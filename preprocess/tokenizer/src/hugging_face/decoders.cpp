@@ -279,18 +279,18 @@ class sequence_step final : public decoder_step {
   std::vector<std::unique_ptr<const decoder_step>> steps_;
 };
 
-std::string text_of(const json_value& decoder, const char* key) {
-  const json_value value = decoder.at(key);
+std::string text_of(const json_node& decoder, const char* key) {
+  const json_node value = decoder.at(key);
   return std::string(value.string(key));
 }
 
-std::size_t count_of(const json_value& decoder, const char* key) {
-  const json_value value = decoder.at(key);
+std::size_t count_of(const json_node& decoder, const char* key) {
+  const json_node value = decoder.at(key);
   return static_cast<std::size_t>(value.integer(key, std::int64_t{1} << 32));
 }
 
 // Throws where a type is not known.
-std::unique_ptr<const decoder_step> make_step(const json_value& decoder, bool alone) {
+std::unique_ptr<const decoder_step> make_step(const json_node& decoder, bool alone) {
   const std::string type = text_of(decoder, "type");
   if (type == "ByteLevel") return std::make_unique<byte_level_step>(!alone);
   if (type == "WordPiece") {
@@ -317,10 +317,10 @@ std::unique_ptr<const decoder_step> make_step(const json_value& decoder, bool al
   }
   if (type != "Sequence") decoder.fail("the decoder " + in_quotes(type) + " is unknown");
   std::vector<std::unique_ptr<const decoder_step>> steps;
-  const json_value list = decoder.at("decoders");
+  const json_node list = decoder.at("decoders");
   std::size_t index = 0;
   for (const simdjson::dom::element element : list.array("decoders")) {
-    steps.push_back(make_step(json_value(list, element, index++), false));
+    steps.push_back(make_step(json_node(list, element, index++), false));
   }
   return std::make_unique<sequence_step>(std::move(steps));
 }
@@ -356,7 +356,7 @@ void decoder_step::apply(std::vector<std::string>& tokens) const {
   apply(tokens, limit);
 }
 
-std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder,
+std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
                                                  std::vector<std::string>& notes) {
   if (decoder == nullptr) return std::make_unique<join_step>(" ");
   try {

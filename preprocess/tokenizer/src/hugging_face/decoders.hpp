@@ -8,7 +8,7 @@
 #include "bpe/token_table.hpp"
 #include "composed/growth_limit.hpp"
 #include "composed/interfaces.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -30,7 +30,7 @@ class decoder_step {
 /// tokens are joined as they are: what decodes oddly still encodes.
 /// @param decoder  null where the file has none: then spaces join the tokens
 /// @param notes  get a line that says so, and why
-std::unique_ptr<const decoder_step> read_decoder(const json_value* decoder,
+std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
                                                  std::vector<std::string>& notes);
 
 /// Strings of tokens, through a decoder. Ids outside `tokens` are U+FFFD.

@@ -50,7 +50,7 @@ const std::vector<typed_class> typed_classes = {
     {"XLNet", {"xlnet"}},
 };
 
-std::string class_of_model(const json_value& model) {
+std::string class_of_model(const json_node& model) {
   if (const auto name = model.text("tokenizer_class")) return std::string(*name);
   const auto type = model.find("model_type");
   if (!type) return {};
@@ -75,12 +75,12 @@ std::string_view folder_class::stem() const noexcept {
   return stem;
 }
 
-folder_class class_of_folder(const json_value& config, std::string_view model) {
+folder_class class_of_folder(const json_node& config, std::string_view model) {
   if (const auto name = config.text("tokenizer_class")) return {std::string(*name), false};
   if (model.empty()) return {};
   try {
     const json_document document(model);
-    return {class_of_model(json_value(document)), true};
+    return {class_of_model(json_node(document)), true};
   } catch (const format_error& e) {
     throw e.in("config.json");
   }

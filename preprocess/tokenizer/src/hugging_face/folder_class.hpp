@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -22,6 +22,6 @@ struct folder_class {
 ///
 /// @param model  text of config.json, empty where there is none
 /// @throws format_error  of config.json, with that name as its path: the class is not known
-folder_class class_of_folder(const json_value& config, std::string_view model);
+folder_class class_of_folder(const json_node& config, std::string_view model);
 
 }  // namespace millrace::tokenizer::detail

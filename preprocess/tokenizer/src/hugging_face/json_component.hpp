@@ -12,7 +12,7 @@
 
 #include <simdjson.h>
 
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -23,7 +23,7 @@ namespace millrace::tokenizer::detail {
 class json_component {
  public:
   /// @param path  what messages call `value`
-  json_component(const json_value& value, std::string path)
+  json_component(const json_node& value, std::string path)
       : json_component(value.document(), value.steps(), value.element(), std::move(path)) {}
 
   /// Its `type`.

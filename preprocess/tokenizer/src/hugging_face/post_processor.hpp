@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -18,6 +18,6 @@ struct text_template {
 /// TemplateProcessing, BertProcessing, RobertaProcessing, and a Sequence with one of them at most.
 ///
 /// @throws format_error  another type, or a template in which the text is not there exactly once.
-text_template read_post_processor(const json_value& processor);
+text_template read_post_processor(const json_node& processor);
 
 }  // namespace millrace::tokenizer::detail

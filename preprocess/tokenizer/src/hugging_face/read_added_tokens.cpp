@@ -30,8 +30,8 @@ std::string normalized_content(const added_token& token, const normalizer* norma
   }
 }
 
-bool required(const json_value& token, const char* key) {
-  const json_value value = token.at(key);
+bool required(const json_node& token, const char* key) {
+  const json_node value = token.at(key);
   return value.boolean(key);
 }
 
@@ -100,13 +100,13 @@ std::vector<added_token> added_vocabulary::tokens() const {
   return result;
 }
 
-std::vector<added_token> read_added_tokens(const json_value& list) {
+std::vector<added_token> read_added_tokens(const json_node& list) {
   std::vector<added_token> tokens;
   std::size_t index = 0;
   for (const simdjson::dom::element element : list.array("added_tokens")) {
-    const json_value entry(list, element, index++);
-    const json_value content = entry.at("content");
-    const json_value id = entry.at("id");
+    const json_node entry(list, element, index++);
+    const json_node content = entry.at("content");
+    const json_node id = entry.at("id");
     added_token token;
     token.content = std::string(content.string("the content of an added token"));
     token.id = static_cast<std::int32_t>(id.integer("the id of an added token", max_token_id));

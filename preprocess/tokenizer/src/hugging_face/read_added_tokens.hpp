@@ -10,7 +10,7 @@
 
 #include "composed/added_tokens.hpp"
 #include "composed/interfaces.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "hugging_face/read_model.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -59,7 +59,7 @@ class added_vocabulary {
 
 /// The entry "added_tokens".
 /// @throws format_error  with the place of the fault
-std::vector<added_token> read_added_tokens(const json_value& list);
+std::vector<added_token> read_added_tokens(const json_node& list);
 
 /// What looks for the added tokens in texts.
 struct added_token_finders {

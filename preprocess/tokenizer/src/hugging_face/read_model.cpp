@@ -20,7 +20,7 @@ constexpr std::array<std::pair<std::string_view, model_kind>, 4> kinds = {{
 }};
 
 // Files older than "type" are what they have the entries of; in that order they are tried there.
-model_kind kind_of(const json_value& model) {
+model_kind kind_of(const json_node& model) {
   if (const auto type = model.find("type")) {
     const std::string_view name = type->string("the type of the model");
     for (const auto& [known, kind] : kinds) {
@@ -48,12 +48,12 @@ class id_set {
   std::vector<char> there_;
 };
 
-void read_vocab(const json_value& vocab, model_file& file) {
+void read_vocab(const json_node& vocab, model_file& file) {
   const simdjson::dom::object entries = vocab.object("vocab");
   file.tokens.reserve(entries.size());
   id_set ids;
   for (const auto [text, id] : entries) {
-    const json_value entry(vocab, id, file.tokens.size());
+    const json_node entry(vocab, id, file.tokens.size());
     const std::int64_t value = entry.integer("the id of a token", max_token_id);
     if (!ids.add(value)) entry.fail("the id " + std::to_string(value) + " is there twice");
     file.tokens.push_back({text, static_cast<std::int32_t>(value)});
@@ -64,7 +64,7 @@ void read_vocab(const json_value& vocab, model_file& file) {
     if (i + ahead < file.tokens.size()) file.index.prefetch(file.tokens[i + ahead].text);
     const listed_token& token = file.tokens[i];
     if (!file.index.add(token.text, token.id)) {
-      json_value(vocab, vocab.element(), i)
+      json_node(vocab, vocab.element(), i)
           .fail("token " + in_quotes(token.text) + " is there twice");
     }
   }
@@ -105,7 +105,7 @@ class merge_results {
 };
 
 // "a b", or ["a", "b"] since tokens may have spaces.
-std::pair<std::string_view, std::string_view> parts_of(const json_value& merge, bool spelled) {
+std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, bool spelled) {
   if (spelled) {
     const std::string_view text = merge.string("a merge");
     const std::size_t space = text.find(' ');
@@ -129,7 +129,7 @@ std::pair<std::string_view, std::string_view> parts_of(const json_value& merge, 
 // looked up, so that their cache misses overlap.
 class merge_reader {
  public:
-  merge_reader(const json_value& merges, model_file& file)
+  merge_reader(const json_node& merges, model_file& file)
       : merges_(&merges), file_(&file), results_(file) {}
 
   void read() {
@@ -138,7 +138,7 @@ class merge_reader {
     file_->merges.reserve(list.size());
     std::size_t number = 0;
     for (const simdjson::dom::element element : list) {
-      const json_value merge(*merges_, element, number++);
+      const json_node merge(*merges_, element, number++);
       if (spelled && merge.string("a merge").starts_with("#version")) continue;
       const auto [left, right] = parts_of(merge, spelled);
       file_->index.prefetch(left);
@@ -188,17 +188,17 @@ class merge_reader {
   }
 
   [[noreturn]] void fail(const listed_merge& merge, const std::string& what) const {
-    json_value(*merges_, merge.element, merge.number).fail(what);
+    json_node(*merges_, merge.element, merge.number).fail(what);
   }
 
-  const json_value* merges_;
+  const json_node* merges_;
   model_file* file_;
   merge_results results_;
   std::array<listed_merge, 64> waiting_;
   std::size_t count_ = 0;
 };
 
-void read_bpe(const json_value& model, model_file& file) {
+void read_bpe(const json_node& model, model_file& file) {
   if (const auto dropout = model.find("dropout")) {
     if (dropout->number("dropout") != 0) {
       dropout->fail("dropout makes ids a matter of chance; expected none");
@@ -214,34 +214,34 @@ void read_bpe(const json_value& model, model_file& file) {
   merge_reader(model.at("merges"), file).read();
 }
 
-void read_word_piece(const json_value& model, model_file& file) {
-  const json_value unknown = model.at("unk_token");
-  const json_value prefix = model.at("continuing_subword_prefix");
+void read_word_piece(const json_node& model, model_file& file) {
+  const json_node unknown = model.at("unk_token");
+  const json_node prefix = model.at("continuing_subword_prefix");
   file.unknown = unknown.string("unk_token");
   file.prefix = prefix.string("continuing_subword_prefix");
-  const json_value longest = model.at("max_input_chars_per_word");
+  const json_node longest = model.at("max_input_chars_per_word");
   file.max_characters_per_word =
       static_cast<std::size_t>(longest.integer("max_input_chars_per_word", std::int64_t{1} << 62));
   read_vocab(model.at("vocab"), file);
 }
 
-void read_word_level(const json_value& model, model_file& file) {
-  const json_value unknown = model.at("unk_token");
+void read_word_level(const json_node& model, model_file& file) {
+  const json_node unknown = model.at("unk_token");
   file.unknown = unknown.string("unk_token");
   read_vocab(model.at("vocab"), file);
 }
 
-void read_unigram(const json_value& model, model_file& file) {
+void read_unigram(const json_node& model, model_file& file) {
   file.byte_fallback = model.flag("byte_fallback", false);
-  const json_value vocab = model.at("vocab");
+  const json_node vocab = model.at("vocab");
   const simdjson::dom::array list = vocab.array("vocab");
   file.pieces.reserve(list.size());
   for (const simdjson::dom::element element : list) {
-    const json_value entry(vocab, element, file.pieces.size());
+    const json_node entry(vocab, element, file.pieces.size());
     std::size_t parts = 0;
     unigram_piece piece;
     for (const simdjson::dom::element part : entry.array("a piece")) {
-      const json_value value(entry, part, parts);
+      const json_node value(entry, part, parts);
       if (parts == 0) piece.text = value.string("the text of a piece");
       if (parts == 1) (void)value.number("the score of a piece");
       ++parts;
@@ -268,7 +268,7 @@ void read_unigram(const json_value& model, model_file& file) {
 
 }  // namespace
 
-model_file read_model(const json_value& model) {
+model_file read_model(const json_node& model) {
   model_file file;
   file.kind = kind_of(model);
   switch (file.kind) {

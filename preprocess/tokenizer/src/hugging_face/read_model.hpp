@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bpe/merge_table.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "models/unigram.hpp"
 #include "models/vocabulary.hpp"
 #include "text/token_index.hpp"
@@ -45,6 +45,6 @@ inline constexpr std::int64_t max_token_id = (std::int64_t{1} << 22) - 1;
 ///
 /// @param model  outlives the result
 /// @throws format_error  with the place of the fault
-model_file read_model(const json_value& model);
+model_file read_model(const json_node& model);
 
 }  // namespace millrace::tokenizer::detail

@@ -105,7 +105,7 @@ normalizer_pointer read(const json_component& json) {
 
 }  // namespace
 
-std::unique_ptr<const normalizer> read_normalizer(const json_value& json, const std::string& path) {
+std::unique_ptr<const normalizer> read_normalizer(const json_node& json, const std::string& path) {
   if (json.is_null()) return nullptr;
   return read(json_component(json, path));
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "composed/interfaces.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {
 
@@ -14,7 +14,7 @@ namespace millrace::tokenizer::detail {
 ///
 /// @param path  of `json` in its file, as messages name it
 /// @throws format_error  it is none that is known, or one that cannot be honoured exactly
-std::unique_ptr<const normalizer> read_normalizer(const json_value& json,
+std::unique_ptr<const normalizer> read_normalizer(const json_node& json,
                                                   const std::string& path = "normalizer");
 
 }  // namespace millrace::tokenizer::detail

@@ -128,7 +128,7 @@ void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
 
 }  // namespace
 
-std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(const json_value& json,
+std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(const json_node& json,
                                                         const std::string& path) {
   if (json.is_null()) return nullptr;
   std::vector<stage_pointer> stages;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "pre_tokenize/pre_tokenizer.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -14,7 +14,7 @@ namespace millrace::tokenizer::detail {
 ///
 /// @param path  of `json` in its file, as messages name it
 /// @throws format_error  it is none that is known, or one that cannot be honoured exactly
-std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(const json_value& json,
+std::unique_ptr<const pre_tokenizer> read_pre_tokenizer(const json_node& json,
                                                         const std::string& path = "pre_tokenizer");
 
 }  // namespace millrace::tokenizer::detail

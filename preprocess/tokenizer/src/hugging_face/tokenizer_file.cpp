@@ -27,11 +27,11 @@ namespace {
 
 constexpr std::size_t longest_noted_regex = 200;
 
-const json_value& checked(const json_value& root) {
+const json_node& checked(const json_node& root) {
   std::vector<std::string_view> keys;
   for (const auto [key, value] : root.object("the file")) {
     if (std::ranges::find(keys, key) != keys.end()) {
-      json_value(root, value, keys.size()).fail("the entry " + in_quotes(key) + " is there twice");
+      json_node(root, value, keys.size()).fail("the entry " + in_quotes(key) + " is there twice");
     }
     keys.push_back(key);
   }
@@ -55,8 +55,8 @@ void note_regexes(simdjson::dom::element component, std::vector<std::string>& no
   });
 }
 
-model_file model_in(const json_value& root) {
-  const json_value model = root.at("model");
+model_file model_in(const json_node& root) {
+  const json_node model = root.at("model");
   return read_model(model);
 }
 
@@ -120,7 +120,7 @@ std::unique_ptr<const section_engine> tokenizer_file::make_engine(std::vector<st
       if (auto engine = make_byte_level_engine(model_, *plan)) return engine;
       const auto missing = missing_byte(model_);
       if (missing && !model_.unknown && !model_.byte_fallback) {
-        const json_value model = root_.at("model");
+        const json_node model = root_.at("model");
         model.fail("the vocabulary has no token for byte " + std::to_string(*missing) + " alone");
       }
     }

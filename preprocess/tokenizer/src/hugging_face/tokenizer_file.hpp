@@ -9,7 +9,7 @@
 #include "composed/composed_tokenizer.hpp"
 #include "composed/interfaces.hpp"
 #include "hugging_face/hugging_face_tokenizer.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "hugging_face/post_processor.hpp"
 #include "hugging_face/read_added_tokens.hpp"
 #include "hugging_face/read_model.hpp"
@@ -26,7 +26,7 @@ class tokenizer_file {
 
   const model_file& model() const noexcept { return model_; }
   const normalizer* normal() const noexcept { return normal_.get(); }
-  const json_value& root() const noexcept { return root_; }
+  const json_node& root() const noexcept { return root_; }
 
   added_vocabulary& added() noexcept { return added_; }  ///< those of the file at first
   text_template& around() noexcept { return around_; }   ///< as the post-processor has it
@@ -50,7 +50,7 @@ class tokenizer_file {
   void check_start() const;
 
   json_document document_;
-  json_value root_;
+  json_node root_;
   model_file model_;
   added_vocabulary added_;
   text_template around_;

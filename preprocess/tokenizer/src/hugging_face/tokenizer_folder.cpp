@@ -88,9 +88,9 @@ added_token plain(std::string content) {
 }
 
 // A string, or an object with the flags; of a list of special tokens whatever it says of that.
-added_token token_in(const json_value& value, bool of_specials = false) {
+added_token token_in(const json_node& value, bool of_specials = false) {
   if (value.is_string()) return plain(std::string(value.string("a token")));
-  const json_value content = value.at("content");
+  const json_node content = value.at("content");
   added_token token = plain(std::string(content.string("the content of a token")));
   token.special = of_specials || value.flag("special", true);
   token.normalized = value.flag("normalized", !token.special);
@@ -101,7 +101,7 @@ added_token token_in(const json_value& value, bool of_specials = false) {
 }
 
 // Of a token that is listed twice the flags depend on the version of transformers.
-void refuse_twice(const std::vector<added_token>& tokens, const json_value& list) {
+void refuse_twice(const std::vector<added_token>& tokens, const json_node& list) {
   std::set<std::string_view> seen;
   for (const added_token& token : tokens) {
     if (!seen.insert(token.content).second) {
@@ -112,11 +112,11 @@ void refuse_twice(const std::vector<added_token>& tokens, const json_value& list
 
 class folder_settings {
  public:
-  folder_settings(tokenizer_file& file, const json_value& config, const folder_class& opened_as)
+  folder_settings(tokenizer_file& file, const json_node& config, const folder_class& opened_as)
       : file_(&file), config_(config), opened_as_(&opened_as) {}
 
   // Tokens that a file names; of two files the later counts. A null takes a name away.
-  void read_names(const json_value& from, bool of_specials) {
+  void read_names(const json_node& from, bool of_specials) {
     const simdjson::dom::object entries = from.object("the file");
     for (const auto [key, value] : entries) given_.emplace(key);
     for (const char* name : token_names) {
@@ -135,7 +135,7 @@ class folder_settings {
       if (is_first && !extra_.empty()) continue;
       std::size_t index = 0;
       for (const simdjson::dom::element each : value->array(list)) {
-        const json_value entry(*value, each, index++);
+        const json_node entry(*value, each, index++);
         added_token token = token_in(entry, of_specials);
         if (!entry.is_string()) refuse_other_flags(token, entry);
         if (is_first) {
@@ -255,7 +255,7 @@ class folder_settings {
   }
 
  private:
-  void refuse_other_flags(added_token token, const json_value& entry) const {
+  void refuse_other_flags(added_token token, const json_node& entry) const {
     const std::vector<added_token> there = file_->added().tokens();
     const auto known = std::ranges::find(there, token.content, &added_token::content);
     if (known == there.end()) return;
@@ -300,7 +300,7 @@ class folder_settings {
     if (!decoder) return {};
     std::size_t index = 0;
     for (const auto [key, element] : decoder->object("added_tokens_decoder")) {
-      const json_value value(*decoder, element, index++);
+      const json_node value(*decoder, element, index++);
       std::int64_t id = 0;
       const bool number = !key.empty() && key.size() < 10 &&
                           key.find_first_not_of("0123456789") == std::string_view::npos;
@@ -321,7 +321,7 @@ class folder_settings {
   }
 
   tokenizer_file* file_;
-  const json_value& config_;
+  const json_node& config_;
   const folder_class* opened_as_;
   std::set<std::string, std::less<>> given_;  // what a file has, if only to null it
   std::map<std::string, added_token> named_;
@@ -330,12 +330,12 @@ class folder_settings {
 
 // That each token of added_tokens.json is one that tokenizer.json adds, with the same id: then it
 // is nothing new. Others would be added, with flags and ids that depend on much else.
-void check_added(const json_value& added, const tokenizer_file& file) {
+void check_added(const json_node& added, const tokenizer_file& file) {
   std::vector<added_token> there;
   if (const auto list = file.root().find("added_tokens")) there = read_added_tokens(*list);
   std::size_t index = 0;
   for (const auto [key, element] : added.object("the file")) {
-    const json_value value(added, element, index++);
+    const json_node value(added, element, index++);
     const std::int64_t id = value.integer("the id of a token", max_token_id);
     const auto token = std::ranges::find(there, key, &added_token::content);
     if (token != there.end() && token->id == id) continue;
@@ -353,14 +353,14 @@ void with_older_file(const char* name, std::string_view text, Read read) {
   if (text.empty()) return;
   try {
     const json_document document(text);
-    read(json_value(document));
+    read(json_node(document));
   } catch (const format_error& e) {
     throw e.in(name);
   }
 }
 
 // Refuses a flag that contradicts what tokenizer.json has.
-void check(const json_value& config, const char* key, bool otherwise, bool there) {
+void check(const json_node& config, const char* key, bool otherwise, bool there) {
   if (config.flag(key, otherwise) == there) return;
   const auto value = config.find(key);
   (value ? *value : config)
@@ -369,7 +369,7 @@ void check(const json_value& config, const char* key, bool otherwise, bool there
             " in tokenizer.json");
 }
 
-void check_contradictions(const json_value& config, const folder_class& opened_as,
+void check_contradictions(const json_node& config, const folder_class& opened_as,
                           const tokenizer_file& file) {
   const auto pre_tokenizer = file.root().find("pre_tokenizer");
   if (pre_tokenizer && pre_tokenizer->text("type") == "ByteLevel") {
@@ -396,7 +396,7 @@ void check_contradictions(const json_value& config, const folder_class& opened_a
 folder_answer apply_config(tokenizer_file& file, const folder_texts& texts,
                            bool special_tokens_count) {
   const json_document document(texts.config);
-  const json_value root(document);
+  const json_node root(document);
   folder_answer answer{class_of_folder(root, texts.model), {}};
   check_contradictions(root, answer.opened_as, file);
   if (const auto list = file.root().find("added_tokens")) {
@@ -410,9 +410,9 @@ folder_answer apply_config(tokenizer_file& file, const folder_texts& texts,
   settings.read_names(root, false);
   if (!root.find("added_tokens_decoder")) {
     with_older_file("special_tokens_map.json", texts.map,
-                    [&](const json_value& map) { settings.read_names(map, true); });
+                    [&](const json_node& map) { settings.read_names(map, true); });
     with_older_file("added_tokens.json", texts.added,
-                    [&](const json_value& added) { check_added(added, file); });
+                    [&](const json_node& added) { check_added(added, file); });
   }
   settings.name_by_class();
   settings.add_tokens();

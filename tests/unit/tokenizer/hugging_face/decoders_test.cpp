@@ -14,7 +14,7 @@ namespace {
 std::string decoded(std::string_view json, std::vector<std::string> tokens,
                     std::vector<std::string>* notes = nullptr) {
   const json_document document(json);
-  const json_value decoder(document);
+  const json_node decoder(document);
   std::vector<std::string> written;
   read_decoder(&decoder, written)->apply(tokens);
   if (notes == nullptr) {

@@ -9,7 +9,7 @@
 
 #include <millrace/error.hpp>
 
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 
 namespace millrace::tokenizer::detail {
 namespace {
@@ -17,13 +17,13 @@ namespace {
 std::string normal_of(const std::string& json, std::string_view text) {
   const json_document document(json);
   std::string buffer;
-  return std::string(read_normalizer(json_value(document))->normalize(text, buffer));
+  return std::string(read_normalizer(json_node(document))->normalize(text, buffer));
 }
 
 std::string normalizer_fault(const std::string& json) {
   const json_document document(json);
   try {
-    (void)read_normalizer(json_value(document));
+    (void)read_normalizer(json_node(document));
   } catch (const format_error& e) {
     return e.what();
   }
@@ -32,7 +32,7 @@ std::string normalizer_fault(const std::string& json) {
 
 TEST(ReadNormalizer, HasNothingForNull) {
   const json_document document("null");
-  EXPECT_EQ(read_normalizer(json_value(document)), nullptr);
+  EXPECT_EQ(read_normalizer(json_node(document)), nullptr);
 }
 
 TEST(ReadNormalizer, ReadsSequencesInSequences) {
@@ -58,7 +58,7 @@ TEST(ReadNormalizer, SaysAtWhichByteItRefuses) {
   const auto expect_fault_at = [](const std::string& json, std::string_view place) {
     const json_document document(json);
     try {
-      (void)read_normalizer(json_value(document));
+      (void)read_normalizer(json_node(document));
       ADD_FAILURE() << "accepted " << json;
     } catch (const format_error& e) {
       EXPECT_EQ(e.offset(), json.find(place)) << e.what();

@@ -11,7 +11,7 @@
 #include <millrace/error.hpp>
 
 #include "hugging_face/byte_level_plan.hpp"
-#include "hugging_face/json_value.hpp"
+#include "hugging_face/json_node.hpp"
 #include "regex/pcre2_pattern.hpp"
 
 namespace millrace::tokenizer::detail {
@@ -25,7 +25,7 @@ std::vector<std::string> pieces(const std::string& json, std::string_view text,
                                 bool at_start = true) {
   const json_document document(json);
   piece_list list;
-  read_pre_tokenizer(json_value(document))->split({text, at_start}, list);
+  read_pre_tokenizer(json_node(document))->split({text, at_start}, list);
   std::vector<std::string> found;
   std::size_t begin = 0;
   for (const std::size_t end : list.ends) {
@@ -39,7 +39,7 @@ std::vector<std::string> pieces(const std::string& json, std::string_view text,
 std::string pre_tokenizer_fault(const std::string& json) {
   const json_document document(json);
   try {
-    (void)read_pre_tokenizer(json_value(document));
+    (void)read_pre_tokenizer(json_node(document));
   } catch (const format_error& e) {
     return e.what();
   }
@@ -48,12 +48,12 @@ std::string pre_tokenizer_fault(const std::string& json) {
 
 std::optional<byte_level_plan> plan(const std::string& json) {
   const json_document document(json);
-  return byte_level_plan_of(json_value(document));
+  return byte_level_plan_of(json_node(document));
 }
 
 TEST(ReadPreTokenizer, HasNothingForNull) {
   const json_document document("null");
-  EXPECT_EQ(read_pre_tokenizer(json_value(document)), nullptr);
+  EXPECT_EQ(read_pre_tokenizer(json_node(document)), nullptr);
 }
 
 TEST(ReadPreTokenizer, TreatsMatchesAsTheBehaviorSays) {

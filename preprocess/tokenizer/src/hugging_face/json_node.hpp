@@ -30,11 +30,11 @@ class json_document {
 
 /// A value of a document, and how one came to it: so that what is wrong with it can be said with
 /// its place. Outlived by the value that it was taken from.
-class json_value {
+class json_node {
  public:
-  explicit json_value(const json_document& document)
+  explicit json_node(const json_document& document)
       : document_(&document), element_(document.root()) {}
-  json_value(const json_value& parent, simdjson::dom::element element, std::size_t index)
+  json_node(const json_node& parent, simdjson::dom::element element, std::size_t index)
       : document_(parent.document_), parent_(&parent), index_(index), element_(element) {}
 
   const json_document& document() const noexcept { return *document_; }
@@ -62,16 +62,16 @@ class json_value {
 
   /// The entry of an object, or nothing if it is absent. `null` counts as absent.
   /// @throws format_error  this is no object.
-  std::optional<json_value> find(std::string_view key) const;
+  std::optional<json_node> find(std::string_view key) const;
   /// @throws format_error  it is absent, or this is no object.
-  json_value at(std::string_view key) const;
+  json_node at(std::string_view key) const;
 
   bool flag(const char* key, bool otherwise) const;
   std::optional<std::string_view> text(const char* key) const;
 
  private:
   const json_document* document_;
-  const json_value* parent_ = nullptr;
+  const json_node* parent_ = nullptr;
   std::size_t index_ = 0;
   simdjson::dom::element element_;
 };
