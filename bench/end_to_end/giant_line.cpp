@@ -22,7 +22,7 @@
 #include <boost/program_options.hpp>
 
 #include <millrace/command/run_command.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "record/giant_record.hpp"

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/loader_report.hpp>

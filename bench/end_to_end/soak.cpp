@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/loader_report.hpp>
 

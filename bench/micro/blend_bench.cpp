@@ -19,9 +19,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include <millrace/dataset/megatron/greedy_blend.hpp>
-#include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include "support/plain_blend.hpp"
 

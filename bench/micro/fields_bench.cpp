@@ -13,7 +13,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include <millrace/dataset/sample/fields.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
 
 namespace millrace::dataset {
 namespace {

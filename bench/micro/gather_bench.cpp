@@ -23,8 +23,8 @@
 #include <benchmark/benchmark.h>
 
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "support/paths.hpp"
 

@@ -18,8 +18,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include <millrace/dataset/instant/document_search.hpp>
-#include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/dataset/detail/instant/document_search.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
 
 #include "bench/support/process_figures.hpp"
 #include "bench/support/sparse_dataset.hpp"

@@ -20,13 +20,13 @@
 #include <benchmark/benchmark.h>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/pipeline.hpp>
-#include <millrace/loader/telemetry/stage.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
-#include <millrace/loader/verify/data_verifier.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/pipeline.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"

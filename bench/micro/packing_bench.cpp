@@ -16,7 +16,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include <millrace/dataset/packing/packed_rows.hpp>
+#include <millrace/dataset/detail/packing/packed_rows.hpp>
 #include <millrace/formats/mmidx.hpp>
 
 #include "support/paths.hpp"

@@ -10,8 +10,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include <millrace/loader/telemetry/stage.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
 namespace {

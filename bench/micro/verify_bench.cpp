@@ -17,9 +17,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include <millrace/formats/crc32c.hpp>
-#include <millrace/loader/verify/data_verifier.hpp>
-#include <millrace/loader/verify/token_range.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
+#include <millrace/loader/detail/verify/token_range.hpp>
 
 #include "support/summed_dataset.hpp"
 

@@ -16,8 +16,8 @@
 #include <numeric>
 #include <string>
 
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 namespace {

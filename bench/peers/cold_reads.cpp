@@ -23,10 +23,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/io/detail/residency.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/io/residency.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "libaio_reader.hpp"
 

@@ -25,8 +25,8 @@
 #include <simdjson.h>
 #include <boost/program_options.hpp>
 
-#include <millrace/formats/md5.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/formats/detail/md5.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/io/unique_fd.hpp>
-#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
 
 namespace millrace::bench {
 

@@ -10,10 +10,10 @@
 #include <exception>
 #include <string>
 
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/large_array.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/megatron/gpt_cache.hpp>
-#include <millrace/dataset/megatron/large_array.hpp>
-#include <millrace/dataset/megatron/read_python_json.hpp>
 
 using namespace millrace;
 using namespace millrace::dataset;

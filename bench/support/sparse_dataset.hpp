@@ -14,8 +14,8 @@
 
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/io/unique_fd.hpp>
 
 /// Datasets of any number of documents, for benches of orders, which do not look at tokens.
 namespace millrace::bench {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/run/audit.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/dataset/where.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"

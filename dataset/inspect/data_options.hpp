@@ -3,9 +3,9 @@
 
 #include <boost/program_options.hpp>
 
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 
 #include "command_line.hpp"
 

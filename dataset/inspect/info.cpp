@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include <millrace/command/run_command.hpp>
-#include <millrace/dataset/document_sources.hpp>
+#include <millrace/dataset/detail/document_sources.hpp>
+#include <millrace/dataset/detail/length_statistics.hpp>
+#include <millrace/dataset/detail/neighbour_statistics.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/length_statistics.hpp>
-#include <millrace/dataset/neighbour_statistics.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::inspect {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/megatron/blend_list.hpp>
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
+#include <millrace/dataset/detail/megatron/blend_list.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
+#include <millrace/dataset/packed_run.hpp>
 
 #include "state_flag.hpp"
 

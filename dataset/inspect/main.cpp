@@ -4,8 +4,8 @@
 #include <string>
 
 #include <millrace/command/run_command.hpp>
-#include <millrace/loader/io/uring_probe.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/loader/detail/io/uring_probe.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "inspect.hpp"
 

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include <millrace/command/text.hpp>
-#include <millrace/dataset/document_sources.hpp>
-#include <millrace/dataset/sidecar_paths.hpp>
-#include <millrace/dataset/verify_sources.hpp>
+#include <millrace/dataset/detail/document_sources.hpp>
+#include <millrace/dataset/detail/sidecar_paths.hpp>
+#include <millrace/dataset/detail/verify_sources.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::inspect {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
 namespace millrace::inspect {

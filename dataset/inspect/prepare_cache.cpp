@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/megatron/blend_cache.hpp>
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/blend_recipe.hpp>
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/dataset/detail/megatron/blend_cache.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_recipe.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "data_options.hpp"

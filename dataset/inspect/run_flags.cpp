@@ -12,21 +12,20 @@
 #include <fmt/format.h>
 
 #include <millrace/command/grouped.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/gpt_plan.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/gpt_plan.hpp>
-#include <millrace/dataset/megatron/split.hpp>
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/dataset/run/packed_run.hpp>
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/dataset/run/state_compare.hpp>
-#include <millrace/dataset/run/stored_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
+#include <millrace/dataset/packed_run.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/loader/verify/source_identity.hpp>
+#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include "data_options.hpp"
 #include "instant_parts.hpp"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/detail/megatron/blend_rounding.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include "command_line.hpp"
 

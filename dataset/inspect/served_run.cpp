@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
 
 #include "command_line.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/sampler.hpp>
 
 #include "run_flags.hpp"
 

@@ -13,9 +13,9 @@
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/document_sources.hpp>
+#include <millrace/dataset/detail/document_sources.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 #include "command_line.hpp"

@@ -14,13 +14,13 @@
 
 #include <fmt/format.h>
 
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
+#include <millrace/io/detail/residency.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/io/residency.hpp>
-#include <millrace/loader/io/make_reader.hpp>
-#include <millrace/loader/io/throttled_reader.hpp>
-#include <millrace/loader/simulate/utilisation.hpp>
-#include <millrace/loader/telemetry/report_text.hpp>
+#include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/io/throttled_reader.hpp>
+#include <millrace/loader/detail/simulate/utilisation.hpp>
+#include <millrace/loader/detail/telemetry/report_text.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"

@@ -18,8 +18,8 @@
 #include <utility>
 
 #include <millrace/error.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/io/unique_fd.hpp>
 #include <millrace/loader/batch_loader.hpp>
 #include <millrace/loader/loader_report.hpp>
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/loader/detail/simulate/process_memory.hpp>
+#include <millrace/loader/detail/simulate/simulate_rank.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/simulate/process_memory.hpp>
-#include <millrace/loader/simulate/simulate_rank.hpp>
 
 #include "run_flags.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
 

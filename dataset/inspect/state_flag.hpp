@@ -7,8 +7,7 @@
 
 #include <boost/program_options.hpp>
 
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include "command_line.hpp"
 #include "run_flags.hpp"

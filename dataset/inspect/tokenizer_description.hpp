@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 
 namespace millrace::inspect {
 

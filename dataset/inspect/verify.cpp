@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include <millrace/dataset/detail/verify_sums.hpp>
+#include <millrace/dataset/detail/verify_tokens.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/verify_sums.hpp>
-#include <millrace/dataset/verify_tokens.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/run/where.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/dataset/where.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"

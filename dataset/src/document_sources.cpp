@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/document_sources.hpp>
+#include <millrace/dataset/detail/document_sources.hpp>
 
 #include <cassert>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <millrace/dataset/sidecar_paths.hpp>
+#include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/src.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/index_errors.hpp>
+#include <millrace/dataset/detail/index_errors.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,12 +8,11 @@
 #include <string>
 #include <utility>
 
-#include <millrace/dataset/index_errors.hpp>
-#include <millrace/dataset/token_view.hpp>
+#include <millrace/dataset/detail/index_errors.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/mmidx_verify.hpp>
+#include <millrace/formats/detail/sidecar.hpp>
 #include <millrace/formats/mmidx.hpp>
-#include <millrace/formats/mmidx_verify.hpp>
-#include <millrace/formats/sidecar.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 

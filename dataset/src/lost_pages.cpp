@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/lost_pages.hpp>
+#include <millrace/dataset/detail/lost_pages.hpp>
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/neighbour_statistics.hpp>
+#include <millrace/dataset/detail/neighbour_statistics.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include <millrace/dataset/document_sources.hpp>
+#include <millrace/dataset/detail/document_sources.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/token_windows.hpp>
+#include <millrace/dataset/detail/token_windows.hpp>
 
 #include <cstdint>
 #include <string>

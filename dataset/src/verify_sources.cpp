@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/verify_sources.hpp>
+#include <millrace/dataset/detail/verify_sources.hpp>
 
 #include <cstdint>
 #include <span>
 #include <string>
 
-#include <millrace/dataset/document_sources.hpp>
+#include <millrace/dataset/detail/document_sources.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

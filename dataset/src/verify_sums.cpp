@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/verify_sums.hpp>
+#include <millrace/dataset/detail/verify_sums.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/sidecar_paths.hpp>
+#include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/sum_check.hpp>
 #include <millrace/formats/sum.hpp>
-#include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::dataset {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 namespace dataset = millrace::dataset;

@@ -20,7 +20,7 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 namespace {
 

@@ -12,20 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/dataset/run/state_compare.hpp>
-#include <millrace/dataset/run/stored_run.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch.hpp>
+#include <millrace/loader/detail/pipeline.hpp>
+#include <millrace/loader/detail/plan/mixture_weights.hpp>
+#include <millrace/loader/detail/run_description.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
 #include <millrace/loader/loader_report.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/pipeline.hpp>
-#include <millrace/loader/plan/mixture_weights.hpp>
-#include <millrace/loader/run_description.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
 
 namespace millrace::loader {
 

@@ -5,10 +5,10 @@
 #include <limits>
 #include <string>
 
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
-#include <millrace/loader/verify/verify_options.hpp>
+#include <millrace/loader/detail/verify/verify_options.hpp>
 
 namespace millrace::loader {
 

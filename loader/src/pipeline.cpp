@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/pipeline.hpp>
+#include <millrace/loader/detail/pipeline.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,19 +10,19 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/batch/batch_slot.hpp>
-#include <millrace/loader/batch/fill_turns.hpp>
-#include <millrace/loader/batch/fill_worker.hpp>
-#include <millrace/loader/batch/host_fields.hpp>
-#include <millrace/loader/batch/slot_layout.hpp>
-#include <millrace/loader/io/make_reader.hpp>
-#include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/fill_turns.hpp>
+#include <millrace/loader/detail/batch/fill_worker.hpp>
+#include <millrace/loader/detail/batch/host_fields.hpp>
+#include <millrace/loader/detail/batch/slot_layout.hpp>
+#include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/plan/look_ahead.hpp>
+#include <millrace/loader/detail/plan/mixture_weights.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/plan/look_ahead.hpp>
-#include <millrace/loader/plan/mixture_weights.hpp>
-#include <millrace/loader/telemetry/stage.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
-#include <millrace/loader/verify/data_verifier.hpp>
 
 namespace millrace::loader::detail {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/state.hpp>
+#include <millrace/loader/detail/state.hpp>
 
 #include <cstdint>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/state.hpp>
+#include <millrace/loader/detail/verify/source_identity.hpp>
 #include <millrace/loader/options.hpp>
-#include <millrace/loader/verify/source_identity.hpp>
 
 namespace millrace::loader {
 

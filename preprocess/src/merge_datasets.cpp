@@ -13,7 +13,7 @@
 #include <millrace/command/grouped.hpp>
 #include <millrace/command/parse_flags.hpp>
 #include <millrace/command/run_command.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "merge/merge.hpp"

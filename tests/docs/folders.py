@@ -49,6 +49,10 @@ class declaration:
             sys.exit(f"{place}: expected 'NAME = PATH', 'except A -> B: REASON' or 'A: B C', found {line!r}")
         self.top.append(line)
 
+    def folder_of(self, file):
+        """The short name of the folder that a file belongs to. Its path is relative to the repository."""
+        return self.names.get(file) or self.name(file.rsplit("/", 1)[0])
+
     def name(self, folder):
         """The short name of a folder, whose path is relative to the repository."""
         for path in sorted(self.names, key=len, reverse=True):
@@ -142,7 +146,7 @@ def main():
         if "/" not in included or not (root / included).exists():
             faults.append(f"{file}:{number}: no file of this repository ends with {included}")
             continue
-        folder, to = (declared.name(path.rsplit("/", 1)[0]) for path in (file, included))
+        folder, to = (declared.folder_of(path) for path in (file, included))
         graph[folder] |= {to} - {folder}
         graph[to] |= set()
         places.setdefault((folder, to), []).append(f"{file}:{number}: includes {included}")

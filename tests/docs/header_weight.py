@@ -11,8 +11,8 @@ import re
 import subprocess
 import sys
 
-INCLUDED = ("loader/batch_loader.hpp", "dataset/run/stored_run.hpp", "dataset/run/megatron_run.hpp",
-            "dataset/run/instant_run.hpp", "dataset/run/packed_run.hpp")
+INCLUDED = ("loader/batch_loader.hpp", "dataset/run.hpp", "dataset/megatron_run.hpp",
+            "dataset/instant_run.hpp", "dataset/packed_run.hpp")
 FOLDERS = ("formats/include", "dataset/include", "loader/include")
 HEAVY = ("liburing.h", "immintrin.h", "csetjmp", "csignal")
 MOST_LINES = 3000

@@ -43,7 +43,7 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/loader/io/uring_probe.hpp>
+#include <millrace/loader/detail/io/uring_probe.hpp>
 #include <millrace/loader/loader_report.hpp>
 
 #include "support/fail_kth_allocation.hpp"

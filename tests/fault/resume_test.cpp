@@ -7,7 +7,7 @@
 #include <iostream>
 #include <map>
 
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 namespace millrace::preprocess {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include <millrace/formats/mmidx_verify.hpp>
+#include <millrace/formats/detail/mmidx_verify.hpp>
 
 /// Whatever is sound in full must be what our writer makes of it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) try {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
 /// Whatever is taken for a state is written and read again as the same.

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/paths.hpp"
 #include "support/sanitized.hpp"

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include "golden/dataset/megatron_golden.hpp"
 #include "support/paths.hpp"

@@ -15,7 +15,7 @@
 
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/formats/dtype.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"

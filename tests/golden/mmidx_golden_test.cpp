@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <vector>
 
+#include <millrace/formats/detail/mmidx_verify.hpp>
 #include <millrace/formats/mmidx.hpp>
-#include <millrace/formats/mmidx_verify.hpp>
 
 #include "support/paths.hpp"
 

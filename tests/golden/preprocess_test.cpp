@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/formats/detail/sha256.hpp>
 #include <millrace/formats/mmidx.hpp>
-#include <millrace/formats/sha256.hpp>
 
 #include "support/paths.hpp"
 #include "support/preprocess_files.hpp"

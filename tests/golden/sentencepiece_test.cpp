@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/case_files.hpp"
 #include "support/corpus.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/encode.hpp"
 #include "support/encode_parts.hpp"

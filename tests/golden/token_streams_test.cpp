@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/corpus.hpp"
 #include "support/encode.hpp"

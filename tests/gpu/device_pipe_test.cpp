@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/cuda/device_pipe.hpp>
+#include <millrace/loader/cuda/detail/device_pipe.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/cuda/dlpack_tensor.hpp>
+#include <millrace/loader/cuda/detail/dlpack_tensor.hpp>
 
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/pinned_source.hpp"

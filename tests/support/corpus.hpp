@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/formats/md5.hpp>
+#include <millrace/formats/detail/md5.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/encode.hpp"

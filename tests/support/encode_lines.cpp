@@ -13,7 +13,7 @@
 
 #include <boost/program_options.hpp>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer_flags.hpp>
 
 namespace {

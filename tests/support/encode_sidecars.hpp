@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <millrace/formats/byte_writer.hpp>
-#include <millrace/formats/src_encoder.hpp>
+#include <millrace/formats/detail/byte_writer.hpp>
+#include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/formats/sum.hpp>
 
 /// Whole sidecars in memory, where programs stream them.

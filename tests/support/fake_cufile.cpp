@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <millrace/loader/io/cufile_abi.hpp>
+#include <millrace/loader/detail/io/cufile_abi.hpp>
 
 using namespace millrace::loader;  // NOLINT: a program of its own
 

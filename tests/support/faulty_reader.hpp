@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
 
 namespace millrace::test {
 

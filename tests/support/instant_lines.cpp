@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/instant/blend_slots.hpp>
-#include <millrace/dataset/instant/feistel.hpp>
-#include <millrace/dataset/instant/order_keys.hpp>
-#include <millrace/dataset/instant/window_order.hpp>
+#include <millrace/dataset/detail/instant/blend_slots.hpp>
+#include <millrace/dataset/detail/instant/feistel.hpp>
+#include <millrace/dataset/detail/instant/order_keys.hpp>
+#include <millrace/dataset/detail/instant/window_order.hpp>
 
 namespace {
 

@@ -24,15 +24,15 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/blend_recipe.hpp>
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/greedy_blend.hpp>
-#include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/torch_random.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/formats/md5.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_recipe.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/torch_random.hpp>
+#include <millrace/dataset/megatron_run.hpp>
+#include <millrace/formats/detail/md5.hpp>
 
 #include "support/hex_word.hpp"
 #include "support/plain_blend.hpp"

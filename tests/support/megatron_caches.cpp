@@ -22,14 +22,14 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/megatron/blend_cache.hpp>
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/blend_recipe.hpp>
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/read_python_json.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/detail/megatron/blend_cache.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_recipe.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include "support/hex_word.hpp"
 

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/gpt_cache.hpp>
-#include <millrace/dataset/megatron/read_python_json.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/file_mapping.hpp>
 

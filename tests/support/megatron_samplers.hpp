@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/run/batch_steps.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
 
 /// Megatron's samplers as its loops read, statement by statement: a model, which shares no code
 /// with the library (spec: megatron/legacy/data/data_samplers.py, num_microbatches_calculator.py).

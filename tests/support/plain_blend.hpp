@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
 
 /// The greedy blend as its definition reads: every dataset, every sample. What ours are compared
 /// with, in results and in time.

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/megatron/torch_random.hpp>
-#include <millrace/formats/md5.hpp>
+#include <millrace/dataset/detail/megatron/torch_random.hpp>
+#include <millrace/formats/detail/md5.hpp>
 
 int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include <millrace/formats/json.hpp>
-#include <millrace/loader/ranks/rank_role.hpp>
+#include <millrace/formats/detail/json.hpp>
+#include <millrace/loader/detail/ranks/rank_role.hpp>
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/formats/md5.hpp>
+#include <millrace/formats/detail/md5.hpp>
 
 namespace {
 

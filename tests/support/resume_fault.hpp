@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/compression.hpp"
 #include "support/compress_with.hpp"

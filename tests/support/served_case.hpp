@@ -14,16 +14,15 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_rounding.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/dataset/run/packed_run.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/stored_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
+#include <millrace/dataset/packed_run.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 #include "support/paths.hpp"

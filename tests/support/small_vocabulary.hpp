@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/paths.hpp"
 #include "text/byte_alphabet.hpp"

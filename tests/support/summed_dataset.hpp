@@ -13,8 +13,8 @@
 
 #include <millrace/formats/dtype.hpp>
 #include <millrace/formats/sum.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/verify/verify_core.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/verify/verify_core.hpp>
 
 #include "support/encode_sidecars.hpp"
 #include "support/paths.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "support/paths.hpp"
 

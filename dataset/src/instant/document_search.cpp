@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/document_search.hpp>
+#include <millrace/dataset/detail/instant/document_search.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,14 +15,14 @@
 #include <string>
 #include <thread>
 
-#include <millrace/dataset/index_errors.hpp>
+#include <millrace/dataset/detail/index_errors.hpp>
+#include <millrace/dataset/detail/lost_pages.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/lost_pages.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/mmidx.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/io/unique_fd.hpp>
 
 namespace millrace::dataset {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
 
 #include <cassert>
 #include <cmath>
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/instant/schedule.hpp>
-#include <millrace/dataset/instant/source_pool.hpp>
-#include <millrace/dataset/instant/window_order.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
+#include <millrace/dataset/detail/instant/source_pool.hpp>
+#include <millrace/dataset/detail/instant/window_order.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/schedule.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/instant/blend_slots.hpp>
-#include <millrace/dataset/run_limits.hpp>
+#include <millrace/dataset/detail/instant/blend_slots.hpp>
+#include <millrace/dataset/detail/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

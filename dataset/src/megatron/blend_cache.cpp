@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/blend_cache.hpp>
+#include <millrace/dataset/detail/megatron/blend_cache.hpp>
 
 #include <cassert>
 #include <cerrno>
@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/dataset/detail/megatron/blend_rounding.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/large_array.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/megatron/gpt_cache.hpp>
-#include <millrace/dataset/megatron/large_array.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>
 

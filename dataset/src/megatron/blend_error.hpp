@@ -4,7 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include <millrace/dataset/megatron/blend_rounding.hpp>
+#include <millrace/dataset/detail/megatron/blend_rounding.hpp>
 
 #if defined(__FAST_MATH__)
 #error "Blends are compared bit by bit: compile without -ffast-math what includes this header."

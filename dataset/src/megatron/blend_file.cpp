@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/blend_file.hpp>
+#include <millrace/dataset/detail/megatron/blend_file.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/megatron/blend_list.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/read_python_json.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/blend_list.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

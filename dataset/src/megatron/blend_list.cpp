@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/blend_list.hpp>
+#include <millrace/dataset/detail/megatron/blend_list.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include <millrace/dataset/megatron/decimal_size.hpp>
+#include <millrace/dataset/detail/megatron/decimal_size.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/blend_recipe.hpp>
+#include <millrace/dataset/detail/megatron/blend_recipe.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/greedy_blend.hpp>
-#include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/cyclic_sampler.hpp>
+#include <millrace/dataset/detail/megatron/cyclic_sampler.hpp>
 
 #include <cassert>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/data_share.hpp>
+#include <millrace/dataset/detail/megatron/data_share.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
 
 #include <array>
 #include <cmath>
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/megatron/blend_file.hpp>
-#include <millrace/dataset/megatron/blend_list.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/blend_file.hpp>
+#include <millrace/dataset/detail/megatron/blend_list.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
 

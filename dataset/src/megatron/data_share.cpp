@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/data_share.hpp>
+#include <millrace/dataset/detail/megatron/data_share.hpp>
 
 #include <cstdint>
 #include <limits>

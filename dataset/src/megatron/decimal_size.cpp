@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/decimal_size.hpp>
+#include <millrace/dataset/detail/megatron/decimal_size.hpp>
 
 #include <algorithm>
 #include <charconv>

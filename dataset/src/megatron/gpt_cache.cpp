@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,12 +18,12 @@
 #include <variant>
 #include <vector>
 
+#include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index_view.hpp>
+#include <millrace/dataset/detail/megatron/gpt_order.hpp>
+#include <millrace/dataset/detail/megatron/verify_gpt_index.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/lost_pages.hpp>
-#include <millrace/dataset/megatron/gpt_index.hpp>
-#include <millrace/dataset/megatron/gpt_index_view.hpp>
-#include <millrace/dataset/megatron/gpt_order.hpp>
-#include <millrace/dataset/megatron/verify_gpt_index.hpp>
 #include <millrace/formats/npy.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>

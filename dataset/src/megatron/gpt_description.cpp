@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_description.hpp>
 
-#include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 
 namespace millrace::dataset {
 

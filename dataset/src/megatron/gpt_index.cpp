@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include <millrace/formats/unaligned_span.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
 
 namespace millrace::dataset {
 

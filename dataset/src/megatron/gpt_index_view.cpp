@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_index_view.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index_view.hpp>
 
 #include <memory>
 #include <utility>
 #include <variant>
 
-#include <millrace/dataset/megatron/gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
 namespace millrace::dataset {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_order.hpp>
+#include <millrace/dataset/detail/megatron/gpt_order.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

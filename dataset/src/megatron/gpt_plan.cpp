@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_plan.hpp>
+#include <millrace/dataset/detail/megatron/gpt_plan.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

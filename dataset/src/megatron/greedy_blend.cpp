@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
 
 #include <algorithm>
 #include <cassert>

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
 
 /// The state of a greedy blend.
 namespace millrace::dataset {

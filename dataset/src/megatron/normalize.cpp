@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/normalize.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
 
 #include <cstddef>
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/numpy_random.hpp>
+#include <millrace/dataset/detail/megatron/numpy_random.hpp>
 
 #include <algorithm>
 #include <bit>

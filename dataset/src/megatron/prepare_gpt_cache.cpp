@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/gpt_plan.hpp>
+#include <millrace/dataset/detail/megatron/large_array.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/verify_gpt_index.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/megatron/gpt_cache.hpp>
-#include <millrace/dataset/megatron/gpt_plan.hpp>
-#include <millrace/dataset/megatron/large_array.hpp>
-#include <millrace/dataset/megatron/split.hpp>
-#include <millrace/dataset/megatron/verify_gpt_index.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

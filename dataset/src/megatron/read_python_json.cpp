@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 
 #include <charconv>
 #include <cstddef>
@@ -9,10 +9,10 @@
 #include <string_view>
 #include <system_error>
 
-#include <millrace/dataset/megatron/decimal_size.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/decimal_size.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 namespace millrace::dataset {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 
 #include <charconv>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include <system_error>
 #include <vector>
 
-#include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/verify_gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/verify_gpt_index.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/megatron/gpt_index_view.hpp>
-#include <millrace/dataset/megatron/gpt_plan.hpp>
-#include <millrace/dataset/megatron/length_column.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index_view.hpp>
+#include <millrace/dataset/detail/megatron/gpt_plan.hpp>
+#include <millrace/dataset/detail/megatron/length_column.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/best_fit.hpp>
+#include <millrace/dataset/detail/packing/best_fit.hpp>
 
 #include <array>
 #include <cassert>
@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include <millrace/dataset/packing/room_index.hpp>
+#include <millrace/dataset/detail/packing/room_index.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

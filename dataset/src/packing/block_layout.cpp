@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/block_layout.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/packing/best_fit.hpp>
+#include <millrace/dataset/detail/packing/best_fit.hpp>
 
 namespace millrace::dataset {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/context_parallel.hpp>
+#include <millrace/dataset/detail/packing/context_parallel.hpp>
 
 #include <cassert>
 #include <cstdint>

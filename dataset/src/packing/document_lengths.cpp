@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/document_lengths.hpp>
+#include <millrace/dataset/detail/packing/document_lengths.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
 
 namespace millrace::dataset {
 

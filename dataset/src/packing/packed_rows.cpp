@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/packed_rows.hpp>
+#include <millrace/dataset/detail/packing/packed_rows.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/packing/block_layout.hpp>
-#include <millrace/dataset/packing/document_lengths.hpp>
-#include <millrace/dataset/packing/row_table.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/document_lengths.hpp>
+#include <millrace/dataset/detail/packing/row_table.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

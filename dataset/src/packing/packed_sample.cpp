@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/packed_sample.hpp>
+#include <millrace/dataset/detail/packing/packed_sample.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/document_lengths.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/packing/block_layout.hpp>
-#include <millrace/dataset/packing/document_lengths.hpp>
-#include <millrace/dataset/sample/cu_seqlens.hpp>
-#include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

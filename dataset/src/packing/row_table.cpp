@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/row_table.hpp>
+#include <millrace/dataset/detail/packing/row_table.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -14,12 +14,12 @@
 #include <thread>
 #include <vector>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/packing/best_fit.hpp>
-#include <millrace/dataset/packing/document_lengths.hpp>
-#include <millrace/dataset/sidecar_paths.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/packing/best_fit.hpp>
+#include <millrace/dataset/detail/packing/document_lengths.hpp>
+#include <millrace/dataset/detail/sidecar_paths.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/formats/rows.hpp>
 #include <millrace/formats/sum.hpp>
 #include <millrace/io/atomic_file.hpp>

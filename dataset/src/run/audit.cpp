@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/audit.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/instant/document_search.hpp>
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/instant/source_pool.hpp>
-#include <millrace/dataset/run/coverage.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/detail/instant/document_search.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/source_pool.hpp>
+#include <millrace/dataset/detail/run/coverage.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
 #include <millrace/error.hpp>
 
 #include "pass_lengths.hpp"

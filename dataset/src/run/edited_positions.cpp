@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

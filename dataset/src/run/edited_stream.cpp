@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
 
 #include <algorithm>
 #include <cassert>

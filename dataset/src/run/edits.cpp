@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
-#include <millrace/dataset/run_limits.hpp>
+#include <millrace/dataset/detail/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

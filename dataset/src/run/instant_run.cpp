@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
 #include "text_of_pieces.hpp"

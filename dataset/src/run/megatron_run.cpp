@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,21 +11,21 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/megatron/blend_cache.hpp>
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/blend_recipe.hpp>
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/megatron/gpt_description.hpp>
-#include <millrace/dataset/megatron/gpt_index.hpp>
-#include <millrace/dataset/megatron/gpt_order.hpp>
-#include <millrace/dataset/megatron/large_array.hpp>
-#include <millrace/dataset/megatron/length_column.hpp>
-#include <millrace/dataset/megatron/python_json.hpp>
-#include <millrace/dataset/open_pool.hpp>
-#include <millrace/dataset/run/megatron_sources.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/megatron/blend_cache.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_recipe.hpp>
+#include <millrace/dataset/detail/megatron/blend_rounding.hpp>
+#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/gpt_order.hpp>
+#include <millrace/dataset/detail/megatron/large_array.hpp>
+#include <millrace/dataset/detail/megatron/length_column.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
+#include <millrace/dataset/detail/open_pool.hpp>
+#include <millrace/dataset/detail/run/megatron_sources.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_ops.hpp>
 

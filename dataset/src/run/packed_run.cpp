@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/packed_run.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,17 +13,17 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/instant/feistel.hpp>
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/instant/order_keys.hpp>
-#include <millrace/dataset/instant/schedule.hpp>
-#include <millrace/dataset/open_pool.hpp>
-#include <millrace/dataset/packing/packed_sample.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/packed_sources.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/detail/instant/feistel.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
+#include <millrace/dataset/detail/instant/order_keys.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
+#include <millrace/dataset/detail/open_pool.hpp>
+#include <millrace/dataset/detail/packing/packed_sample.hpp>
+#include <millrace/dataset/detail/run/packed_sources.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
 #include "text_of_pieces.hpp"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
 
 namespace millrace::dataset::detail {
 

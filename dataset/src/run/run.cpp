@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/run.hpp>
+#include <millrace/dataset/run.hpp>
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
 
 namespace millrace::dataset {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/sampler.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/megatron/cyclic_sampler.hpp>
-#include <millrace/dataset/megatron/data_share.hpp>
-#include <millrace/dataset/megatron/range_samplers.hpp>
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run_limits.hpp>
+#include <millrace/dataset/detail/megatron/cyclic_sampler.hpp>
+#include <millrace/dataset/detail/megatron/data_share.hpp>
+#include <millrace/dataset/detail/megatron/range_samplers.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
+#include <millrace/dataset/detail/run_limits.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

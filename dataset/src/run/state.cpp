@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run_limits.hpp>
+#include <millrace/dataset/detail/run_limits.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/json.hpp>
+#include <millrace/formats/detail/json.hpp>
 
 #include "state_json.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,8 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
 #include <millrace/error.hpp>
 
 #include "state_json.hpp"

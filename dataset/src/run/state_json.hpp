@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/json.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/json.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 /// How states are written and read as JSON: each struct lists its fields once, for reader, writer
 /// and comparison.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/stored_run.hpp>
+#include <millrace/dataset/run.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/instant/document_search.hpp>
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/token_windows.hpp>
+#include <millrace/dataset/detail/instant/document_search.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/token_windows.hpp>
 
 #include "text_of_pieces.hpp"
 

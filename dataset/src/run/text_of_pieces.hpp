@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/index_errors.hpp>
-#include <millrace/dataset/instant/document_search.hpp>
-#include <millrace/dataset/instant/index_columns.hpp>
-#include <millrace/dataset/instant/schedule.hpp>
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/sample_text.hpp>
-#include <millrace/dataset/sample/cu_seqlens.hpp>
-#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/detail/index_errors.hpp>
+#include <millrace/dataset/detail/instant/document_search.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
+#include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
 #include <millrace/error.hpp>
 
 /// What the four runs share when they say of which bytes a row is made.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/where.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/open_pool.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
-#include <millrace/dataset/run/source_documents.hpp>
+#include <millrace/dataset/detail/open_pool.hpp>
+#include <millrace/dataset/detail/run/source_documents.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
 #include <millrace/error.hpp>
 
 #include "pass_lengths.hpp"

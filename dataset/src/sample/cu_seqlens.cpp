@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
 
 #include <cassert>
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include <millrace/dataset/detail/sample/piece.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/sample/piece.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

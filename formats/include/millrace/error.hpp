@@ -10,7 +10,17 @@
 #include <system_error>
 #include <utility>
 
-#include <millrace/export.hpp>
+#include <millrace/detail/export.hpp>
+
+// Example:
+//
+//     try {
+//       millrace::dataset::indexed_dataset data("web_text_document");
+//     } catch (const millrace::io_error& e) {
+//       std::cerr << e.path() << " cannot be read, errno " << e.code() << '\n';
+//     } catch (const millrace::error& e) {  // all errors of this library
+//       std::cerr << e.what() << '\n';
+//     }
 
 /// The three kinds of failure that end an operation. All derive from `millrace::error`, so one
 /// handler at the edge of a program catches them. Each `what()` is a complete sentence on one line,

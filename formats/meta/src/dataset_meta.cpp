@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <millrace/formats/json_writer.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "meta_fields.hpp"
 

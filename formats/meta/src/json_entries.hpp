@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/in_quotes.hpp>
-#include <millrace/formats/json.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
+#include <millrace/formats/detail/json.hpp>
 
 /// What a JSON file of ours must have, or a sentence with the place of what it has instead.
 namespace millrace::formats {

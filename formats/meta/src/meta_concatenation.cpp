@@ -12,7 +12,7 @@
 
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "meta_fields.hpp"
 

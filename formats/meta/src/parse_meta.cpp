@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/json.hpp>
+#include <millrace/formats/detail/json.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
 #include "json_entries.hpp"

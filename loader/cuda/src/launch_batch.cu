@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <millrace/loader/cuda/batch_tile.hpp>
+#include <millrace/loader/cuda/detail/batch_tile.hpp>
 
 namespace millrace::loader::cuda {
 namespace {

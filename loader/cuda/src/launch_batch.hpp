@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/loader/cuda/batch_work.hpp>
-#include <millrace/loader/cuda/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/batch_work.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
 
 namespace millrace::loader::cuda {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/cuda/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
 
 namespace millrace::loader::cuda {
 

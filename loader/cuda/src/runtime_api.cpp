@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include <millrace/loader/cuda/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
 
 namespace millrace::loader::cuda {
 

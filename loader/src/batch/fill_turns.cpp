@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch/fill_turns.hpp>
+#include <millrace/loader/detail/batch/fill_turns.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/telemetry/stage.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
 
 namespace millrace::loader::detail {
 

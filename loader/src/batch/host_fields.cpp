@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch/host_fields.hpp>
+#include <millrace/loader/detail/batch/host_fields.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
-#include <millrace/dataset/sample/fields.hpp>
-#include <millrace/loader/batch/batch_slot.hpp>
-#include <millrace/loader/batch/wanted_fields.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/wanted_fields.hpp>
 
 namespace millrace::loader::detail {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch/pinned_memory.hpp>
+#include <millrace/loader/detail/batch/pinned_memory.hpp>
 
 #include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/batch/slot_memory.hpp>
-#include <millrace/loader/memory/pinned_pool.hpp>
+#include <millrace/loader/detail/batch/slot_memory.hpp>
+#include <millrace/loader/detail/memory/pinned_pool.hpp>
 
 namespace millrace::loader {
 

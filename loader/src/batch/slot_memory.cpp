@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch/slot_memory.hpp>
+#include <millrace/loader/detail/batch/slot_memory.hpp>
 
 #include <sys/mman.h>
 

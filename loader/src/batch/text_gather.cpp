@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch/text_gather.hpp>
+#include <millrace/loader/detail/batch/text_gather.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -8,12 +8,12 @@
 #include <span>
 #include <string>
 
-#include <millrace/dataset/run/sample_text.hpp>
-#include <millrace/dataset/token_view.hpp>
+#include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/error.hpp>
 #include <millrace/formats/dtype.hpp>
-#include <millrace/loader/batch/batch_slot.hpp>
-#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
 
 namespace millrace::loader::detail {
 

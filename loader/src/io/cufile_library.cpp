@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/cufile_library.hpp>
+#include <millrace/loader/detail/io/cufile_library.hpp>
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <mutex>
 #include <string>
 
-#include <millrace/loader/io/cufile_abi.hpp>
-#include <millrace/loader/io/io_options.hpp>
+#include <millrace/loader/detail/io/cufile_abi.hpp>
+#include <millrace/loader/detail/io/io_options.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/cufile_reader.hpp>
+#include <millrace/loader/detail/io/cufile_reader.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -10,12 +10,12 @@
 #include <system_error>
 #include <utility>
 
-#include <millrace/loader/io/direct_file.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/reader_log.hpp>
-#include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/detail/io/direct_file.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/reader_log.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
+#include <millrace/loader/detail/io/reader_report.hpp>
 
 namespace millrace::loader {
 

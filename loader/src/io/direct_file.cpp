@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/direct_file.hpp>
+#include <millrace/loader/detail/io/direct_file.hpp>
 
 #include <fcntl.h>
 #include <linux/stat.h>
@@ -15,8 +15,8 @@
 #include <system_error>
 #include <utility>
 
-#include <millrace/io/unique_fd.hpp>
-#include <millrace/loader/io/file_system.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/loader/detail/io/file_system.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/file_stamp.hpp>
+#include <millrace/loader/detail/io/file_stamp.hpp>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/file_system.hpp>
+#include <millrace/loader/detail/io/file_system.hpp>
 
 #include <sys/vfs.h>
 

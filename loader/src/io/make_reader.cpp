@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/make_reader.hpp>
+#include <millrace/loader/detail/io/make_reader.hpp>
 
 #include <fcntl.h>
 
@@ -12,18 +12,18 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/io/residency.hpp>
-#include <millrace/loader/io/cufile_reader.hpp>
-#include <millrace/loader/io/file_system.hpp>
-#include <millrace/loader/io/io_options.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/reader_choice.hpp>
-#include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/uring_probe.hpp>
-#include <millrace/loader/memory/available_memory.hpp>
+#include <millrace/io/detail/residency.hpp>
+#include <millrace/loader/detail/io/cufile_reader.hpp>
+#include <millrace/loader/detail/io/file_system.hpp>
+#include <millrace/loader/detail/io/io_options.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/reader_choice.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
+#include <millrace/loader/detail/io/uring_probe.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 
 #if defined(MILLRACE_HAS_URING)
 #include "uring_reader.hpp"

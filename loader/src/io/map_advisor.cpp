@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/map_advisor.hpp>
+#include <millrace/loader/detail/io/map_advisor.hpp>
 
 #include <sys/mman.h>
 
@@ -14,10 +14,10 @@
 #include <string>
 #include <system_error>
 
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/sigbus_guard.hpp>
-#include <millrace/loader/memory/available_memory.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
+#include <millrace/loader/detail/io/sigbus_guard.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 
 namespace millrace::loader {
 

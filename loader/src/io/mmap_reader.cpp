@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,13 +15,13 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/io_threads.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/reader_log.hpp>
-#include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/sigbus_guard.hpp>
+#include <millrace/loader/detail/io/io_threads.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/reader_log.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
+#include <millrace/loader/detail/io/sigbus_guard.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/open_file_limits.hpp>
+#include <millrace/loader/detail/io/open_file_limits.hpp>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <millrace/loader/io/file_map.hpp>
+#include <millrace/loader/detail/io/file_map.hpp>
 
 namespace millrace::loader {
 

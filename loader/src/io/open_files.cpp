@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,12 +19,12 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/io/unique_fd.hpp>
-#include <millrace/loader/io/file_map.hpp>
-#include <millrace/loader/io/file_stamp.hpp>
-#include <millrace/loader/io/file_system.hpp>
-#include <millrace/loader/io/open_file_limits.hpp>
-#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/loader/detail/io/file_map.hpp>
+#include <millrace/loader/detail/io/file_stamp.hpp>
+#include <millrace/loader/detail/io/file_system.hpp>
+#include <millrace/loader/detail/io/open_file_limits.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -17,14 +17,14 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/io_threads.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/read_plan.hpp>
-#include <millrace/loader/io/reader_log.hpp>
-#include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/reader_report.hpp>
-#include <millrace/loader/io/retry_policy.hpp>
+#include <millrace/loader/detail/io/io_threads.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/read_plan.hpp>
+#include <millrace/loader/detail/io/reader_log.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
+#include <millrace/loader/detail/io/reader_report.hpp>
+#include <millrace/loader/detail/io/retry_policy.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/read_plan.hpp>
+#include <millrace/loader/detail/io/read_plan.hpp>
 
 #include <limits.h>
 #include <sys/uio.h>
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/loader/io/range_reader.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
 
 namespace millrace::loader {
 

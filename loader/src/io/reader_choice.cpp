@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/reader_choice.hpp>
+#include <millrace/loader/detail/io/reader_choice.hpp>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/reader_options.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/sigbus_guard.hpp>
+#include <millrace/loader/detail/io/sigbus_guard.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <span>
 
-#include <millrace/dataset/lost_pages.hpp>
+#include <millrace/dataset/detail/lost_pages.hpp>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22  // NOLINT: of Linux 5.14, which C libraries may be older than

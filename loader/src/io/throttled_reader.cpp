@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/throttled_reader.hpp>
+#include <millrace/loader/detail/io/throttled_reader.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +12,8 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/reader_report.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/reader_report.hpp>
 
 namespace millrace::loader {
 

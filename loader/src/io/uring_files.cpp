@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include <millrace/io/unique_fd.hpp>
-#include <millrace/loader/io/direct_file.hpp>
-#include <millrace/loader/io/direct_files.hpp>
-#include <millrace/loader/io/open_files.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/loader/detail/io/direct_file.hpp>
+#include <millrace/loader/detail/io/direct_files.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
 
 #include "uring_ring.hpp"
 

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/export.hpp>
-#include <millrace/io/unique_fd.hpp>
-#include <millrace/loader/io/direct_file.hpp>
-#include <millrace/loader/io/direct_files.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/reader_log.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/loader/detail/io/direct_file.hpp>
+#include <millrace/loader/detail/io/direct_files.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/reader_log.hpp>
 
 #include "uring_ring.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/uring_options.hpp>
+#include <millrace/loader/detail/io/uring_options.hpp>
 
 #include <cstddef>
 #include <string>

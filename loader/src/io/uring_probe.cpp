@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/uring_probe.hpp>
+#include <millrace/loader/detail/io/uring_probe.hpp>
 
 #include <cerrno>
 #include <memory>

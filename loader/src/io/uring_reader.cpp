@@ -20,16 +20,16 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/ahead_reads.hpp>
-#include <millrace/loader/io/direct_plan.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/io/read_outcome.hpp>
-#include <millrace/loader/io/reader_log.hpp>
-#include <millrace/loader/io/reader_options.hpp>
-#include <millrace/loader/io/reader_report.hpp>
-#include <millrace/loader/io/uring_options.hpp>
-#include <millrace/loader/io/uring_probe.hpp>
+#include <millrace/loader/detail/io/ahead_reads.hpp>
+#include <millrace/loader/detail/io/direct_plan.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/read_outcome.hpp>
+#include <millrace/loader/detail/io/reader_log.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
+#include <millrace/loader/detail/io/reader_report.hpp>
+#include <millrace/loader/detail/io/uring_options.hpp>
+#include <millrace/loader/detail/io/uring_probe.hpp>
 
 #include "uring_files.hpp"
 #include "uring_ring.hpp"

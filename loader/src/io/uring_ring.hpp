@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include <millrace/export.hpp>
+#include <millrace/detail/export.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 /// Only where there is liburing (MILLRACE_HAS_URING).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/available_memory.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include <millrace/loader/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/system_files.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/cpu_list.hpp>
+#include <millrace/loader/detail/memory/cpu_list.hpp>
 
 #include <sched.h>
 

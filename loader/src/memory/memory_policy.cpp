@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/memory_policy.hpp>
+#include <millrace/loader/detail/memory/memory_policy.hpp>
 
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>

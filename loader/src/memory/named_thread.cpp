@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include <millrace/loader/memory/cpu_list.hpp>
-#include <millrace/loader/memory/grant.hpp>
-#include <millrace/loader/memory/memory_policy.hpp>
+#include <millrace/loader/detail/memory/cpu_list.hpp>
+#include <millrace/loader/detail/memory/grant.hpp>
+#include <millrace/loader/detail/memory/memory_policy.hpp>
 
 namespace millrace::loader {
 

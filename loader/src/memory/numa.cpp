@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/numa.hpp>
+#include <millrace/loader/detail/memory/numa.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/memory/cpu_list.hpp>
-#include <millrace/loader/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/cpu_list.hpp>
+#include <millrace/loader/detail/memory/system_files.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/pinned_pool.hpp>
+#include <millrace/loader/detail/memory/pinned_pool.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,12 +10,12 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/memory/available_memory.hpp>
-#include <millrace/loader/memory/grant.hpp>
-#include <millrace/loader/memory/memory_kind.hpp>
-#include <millrace/loader/memory/memory_policy.hpp>
-#include <millrace/loader/memory/numa.hpp>
-#include <millrace/loader/memory/slab.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
+#include <millrace/loader/detail/memory/grant.hpp>
+#include <millrace/loader/detail/memory/memory_kind.hpp>
+#include <millrace/loader/detail/memory/memory_policy.hpp>
+#include <millrace/loader/detail/memory/numa.hpp>
+#include <millrace/loader/detail/memory/slab.hpp>
 
 namespace millrace::loader {
 

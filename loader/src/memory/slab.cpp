@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/slab.hpp>
+#include <millrace/loader/detail/memory/slab.hpp>
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,10 +17,10 @@
 #include <string>
 #include <system_error>
 
-#include <millrace/loader/memory/available_memory.hpp>
-#include <millrace/loader/memory/memory_kind.hpp>
-#include <millrace/loader/memory/memory_policy.hpp>
-#include <millrace/loader/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
+#include <millrace/loader/detail/memory/memory_kind.hpp>
+#include <millrace/loader/detail/memory/memory_policy.hpp>
+#include <millrace/loader/detail/memory/system_files.hpp>
 
 namespace millrace::loader::detail {
 

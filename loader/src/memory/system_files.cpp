@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/system_files.hpp>
 
 #include <filesystem>
 #include <fstream>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/plan/mixture_weights.hpp>
+#include <millrace/loader/detail/plan/mixture_weights.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/state.hpp>
 
 namespace millrace::loader {
 

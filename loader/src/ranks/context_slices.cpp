@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/ranks/context_slices.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
 
 namespace millrace::loader {
 

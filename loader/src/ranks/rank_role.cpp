@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/ranks/rank_role.hpp>
+#include <millrace/loader/detail/ranks/rank_role.hpp>
 
 #include <cstdint>
 #include <string>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/ranks/context_slices.hpp>
-#include <millrace/loader/ranks/parallel_layout.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
+#include <millrace/loader/parallel_layout.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/simulate/process_memory.hpp>
+#include <millrace/loader/detail/simulate/process_memory.hpp>
 
 #include <unistd.h>
 

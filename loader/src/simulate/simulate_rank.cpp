@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/loader/detail/simulate/simulate_rank.hpp>
 #include <millrace/loader/loader_report.hpp>
-#include <millrace/loader/simulate/simulate_rank.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -9,10 +9,10 @@
 #include <thread>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/loader/telemetry/duration_histogram.hpp>
-#include <millrace/loader/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/duration_histogram.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
 
 namespace millrace::loader {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/report_json.hpp>
+#include <millrace/loader/detail/telemetry/report_json.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
-#include <millrace/formats/json.hpp>
-#include <millrace/loader/telemetry/telemetry_report.hpp>
+#include <millrace/formats/detail/json.hpp>
+#include <millrace/loader/detail/telemetry/telemetry_report.hpp>
 
 namespace millrace::loader {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/report_prometheus.hpp>
+#include <millrace/loader/detail/telemetry/report_prometheus.hpp>
 
 #include <cstdint>
 #include <string>
 
-#include <millrace/loader/telemetry/telemetry_report.hpp>
+#include <millrace/loader/detail/telemetry/telemetry_report.hpp>
 
 namespace millrace::loader {
 

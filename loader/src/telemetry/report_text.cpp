@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/report_text.hpp>
+#include <millrace/loader/detail/telemetry/report_text.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
-#include <millrace/loader/telemetry/telemetry_report.hpp>
+#include <millrace/loader/detail/telemetry/telemetry_report.hpp>
 
 namespace millrace::loader {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
 
 #include <cstddef>
 
-#include <millrace/loader/telemetry/mixture.hpp>
-#include <millrace/loader/telemetry/producer_log.hpp>
-#include <millrace/loader/telemetry/telemetry_report.hpp>
+#include <millrace/loader/detail/telemetry/mixture.hpp>
+#include <millrace/loader/detail/telemetry/producer_log.hpp>
+#include <millrace/loader/detail/telemetry/telemetry_report.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/trace_file.hpp>
+#include <millrace/loader/detail/telemetry/trace_file.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,9 +9,9 @@
 #include <string>
 
 #include <millrace/io/atomic_file.hpp>
-#include <millrace/loader/telemetry/report_text.hpp>
-#include <millrace/loader/telemetry/stage.hpp>
-#include <millrace/loader/telemetry/trace_ring.hpp>
+#include <millrace/loader/detail/telemetry/report_text.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/trace_ring.hpp>
 
 namespace millrace::loader {
 

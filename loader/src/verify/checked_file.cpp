@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/checked_file.hpp>
+#include <millrace/loader/detail/verify/checked_file.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,13 +10,13 @@
 #include <string>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/formats/detail/hex.hpp>
 #include <millrace/formats/dtype.hpp>
-#include <millrace/formats/hex.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/sigbus_guard.hpp>
-#include <millrace/loader/verify/token_range.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/sigbus_guard.hpp>
+#include <millrace/loader/detail/verify/token_range.hpp>
 
 namespace millrace::loader {
 

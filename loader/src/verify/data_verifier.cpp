@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/data_verifier.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/io/residency.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/verify/scrubber.hpp>
-#include <millrace/loader/verify/verify_core.hpp>
+#include <millrace/io/detail/residency.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/verify/scrubber.hpp>
+#include <millrace/loader/detail/verify/verify_core.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/quarantine.hpp>
+#include <millrace/loader/detail/verify/quarantine.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,15 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/source_documents.hpp>
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/detail/run/source_documents.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/json.hpp>
 #include <millrace/formats/dtype.hpp>
-#include <millrace/formats/json.hpp>
 #include <millrace/io/atomic_file.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/loader/verify/finding.hpp>
+#include <millrace/loader/detail/verify/finding.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/scrubber.hpp>
+#include <millrace/loader/detail/verify/scrubber.hpp>
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@
 #include <stop_token>
 #include <utility>
 
-#include <millrace/loader/verify/verify_core.hpp>
+#include <millrace/loader/detail/verify/verify_core.hpp>
 
 namespace millrace::loader {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/source_identity.hpp>
+#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/dataset/sidecar_paths.hpp>
+#include <millrace/dataset/detail/sidecar_paths.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/json.hpp>
-#include <millrace/loader/verify/stored_sums.hpp>
+#include <millrace/formats/detail/json.hpp>
+#include <millrace/loader/detail/verify/stored_sums.hpp>
 
 namespace millrace::loader {
 

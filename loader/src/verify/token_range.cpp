@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/token_range.hpp>
+#include <millrace/loader/detail/verify/token_range.hpp>
 
 #include <algorithm>
 #include <cstddef>

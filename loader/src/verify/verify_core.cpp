@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/verify_core.hpp>
+#include <millrace/loader/detail/verify/verify_core.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -15,13 +15,13 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/io/open_files.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/verify/checked_file.hpp>
-#include <millrace/loader/verify/finding.hpp>
-#include <millrace/loader/verify/stored_sums.hpp>
-#include <millrace/loader/verify/verify_options.hpp>
-#include <millrace/loader/verify/verify_report.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/verify/checked_file.hpp>
+#include <millrace/loader/detail/verify/finding.hpp>
+#include <millrace/loader/detail/verify/stored_sums.hpp>
+#include <millrace/loader/detail/verify/verify_options.hpp>
+#include <millrace/loader/detail/verify/verify_report.hpp>
 
 namespace millrace::loader::detail {
 

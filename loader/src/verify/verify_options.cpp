@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/verify_options.hpp>
+#include <millrace/loader/detail/verify/verify_options.hpp>
 
 #include <string>
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/file_bytes.hpp"
 #include "input/line_ends.hpp"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 #include "input/byte_buffer.hpp"
 #include "input/seekable_input.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/io/page_cache.hpp>
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/page_cache.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 #include "input/byte_source.hpp"
 

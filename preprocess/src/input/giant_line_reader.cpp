@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "input/line_ends.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 #include "input/zstd_frames.hpp"
 

@@ -12,7 +12,7 @@
 #include <emmintrin.h>
 #endif
 
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 /// The bytes of JSON strings: passing them, decoding escapes, and UTF-8. Used by `json_scanner`
 /// and what reads texts behind it.

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 namespace millrace::preprocess {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/formats/sum.hpp>
 
 namespace millrace::preprocess {

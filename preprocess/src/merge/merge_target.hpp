@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include <millrace/io/page_cache.hpp>
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/page_cache.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 #include "merge/block_pieces.hpp"
 #include "merge/merged_layout.hpp"

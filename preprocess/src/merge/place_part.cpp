@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/sum_check.hpp>
 #include <millrace/formats/sum.hpp>
-#include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 namespace millrace::preprocess {

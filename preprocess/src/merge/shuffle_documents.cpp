@@ -11,13 +11,13 @@
 
 #include <fmt/format.h>
 
-#include <millrace/dataset/instant/feistel.hpp>
-#include <millrace/dataset/instant/order_keys.hpp>
+#include <millrace/dataset/detail/instant/feistel.hpp>
+#include <millrace/dataset/detail/instant/order_keys.hpp>
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/src_encoder.hpp>
+#include <millrace/formats/detail/sum_check.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/formats/src.hpp>
-#include <millrace/formats/src_encoder.hpp>
-#include <millrace/formats/sum_check.hpp>
 #include <millrace/io/file_mapping.hpp>
 #include <millrace/io/file_ops.hpp>
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/formats/src_code.hpp>
+#include <millrace/formats/detail/src_code.hpp>
 #include <millrace/io/atomic_file.hpp>
 
 #include "output/disk_room.hpp"

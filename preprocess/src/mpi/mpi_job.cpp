@@ -15,7 +15,7 @@
 #include <millrace/command/run_command.hpp>
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "mpi/parallel_merge.hpp"

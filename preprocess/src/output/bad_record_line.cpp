@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include <millrace/formats/hex.hpp>
-#include <millrace/formats/json_writer.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/hex.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "record/record_parser.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output/checksum_writer.hpp"
 
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 
 #include "input/read_back.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/line_count.hpp"
 #include "output/bad_record_line.hpp"

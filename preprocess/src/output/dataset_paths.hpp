@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include <millrace/formats/sidecar.hpp>
+#include <millrace/formats/detail/sidecar.hpp>
 #include <millrace/io/file_ops.hpp>
 
 namespace millrace::preprocess {

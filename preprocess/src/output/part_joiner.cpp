@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
 #include <millrace/formats/mmidx.hpp>
-#include <millrace/formats/unaligned_span.hpp>
 
 #include "input/read_back.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/formats/src_encoder.hpp>
+#include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/io/atomic_file.hpp>
 
 namespace millrace::preprocess {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/src_encoder.hpp>
+#include <millrace/formats/detail/src_encoder.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "output/disk_room.hpp"

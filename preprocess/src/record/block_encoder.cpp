@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/line_splitter.hpp"
 #include "process/stop_flag.hpp"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 namespace millrace::preprocess {
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-#include <millrace/io/unique_handle.hpp>
+#include <millrace/io/detail/unique_handle.hpp>
 
 #include "record/sentence_languages.hpp"
 

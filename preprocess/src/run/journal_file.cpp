@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "process/fault_point.hpp"

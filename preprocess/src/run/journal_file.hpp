@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 namespace millrace::preprocess {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "run/run_options.hpp"
 #include "watch/metrics.hpp"

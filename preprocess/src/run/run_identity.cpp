@@ -14,7 +14,7 @@
 
 #include <millrace/command/text.hpp>
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/byte_source.hpp"
 #include "input/line_ends.hpp"

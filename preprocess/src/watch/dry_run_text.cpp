@@ -7,7 +7,7 @@
 
 #include <millrace/command/grouped.hpp>
 #include <millrace/command/text.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include "watch/bar_text.hpp"
 #include "watch/dry_run.hpp"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 #include "watch/metrics_text.hpp"
 #include "watch/progress_state.hpp"

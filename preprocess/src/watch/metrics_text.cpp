@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 namespace millrace::preprocess {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <span>
 
+#include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/io/unique_fd.hpp>
 
 #include "input/byte_source.hpp"
 #include "input/line_ends.hpp"

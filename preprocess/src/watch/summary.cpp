@@ -11,7 +11,7 @@
 
 #include <millrace/command/grouped.hpp>
 #include <millrace/command/text.hpp>
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include "record/record_parser.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <millrace/command/text.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 namespace millrace::preprocess {
 

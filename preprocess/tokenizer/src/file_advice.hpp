@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 namespace millrace::tokenizer::detail {
 

@@ -12,17 +12,17 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include <millrace/dataset/detail/megatron/blend_cache.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_recipe.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/gpt_plan.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/sample/gather.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/megatron/blend_cache.hpp>
-#include <millrace/dataset/megatron/blend_plan.hpp>
-#include <millrace/dataset/megatron/blend_recipe.hpp>
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/gpt_description.hpp>
-#include <millrace/dataset/megatron/gpt_index.hpp>
-#include <millrace/dataset/megatron/gpt_plan.hpp>
-#include <millrace/dataset/megatron/read_python_json.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/dataset/sample/gather.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include "golden/dataset/megatron_golden.hpp"
 

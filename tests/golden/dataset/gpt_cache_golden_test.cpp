@@ -2,7 +2,7 @@
 //
 // The folders that Megatron's GPTDatasets left, made again as `inspect_dataset prepare-cache` makes
 // them: `gpt` of megatron_golden.json, its file names, types and bounds of splits.
-#include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
+#include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 
 #include "golden/dataset/megatron_golden.hpp"
 

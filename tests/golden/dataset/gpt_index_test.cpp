@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The indices of Megatron's GPTDataset, their descriptions and file names, rebuilt.
-#include <millrace/dataset/megatron/gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -11,9 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/megatron/gpt_description.hpp>
-#include <millrace/dataset/megatron/read_python_json.hpp>
 
 #include "golden/dataset/megatron_golden.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // numpy's RandomState by numpy: `randomstate` of megatron_golden.json.
-#include <millrace/dataset/megatron/numpy_random.hpp>
+#include <millrace/dataset/detail/megatron/numpy_random.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/mersenne_twister.hpp>
-#include <millrace/formats/md5.hpp>
+#include <millrace/dataset/detail/megatron/mersenne_twister.hpp>
+#include <millrace/formats/detail/md5.hpp>
 
 #include "golden/dataset/megatron_golden.hpp"
 

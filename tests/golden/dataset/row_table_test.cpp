@@ -2,7 +2,7 @@
 //
 // Tables of rows, byte for byte as golden/sidecars/generate.py makes them from
 // formats/spec/rows.md.
-#include <millrace/dataset/packing/row_table.hpp>
+#include <millrace/dataset/detail/packing/row_table.hpp>
 
 #include <filesystem>
 

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include <millrace/dataset/megatron/cyclic_sampler.hpp>
-#include <millrace/dataset/megatron/range_samplers.hpp>
+#include <millrace/dataset/detail/megatron/cyclic_sampler.hpp>
+#include <millrace/dataset/detail/megatron/range_samplers.hpp>
 
 #include "support/paths.hpp"
 

@@ -11,9 +11,9 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/sample/cu_seqlens.hpp>
-#include <millrace/dataset/sample/fields.hpp>
-#include <millrace/dataset/sample/gather.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/dataset/detail/sample/gather.hpp>
 
 #include "support/attention_mask.hpp"
 #include "support/paths.hpp"

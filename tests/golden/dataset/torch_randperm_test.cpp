@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // torch.randperm, by torch itself: tests/golden/dataset/torch.
-#include <millrace/dataset/megatron/torch_random.hpp>
+#include <millrace/dataset/detail/megatron/torch_random.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
-#include <millrace/formats/md5.hpp>
+#include <millrace/formats/detail/md5.hpp>
 
 #include "support/paths.hpp"
 

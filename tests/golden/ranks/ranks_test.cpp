@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/ranks/context_slices.hpp>
-#include <millrace/loader/ranks/rank_grid.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
+#include <millrace/loader/detail/ranks/rank_grid.hpp>
 
 #include <cstdint>
 #include <string>

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "support/draw_served_case.hpp"
 #include "support/paths.hpp"

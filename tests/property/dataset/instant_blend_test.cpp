@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/instant/blend_slots.hpp>
-#include <millrace/dataset/instant/schedule.hpp>
+#include <millrace/dataset/detail/instant/blend_slots.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
 
 #include "support/seed.hpp"
 

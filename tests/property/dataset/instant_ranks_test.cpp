@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
 
 #include "support/paths.hpp"
 #include "support/seed.hpp"

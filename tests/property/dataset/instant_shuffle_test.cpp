@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/instant/feistel.hpp>
-#include <millrace/dataset/instant/window_order.hpp>
+#include <millrace/dataset/detail/instant/feistel.hpp>
+#include <millrace/dataset/detail/instant/window_order.hpp>
 
 #include "support/seed.hpp"
 

@@ -14,11 +14,10 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/packing/packed_rows.hpp>
-#include <millrace/dataset/packing/packed_sample.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/detail/packing/packed_rows.hpp>
+#include <millrace/dataset/detail/packing/packed_sample.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include "support/paths.hpp"
 #include "support/seed.hpp"

@@ -18,8 +18,8 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
+#include <millrace/dataset/sampler.hpp>
 #include <millrace/error.hpp>
 
 #include "support/megatron_samplers.hpp"

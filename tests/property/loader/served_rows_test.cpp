@@ -20,11 +20,11 @@
 
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/detail/run/edited_stream.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/sampler.hpp>
-#include <millrace/dataset/run/where.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include "support/draw_served_case.hpp"
 #include "support/megatron_samplers.hpp"

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/cuda/batch_work.hpp>
-#include <millrace/loader/cuda/cuda_api.hpp>
-#include <millrace/loader/cuda/lone_block.hpp>
+#include <millrace/loader/cuda/detail/batch_work.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/lone_block.hpp>
 
 #include "support/fake_cuda/fake_stream.hpp"
 

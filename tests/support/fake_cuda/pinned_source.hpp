@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/cuda/handles.hpp>
-#include <millrace/loader/cuda/staged_batch.hpp>
+#include <millrace/loader/cuda/detail/handles.hpp>
+#include <millrace/loader/cuda/detail/staged_batch.hpp>
 
 #include "support/fake_cuda/random_batch.hpp"
 

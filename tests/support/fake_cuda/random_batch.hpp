@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/sample/cu_seqlens.hpp>
-#include <millrace/dataset/sample/fields.hpp>
-#include <millrace/loader/batch/slot_layout.hpp>
-#include <millrace/loader/cuda/batch_work.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/loader/cuda/detail/batch_work.hpp>
+#include <millrace/loader/detail/batch/slot_layout.hpp>
 
 namespace millrace::test {
 

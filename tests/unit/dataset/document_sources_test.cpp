@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/document_sources.hpp>
+#include <millrace/dataset/detail/document_sources.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/formats/mmidx_verify.hpp>
+#include <millrace/formats/detail/mmidx_verify.hpp>
 
 #include <algorithm>
 #include <cerrno>

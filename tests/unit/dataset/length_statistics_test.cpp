@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/length_statistics.hpp>
+#include <millrace/dataset/detail/length_statistics.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/token_view.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
 
 #include <cstdint>
 #include <limits>

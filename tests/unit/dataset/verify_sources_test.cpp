@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/verify_sources.hpp>
+#include <millrace/dataset/detail/verify_sources.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

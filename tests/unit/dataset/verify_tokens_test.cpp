@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/verify_tokens.hpp>
+#include <millrace/dataset/detail/verify_tokens.hpp>
 
 #include <cstdint>
 #include <limits>

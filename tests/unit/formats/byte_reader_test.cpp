@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/byte_reader.hpp>
+#include <millrace/formats/detail/byte_reader.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include <millrace/formats/byte_writer.hpp>
+#include <millrace/formats/detail/byte_writer.hpp>
 
 namespace millrace::formats {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/json.hpp>
+#include <millrace/formats/detail/json.hpp>
 
 #include <cstdint>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/json_writer.hpp>
+#include <millrace/formats/detail/json_writer.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/md5.hpp>
+#include <millrace/formats/detail/md5.hpp>
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/mmidx_verify.hpp>
+#include <millrace/formats/detail/mmidx_verify.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/io/page_cache.hpp>
+#include <millrace/io/detail/page_cache.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

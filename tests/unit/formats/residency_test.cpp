@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/io/residency.hpp>
+#include <millrace/io/detail/residency.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 #include "support/paths.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/src_encoder.hpp>
+#include <millrace/formats/detail/src_encoder.hpp>
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/formats/src_code.hpp>
+#include <millrace/formats/detail/src_code.hpp>
 
 #include "support/paths.hpp"
 

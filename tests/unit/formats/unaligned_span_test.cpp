@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/unaligned_span.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
 
 #include <gtest/gtest.h>
 

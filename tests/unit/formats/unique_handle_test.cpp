@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/io/unique_handle.hpp>
+#include <millrace/io/detail/unique_handle.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/formats/varint.hpp>
+#include <millrace/formats/detail/varint.hpp>
 
 #include <gtest/gtest.h>
 

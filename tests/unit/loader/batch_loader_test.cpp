@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/instant_order.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 #include <atomic>
@@ -17,7 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 

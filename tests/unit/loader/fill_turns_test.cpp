@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each filling thread has a reader of its own, which is told of what it will read itself.
-#include <millrace/loader/batch/fill_turns.hpp>
+#include <millrace/loader/detail/batch/fill_turns.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 

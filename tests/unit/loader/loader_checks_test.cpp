@@ -19,7 +19,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 #include <millrace/loader/loader_report.hpp>
 
 #include "support/faulty_reader.hpp"

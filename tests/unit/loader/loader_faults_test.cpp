@@ -22,7 +22,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 

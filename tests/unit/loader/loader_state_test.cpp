@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a loader puts into a state, and what it goes on from.
-#include <millrace/loader/state.hpp>
+#include <millrace/loader/detail/state.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/instant_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/loader/detail/verify/quarantine.hpp>
 #include <millrace/loader/loader_report.hpp>
-#include <millrace/loader/verify/quarantine.hpp>
 
 #include "support/summed_dataset.hpp"
 

@@ -12,16 +12,16 @@
 
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/detail/instant/instant_order.hpp>
+#include <millrace/dataset/detail/packing/packed_sample.hpp>
+#include <millrace/dataset/detail/run/packed_sources.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/dataset/detail/sample/gather.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/packing/packed_sample.hpp>
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/dataset/run/packed_run.hpp>
-#include <millrace/dataset/run/packed_sources.hpp>
-#include <millrace/dataset/sample/cu_seqlens.hpp>
-#include <millrace/dataset/sample/fields.hpp>
-#include <millrace/dataset/sample/gather.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
+#include <millrace/dataset/packed_run.hpp>
 #include <millrace/loader/batch_loader.hpp>
 
 /// What rows of batches must hold, made out of mapped datasets by the functions of `dataset`, one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/batch/slot_ring.hpp>
+#include <millrace/loader/detail/batch/slot_ring.hpp>
 
 #include <chrono>
 #include <condition_variable>

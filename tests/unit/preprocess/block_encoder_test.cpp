@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/formats/crc32c.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "process/stop_flag.hpp"
 #include "support/paths.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 
 #include "input/block_source.hpp"
 #include "support/compressed.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "input/span_reader.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
 
 #include "support/child_process.hpp"
 #include "support/compressed.hpp"

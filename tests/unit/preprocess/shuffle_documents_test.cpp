@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/detail/instant/feistel.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/instant/feistel.hpp>
 
 #include "merge/shuffle_spill.hpp"
 #include "merge/shuffled_dataset.hpp"

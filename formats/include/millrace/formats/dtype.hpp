@@ -7,6 +7,11 @@
 #include <string_view>
 #include <type_traits>
 
+// Example:
+//
+//     const auto type = millrace::formats::dtype_for_vocabulary(128256);  // int32
+//     const auto bytes = 4096 * millrace::formats::size_bytes(type);      // 16384
+
 namespace millrace::formats {
 
 /// The type of a dataset's tokens. The values are on disk (byte 17 of an `.idx`), so never renumber

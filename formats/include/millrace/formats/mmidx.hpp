@@ -13,13 +13,20 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/byte_reader.hpp>
-#include <millrace/formats/byte_writer.hpp>
+#include <millrace/formats/detail/byte_reader.hpp>
+#include <millrace/formats/detail/byte_writer.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
 #include <millrace/formats/dtype.hpp>
-#include <millrace/formats/unaligned_span.hpp>
 
 /// Megatron's `.idx`, as bytes. Specification: formats/spec/mmidx.md.
 ///
+// Example:
+//
+//     const millrace::io::file_mapping file("web_text_document.idx");
+//     const auto idx = millrace::formats::parse_mmidx(file.bytes());
+//     std::int64_t tokens = 0;
+//     for (std::size_t i = 0; i < idx.lengths.size(); ++i) tokens += idx.lengths[i];
+
 ///   0   9     magic "MMIDIDX\0\0"
 ///   9   8     u64 version, 1
 ///   17  1     u8 dtype code

@@ -15,13 +15,21 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/byte_reader.hpp>
-#include <millrace/formats/byte_writer.hpp>
-#include <millrace/formats/npy_header.hpp>
-#include <millrace/formats/unaligned_span.hpp>
+#include <millrace/formats/detail/byte_reader.hpp>
+#include <millrace/formats/detail/byte_writer.hpp>
+#include <millrace/formats/detail/npy_header.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
 
 /// numpy's `.npy`, version 1.0, as bytes. Specification: formats/spec/npy.md.
 ///
+// Example:
+//
+//     const millrace::io::file_mapping file("lengths.npy");
+//     const auto array = millrace::formats::parse_npy(file.bytes());
+//     const auto lengths = array.elements<std::int32_t>();
+//     std::int64_t sum = 0;
+//     for (std::size_t i = 0; i < lengths.size(); ++i) sum += lengths[i];
+
 ///   0   6   magic "\x93NUMPY"
 ///   6   1   u8 major version, 1
 ///   7   1   u8 minor version, 0

@@ -13,14 +13,20 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/byte_reader.hpp>
-#include <millrace/formats/byte_writer.hpp>
-#include <millrace/formats/crc32c.hpp>
-#include <millrace/formats/unaligned_span.hpp>
+#include <millrace/formats/detail/byte_reader.hpp>
+#include <millrace/formats/detail/byte_writer.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
 
 /// `P.rows-L`: how many rows of L tokens the documents of a dataset are packed into. Specification:
 /// formats/spec/rows.md.
 ///
+// Example:
+//
+//     const millrace::io::file_mapping file("web_text_document.rows-4096");
+//     const auto rows = millrace::formats::parse_rows(file.bytes());
+//     const std::int64_t count = rows.ends.empty() ? 0 : rows.ends[rows.ends.size() - 1];
+
 ///   0   8     magic "MILLROWS"
 ///   8   4     u32 version, 1
 ///   12  4     u32 documents per block, 4096

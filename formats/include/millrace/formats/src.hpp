@@ -14,13 +14,20 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/byte_reader.hpp>
-#include <millrace/formats/byte_writer.hpp>
-#include <millrace/formats/src_code.hpp>
+#include <millrace/formats/detail/byte_reader.hpp>
+#include <millrace/formats/detail/byte_writer.hpp>
+#include <millrace/formats/detail/src_code.hpp>
 
 /// `P.src`: the place in the inputs that each document of `P.bin` comes from. Specification:
 /// formats/spec/src.md.
 ///
+// Example:
+//
+//     const millrace::io::file_mapping file("web_text_document.src");
+//     const auto src = millrace::formats::parse_src(file.bytes());
+//     const auto place = src.at(17);  // the record that document 17 was made from
+//     std::cout << src.input_name(place.input) << ':' << place.line << '\n';
+
 ///   0   8     magic "MILLSRC\0"
 ///   8   4     u32 version, 1
 ///   12  4     u32 documents per group, 64

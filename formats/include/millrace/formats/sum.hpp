@@ -11,15 +11,21 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/byte_reader.hpp>
-#include <millrace/formats/byte_writer.hpp>
-#include <millrace/formats/crc32c.hpp>
-#include <millrace/formats/hex.hpp>
-#include <millrace/formats/sha256.hpp>
-#include <millrace/formats/unaligned_span.hpp>
+#include <millrace/formats/detail/byte_reader.hpp>
+#include <millrace/formats/detail/byte_writer.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/formats/detail/hex.hpp>
+#include <millrace/formats/detail/sha256.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
 
 /// `P.sum`: the checksums of `P.bin` and `P.idx`. Specification: formats/spec/sum.md.
 ///
+// Example:
+//
+//     const millrace::io::file_mapping file("web_text_document.sum");
+//     const auto sum = millrace::formats::parse_sum(file.bytes());
+//     std::cout << sum.bin_bytes << " bytes, root " << root_hex(sum) << '\n';
+
 ///   0   8     magic "MILLSUM\0"
 ///   8   4     u32 version, 1
 ///   12  4     u32 block size, 2^20

@@ -15,8 +15,14 @@
 #include <span>
 #include <utility>
 
-#include <millrace/export.hpp>
+#include <millrace/detail/export.hpp>
 #include <millrace/io/file_ops.hpp>
+
+// Example:
+//
+//     millrace::io::atomic_file file("state.json");
+//     file.append(std::as_bytes(std::span("{}", 2)));
+//     file.commit();  // now state.json exists, complete and durable
 
 namespace millrace::io {
 

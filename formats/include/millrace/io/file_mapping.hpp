@@ -11,8 +11,13 @@
 #include <optional>
 #include <span>
 
+#include <millrace/io/detail/unique_fd.hpp>
 #include <millrace/io/file_ops.hpp>
-#include <millrace/io/unique_fd.hpp>
+
+// Example:
+//
+//     const millrace::io::file_mapping file("web_text_document.bin");
+//     const std::span<const std::byte> bytes = file.bytes();  // valid as long as `file` lives
 
 namespace millrace::io {
 

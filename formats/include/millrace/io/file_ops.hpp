@@ -16,8 +16,14 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/io/page_cache.hpp>
-#include <millrace/io/unique_fd.hpp>
+#include <millrace/io/detail/page_cache.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+
+// Example:
+//
+//     if (millrace::io::is_file("web_text_document.idx")) {
+//       millrace::io::sync_folder(millrace::io::parent_folder("web_text_document.idx"));
+//     }
 
 /// Complete reads and writes on descriptors. These functions handle EINTR and short transfers.
 namespace millrace::io {

@@ -11,8 +11,16 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/loader/batch/batch_slot.hpp>
-#include <millrace/loader/batch/slot_ring.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/slot_ring.hpp>
+
+// Example:
+//
+//     // Row 2 of a batch.
+//     const auto row = [](const millrace::loader::batch& batch) {
+//       const auto seq_len = static_cast<std::size_t>(batch.layout().seq_len());
+//       return batch.tokens().subspan(2 * seq_len, seq_len);
+//     };
 
 namespace millrace::loader {
 

@@ -11,12 +11,21 @@
 #include <utility>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/run/run.hpp>
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/dataset/run/state_compare.hpp>
-#include <millrace/export.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
+#include <millrace/detail/export.hpp>
 #include <millrace/loader/batch.hpp>
 #include <millrace/loader/options.hpp>
+
+// Example:
+//
+//     const millrace::dataset::indexed_dataset data("web_text_document");
+//     millrace::loader::batch_loader loader(
+//         data, {.batch_size = 8, .seq_len = 4096, .rank = 0, .world_size = 2});
+//     for (const auto& batch : loader) {
+//       const std::span<const std::int64_t> tokens = batch.tokens();  // [8, 4096], row-major
+//     }
+//     const std::string checkpoint = write_state(loader.state());
 
 namespace millrace::loader {
 
@@ -33,10 +42,6 @@ class device_loader;
 /// The batches depend only on the run, the options and `consumed_samples`. So a run can be resumed
 /// from its state, also with another number of ranks. Use a loader from one thread; the destructor
 /// stops and joins the loader's threads.
-///
-///   millrace::dataset::indexed_dataset data("out/web_text_document");
-///   millrace::loader::batch_loader loader(data, {.batch_size = 8, .seq_len = 4096});
-///   for (const auto& batch : loader) train(batch.tokens(), batch.labels());
 class MILLRACE_EXPORT batch_loader {
  public:
   /// One dataset in stored order, once: windows of `options.seq_len` tokens, as

@@ -4,10 +4,17 @@
 #include <optional>
 #include <vector>
 
-#include <millrace/loader/io/reader_report.hpp>
-#include <millrace/loader/memory/grant.hpp>
-#include <millrace/loader/telemetry/telemetry_report.hpp>
-#include <millrace/loader/verify/verify_report.hpp>
+#include <millrace/loader/detail/io/reader_report.hpp>
+#include <millrace/loader/detail/memory/grant.hpp>
+#include <millrace/loader/detail/telemetry/telemetry_report.hpp>
+#include <millrace/loader/detail/verify/verify_report.hpp>
+
+// Example:
+//
+//     const auto print_threads = [](const millrace::loader::batch_loader& loader) {
+//       const millrace::loader::loader_report report = loader.observe();
+//       std::cout << report.threads.size() << " threads\n";
+//     };
 
 namespace millrace::loader {
 

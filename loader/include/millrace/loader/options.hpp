@@ -8,16 +8,27 @@
 #include <optional>
 #include <vector>
 
-#include <millrace/dataset/run/batch_steps.hpp>
-#include <millrace/dataset/run/edits.hpp>
-#include <millrace/dataset/run/sampler.hpp>
-#include <millrace/dataset/sample/field_options.hpp>
-#include <millrace/export.hpp>
-#include <millrace/loader/batch/slot_memory.hpp>
-#include <millrace/loader/batch/wanted_fields.hpp>
-#include <millrace/loader/io/io_options.hpp>
-#include <millrace/loader/io/range_reader.hpp>
-#include <millrace/loader/verify/verify_options.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
+#include <millrace/dataset/detail/sample/field_options.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/dataset/state.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/batch/slot_memory.hpp>
+#include <millrace/loader/detail/batch/wanted_fields.hpp>
+#include <millrace/loader/detail/io/io_options.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/verify/verify_options.hpp>
+
+// Example:
+//
+//     millrace::loader::loader_options options;
+//     options.batch_size = 8;  // rows of a micro-batch
+//     options.rank = 3;
+//     options.world_size = 64;
+//     options.global_batch_size = 1024;  // 2 micro-batches a step
+//     options.fields.loss_mask = true;
+//     options.field_rules.eod = 50256;
+//     options.field_rules.eod_mask_loss = true;
 
 namespace millrace::loader {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/tokenizer/id_buffer.hpp>
+#include <millrace/tokenizer/detail/id_buffer.hpp>
 
 #include "bpe/bpe_merger.hpp"
 #include "bpe/merge_table.hpp"

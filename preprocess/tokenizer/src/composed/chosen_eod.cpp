@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 
 #include "messages/in_quotes.hpp"
 

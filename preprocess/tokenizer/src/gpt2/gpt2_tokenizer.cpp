@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 
 #include "bpe/byte_bpe_engine.hpp"
 #include "bpe/byte_detokenizer.hpp"

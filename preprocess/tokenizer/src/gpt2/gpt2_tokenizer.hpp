@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
 namespace millrace::tokenizer::detail {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/sha256.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/sha256.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "hugging_face/identity.hpp"
 #include "hugging_face/tokenizer_file.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "composed/interfaces.hpp"
 #include "hugging_face/read_normalizer.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 #include <millrace/io/file_ops.hpp>
 
 #include "composed/composed_tokenizer.hpp"

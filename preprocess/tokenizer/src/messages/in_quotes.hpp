@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/formats/in_quotes.hpp>
+#include <millrace/formats/detail/in_quotes.hpp>
 
 namespace millrace::tokenizer::detail {
 

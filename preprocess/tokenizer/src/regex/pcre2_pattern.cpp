@@ -10,7 +10,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include <millrace/io/unique_handle.hpp>
+#include <millrace/io/detail/unique_handle.hpp>
 
 #include "regex/pattern_tree.hpp"
 

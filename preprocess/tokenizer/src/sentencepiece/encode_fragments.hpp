@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include <millrace/tokenizer/id_buffer.hpp>
+#include <millrace/tokenizer/detail/id_buffer.hpp>
 
 #include "sentencepiece/fragment_cache.hpp"
 #include "sentencepiece/text_front.hpp"

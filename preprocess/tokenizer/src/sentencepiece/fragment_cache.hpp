@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <millrace/error.hpp>
-#include <millrace/tokenizer/id_buffer.hpp>
+#include <millrace/tokenizer/detail/id_buffer.hpp>
 
 #include "bpe/pretoken_cache.hpp"
 #include "sentencepiece/model_file.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include <millrace/tokenizer/id_buffer.hpp>
+#include <millrace/tokenizer/detail/id_buffer.hpp>
 
 namespace millrace::tokenizer::detail {
 

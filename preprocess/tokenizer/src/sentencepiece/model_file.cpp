@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "messages/in_quotes.hpp"
 #include "sentencepiece/wire_reader.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "unicode/utf8.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 #include <millrace/io/file_mapping.hpp>
 
 #include "composed/added_tokens.hpp"

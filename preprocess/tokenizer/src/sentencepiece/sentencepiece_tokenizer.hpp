@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "composed/interfaces.hpp"

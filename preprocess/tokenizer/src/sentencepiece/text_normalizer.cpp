@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "unicode/utf8.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 
 #include "unicode/neighbours.hpp"
 #include "unicode/utf8.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/sha256.hpp>
+#include <millrace/formats/detail/sha256.hpp>
 
 #include "messages/in_quotes.hpp"
 #include "unicode/unicode_classes.hpp"

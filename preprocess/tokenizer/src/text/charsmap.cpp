@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include <millrace/error.hpp>
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 namespace millrace::tokenizer::detail {
 namespace {

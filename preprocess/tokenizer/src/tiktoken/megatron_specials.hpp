@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 namespace millrace::tokenizer::detail {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 namespace millrace::tokenizer::detail {
 

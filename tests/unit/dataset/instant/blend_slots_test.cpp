@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/blend_slots.hpp>
+#include <millrace/dataset/detail/instant/blend_slots.hpp>
 #include <millrace/error.hpp>
 
 #include <cmath>

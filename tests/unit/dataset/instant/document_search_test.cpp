@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/document_search.hpp>
+#include <millrace/dataset/detail/instant/document_search.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/feistel.hpp>
+#include <millrace/dataset/detail/instant/feistel.hpp>
 
 #include <cstdint>
 #include <vector>

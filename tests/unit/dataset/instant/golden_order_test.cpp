@@ -9,10 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/instant/blend_slots.hpp>
-#include <millrace/dataset/instant/feistel.hpp>
-#include <millrace/dataset/instant/order_keys.hpp>
-#include <millrace/dataset/instant/window_order.hpp>
+#include <millrace/dataset/detail/instant/blend_slots.hpp>
+#include <millrace/dataset/detail/instant/feistel.hpp>
+#include <millrace/dataset/detail/instant/order_keys.hpp>
+#include <millrace/dataset/detail/instant/window_order.hpp>
 
 namespace millrace::dataset {
 namespace {

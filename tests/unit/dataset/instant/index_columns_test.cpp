@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/index_columns.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
 
 #include <cerrno>
 #include <cstddef>

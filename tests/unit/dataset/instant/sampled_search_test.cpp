@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/sampled_search.hpp>
+#include <millrace/dataset/detail/instant/sampled_search.hpp>
 
 #include <algorithm>
 #include <cstdint>

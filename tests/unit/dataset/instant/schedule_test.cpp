@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/schedule.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
 #include <millrace/error.hpp>
 
 #include <cstdint>

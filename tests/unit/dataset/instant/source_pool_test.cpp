@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/source_pool.hpp>
+#include <millrace/dataset/detail/instant/source_pool.hpp>
 
 #include <cstdint>
 #include <fstream>

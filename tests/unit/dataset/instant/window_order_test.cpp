@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/window_order.hpp>
+#include <millrace/dataset/detail/instant/window_order.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/blend_list.hpp>
+#include <millrace/dataset/detail/megatron/blend_list.hpp>
 #include <millrace/error.hpp>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/blend_plan.hpp>
+#include <millrace/dataset/detail/megatron/blend_plan.hpp>
 
 #include <array>
 #include <cstdint>
@@ -10,10 +10,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/blend_cache.hpp>
-#include <millrace/dataset/megatron/blend_recipe.hpp>
-#include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/detail/megatron/blend_cache.hpp>
+#include <millrace/dataset/detail/megatron/blend_recipe.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include "support/paths.hpp"
 #include "support/plain_blend.hpp"

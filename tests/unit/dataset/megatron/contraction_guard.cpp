@@ -12,8 +12,8 @@
 #include <random>
 #include <vector>
 
-#include <millrace/dataset/megatron/greedy_blend.hpp>
-#include <millrace/dataset/megatron/normalize.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
 
 #include "support/plain_blend.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_cache.hpp>
-#include <millrace/dataset/packing/packed_rows.hpp>
+#include <millrace/dataset/detail/megatron/gpt_cache.hpp>
+#include <millrace/dataset/detail/packing/packed_rows.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_order.hpp>
+#include <millrace/dataset/detail/megatron/gpt_order.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/gpt_plan.hpp>
+#include <millrace/dataset/detail/megatron/gpt_plan.hpp>
 #include <millrace/error.hpp>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/greedy_blend.hpp>
+#include <millrace/dataset/detail/megatron/greedy_blend.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -14,8 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/normalize.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/detail/megatron/normalize.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include "support/plain_blend.hpp"
 #include "support/seed.hpp"

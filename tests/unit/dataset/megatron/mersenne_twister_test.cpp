@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/mersenne_twister.hpp>
+#include <millrace/dataset/detail/megatron/mersenne_twister.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/python_json.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -13,8 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/cyclic_sampler.hpp>
-#include <millrace/dataset/megatron/range_samplers.hpp>
+#include <millrace/dataset/detail/megatron/cyclic_sampler.hpp>
+#include <millrace/dataset/detail/megatron/range_samplers.hpp>
 
 #include "support/seed.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/split.hpp>
+#include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>
 
 #include <string>

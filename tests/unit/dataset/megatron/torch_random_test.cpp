@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/torch_random.hpp>
+#include <millrace/dataset/detail/megatron/torch_random.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/megatron/verify_gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/verify_gpt_index.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/gpt_index.hpp>
+#include <millrace/dataset/detail/megatron/gpt_index.hpp>
 
 #include "support/seed.hpp"
 

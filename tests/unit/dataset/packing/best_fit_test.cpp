@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/best_fit.hpp>
+#include <millrace/dataset/detail/packing/best_fit.hpp>
 
 #include <cstdint>
 #include <random>
@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/packing/block_layout.hpp>
-#include <millrace/dataset/packing/context_parallel.hpp>
-#include <millrace/dataset/packing/room_index.hpp>
+#include <millrace/dataset/detail/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/context_parallel.hpp>
+#include <millrace/dataset/detail/packing/room_index.hpp>
 #include <millrace/error.hpp>
 
 #include "support/seed.hpp"

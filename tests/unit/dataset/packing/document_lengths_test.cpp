@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/document_lengths.hpp>
+#include <millrace/dataset/detail/packing/document_lengths.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <millrace/dataset/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/block_layout.hpp>
 
 namespace millrace::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/packed_rows.hpp>
+#include <millrace/dataset/detail/packing/packed_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/formats/crc32c.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
 #include <millrace/formats/rows.hpp>
 #include <millrace/formats/sum.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/packing/packed_sample.hpp>
+#include <millrace/dataset/detail/packing/packed_sample.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/packing/packed_rows.hpp>
+#include <millrace/dataset/detail/packing/packed_rows.hpp>
 
 #include "support/paths.hpp"
 #include "support/seed.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/instant/instant_order.hpp>
-#include <millrace/dataset/run/audit.hpp>
+#include <millrace/dataset/detail/instant/instant_order.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/audit.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/coverage.hpp>
+#include <millrace/dataset/detail/run/coverage.hpp>
 
 #include "support/config_refusal.hpp"
 #include "unit/dataset/run/audited_run.hpp"

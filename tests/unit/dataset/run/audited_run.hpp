@@ -15,9 +15,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <millrace/dataset/detail/run/edited_stream.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
-#include <millrace/dataset/run/audit.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include "unit/dataset/run/stored_run.hpp"
 

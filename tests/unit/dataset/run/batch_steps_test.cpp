@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/batch_steps.hpp>
+#include <millrace/dataset/detail/run/batch_steps.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/sampler.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/edited_stream.hpp>
-#include <millrace/dataset/run/where.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include "support/config_refusal.hpp"
 #include "unit/dataset/run/naive_stream.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::test {

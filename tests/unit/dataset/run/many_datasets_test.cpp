@@ -2,7 +2,7 @@
 //
 // Runs of many datasets in Megatron's order: few files are mapped at once, and none where the file
 // system refuses.
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,10 +15,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
-#include <millrace/dataset/run/audit.hpp>
-#include <millrace/dataset/run/where.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include "support/faulty_calls.hpp"
 #include "support/paths.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run in Megatron's order: what its state says of a blend, and the blends that a cache keeps.
-#include <millrace/dataset/megatron/blend_cache.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
+#include <millrace/dataset/detail/megatron/blend_cache.hpp>
+#include <millrace/dataset/megatron_run.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -13,10 +13,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/data_flags.hpp>
-#include <millrace/dataset/megatron/prepare_gpt_cache.hpp>
-#include <millrace/dataset/run/megatron_sources.hpp>
-#include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
+#include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
+#include <millrace/dataset/detail/run/megatron_sources.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include "support/config_refusal.hpp"
 #include "support/paths.hpp"

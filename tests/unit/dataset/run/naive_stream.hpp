@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/dataset/run/edits.hpp>
+#include <millrace/dataset/state.hpp>
 
 namespace millrace::test {
 

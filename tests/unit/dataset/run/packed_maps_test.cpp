@@ -2,7 +2,7 @@
 //
 // Runs of packed rows over many datasets: of each the `.idx` alone is mapped, of few at once, and
 // none where the file system refuses.
-#include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/packed_run.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,10 +17,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/audit.hpp>
-#include <millrace/dataset/run/packed_sources.hpp>
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/dataset/run/where.hpp>
+#include <millrace/dataset/detail/run/packed_sources.hpp>
+#include <millrace/dataset/state.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include "support/faulty_calls.hpp"
 #include "support/paths.hpp"

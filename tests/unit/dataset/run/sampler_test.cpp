@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/sampler.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,9 +13,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/cyclic_sampler.hpp>
-#include <millrace/dataset/megatron/range_samplers.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/detail/megatron/cyclic_sampler.hpp>
+#include <millrace/dataset/detail/megatron/range_samplers.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
 
 #include "support/config_refusal.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/megatron/blend_rounding.hpp>
-#include <millrace/dataset/run/edited_stream.hpp>
+#include <millrace/dataset/detail/megatron/blend_rounding.hpp>
+#include <millrace/dataset/detail/run/edited_stream.hpp>
 
 #include "unit/dataset/run/example_state.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/state.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <millrace/dataset/run/instant_run.hpp>
-#include <millrace/dataset/run/megatron_run.hpp>
-#include <millrace/dataset/run/packed_run.hpp>
+#include <millrace/dataset/instant_run.hpp>
+#include <millrace/dataset/megatron_run.hpp>
+#include <millrace/dataset/packed_run.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/stored_run.hpp>
+#include <millrace/dataset/run.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/audit.hpp>
-#include <millrace/dataset/run/sampler.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include "unit/dataset/run/stored_run.hpp"
 

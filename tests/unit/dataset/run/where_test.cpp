@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/run/where.hpp>
+#include <millrace/dataset/where.hpp>
 
 #include <algorithm>
 #include <cstdint>

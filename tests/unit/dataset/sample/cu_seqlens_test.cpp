@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
 
 #include <sys/mman.h>
 

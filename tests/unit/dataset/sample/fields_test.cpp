@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/sample/fields.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
 
 #include <cstdint>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/sample/gather.hpp>
+#include <millrace/dataset/detail/sample/gather.hpp>
 
 #include <cstdint>
 #include <vector>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/sample/field_options.hpp>
+#include <millrace/dataset/detail/sample/field_options.hpp>
 
 #include "support/paths.hpp"
 #include "unit/dataset/write_dataset.hpp"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <millrace/dataset/sample/fields.hpp>
-#include <millrace/dataset/sample/piece.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
 
 /// What samples are, said as plainly and slowly as can be: for comparisons.
 namespace millrace::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/cuda/batch_tile.hpp>
+#include <millrace/loader/cuda/detail/batch_tile.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include <millrace/dataset/packing/packed_sample.hpp>
-#include <millrace/loader/cuda/host_fields.hpp>
-#include <millrace/loader/cuda/lone_block.hpp>
-#include <millrace/loader/cuda/output_layout.hpp>
+#include <millrace/dataset/detail/packing/packed_sample.hpp>
+#include <millrace/loader/cuda/detail/host_fields.hpp>
+#include <millrace/loader/cuda/detail/lone_block.hpp>
+#include <millrace/loader/cuda/detail/output_layout.hpp>
 
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/random_batch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/cuda/device_pipe.hpp>
+#include <millrace/loader/cuda/detail/device_pipe.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

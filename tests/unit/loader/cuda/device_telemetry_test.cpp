@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/cuda/device_telemetry.hpp>
+#include <millrace/loader/cuda/detail/device_telemetry.hpp>
 
 #include <array>
 #include <chrono>
@@ -18,8 +18,8 @@
 #include <gtest/gtest.h>
 
 #include <millrace/loader/cuda/device_loader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
-#include <millrace/loader/telemetry/report_text.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
+#include <millrace/loader/detail/telemetry/report_text.hpp>
 
 #include "support/fake_cuda/fake_cuda.hpp"
 #include "support/faulty_reader.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/cuda/dlpack_tensor.hpp>
+#include <millrace/loader/cuda/detail/dlpack_tensor.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/cuda/device_pipe.hpp>
+#include <millrace/loader/cuda/detail/device_pipe.hpp>
 
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"

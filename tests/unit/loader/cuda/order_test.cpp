@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/cuda/device_pipe.hpp>
+#include <millrace/loader/cuda/detail/device_pipe.hpp>
 
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/cuda/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
-#include <millrace/loader/cuda/find_device.hpp>
-#include <millrace/loader/cuda/handles.hpp>
-#include <millrace/loader/cuda/pinned_hook.hpp>
-#include <millrace/loader/memory/pinned_pool.hpp>
+#include <millrace/loader/cuda/detail/find_device.hpp>
+#include <millrace/loader/cuda/detail/handles.hpp>
+#include <millrace/loader/cuda/detail/pinned_hook.hpp>
+#include <millrace/loader/detail/memory/pinned_pool.hpp>
 
 #include "support/fake_cuda/fake_cuda.hpp"
 

@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/cuda/dlpack_tensor.hpp>
+#include <millrace/loader/cuda/detail/dlpack_tensor.hpp>
 
 #include "support/fake_cuda/checking_consumer.hpp"
 #include "support/fake_cuda/fake_cuda.hpp"

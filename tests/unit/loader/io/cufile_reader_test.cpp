@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/cufile_reader.hpp>
+#include <millrace/loader/detail/io/cufile_reader.hpp>
 
 #include <cstddef>
 #include <cstdint>

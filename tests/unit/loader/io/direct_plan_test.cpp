@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/direct_plan.hpp>
+#include <millrace/loader/detail/io/direct_plan.hpp>
 
 #include <cstddef>
 #include <cstdint>

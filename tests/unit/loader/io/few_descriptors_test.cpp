@@ -14,8 +14,8 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/io/unique_fd.hpp>
-#include <millrace/loader/io/make_reader.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/loader/detail/io/make_reader.hpp>
 
 #include "support/child_process.hpp"
 #include "support/paths.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/io_threads.hpp>
+#include <millrace/loader/detail/io/io_threads.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/make_reader.hpp>
-#include <millrace/loader/io/uring_probe.hpp>
+#include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/io/uring_probe.hpp>
 
 #include <cstddef>
 #include <cstdlib>

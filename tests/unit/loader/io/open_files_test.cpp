@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/open_files.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -17,8 +17,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "support/child_process.hpp"
 #include "support/fail_kth_allocation.hpp"

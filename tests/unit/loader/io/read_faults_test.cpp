@@ -12,8 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "support/faulty_calls.hpp"
 #include "support/paths.hpp"

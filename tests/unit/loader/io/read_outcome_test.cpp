@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/read_outcome.hpp>
+#include <millrace/loader/detail/io/read_outcome.hpp>
 
 #include <cerrno>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/reader_choice.hpp>
+#include <millrace/loader/detail/io/reader_choice.hpp>
 
 #include <cstdint>
 #include <functional>

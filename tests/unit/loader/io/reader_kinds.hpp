@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/loader/io/cufile_reader.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/cufile_reader.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #if defined(MILLRACE_HAS_URING)
 #include "io/uring_reader.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/retry_policy.hpp>
+#include <millrace/loader/detail/io/retry_policy.hpp>
 
 #include <cerrno>
 #include <chrono>

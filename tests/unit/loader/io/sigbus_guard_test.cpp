@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/sigbus_guard.hpp>
+#include <millrace/loader/detail/io/sigbus_guard.hpp>
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
 
 #include "support/child_process.hpp"
 #include "support/paths.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/io/throttled_reader.hpp>
+#include <millrace/loader/detail/io/throttled_reader.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/loader/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
 
 #include "support/faulty_reader.hpp"
 #include "support/paths.hpp"

@@ -27,8 +27,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/io/make_reader.hpp>
-#include <millrace/loader/io/uring_probe.hpp>
+#include <millrace/loader/detail/io/make_reader.hpp>
+#include <millrace/loader/detail/io/uring_probe.hpp>
 
 #include "support/child_process.hpp"
 #include "support/fail_kth_allocation.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/available_memory.hpp>
+#include <millrace/loader/detail/memory/available_memory.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/error.hpp>
-#include <millrace/loader/memory/cpu_list.hpp>
+#include <millrace/loader/detail/memory/cpu_list.hpp>
 
 #include <thread>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/memory/named_thread.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/memory/cpu_list.hpp>
-#include <millrace/loader/memory/memory_policy.hpp>
-#include <millrace/loader/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/cpu_list.hpp>
+#include <millrace/loader/detail/memory/memory_policy.hpp>
+#include <millrace/loader/detail/memory/system_files.hpp>
 
 #include "support/child_process.hpp"
 #include "support/fail_kth_allocation.hpp"

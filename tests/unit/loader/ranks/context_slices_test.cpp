@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/ranks/context_slices.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
 
 #include <cstdint>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/ranks/rank_grid.hpp>
+#include <millrace/loader/detail/ranks/rank_grid.hpp>
 
 #include <cstdint>
 #include <set>

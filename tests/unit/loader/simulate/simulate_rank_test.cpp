@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/simulate/process_memory.hpp>
-#include <millrace/loader/simulate/simulate_rank.hpp>
+#include <millrace/loader/detail/simulate/process_memory.hpp>
+#include <millrace/loader/detail/simulate/simulate_rank.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -14,11 +14,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/formats/crc32c.hpp>
-#include <millrace/loader/io/mmap_reader.hpp>
-#include <millrace/loader/io/pread_reader.hpp>
-#include <millrace/loader/io/throttled_reader.hpp>
-#include <millrace/loader/telemetry/stage.hpp>
+#include <millrace/formats/detail/crc32c.hpp>
+#include <millrace/loader/detail/io/mmap_reader.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/throttled_reader.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
 
 #include "unit/loader/stored_tokens.hpp"
 

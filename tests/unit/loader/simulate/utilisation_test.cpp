@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/simulate/utilisation.hpp>
+#include <millrace/loader/detail/simulate/utilisation.hpp>
 
 #include <algorithm>
 #include <cstdint>

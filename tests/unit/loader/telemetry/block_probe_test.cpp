@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/block_probe.hpp>
+#include <millrace/loader/detail/telemetry/block_probe.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/loader/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
 
 namespace millrace::loader {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
 
 #include <atomic>
 #include <chrono>

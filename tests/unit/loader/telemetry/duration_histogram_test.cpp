@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/duration_histogram.hpp>
+#include <millrace/loader/detail/telemetry/duration_histogram.hpp>
 
 #include <algorithm>
 #include <cmath>

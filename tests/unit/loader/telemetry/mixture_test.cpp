@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/mixture.hpp>
+#include <millrace/loader/detail/telemetry/mixture.hpp>
 
 #include <limits>
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/report_json.hpp>
-#include <millrace/loader/telemetry/report_prometheus.hpp>
-#include <millrace/loader/telemetry/report_text.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
-#include <millrace/loader/telemetry/trace_file.hpp>
+#include <millrace/loader/detail/telemetry/report_json.hpp>
+#include <millrace/loader/detail/telemetry/report_prometheus.hpp>
+#include <millrace/loader/detail/telemetry/report_text.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/telemetry/trace_file.hpp>
 
 #include <cstdint>
 #include <fstream>

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
 
 namespace millrace::test {
 

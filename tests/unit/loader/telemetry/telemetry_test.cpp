@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/loader/batch/slot_ring.hpp>
-#include <millrace/loader/telemetry/stage.hpp>
+#include <millrace/loader/detail/batch/slot_ring.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
 
 #include "support/seed.hpp"
 #include "unit/loader/telemetry/simulated_pipeline.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/telemetry/trace_ring.hpp>
+#include <millrace/loader/detail/telemetry/trace_ring.hpp>
 
 #include <atomic>
 #include <cstdint>

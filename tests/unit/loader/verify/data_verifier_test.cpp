@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/data_verifier.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/loader/memory/system_files.hpp>
+#include <millrace/loader/detail/memory/system_files.hpp>
 
 #include "support/summed_dataset.hpp"
 

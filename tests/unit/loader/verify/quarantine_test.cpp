@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/quarantine.hpp>
+#include <millrace/loader/detail/verify/quarantine.hpp>
 
 #include <cstdint>
 #include <string>
@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/loader/verify/data_verifier.hpp>
+#include <millrace/dataset/state.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
 
 #include "support/summed_dataset.hpp"
 

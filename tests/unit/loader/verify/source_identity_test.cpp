@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/loader/verify/source_identity.hpp>
+#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include <filesystem>
 #include <string>
@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/run/state_compare.hpp>
-#include <millrace/dataset/verify_sums.hpp>
+#include <millrace/dataset/detail/verify_sums.hpp>
+#include <millrace/dataset/state.hpp>
 
 #include "support/summed_dataset.hpp"
 

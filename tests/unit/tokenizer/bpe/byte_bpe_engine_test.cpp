@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/formats/utf8.hpp>
+#include <millrace/formats/detail/utf8.hpp>
 
 #include "naive_bpe.hpp"
 #include "split/splitters.hpp"

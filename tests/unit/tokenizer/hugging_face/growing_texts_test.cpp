@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <millrace/tokenizer/id_buffer.hpp>
+#include <millrace/tokenizer/detail/id_buffer.hpp>
 #include <millrace/tokenizer/tokenizer.hpp>
 
 #include "hugging_face_fixture.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "hugging_face/hugging_face_tokenizer.hpp"
 #include "support/encode.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <millrace/error.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 #include "hugging_face/bert_word_piece.hpp"
 #include "support/encode.hpp"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/formats/detail/src_code.hpp>
 #include <millrace/formats/dtype.hpp>
-#include <millrace/formats/src_code.hpp>
 
 /// `P.meta`, what a dataset was made of and how. Specification: formats/spec/meta.md.
 namespace millrace::formats {

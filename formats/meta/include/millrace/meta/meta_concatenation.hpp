@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <millrace/formats/src_code.hpp>
+#include <millrace/formats/detail/src_code.hpp>
 #include <millrace/meta/dataset_meta.hpp>
 
 namespace millrace::formats {

@@ -6,7 +6,18 @@
 #include <span>
 #include <utility>
 
-#include <millrace/loader/cuda/pipe_state.hpp>
+#include <millrace/loader/cuda/detail/pipe_state.hpp>
+
+// Example:
+//
+//     // The batch may be destroyed as soon as its kernels are in the stream's queue.
+//     namespace cuda = millrace::loader::cuda;
+//     const auto step = [](cuda::device_loader& loader, cuda::stream stream) {
+//       if (const auto batch = loader.next(stream)) {
+//         const std::int64_t* labels = batch->labels();  // [batch->rows(), batch->seq_len()]
+//         const float* loss_mask = batch->loss_mask();   // null if it was not asked for
+//       }
+//     };
 
 namespace millrace::loader::cuda {
 

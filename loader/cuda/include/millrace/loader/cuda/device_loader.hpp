@@ -10,17 +10,25 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/run/state.hpp>
-#include <millrace/dataset/run/state_compare.hpp>
+#include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
-#include <millrace/loader/batch/pinned_memory.hpp>
 #include <millrace/loader/batch_loader.hpp>
-#include <millrace/loader/cuda/device_pipe.hpp>
-#include <millrace/loader/cuda/device_telemetry.hpp>
-#include <millrace/loader/cuda/pinned_hook.hpp>
-#include <millrace/loader/memory/numa.hpp>
-#include <millrace/loader/memory/pinned_pool.hpp>
-#include <millrace/loader/telemetry/telemetry.hpp>
+#include <millrace/loader/cuda/detail/device_pipe.hpp>
+#include <millrace/loader/cuda/detail/device_telemetry.hpp>
+#include <millrace/loader/cuda/detail/pinned_hook.hpp>
+#include <millrace/loader/detail/batch/pinned_memory.hpp>
+#include <millrace/loader/detail/memory/numa.hpp>
+#include <millrace/loader/detail/memory/pinned_pool.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
+
+// Example:
+//
+//     const millrace::dataset::indexed_dataset data("web_text_document");
+//     millrace::loader::cuda::device_loader loader(data, {.batch_size = 8, .seq_len = 4096});
+//     millrace::loader::cuda::stream stream = nullptr;  // the consumer's cudaStream_t
+//     for (auto& batch : loader.on(stream)) {
+//       const std::int64_t* tokens = batch.tokens();  // on the device, [8, 4096]
+//     }
 
 namespace millrace::loader::cuda {
 
@@ -37,10 +45,6 @@ struct device_loader_options {
 
 /// Serves one rank its micro-batches on a device: a `batch_loader`, and a `device_pipe` that copies
 /// its batches there in advance, in the width of the dataset.
-///
-///   millrace::dataset::indexed_dataset data("out/web_text_document");
-///   device_loader loader(data, {.batch_size = 8, .seq_len = 4096});
-///   for (auto& batch : loader.on(stream)) step(batch.tokens(), batch.labels());
 ///
 /// Without CUDA, a driver or a device, the same batches are made on the host; `report()` says why.
 /// Use it from one thread.

@@ -10,7 +10,7 @@
 #include <boost/program_options.hpp>
 
 #include <millrace/command/run_command.hpp>
-#include <millrace/tokenizer/make_tokenizer.hpp>
+#include <millrace/tokenizer/tokenizer.hpp>
 
 /// Megatron's tokenizer flags, for every program that takes them. Private: not installed, so that
 /// the library itself needs no Boost.

@@ -10,14 +10,14 @@
 #include <fstream>
 #include <string>
 
-#include <millrace/loader/cuda/cuda_api.hpp>
-#include <millrace/loader/cuda/cuda_error.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/cuda_error.hpp>
 
 #define record true_record
 #define wait true_wait
 #define wait_on_host true_wait_on_host
 #define drain true_drain
-#include_next <millrace/loader/cuda/stream_order.hpp>
+#include_next <millrace/loader/cuda/detail/stream_order.hpp>
 #undef record
 #undef wait
 #undef wait_on_host

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/src.hpp>
+
+namespace millrace::dataset {
+
+/// Where the documents of a dataset come from: its PREFIX.src, mapped. Any number of threads may
+/// read it.
+class MILLRACE_EXPORT document_sources {
+ public:
+  /// The sources of `data`, or nothing if it has none.
+  ///
+  /// @throws io_error      the `.src` is there and cannot be opened.
+  /// @throws format_error  it is none, or not of as many documents.
+  static std::optional<document_sources> find(const indexed_dataset& data) {
+    return find(data.prefix(), data.document_count());
+  }
+  /// The same of a dataset that is not open, by its path without `.bin` and `.idx`.
+  static std::optional<document_sources> find(const std::filesystem::path& prefix,
+                                              std::int64_t document_count);
+
+  /// @pre 0 <= document < document_count() of the dataset
+  /// @throws format_error  the `.src` contradicts itself, with its path and byte.
+  formats::source_place at(std::int64_t document) const;
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+
+  std::uint64_t input_count() const noexcept { return view_.input_count(); }
+
+  /// The input's name, as it was given to the program that read it: any bytes.
+  std::string_view input_name(std::uint32_t input) const noexcept {
+    return view_.input_name(input);
+  }
+
+  /// Calls `look(document, place)` for each document in order, one pass in constant memory. A
+  /// format_error that `look` throws without a path gets that of the `.src`.
+  ///
+  /// @throws format_error  an entry contradicts itself, with its path and byte.
+  template <class Look>
+  void for_each(Look&& look) const;
+
+  /// Where the file tells a document: its group's entry in the directory, for messages.
+  /// @pre 0 <= document < document_count() of the dataset
+  std::uint64_t offset_of(std::int64_t document) const noexcept {
+    return view_.directory_offset(static_cast<std::uint64_t>(document) /
+                                  formats::src_group_documents);
+  }
+
+ private:
+  document_sources(std::filesystem::path path, io::file_mapping file, formats::src_view view)
+      : path_(std::move(path)), file_(std::move(file)), view_(std::move(view)) {}
+
+  std::filesystem::path path_;
+  io::file_mapping file_;
+  formats::src_view view_;  // of the bytes of file_, which stay where they are
+};
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Look>
+void document_sources::for_each(Look&& look) const {
+  constexpr std::int64_t documents_between = std::int64_t{1} << 20;  // a few MiB of the file
+  try {
+    formats::src_cursor cursor(view_);
+    std::int64_t document = 0;
+    for (auto places = cursor.next(); !places.empty(); places = cursor.next()) {
+      for (const formats::source_place& place : places) {
+        look(document, place);
+        if (++document % documents_between == 0) file_.let_go();
+      }
+    }
+  } catch (const format_error& e) {
+    throw e.path().empty() ? e.in(path_) : e;
+  }
+}
+
+}  // namespace millrace::dataset

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/error.hpp>
+
+/// What is wrong with an entry of an `.idx`, said alike by all that follow one.
+namespace millrace::dataset::detail {
+
+/// @param offset  of the length, in the file
+[[noreturn]] inline void throw_bad_length(const std::filesystem::path& idx, std::uint64_t offset,
+                                          std::int64_t i, std::int64_t length) {
+  throw format_error(idx, offset,
+                     "length of sequence " + std::to_string(i) + " is " + std::to_string(length) +
+                         ", expected 0 or more");
+}
+
+/// @param offset     of the pointer, in the file
+/// @param item       bytes of a token
+/// @param bin_bytes  of the `.bin`
+[[noreturn]] MILLRACE_EXPORT void throw_bad_pointer(const std::filesystem::path& idx,
+                                                    std::uint64_t offset, std::int64_t i,
+                                                    std::int64_t length, std::int64_t pointer,
+                                                    std::size_t item, std::uint64_t bin_bytes);
+
+/// @param offset     of the document's first sequence, in the file
+/// @param sequences  of the dataset
+[[noreturn]] MILLRACE_EXPORT void throw_bad_document(const std::filesystem::path& idx,
+                                                     std::uint64_t offset, std::int64_t d,
+                                                     std::int64_t first, std::int64_t last,
+                                                     std::int64_t sequences);
+
+}  // namespace millrace::dataset::detail

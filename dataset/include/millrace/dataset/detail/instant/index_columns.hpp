@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include <millrace/dataset/detail/index_errors.hpp>
+#include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
+#include <millrace/formats/mmidx.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+namespace millrace::dataset {
+
+/// How the entries of an `.idx` are got at.
+enum class index_access {
+  map_if_possible,  ///< mapped; by pread where the file system or the system's limits refuse maps
+  map_with_read_ahead,  ///< the same, for who reads many entries in a row
+  pread,                ///< a system call an entry, and no map: to look at very many files once
+};
+
+/// The lengths, pointers and document index of an `.idx`, entry by entry, in O(1) to open and
+/// without the `.bin` but for its size: what an order needs of a dataset.
+///
+/// Entries are as they lie in the file, unchecked but where it says so: who follows one checks it.
+/// Any number of threads may read it. Whatever reads entries throws `io_error` where the disk does
+/// not give them, or the file became shorter: mapped, from then on for all entries (see
+/// `dataset/lost_pages.hpp`; not where a dataset has the map); else `format_error` where it did.
+class MILLRACE_EXPORT index_columns {
+ public:
+  /// @param prefix  path of both files without `.bin` and `.idx`
+  /// @throws config_error  the prefix ends in `.bin` or `.idx`.
+  /// @throws io_error      a file cannot be opened or is none, or is being replaced (ESTALE).
+  /// @throws format_error  the `.idx` is none, or the `.bin` is not as long as it says.
+  explicit index_columns(const std::filesystem::path& prefix,
+                         index_access access = index_access::map_if_possible);
+
+  /// The columns of a dataset, which must outlive this; moves of it are allowed.
+  explicit index_columns(const indexed_dataset& data);
+  explicit index_columns(const indexed_dataset&&) = delete;
+
+  std::filesystem::path prefix() const {
+    return idx_path_.native().substr(0, idx_path_.native().size() - 4);  // without ".idx"
+  }
+  const std::filesystem::path& idx_path() const noexcept { return idx_path_; }
+  std::uint64_t idx_size_bytes() const noexcept {
+    return layout_.modes_offset() + (layout_.has_modes ? layout_.sequences : 0);
+  }
+  std::uint64_t bin_size_bytes() const noexcept { return bin_bytes_; }
+  formats::dtype type() const noexcept { return layout_.type; }
+  std::int64_t sequence_count() const noexcept { return layout_.sequence_count(); }
+  std::int64_t document_count() const noexcept { return layout_.document_count(); }
+  /// Tokens in the `.bin`.
+  std::int64_t token_count() const noexcept { return token_count_; }
+  bool is_mapped() const noexcept { return bytes_.data() != nullptr; }
+
+  /// Tokens of sequence i.
+  /// @pre 0 <= i < sequence_count()
+  std::int64_t length(std::int64_t i) const {
+    assert(0 <= i && i < sequence_count());
+    return entry<std::int32_t>(length_offset(i));
+  }
+  /// Tokens of sequence i, checked.
+  /// @pre 0 <= i < sequence_count()
+  /// @throws format_error  the length is negative.
+  std::int64_t sequence_length(std::int64_t i) const {
+    const std::int64_t tokens = length(i);
+    check_length(i, tokens);
+    return tokens;
+  }
+  /// Checks a length that was read otherwise.
+  /// @throws format_error  as for `sequence_length`.
+  void check_length(std::int64_t i, std::int64_t tokens) const {
+    if (tokens < 0) [[unlikely]] {
+      detail::throw_bad_length(idx_path_, length_offset(i), i, tokens);
+    }
+  }
+  /// Lengths of sequences `first` up to `first + count - 1`: in place where it is mapped, else read
+  /// into `scratch` by one call, where they stay until it changes. In place, `check_there` says
+  /// afterwards whether what was looked at was there.
+  /// @pre 0 <= first, 0 <= count, first + count <= sequence_count()
+  formats::unaligned_span<std::int32_t> lengths(std::int64_t first, std::int64_t count,
+                                                std::vector<std::byte>& scratch) const {
+    assert(0 <= first && 0 <= count && count <= sequence_count() - first);
+    return entries<std::int32_t>(length_offset(first), count, scratch);
+  }
+  /// The lengths of all sequences, one behind another.
+  /// @pre out.size() == sequence_count()
+  /// @throws io_error, format_error  the file cannot be read, or became shorter.
+  void read_lengths(std::span<std::int32_t> out) const {
+    assert(std::ssize(out) == sequence_count());
+    const auto bytes = std::as_writable_bytes(out);
+    if (is_mapped()) {
+      if (!bytes.empty()) {
+        std::memcpy(bytes.data(), bytes_.data() + layout_.lengths_offset(), bytes.size());
+        check_there();
+      }
+    } else {
+      read(layout_.lengths_offset(), bytes);
+    }
+  }
+  /// The byte of the `.bin` at which sequence i starts.
+  /// @pre 0 <= i < sequence_count()
+  std::int64_t pointer(std::int64_t i) const {
+    assert(0 <= i && i < sequence_count());
+    return entry<std::int64_t>(pointer_offset(i));
+  }
+  /// The first sequence of document d; of d = document_count(), sequence_count().
+  /// @pre 0 <= d <= document_count()
+  std::int64_t document_start(std::int64_t d) const {
+    assert(0 <= d && d <= document_count());
+    return entry<std::int64_t>(document_offset(d));
+  }
+  /// Those of documents `first` up to `first + count - 1`, as for `lengths`.
+  /// @pre 0 <= first, 0 <= count, first + count <= document_count() + 1
+  formats::unaligned_span<std::int64_t> document_starts(std::int64_t first, std::int64_t count,
+                                                        std::vector<std::byte>& scratch) const {
+    assert(0 <= first && 0 <= count && count <= document_count() + 1 - first);
+    return entries<std::int64_t>(document_offset(first), count, scratch);
+  }
+  /// The sequences of document d, checked.
+  /// @pre 0 <= d < document_count()
+  /// @throws format_error  it ends before it starts, or outside the sequences.
+  document_range document(std::int64_t d) const {
+    assert(0 <= d && d < document_count());
+    const auto [first, last] = entry<std::array<std::int64_t, 2>>(document_offset(d));
+    check_document(d, {first, last});
+    return {first, last};
+  }
+  /// Checks a range that was read otherwise.
+  /// @throws format_error  as for `document`.
+  void check_document(std::int64_t d, const document_range& range) const {
+    if (range.first < 0 || range.last < range.first || range.last > sequence_count()) [[unlikely]] {
+      detail::throw_bad_document(idx_path_, document_offset(d), d, range.first, range.last,
+                                 sequence_count());
+    }
+  }
+
+  /// Throws where something that was looked at in the map was not there.
+  /// @throws io_error  ENODATA: the file is shorter now; EIO: it cannot be read
+  void check_there() const { watch_.check_there(idx_path_); }
+
+  /// Where in the file an entry lies, for messages.
+  std::uint64_t length_offset(std::int64_t i) const noexcept {
+    return layout_.lengths_offset() + 4 * static_cast<std::uint64_t>(i);
+  }
+  std::uint64_t pointer_offset(std::int64_t i) const noexcept {
+    return layout_.pointers_offset() + 8 * static_cast<std::uint64_t>(i);
+  }
+  std::uint64_t document_offset(std::int64_t d) const noexcept {
+    return layout_.document_index_offset() + 8 * static_cast<std::uint64_t>(d);
+  }
+
+ private:
+  /// @throws io_error, format_error  where it is not mapped: the read failed, or the file ended.
+  template <class T>
+  T entry(std::uint64_t offset) const {
+    T value{};
+    if (is_mapped()) {
+      std::memcpy(&value, bytes_.data() + offset, sizeof(T));
+      check_there();
+    } else {
+      read(offset, std::as_writable_bytes(std::span(&value, 1)));
+    }
+    return value;
+  }
+  template <class T>
+  formats::unaligned_span<T> entries(std::uint64_t offset, std::int64_t count,
+                                     std::vector<std::byte>& scratch) const {
+    const std::size_t size = static_cast<std::size_t>(count) * sizeof(T);
+    if (is_mapped()) return formats::unaligned_span<T>(bytes_.subspan(offset, size));
+    scratch.resize(size);
+    read(offset, scratch);
+    return formats::unaligned_span<T>(std::span<const std::byte>(scratch));
+  }
+  void read(std::uint64_t offset, std::span<std::byte> out) const;
+  std::uint64_t open_unreplaced(const std::filesystem::path& bin_path);
+  void map(std::uint64_t size, index_access access);
+
+  std::filesystem::path idx_path_;
+  io::unique_fd idx_;                   // empty where it is mapped
+  io::detail::unique_region region_;    // empty where it is not, or where a dataset owns it
+  lost_page_watch watch_;               // of the region, and gone before it
+  std::span<const std::byte> bytes_{};  // of the mapping
+  formats::mmidx_layout layout_;
+  std::uint64_t bin_bytes_ = 0;
+  std::int64_t token_count_ = 0;
+};
+
+}  // namespace millrace::dataset

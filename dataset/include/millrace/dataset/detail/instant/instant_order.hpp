@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/dataset/detail/instant/instant_options.hpp>
+#include <millrace/dataset/detail/instant/schedule.hpp>
+#include <millrace/dataset/detail/instant/source_pool.hpp>
+#include <millrace/dataset/detail/instant/window_order.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
+#include <millrace/detail/export.hpp>
+
+namespace millrace::dataset {
+
+/// One sample of a run: the window of a source.
+struct instant_sample {
+  std::int64_t source = 0;
+  std::int64_t k = 0;  ///< its number among the samples of the source
+  window_place place;
+
+  friend bool operator==(const instant_sample&, const instant_sample&) = default;
+};
+
+/// Position to sample to pieces, and back, for a run over many sources: blend, window order and
+/// document search in one. Nothing is built but the blend's tables; an index is opened when a
+/// sample's pieces are first asked for.
+///
+///   position --schedule--> (source, k) --window_order--> tokens --document_search--> pieces
+///
+/// Sources may store their tokens in different types: an id is the same number in each.
+/// Positions are those of all ranks: a rank that serves every n-th of them, or a run that goes on
+/// from any of them, gets what one reader from the start would get. Any number of threads.
+class MILLRACE_EXPORT instant_order {
+ public:
+  /// @throws config_error  an option is out of range, names are not unique, a source has less than
+  ///                       one window; or what `schedule` refuses. Each is a sentence that names
+  ///                       the source or the step.
+  /// @throws io_error, format_error  where token counts are not given: a dataset cannot be opened.
+  instant_order(const std::vector<instant_source>& sources, const instant_options& options);
+
+  std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(orders_.size()); }
+  const std::string& name(std::int64_t source) const noexcept { return names_[index(source)]; }
+  const window_order& windows(std::int64_t source) const noexcept { return orders_[index(source)]; }
+  const schedule& blend() const noexcept { return schedule_; }
+  std::int64_t seq_len() const noexcept { return seq_len_; }
+  /// Positions from here on are not served.
+  std::int64_t end() const noexcept { return schedule_.end(); }
+
+  /// @pre 0 <= position < end()
+  instant_sample at(std::int64_t position) const noexcept {
+    const blend_place place = schedule_.at(position);
+    return {place.source, place.k, orders_[index(place.source)].at(place.k)};
+  }
+
+  /// Appends what a sample is made of: seq_len + 1 tokens, the last one a label only.
+  ///
+  /// @throws io_error, format_error  the dataset cannot be opened, is not the one that was counted,
+  ///                                 or contradicts itself there.
+  void pieces(const instant_sample& sample, std::vector<piece>& out) const {
+    open(sample.source)->pieces(sample.place.first_token, sample.place.tokens, out);
+  }
+
+  /// The index of a source.
+  /// @throws as `pieces`
+  source_pool::source_pointer open(std::int64_t source) const;
+
+  /// Where in the run a window is served; nothing if it never is.
+  /// @pre 0 <= source < source_count(), 0 <= epoch, 0 <= window < its windows_per_epoch()
+  std::optional<std::int64_t> position_of(std::int64_t source, std::int64_t epoch,
+                                          std::int64_t window) const noexcept;
+
+  /// All positions below `before` at which a token of a source is an input, by epoch.
+  ///
+  /// @pre 0 <= source < source_count(), 0 <= token < its token count, 0 <= before <= end()
+  std::vector<std::int64_t> positions_of(std::int64_t source, std::int64_t token,
+                                         std::int64_t before) const;
+
+ private:
+  static std::size_t index(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+  static std::vector<std::filesystem::path> prefixes_of(const std::vector<instant_source>& sources);
+  static std::vector<window_order> orders_of(const std::vector<instant_source>& sources,
+                                             const std::vector<std::string>& names,
+                                             const instant_options& options);
+  std::vector<source_limit> limits_of(const std::vector<instant_source>& sources) const;
+
+  std::int64_t seq_len_;
+  std::vector<std::string> names_;
+  std::vector<window_order> orders_;
+  schedule schedule_;
+  mutable source_pool pool_;  // a cache: what it gives out does not depend on what it holds
+};
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+MILLRACE_EXPORT schedule::first_position checked_steps(schedule::first_position first_position_of,
+                                                       std::size_t segments);
+
+/// What the orders of the sources go by, which must not be the same.
+MILLRACE_EXPORT std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
+
+/// What may be served of a source, an epoch of which has `samples`.
+MILLRACE_EXPORT source_limit limit_of(const instant_source& source, const std::string& name,
+                                      std::int64_t samples);
+
+}  // namespace detail
+
+}  // namespace millrace::dataset

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/instant/document_search.hpp>
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/open_pool.hpp>
+
+namespace millrace::dataset {
+
+/// The indices of many datasets, opened when they are touched, of which a bounded number stay open.
+/// Any number of threads, as for `open_pool`.
+class source_pool {
+ public:
+  using source_pointer = std::shared_ptr<const document_search>;
+
+  /// @param prefixes  paths without `.bin` and `.idx`
+  /// @param most_open  indices kept open
+  /// @throws config_error  `most_open` is below 1.
+  explicit source_pool(std::vector<std::filesystem::path> prefixes, std::size_t most_open = 512)
+      : prefixes_(std::move(prefixes)),
+        pool_(
+            size(),
+            [this](std::int64_t source) {
+              return std::make_shared<const document_search>(index_columns(prefix(source)));
+            },
+            most_open) {}
+
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(prefixes_.size()); }
+  const std::filesystem::path& prefix(std::int64_t source) const noexcept {
+    return prefixes_[static_cast<std::size_t>(source)];
+  }
+
+  /// The index of a source, opened if it is not.
+  ///
+  /// @pre 0 <= source < size()
+  /// @throws io_error, format_error  as index_columns. Asked again, it is opened again.
+  source_pointer get(std::int64_t source) { return pool_.get(source); }
+
+  /// How many are open now, those left out that only callers hold.
+  std::size_t open_count() const { return pool_.open_count(); }
+
+ private:
+  std::vector<std::filesystem::path> prefixes_;
+  open_pool<document_search> pool_;
+};
+
+}  // namespace millrace::dataset

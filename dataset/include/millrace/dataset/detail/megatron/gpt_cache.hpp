@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/dataset/detail/megatron/gpt_description.hpp>
+#include <millrace/dataset/detail/megatron/gpt_order.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/formats/npy.hpp>
+#include <millrace/io/atomic_file.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+namespace millrace::dataset {
+
+/// The four files in which Megatron keeps the indices of a GPTDataset, under its names and byte for
+/// byte as it writes them (formats/spec/megatron_cache.md); but they appear whole or not at all,
+/// and are looked at before they are used.
+///
+/// Names are relative to a folder: Megatron's --data-cache-path, or `default_folder`.
+class MILLRACE_EXPORT gpt_cache {
+ public:
+  gpt_cache(std::filesystem::path folder, const gpt_description& description)
+      : folder_(std::move(folder)), text_(description.text()), name_(description.cache_name()) {}
+
+  /// Where Megatron keeps them unless it is told another folder.
+  static std::filesystem::path default_folder(const std::filesystem::path& prefix) {
+    return prefix / "cache" / "GPTDataset_indices";
+  }
+
+  std::filesystem::path description_path() const { return path("description.txt"); }
+  std::filesystem::path document_path() const { return path("document_index.npy"); }
+  std::filesystem::path sample_path() const { return path("sample_index.npy"); }
+  std::filesystem::path shuffle_path() const { return path("shuffle_index.npy"); }
+
+  /// The indices, mapped; nothing if a file is missing, cut off or otherwise damaged.
+  ///
+  /// The header of each file is compared with `plan`, and 64 samples of the whole index with the
+  /// lengths; all others are when they are asked for. So a damaged number may go unseen for long,
+  /// or, if it is another sample that is there, for ever: `check_level::full` looks at every number
+  /// (verify_gpt_index). The files may not shrink while they are mapped.
+  ///
+  /// @param why  if given, is set to what was wrong where the answer is nothing
+  /// @throws config_error  the files are whole and for something else, which Megatron's names do
+  ///                       not tell apart: other data under the same path, other options; or a
+  ///                       number is damaged.
+  /// @throws io_error      a file is there and cannot be read.
+  std::optional<gpt_order> load(const gpt_plan& plan, length_column lengths,
+                                std::string* why = nullptr,
+                                check_level check = check_level::quick) const;
+
+  /// Builds the indices and writes them: all are safe on the disk before the first shows, and the
+  /// description is the last. Replaces what is there.
+  ///
+  /// @param threads  as build_gpt_index
+  /// @throws io::file_busy  another process is writing them.
+  /// @throws io_error       a file cannot be written.
+  void build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
+             const std::string& whose, int threads = 1) const;
+
+  /// `load`, and where that has nothing, `build` before it. Waits for another process that builds
+  /// the same. Removes the partial files that a killed process left beside a whole cache.
+  ///
+  /// @param built  if given, is set to whether they were built
+  gpt_order load_or_build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
+                          const std::string& whose, int threads = 1, bool* built = nullptr,
+                          check_level check = check_level::quick) const;
+
+ private:
+  std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
+  // `build` opens the first of them first and commits it last.
+  std::array<std::filesystem::path, 4> files_as_built() const {
+    return {description_path(), document_path(), sample_path(), shuffle_path()};
+  }
+  [[noreturn]] static void throw_unfit(const std::filesystem::path& path, const std::string& what);
+
+  std::filesystem::path folder_;
+  std::string text_;
+  std::string name_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+struct mapped_npy {
+  io::file_mapping file;
+  formats::npy_view npy;
+  lost_page_watch watch;  // of the file's map, and gone before it
+};
+
+MILLRACE_EXPORT mapped_npy map_npy(const std::filesystem::path& path);
+
+/// A file of an array that is written in any order.
+class npy_file {
+ public:
+  template <class T>
+  static npy_file of(std::filesystem::path path, const std::vector<std::uint64_t>& shape) {
+    npy_file file(std::move(path));
+    const auto header = formats::encode_npy_header(formats::npy_type_of<T>(), shape);
+    file.offset_ = header.size();
+    io::pwrite_all(file.file_.fd(), header, 0, file.file_.partial_path());
+    return file;
+  }
+
+  void put(std::span<const std::byte> bytes, std::uint64_t at = 0) const {
+    io::pwrite_all(file_.fd(), bytes, offset_ + at, file_.partial_path());
+  }
+  io::atomic_file& file() noexcept { return file_; }
+
+ private:
+  explicit npy_file(std::filesystem::path path) : file_(std::move(path)) {}
+
+  io::atomic_file file_;
+  std::uint64_t offset_ = 0;
+};
+
+}  // namespace detail
+
+}  // namespace millrace::dataset

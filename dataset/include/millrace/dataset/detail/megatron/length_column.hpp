@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
+
+namespace millrace::dataset {
+
+/// The lengths of all sequences of an `.idx`, wherever they are: side by side in memory or in a
+/// map, or in columns, which are read entry by entry where maps are refused. A view; any thread.
+class length_column {
+ public:
+  /// @param lengths  must outlive this
+  length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: they are that
+      : lengths_(lengths) {}
+
+  /// @param columns  must outlive this, and stay where they are
+  explicit length_column(const index_columns& columns) noexcept : columns_(&columns) {}
+
+  /// @pre there is a sequence i
+  /// @throws io_error, format_error  columns that are not mapped cannot be read.
+  std::int64_t operator[](std::size_t i) const {
+    return columns_ == nullptr ? lengths_[i] : columns_->length(static_cast<std::int64_t>(i));
+  }
+
+ private:
+  formats::unaligned_span<std::int32_t> lengths_;
+  const index_columns* columns_ = nullptr;
+};
+
+}  // namespace millrace::dataset

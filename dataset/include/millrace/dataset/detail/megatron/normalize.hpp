@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+
+namespace millrace::dataset {
+
+/// numpy.sum of a contiguous float64 array, to the last bit: pairwise, in numpy's order of
+/// additions (numpy/_core/src/umath/loops_utils.h.src).
+MILLRACE_EXPORT double numpy_sum(std::span<const double> values) noexcept;
+
+/// Megatron's normalize(): every weight divided by numpy's sum of them.
+///
+/// It does not judge: a sum of 0 gives nan or inf, as numpy's does.
+inline std::vector<double> normalize(std::span<const double> weights) {
+  const double sum = numpy_sum(weights);
+  std::vector<double> shares(weights.begin(), weights.end());
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
+}  // namespace millrace::dataset

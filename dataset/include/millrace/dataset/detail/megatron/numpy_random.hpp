@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <millrace/dataset/detail/megatron/mersenne_twister.hpp>
+#include <millrace/detail/export.hpp>
+
+namespace millrace::dataset {
+
+/// numpy.random.RandomState(seed), as far as Megatron's indices need it: bounded integers and
+/// shuffles, equal to numpy's draw by draw (numpy promises never to change them: NEP 19).
+///
+/// Which draws a bounded integer takes depends on those before it, so a shuffle is sequential;
+/// but the draws come in bulk, and the memory that the swaps touch is fetched ahead of them.
+/// Use from one thread.
+class MILLRACE_EXPORT numpy_random {
+ public:
+  explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
+
+  /// A number from 0 to `max`, both included: of as many low bits of a draw as `max` has, drawn
+  /// again while it is larger. Draws nothing for 0, and pairs of draws above 2^32 - 1.
+  std::uint64_t interval(std::uint64_t max) noexcept;
+
+  /// `interval(last)`, `interval(last - 1)`, ... into all of `out`: where a shuffle swaps to.
+  ///
+  /// @pre out.size() <= last
+  void intervals(std::uint32_t last, std::span<std::uint32_t> out) noexcept;
+
+  /// RandomState.shuffle of a one-dimensional array, of any size and element type.
+  template <class T>
+  void shuffle(std::span<T> values) {
+    shuffle(values, [](std::size_t) {});
+  }
+
+  /// The same; `settled(i)` is called now and then, with i that fall to 0: what stands at i and
+  /// behind it stays there.
+  template <class T, class Settled>
+  void shuffle(std::span<T> values, Settled&& settled);
+
+ private:
+  void intervals_of_one_mask(std::uint32_t last, std::uint32_t mask,
+                             std::span<std::uint32_t> out) noexcept;
+
+  mersenne_twister twister_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+template <class T, class Settled>
+void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
+  // From the last element down to the second, each changes places with one at or before it.
+  std::size_t left = values.empty() ? 0 : values.size() - 1;  // still to be moved, with the first
+  for (; left > 0xFFFFFFFFU; --left) std::swap(values[left], values[interval(left)]);
+
+  // Two blocks of targets: while one is swapped, the memory of the next is on its way.
+  constexpr std::size_t block = 256;
+  std::array<std::array<std::uint32_t, block>, 2> targets;
+  std::size_t next_last = left;
+  const auto draw_next = [&](std::size_t which) {
+    const std::size_t size = std::min(block, next_last);
+    intervals(static_cast<std::uint32_t>(next_last), std::span(targets[which]).first(size));
+    next_last -= size;
+    return size;
+  };
+  std::size_t size = draw_next(0);
+  for (std::size_t which = 0; size != 0; which ^= 1) {
+    const std::size_t next_size = draw_next(which ^ 1);
+    const auto& now = targets[which];
+    const auto& ahead = targets[which ^ 1];
+    T* const data = values.data();
+    for (std::size_t i = 0; i < size; ++i) {
+      if (i < next_size) __builtin_prefetch(data + ahead[i], 1);
+      std::swap(data[left], data[now[i]]);
+      --left;
+    }
+    settled(left + 1);
+    size = next_size;
+  }
+  settled(0);
+}
+
+}  // namespace millrace::dataset

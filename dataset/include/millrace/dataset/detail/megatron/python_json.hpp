@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+
+namespace millrace::dataset {
+
+/// A JSON value that prints as Python's json.dumps prints it, character by character: Megatron
+/// names its caches by the MD5 of such a text. Keys keep their order; a key that is set again keeps
+/// its place, as in a dict.
+class MILLRACE_EXPORT python_json {
+ public:
+  python_json() = default;  // null
+
+  static python_json boolean(bool value) { return scalar(value ? "true" : "false"); }
+  static python_json integer(std::int64_t value) { return scalar(std::to_string(value)); }
+  /// As repr() of a float.
+  static python_json real(double value);
+  /// A text in UTF-8, printed in ASCII. Bytes that are no UTF-8 become the lone surrogates that
+  /// Python makes of them in file names (PEP 383).
+  static python_json string(std::string_view utf8);
+  static python_json array(std::vector<python_json> items = {});
+  static python_json object() { return python_json(kind::object); }
+
+  /// A value as it is to be printed: a number of any size, NaN.
+  static python_json scalar(std::string text);
+
+  /// @pre made by array()
+  void push_back(python_json item) { items_.push_back(std::move(item)); }
+  /// @pre made by object()
+  void set(const python_json& key, python_json value);
+  void set(std::string_view key, python_json value) { set(string(key), std::move(value)); }
+
+  bool is_null() const noexcept { return kind_ == kind::scalar && text_ == "null"; }
+  bool is_array() const noexcept { return kind_ == kind::array; }
+  bool is_object() const noexcept { return kind_ == kind::object; }
+  /// The items of an array, or the values of an object in the order of its keys.
+  const std::vector<python_json>& items() const noexcept { return items_; }
+  /// The value of a key. Null if the key is missing, or if this is not an object.
+  const python_json* find(std::string_view key) const;
+  /// The text of a string, in UTF-8. Nothing if this is not a string. A lone surrogate is encoded
+  /// like any other code point.
+  std::optional<std::string> text() const;
+
+  /// json.dumps(value, indent=4): no line end behind it.
+  std::string dump() const {
+    std::string out;
+    append_to(out, 0);
+    return out;
+  }
+
+ private:
+  enum class kind : std::uint8_t { scalar, array, object };
+  explicit python_json(kind which) : kind_(which) {}
+  void append_to(std::string& out, std::size_t depth) const;
+
+  kind kind_ = kind::scalar;
+  std::string text_ = "null";      // of a scalar, as printed
+  std::vector<std::string> keys_;  // of an object, as printed
+  std::vector<python_json> items_;
+};
+
+/// repr() of a Python float: the fewest digits that read back as the same number, with an exponent
+/// below 1e-4 and from 1e16 on; `inf` and `nan` as json.dumps prints them, Infinity and NaN.
+MILLRACE_EXPORT std::string python_float(double value);
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Appends a unit of UTF-16 as json.dumps prints it inside a string.
+MILLRACE_EXPORT void append_json_unit(std::string& out, std::uint32_t unit);
+
+}  // namespace detail
+
+}  // namespace millrace::dataset

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <millrace/dataset/detail/megatron/gpt_plan.hpp>
+#include <millrace/error.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
+
+namespace millrace::dataset {
+
+/// Megatron's sample index, made from its end while the document index is still being shuffled.
+///
+/// Row j, of an entry of the document index and an offset in its sequence, is where sample j begins
+/// and sample j - 1 ends. Megatron walks all sequences from the first on; but row j lies at a token
+/// that is known beforehand, j * L in the stream of all sequences in shuffled order, and so does
+/// the end of the stream. A shuffle settles its last elements first: as they settle, the rows in
+/// them can be written, and while one block of them is, the lengths for the next are fetched.
+///
+/// `Entry` is std::int32_t or std::int64_t. Use from one thread.
+template <class Entry>
+class sample_rows {
+ public:
+  /// @param lengths  of all sequences of the `.idx`
+  /// @param rows     [plan.samples + 1, 2], to be filled
+  sample_rows(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
+              std::span<Entry> rows)
+      : plan_(plan), lengths_(lengths), rows_(rows) {}
+
+  /// The entries that end with token `end_tokens` of the stream come next, from the last of them.
+  void start(std::int64_t end_tokens) noexcept;
+
+  /// Entries of the document index, which stand before those given last.
+  ///
+  /// @param first  number of documents[0] in the document index
+  void put(std::int64_t first, std::span<const std::int32_t> documents) noexcept;
+
+  /// After all entries: the first row, and that of a partial last sample.
+  ///
+  /// @param last_document  the last entry of the document index, if there is one
+  /// @throws config_error  the last sample is partial and ends in an empty sequence, where Megatron
+  ///                       stops.
+  void finish(std::int32_t last_document, const std::string& whose);
+
+ private:
+  static constexpr std::size_t block = 256;
+
+  const gpt_plan& plan_;
+  formats::unaligned_span<std::int32_t> lengths_;
+  std::span<Entry> rows_;
+  std::int64_t end_ = 0;   // token behind the entries that come next
+  std::int64_t row_ = -1;  // the row that comes next
+  std::int64_t at_ = -1;   // the token that decides its entry: the last one before it, for x = 0
+};
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Entry>
+void sample_rows<Entry>::start(std::int64_t end_tokens) noexcept {
+  end_ = end_tokens;
+  const std::int64_t usable = end_tokens - plan_.extra_token;
+  row_ = usable < 0 ? -1 : std::min(plan_.samples, usable / plan_.sequence_length);
+  at_ = row_ * plan_.sequence_length + plan_.extra_token - 1;
+}
+
+template <class Entry>
+void sample_rows<Entry>::put(std::int64_t first, std::span<const std::int32_t> documents) noexcept {
+  const std::int64_t back = 1 - plan_.extra_token;
+  std::size_t left = documents.size();
+  std::size_t fetched = left;
+  while (left > 0) {
+    const std::size_t to = left > block ? left - block : 0;
+    const std::size_t fetch_to = to > block ? to - block : 0;
+    std::int64_t end = end_;
+    for (std::size_t i = left; i-- > to;) {
+      if (fetched > fetch_to) {
+        --fetched;
+        __builtin_prefetch(lengths_.bytes().data() +
+                           sizeof(std::int32_t) * static_cast<std::size_t>(documents[fetched]));
+      }
+      const std::int64_t begin = end - lengths_[static_cast<std::size_t>(documents[i])];
+      while (at_ >= begin) {
+        Entry* const row = rows_.data() + 2 * row_;
+        row[0] = static_cast<Entry>(first + static_cast<std::int64_t>(i));
+        row[1] = static_cast<Entry>(at_ - begin + back);
+        --row_;
+        at_ -= plan_.sequence_length;
+      }
+      end = begin;
+    }
+    end_ = end;
+    left = to;
+  }
+}
+
+template <class Entry>
+void sample_rows<Entry>::finish(std::int32_t last_document, const std::string& whose) {
+  if (plan_.last_sample_is_partial) {
+    const std::int32_t length = lengths_[static_cast<std::size_t>(last_document)];
+    if (length < plan_.extra_token && !plan_.wide_sample_index) {
+      throw config_error(
+          whose +
+          " ends, after its shuffle, in an empty sequence after a partial sample, which Megatron "
+          "rejects: drop the last partial sample, use another seed, or remove empty sequences");
+    }
+    rows_[rows_.size() - 2] = static_cast<Entry>(plan_.document_entries() - 1);
+    rows_[rows_.size() - 1] = static_cast<Entry>(length - plan_.extra_token);
+  }
+  // Not where the first token is: empty sequences before it are not passed over.
+  rows_[0] = 0;
+  rows_[1] = 0;
+}
+
+}  // namespace millrace::dataset

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/formats/detail/unaligned_span.hpp>
+
+namespace millrace::dataset {
+
+/// Calls use(length_of), where length_of(i) is the length of sequence i of the range, checked.
+/// Asked for in ascending order: in place where the index is mapped, else read many at a time.
+///
+/// @param most  lengths that one read asks for
+/// @pre `of` is a range of the dataset's sequences
+/// @return what `use` does
+/// @throws format_error  a length is negative, or the file became shorter
+/// @throws io_error      where it is not mapped: the read failed. Or what `use` throws.
+template <class Use>
+auto with_lengths(const index_columns& columns, const document_range& of, std::int64_t most,
+                  const Use& use);
+
+/// Tokens of each of the documents `first` up to but without `last`, in place of what was in `out`.
+/// Where the index is not mapped these are two reads, more only of documents of many sequences.
+///
+/// @pre 0 <= first <= last <= columns.document_count()
+/// @throws format_error  as for `index_columns::document` and `sequence_length`; io_error
+MILLRACE_EXPORT void document_lengths(const index_columns& columns, std::int64_t first,
+                                      std::int64_t last, std::vector<std::int64_t>& out);
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Use>
+auto with_lengths(const index_columns& columns, const document_range& of, std::int64_t most,
+                  const Use& use) {
+  std::vector<std::byte> scratch;
+  if (columns.is_mapped()) {
+    const auto lengths = columns.lengths(of.first, of.size(), scratch);
+    return use([&columns, lengths, first = of.first](std::int64_t i) -> std::int64_t {
+      const std::int64_t length = lengths[static_cast<std::size_t>(i - first)];
+      columns.check_there();
+      columns.check_length(i, length);
+      return length;
+    });
+  }
+  formats::unaligned_span<std::int32_t> here;
+  std::int64_t first = of.first;  // of those that are here
+  return use([&](std::int64_t i) -> std::int64_t {
+    assert(first <= i && i < of.last);
+    if (i - first >= std::ssize(here)) {
+      first = i;
+      here = columns.lengths(first, std::min(most, of.last - first), scratch);
+    }
+    const std::int64_t length = here[static_cast<std::size_t>(i - first)];
+    columns.check_length(i, length);
+    return length;
+  });
+}
+
+}  // namespace millrace::dataset

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/packing/block_layout.hpp>
+#include <millrace/dataset/detail/packing/row_table.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::dataset {
+
+/// What packing costs.
+struct packing_report {
+  std::int64_t rows = 0;
+  std::int64_t documents = 0;
+  std::int64_t tokens = 0;   ///< of the documents
+  std::int64_t padding = 0;  ///< tokens of the rows that are none of the documents'
+
+  double padding_share() const noexcept {
+    return tokens + padding == 0
+               ? 0.0
+               : static_cast<double>(padding) / static_cast<double>(tokens + padding);
+  }
+};
+
+/// The documents of a dataset packed into rows of seq_len tokens by best fit, block by block: any
+/// row at any time. The same rows for everybody who has the same lengths and options.
+///
+/// A view: the columns must outlive it, and stay where they are. Any thread. Tokens are never read,
+/// and nothing need be mapped. The layouts of the blocks that were used last are kept, some 80 KB
+/// each; another one takes tens of microseconds, and two reads where the index is not mapped.
+class MILLRACE_EXPORT packed_rows {
+ public:
+  /// @param table_path  where the table is kept, see `open_row_table`; nothing to keep none
+  /// @throws config_error, format_error, io_error  as `open_row_table`.
+  packed_rows(const index_columns& columns, packing_options options,
+              const std::filesystem::path& table_path = {});
+  packed_rows(const index_columns&&, packing_options,
+              const std::filesystem::path& table_path = {}) = delete;
+
+  const index_columns& columns() const noexcept { return *columns_; }
+  const packing_options& options() const noexcept { return options_; }
+  const row_table& table() const noexcept { return table_; }
+  std::int64_t row_count() const noexcept { return table_.row_count(); }
+  packing_report report() const noexcept;
+
+  /// The parts of row `r`, in place of what was in `parts`.
+  ///
+  /// @pre 0 <= r < row_count()
+  /// @throws format_error  the index changed since the table was made, or is broken there; io_error
+  void row(std::int64_t r, std::vector<packed_part>& parts) const;
+
+  /// The rows that have part of a document, in the order of its tokens.
+  ///
+  /// @pre the document is one of those that are packed
+  /// @throws format_error, io_error  as for `row`.
+  std::vector<std::int64_t> rows_of(std::int64_t document) const;
+
+ private:
+  using layout_pointer = std::shared_ptr<const block_layout>;
+  struct slot {
+    std::mutex mutex;
+    std::int64_t block = -1;
+    layout_pointer layout;
+  };
+
+  std::int64_t first_row(std::int64_t block) const noexcept {
+    return block == 0 ? 0 : table_.ends[static_cast<std::size_t>(block) - 1];
+  }
+  layout_pointer layout_of(std::int64_t block) const;
+  layout_pointer make_layout(std::int64_t block) const;
+
+  const index_columns* columns_;
+  packing_options options_;
+  row_table table_;
+  std::unique_ptr<std::array<slot, 64>> slots_ = std::make_unique<std::array<slot, 64>>();
+};
+
+/// Where a row of an epoch is served.
+struct packed_place {
+  std::int64_t epoch;
+  std::int64_t row;
+  friend bool operator==(const packed_place&, const packed_place&) = default;
+};
+
+/// The order in which packed rows are served: all of them each epoch, permuted. Position k is row
+/// shuffles(k / rows)(k mod rows) of epoch k / rows. Nothing is kept, so any position is as near as
+/// the next.
+///
+/// @tparam Shuffles  shuffles(epoch) is a permutation p of 0 to rows - 1: p(i), and p.inverse(row)
+template <class Shuffles>
+class packed_order {
+ public:
+  /// @throws config_error  there is no row.
+  packed_order(std::int64_t rows, Shuffles shuffles) : rows_(rows), shuffles_(std::move(shuffles)) {
+    if (rows < 1) throw config_error("there are no documents to pack, expected at least one token");
+  }
+
+  std::int64_t samples_per_epoch() const noexcept { return rows_; }
+
+  /// @pre k >= 0
+  packed_place operator[](std::int64_t k) const {
+    assert(k >= 0);
+    return {k / rows_, shuffles_(k / rows_)(k % rows_)};
+  }
+
+  /// The position at which a row is served.
+  std::int64_t position(const packed_place& place) const {
+    return place.epoch * rows_ + shuffles_(place.epoch).inverse(place.row);
+  }
+
+ private:
+  std::int64_t rows_;
+  Shuffles shuffles_;
+};
+
+/// Rows as they are stored: for evaluation, and for who shuffles elsewhere.
+struct unshuffled {
+  struct identity {
+    std::int64_t operator()(std::int64_t i) const noexcept { return i; }
+    std::int64_t inverse(std::int64_t row) const noexcept { return row; }
+  };
+  identity operator()(std::int64_t) const noexcept { return {}; }
+};
+
+}  // namespace millrace::dataset

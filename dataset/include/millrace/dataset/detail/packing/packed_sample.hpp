@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <millrace/dataset/detail/instant/index_columns.hpp>
+#include <millrace/dataset/detail/packing/block_layout.hpp>
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/dataset/detail/sample/gather.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/error.hpp>
+
+/// A packed row as a sample. Its text has seq_len tokens: each part's, padded to its share, then
+/// padding. Labels never cross from one part into the next, so that the last token of each part has
+/// none and no loss; positions start anew with each part.
+///
+///   parts of 3 and 5 tokens, pad_documents_to 4, seq_len 16
+///
+///   text         a a a . b b b b b . . . . . . .
+///   labels       a a . . b b b b . . . . . . . .
+///   cu_seqlens   0       4                       16       padding at the end is the last part's
+namespace millrace::dataset {
+
+/// Tokens of a row that a part takes.
+inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents_to) noexcept {
+  return (part.tokens + pad_documents_to - 1) / pad_documents_to * pad_documents_to;
+}
+
+/// Appends the pieces of a part, one for each sequence of the document that it touches.
+///
+/// @throws format_error  the document is shorter than the part says, or the index is broken there;
+///                       io_error
+MILLRACE_EXPORT void append_pieces(const index_columns& columns, const packed_part& part,
+                                   std::vector<piece>& pieces);
+
+/// The text of a row, [seq_len], and `pad` (or 0, as in `gather`) where no token is.
+///
+/// @param pieces  scratch
+/// @throws format_error, config_error  as for `gather` and `append_pieces`.
+template <class T>
+void gather_packed(const indexed_dataset& data, std::span<const packed_part> parts,
+                   std::int64_t pad_documents_to, std::span<T> out, std::vector<piece>& pieces,
+                   std::int64_t pad = -1);
+
+/// Boundaries of the parts' shares, [seq_len + 1], as `fill_cu_seqlens` fills them.
+MILLRACE_EXPORT cu_seqlens_size fill_packed_cu_seqlens(std::span<const packed_part> parts,
+                                                       std::int64_t seq_len,
+                                                       std::int64_t pad_documents_to,
+                                                       std::span<std::int32_t> out);
+
+/// The fields of a row out of its text, [seq_len] each. `options.extra_token` must be false.
+template <class Token, class Id>
+void fill_packed_fields(std::span<const Token> text, std::span<const packed_part> parts,
+                        std::int64_t pad_documents_to, const field_options& options,
+                        const sample_fields<Id>& out);
+
+// ---------------------------------------------------------------------------------------------
+
+template <class T>
+void gather_packed(const indexed_dataset& data, std::span<const packed_part> parts,
+                   std::int64_t pad_documents_to, std::span<T> out, std::vector<piece>& pieces,
+                   std::int64_t pad) {
+  const index_columns columns(data);
+  std::size_t at = 0;
+  for (const packed_part& part : parts) {
+    pieces.clear();
+    append_pieces(columns, part, pieces);
+    const auto share = static_cast<std::size_t>(share_of(part, pad_documents_to));
+    if (share > out.size() - at) {
+      throw config_error("the documents of a packed row have more tokens than the " +
+                         std::to_string(out.size()) + " that fit in the row");
+    }
+    (void)gather(data, pieces, out.subspan(at, share), pad);
+    at += share;
+  }
+  std::ranges::fill(out.subspan(at), detail::id_or_zero<T>(pad));
+}
+
+template <class Token, class Id>
+void fill_packed_fields(std::span<const Token> text, std::span<const packed_part> parts,
+                        std::int64_t pad_documents_to, const field_options& options,
+                        const sample_fields<Id>& out) {
+  assert(!options.extra_token);
+  const auto seq_len = static_cast<std::int64_t>(text.size());
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::int64_t share =
+        i + 1 < parts.size() ? share_of(parts[i], pad_documents_to) : seq_len - at;
+    fill_fields(text.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(share)),
+                parts[i].tokens, share, options, part_of(out, at, share));
+    at += share;
+  }
+}
+
+}  // namespace millrace::dataset

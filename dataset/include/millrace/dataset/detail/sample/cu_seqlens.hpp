@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include <millrace/dataset/detail/sample/piece.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/detail/export.hpp>
+
+/// Where the documents of a sample begin and end, out of the index and not out of token values:
+/// what attention kernels take in place of a mask.
+namespace millrace::dataset {
+
+/// What `fill_cu_seqlens` found.
+struct cu_seqlens_size {
+  std::int64_t entries = 0;     ///< from the leading 0 up to the first seq_len, both included
+  std::int32_t max_seqlen = 0;  ///< of the longest document's share
+  friend bool operator==(const cu_seqlens_size&, const cu_seqlens_size&) = default;
+};
+
+/// Each piece is a document of its own: Megatron's rule, whose "documents" are sequences.
+struct pieces_apart {
+  bool operator()(const piece&, const piece&) const noexcept { return false; }
+};
+
+/// Whether a piece goes on with the document of the piece before it: the rule where pieces come in
+/// stored order and a document may have many sequences. A view: the dataset must outlive it.
+class MILLRACE_EXPORT same_document {
+ public:
+  explicit same_document(const indexed_dataset& data) noexcept : data_(&data) {}
+  explicit same_document(const indexed_dataset&&) = delete;
+
+  bool operator()(const piece& before, const piece& after) const;
+
+ private:
+  const indexed_dataset* data_;
+};
+
+/// The boundaries of the documents of one sample, as Megatron's `inter_document_masking` makes
+/// them: the shares of its pieces summed up, without the extra token; where the pieces are short,
+/// the padding is the last document's. [seq_len + 1], filled up with seq_len behind the last one.
+///
+///   pieces of 3, 4 and 2 tokens, seq_len 8, an extra token      0 3 7 8 8 8 8 8 8
+///
+/// An empty piece makes a boundary twice. Where such are more than `out` has room for, none does.
+///
+/// @param joined  joined(before, after): whether `after` goes on with the document of `before`
+/// @param out     [seq_len + 1]
+/// @pre the pieces have at most seq_len + extra_token tokens; seq_len <= 2^31 - 1
+template <class Joined = pieces_apart>
+requires std::predicate<const Joined&, const piece&, const piece&> cu_seqlens_size
+fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
+                std::span<std::int32_t> out, const Joined& joined = {});
+
+/// Positions that start anew at each boundary.
+///
+/// @param cu_seqlens    ascending from 0 to position_ids.size(), which may come many times
+/// @param position_ids  [seq_len]
+template <class Id>
+void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> position_ids);
+
+/// The boundaries of a micro-batch whose rows are laid one behind another, [1, rows * seq_len]:
+/// those of each row up to its first seq_len, moved to where the row is. Where one row ends and the
+/// next begins there is one boundary.
+///
+/// @param rows  [row_count, seq_len + 1], row-major, as `fill_cu_seqlens` fills each
+/// @param out   [row_count * seq_len + 1]; only the entries that are returned are written
+/// @return entries
+/// @throws config_error  row_count * seq_len is more than an int32 holds.
+MILLRACE_EXPORT std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows,
+                                             std::int64_t seq_len, std::span<std::int32_t> out);
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// Writes the boundaries, those made twice only if `twice`. False if they do not fit.
+template <class Joined>
+bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::int64_t limit,
+                    std::span<std::int32_t> out, const Joined& joined, bool twice,
+                    std::size_t& entries) {
+  std::int64_t at = 0;
+  std::int64_t begin = 0;  // of the document
+  entries = 1;
+  out[0] = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    at += pieces[i].tokens;
+    if (i + 1 < pieces.size() && joined(pieces[i], pieces[i + 1])) continue;
+    const bool empty = at == begin;
+    begin = at;
+    const auto end = static_cast<std::int32_t>(std::min(at, limit));
+    // A last document that had the extra token only has no share.
+    if (end == out[entries - 1] && !(twice && empty)) continue;
+    if (entries == out.size()) return false;
+    out[entries++] = end;
+  }
+  // Padding: the last document's, or a document of its own where there is none.
+  if (out[entries - 1] < seq_len) {
+    if (entries == 1) ++entries;
+    out[entries - 1] = static_cast<std::int32_t>(seq_len);
+  }
+  return true;
+}
+
+}  // namespace detail
+
+template <class Joined>
+requires std::predicate<const Joined&, const piece&, const piece&> cu_seqlens_size
+fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
+                std::span<std::int32_t> out, const Joined& joined) {
+  assert(0 < seq_len && seq_len <= std::numeric_limits<std::int32_t>::max());
+  assert(static_cast<std::int64_t>(out.size()) == seq_len + 1);
+  std::int64_t limit = extra_token ? -1 : 0;  // the extra token is the last one
+  for (const piece& p : pieces) limit += p.tokens;
+  limit = std::clamp<std::int64_t>(limit, 0, seq_len);
+  std::size_t entries = 0;
+  if (!detail::put_boundaries(pieces, seq_len, limit, out, joined, true, entries)) {
+    (void)detail::put_boundaries(pieces, seq_len, limit, out, joined, false, entries);
+  }
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(entries), out.end(),
+            static_cast<std::int32_t>(seq_len));
+  cu_seqlens_size size;
+  for (std::size_t i = 1; i < entries; ++i) {
+    size.max_seqlen = std::max(size.max_seqlen, out[i] - out[i - 1]);
+  }
+  size.entries = std::ranges::find(out, static_cast<std::int32_t>(seq_len)) - out.begin() + 1;
+  return size;
+}
+
+template <class Id>
+void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> position_ids) {
+  for (std::size_t d = 0; d + 1 < cu_seqlens.size(); ++d) {
+    Id* const out = position_ids.data() + cu_seqlens[d];
+    const std::int32_t count = cu_seqlens[d + 1] - cu_seqlens[d];
+    for (std::int32_t i = 0; i < count; ++i) out[i] = static_cast<Id>(i);
+  }
+}
+
+}  // namespace millrace::dataset

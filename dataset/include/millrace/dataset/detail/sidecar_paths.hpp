@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include <millrace/formats/detail/sidecar.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+namespace millrace::dataset {
+
+/// The paths of what may stand beside PREFIX.bin and PREFIX.idx.
+struct sidecar_paths {
+  explicit sidecar_paths(const std::filesystem::path& prefix)
+      : meta(prefix), sum(prefix), src(prefix) {
+    meta += suffix_of(formats::sidecar::meta);
+    sum += suffix_of(formats::sidecar::sum);
+    src += suffix_of(formats::sidecar::src);
+  }
+  std::filesystem::path meta;
+  std::filesystem::path sum;
+  std::filesystem::path src;
+};
+
+/// The sidecar, mapped, or nothing if there is none.
+/// @throws io_error  it is there and cannot be opened.
+inline std::optional<io::file_mapping> map_sidecar(const std::filesystem::path& path) {
+  if (!io::identity_of(path)) return std::nullopt;
+  return io::file_mapping::or_copy(path);
+}
+
+}  // namespace millrace::dataset

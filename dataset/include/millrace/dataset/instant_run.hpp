@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <millrace/dataset/detail/instant/instant_options.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
+#include <millrace/detail/export.hpp>
+
+// Example:
+//
+//     // Two datasets, mixed 7 to 3.
+//     millrace::dataset::instant_options options;
+//     options.seq_len = 4096;
+//     options.segments = {{.first_step = 0, .sources = {{0, 0.7}, {1, 0.3}}}};
+//     std::vector<millrace::dataset::instant_source> sources(2);
+//     sources[0].prefix = "web_text_document";
+//     sources[1].prefix = "code_text_document";
+//     const millrace::dataset::instant_run run(sources, options);
+
+namespace millrace::dataset {
+
+class instant_order;
+
+namespace detail {
+
+/// The order `instant` as part of a state; of the data, prefixes, names and weights are filled in.
+MILLRACE_EXPORT run_state describe(const std::vector<instant_source>& sources,
+                                   const instant_options& options);
+
+}  // namespace detail
+
+/// The order `instant` over one dataset or a blend: shuffled by arithmetic alone, so nothing is
+/// built. A row is one range of one file. The index is read only if boundaries are requested,
+/// except for its header, which is read once per source, to check that it is the dataset that the
+/// run was created with. Copies share their contents.
+///
+/// Example: a blend of two datasets, 70 % and 30 %.
+///
+///     namespace dataset = millrace::dataset;
+///     std::vector<dataset::instant_source> sources(2);
+///     sources[0].prefix = "out/web_text_document";
+///     sources[1].prefix = "out/code_text_document";
+///     dataset::instant_options options;
+///     options.seq_len = 4096;
+///     options.segments = {{.first_step = 0, .sources = {{0, 0.7}, {1, 0.3}}}};
+///     const dataset::instant_run run(sources, options);
+class MILLRACE_EXPORT instant_run : public run {
+ public:
+  /// @throws as instant_order
+  instant_run(const std::vector<instant_source>& sources, const instant_options& options);
+
+  /// The underlying order (dataset/instant/instant_order.hpp).
+  const instant_order& order() const noexcept;
+
+  std::int64_t end() const override;
+  std::int64_t seq_len() const override;
+  bool extra_token() const override { return true; }
+  std::int64_t source_count() const override;
+  const std::filesystem::path& prefix(std::int64_t source) const override;
+  std::vector<run_source> sources() const override;
+  source_sample at(std::int64_t position) const override;
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
+  void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
+  /// Takes O(windows that hold the sequences) per epoch.
+  std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
+                                           std::int64_t before) const override;
+  std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
+  /// A round is one epoch.
+  sample_round round_of(std::int64_t source, std::int64_t k) const override;
+  std::vector<left_out> left_out_of(std::int64_t source, const sample_round& round) const override;
+  void check_steps(const batch_steps& steps) const override;
+  run_state description() const override;
+
+ private:
+  struct contents;
+  std::shared_ptr<contents> shared_;
+};
+
+}  // namespace millrace::dataset

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/dataset/detail/instant/instant_options.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/state.hpp>
+#include <millrace/detail/export.hpp>
+
+// Example:
+//
+//     // Whole documents, packed into rows of 4,096 tokens.
+//     millrace::dataset::instant_options options;
+//     options.seq_len = 4096;
+//     options.segments = {{.first_step = 0, .sources = {{0, 1.0}}}};
+//     std::vector<millrace::dataset::instant_source> sources(1);
+//     sources[0].prefix = "web_text_document";
+//     const millrace::dataset::packed_run run(sources, options);
+
+namespace millrace::dataset {
+
+class schedule;
+struct packed_place;
+
+/// How documents are packed, in addition to `instant_options`.
+struct packed_options {
+  std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
+  int threads = 0;                    ///< threads that build row tables; 0: one per processor
+  bool keep_tables = true;            ///< store them beside the datasets, see `open_row_table`
+};
+
+/// Packed rows in the order `instant`, over one dataset or a blend: a row is a sample, and the rows
+/// of a source are shuffled each epoch under the tag `bins` of formats/spec/instant_order.md.
+/// Blends and their schedule are those of `instant_order`.
+///
+/// The constructor counts the rows of every source (8 bytes per 4,096 documents in stored tables).
+/// It reads only the `.idx` files. A bounded number of them stays open: mapped, or read with pread
+/// if maps are refused. Thread-safe.
+///
+///     namespace dataset = millrace::dataset;
+///     std::vector<dataset::instant_source> sources(1);
+///     sources[0].prefix = "out/web_text_document";
+///     dataset::instant_options options;
+///     options.seq_len = 4096;
+///     options.segments = {{.first_step = 0, .sources = {{0, 1.0}}}};
+///     const dataset::packed_run run(sources, options);
+class MILLRACE_EXPORT packed_run : public run {
+ public:
+  /// An open source, and facts about it that do not need it to be open (packed_sources.hpp).
+  struct open_source;
+  struct source_info;
+  using source_pointer = std::shared_ptr<const open_source>;
+
+  /// @throws config_error  an option is out of range, names are not unique, a source has no row, or
+  ///                       `schedule` refuses the segments
+  /// @throws io_error, format_error  a dataset cannot be opened, or is inconsistent.
+  packed_run(const std::vector<instant_source>& sources, const instant_options& options,
+             const packed_options& packing = {});
+
+  const schedule& blend() const noexcept;
+  std::int64_t pad_documents_to() const noexcept;
+  const source_info& info(std::int64_t s) const noexcept;
+  /// The epoch and row of a sample.
+  packed_place place_of(const source_sample& sample) const noexcept;
+  /// Returns a source, and opens it if necessary. It lives as long as the pointer.
+  /// @throws io_error, format_error  it cannot be opened, or is not the one that was counted.
+  source_pointer open(std::int64_t s) const;
+
+  std::int64_t end() const override;
+  std::int64_t seq_len() const override;
+  bool extra_token() const override { return false; }
+  bool packed() const override { return true; }
+  std::int64_t source_count() const override;
+  const std::filesystem::path& prefix(std::int64_t source) const override;
+  std::vector<run_source> sources() const override;
+  source_sample at(std::int64_t position) const override;
+  /// @throws io_error, format_error  as `open`, packed_rows::row, append_pieces
+  std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
+  /// Documents may be padded.
+  void starts_of(const source_sample& sample, std::span<const piece> pieces,
+                 std::vector<std::int64_t>& out) const override;
+  /// Boundaries include the padding of documents.
+  void text_of(std::int64_t position, bool boundaries, sample_text& out) const override;
+  /// @throws io_error, format_error  as `open`, packed_rows::rows_of
+  std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
+                                           std::int64_t before) const override;
+  std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
+  /// A round is one epoch: each row once, so each token once.
+  sample_round round_of(std::int64_t source, std::int64_t k) const override;
+  /// None: all documents are packed.
+  std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const override { return {}; }
+  void check_steps(const batch_steps& steps) const override;
+  run_state description() const override;
+
+ private:
+  struct contents;
+
+  static source_pointer open_anew(const contents& of, std::int64_t s);
+  static source_pointer open_again(const contents& of, std::int64_t s);
+
+  std::shared_ptr<contents> shared_;
+};
+
+}  // namespace millrace::dataset

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+
+// Example:
+//
+//     // Skips the samples of a loss spike, in a state that was saved with a checkpoint.
+//     std::ifstream file("state.json");
+//     const std::string text(std::istreambuf_iterator<char>(file), {});
+//     auto state = millrace::dataset::parse_state(text);
+//     millrace::dataset::edit skip;
+//     skip.first = 1'000'000;
+//     skip.last = 1'000'512;
+//     skip.since = state.consumed_samples;
+//     skip.why = "loss spike at step 1953";
+//     state.edits.push_back(skip);
+//     std::ofstream("state.json") << write_state(state);
+
+namespace millrace::dataset {
+
+enum class edit_kind : std::uint8_t {
+  skip,    ///< never served from now on
+  replay,  ///< served once more
+  block,   ///< documents whose samples are skipped wherever they come
+};
+
+enum class edit_unit : std::uint8_t { samples, steps, documents };
+
+/// A change of what a run serves. Ranges are absolute and are those of the run without edits:
+/// position 1000 is the same sample whatever was skipped before it, and step 10 is its positions
+/// 10 * global_batch on.
+struct edit {
+  edit_kind kind = edit_kind::skip;
+  edit_unit unit =
+      edit_unit::samples;  ///< samples or steps; documents where, and only where, blocked
+  std::int64_t first = 0;  ///< samples, steps or documents from here on
+  std::int64_t last = 0;   ///< up to but without this one
+  std::int64_t at = 0;  ///< of a replay: the sample or step before which it comes, `last` or later
+  std::int64_t since = 0;  ///< samples that had been served when the edit was made: those stay so
+  std::string source =
+      {};                ///< of blocked documents: the prefix of their dataset, as the run names it
+  std::string why = {};  ///< in somebody's words; not empty
+
+  friend bool operator==(const edit&, const edit&) = default;
+};
+
+/// Samples `first` to `last - 1`.
+struct position_range {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  friend bool operator==(const position_range&, const position_range&) = default;
+};
+
+/// "skip_samples", "replay_steps", "block_documents": how a state names an edit.
+inline std::string name_of(const edit& e) {
+  constexpr const char* kinds[] = {"skip", "replay", "block"};
+  constexpr const char* units[] = {"samples", "steps", "documents"};
+  return std::string(kinds[static_cast<int>(e.kind)]) + '_' + units[static_cast<int>(e.unit)];
+}
+
+/// @throws config_error  the edit contradicts itself; the message names it by its number.
+MILLRACE_EXPORT void check(const edit& e, std::size_t number);
+
+/// Identifies a dataset of a run.
+struct state_source {
+  std::string prefix = {};  ///< its path; may change
+  double weight = 1;        ///< in the blend, if there is no schedule and weights are used
+  std::int64_t tokens = 0;
+  std::int64_t sequences = 0;
+  std::int64_t documents = 0;
+  std::int64_t bin_bytes = 0;
+  std::int64_t idx_bytes = 0;
+  std::string root = {};  ///< of the `.sum`, 64 hexadecimal digits; empty if there is none
+
+  /// Key of its order `instant`; empty: the file name of `prefix`.
+  std::string name = {};
+
+  friend bool operator==(const state_source&, const state_source&) = default;
+};
+
+/// The blend from a step on.
+struct state_segment {
+  std::int64_t first_step = 0;
+  std::vector<std::int64_t> sources = {};  ///< indices into `data`
+  std::vector<double> weights = {};        ///< one per source
+
+  friend bool operator==(const state_segment&, const state_segment&) = default;
+};
+
+/// The position of a run and every option that determines the next samples: save it with each
+/// checkpoint. It is the same on every rank, and does not depend on the number of ranks, the
+/// micro-batch size or the workers, unless the sampler is `cyclic`.
+///
+/// Example: save the state of a loader, and resume from it.
+///
+///     void save(const millrace::loader::batch_loader& loader, const std::filesystem::path& to) {
+///       std::ofstream(to) << millrace::dataset::write_state(loader.state());
+///     }
+///     void resume(millrace::loader::batch_loader& loader, const std::string& json) {
+///       loader.load_state(millrace::dataset::parse_state(json));
+///     }
+struct run_state {
+  std::string order = "instant";  ///< or megatron; or stored: one dataset in stored order
+  std::uint64_t seed = 1234;      ///< instant uses all 64 bits, megatron 32
+  std::int64_t seq_len = 0;
+  bool extra_token = true;
+  std::string packing = "none";  ///< or best_fit
+  std::int64_t pad_documents_to = 1;
+  std::string split = {};                  ///< as given, e.g. "969, 30, 1"; empty: none
+  std::string split_part = "train";        ///< or valid, test
+  std::vector<std::int64_t> samples = {};  ///< requested from train, valid, test; -1: one epoch.
+                                           ///< Part of the order if it is megatron
+  double surplus = 0.005;                  ///< mid_level_dataset_surplus
+  /// Megatron only: true if datasets have weights. Otherwise they are blended by length, or each
+  /// sample is served once if no number of samples is requested.
+  bool weighted = true;
+  /// Megatron blends only: twice or fused (blend_rounding.hpp).
+  std::string blend_rounding = "twice";
+  bool drop_last_partial_sequence = true;  ///< drop_last_partial_validation_sequence
+  std::int64_t global_batch = 0;
+  std::vector<std::int64_t> rampup_batch = {};  ///< start, increment, samples; empty: none
+  std::string sampler = "single";               ///< or cyclic, full_validation, hybrid
+  std::int64_t micro_batch = 0;                 ///< cyclic only; otherwise 0
+  std::int64_t ranks = 0;                       ///< cyclic only: data-parallel ranks; otherwise 0
+  std::int64_t sampled = 0;                     ///< cyclic only: samples of the data; otherwise 0
+  bool data_sharding = true;                    ///< cyclic only
+  std::string tokenizer = {};                   ///< fingerprint of the tokenizer, as in `.meta`
+  std::vector<state_source> data = {};
+  std::vector<state_segment> schedule = {};  ///< empty: the weights in `data`, for the whole run
+  std::vector<edit> edits = {};
+  std::int64_t consumed_samples = 0;  ///< consumed by the trainer, over all ranks
+
+  friend bool operator==(const run_state&, const run_state&) = default;
+};
+
+/// Returns the state as one line of JSON, with every option by name.
+///
+/// @throws config_error  a number is not finite, or a string not UTF-8.
+MILLRACE_EXPORT std::string write_state(const run_state& state);
+
+/// Checks each option by itself. The order checks what depends on the data or on other options.
+///
+/// @throws config_error  an option is out of range; the message names it as in the JSON.
+MILLRACE_EXPORT void check(const run_state& state);
+
+/// Parses a state that `write_state` or a person wrote. Missing options get their defaults.
+///
+/// @throws format_error  the text is not JSON.
+/// @throws config_error  the text is not a state, or has another version; or an option is unknown,
+///                       has the wrong type, or is refused by `check`.
+MILLRACE_EXPORT run_state parse_state(std::string_view text);
+
+class edited_stream;
+
+/// Differences that are allowed between a saved state and the run that resumes from it.
+struct resume_terms {
+  /// Names of options in the state ("seed", "data", "edits") that may differ. The samples to come
+  /// are those of the new value.
+  std::vector<std::string> allow = {};
+  /// Number of steps from which the saved run has served a sample, with edits: up to the step of
+  /// the furthest position. Earlier segments of a schedule may not change. Required with a
+  /// batch-size ramp-up. Otherwise it follows from consumed_samples and, with edits, from
+  /// saved_stream.
+  std::optional<std::int64_t> steps_done = {};
+  /// The streams of both lists of edits, if edits were added. They must serve the same samples up
+  /// to now. Without them, each added edit must say since when it applies.
+  const edited_stream* saved_stream = nullptr;
+  const edited_stream* new_stream = nullptr;
+};
+
+/// Checks that a run can resume from a saved state, so that it serves every sample as the saved run
+/// would have.
+///
+/// - Every option must be the same. `samples` and `weighted` are compared only for megatron, which
+///   depends on them, and the rounding only for its blends.
+/// - Datasets are the same if their roots are, or their sizes if one has no root. Their paths may
+///   differ. Their names may differ only for megatron, because they are keys of instant.
+/// - A schedule may change from the first step that is not done, and may then have more datasets.
+/// - Edits may be appended if the samples that were served stay the same. Saved edits may not be
+///   removed, even if they concern future samples.
+/// - `cyclic` may change its ranks and micro-batch size only at the start of an epoch under both:
+///   consumed_samples must be a multiple of the samples per epoch of each.
+///
+/// Example: resume with another seed.
+///
+///     void resume(const millrace::dataset::run_state& saved,
+///                 const millrace::dataset::run_state& now) {
+///       millrace::dataset::require_same(saved, now, {.allow = {"seed"}});
+///     }
+///
+/// @throws config_error  they differ; the message names the first difference and both values.
+MILLRACE_EXPORT void require_same(const run_state& saved, const run_state& now,
+                                  const resume_terms& terms = {});
+
+}  // namespace millrace::dataset

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/run/source_documents.hpp>
+#include <millrace/dataset/detail/sample/piece.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/detail/export.hpp>
+
+// Example:
+//
+//     // Which documents does rank 7 have in row 0 of step 123? Which steps serve document 42?
+//     const millrace::dataset::indexed_dataset data("web_text_document");
+//     const millrace::dataset::stored_run run(data, 4096);
+//     const millrace::dataset::sampler ranks(run.end(), {.batch_size = 4, .world_size = 8});
+//     const millrace::dataset::run_places places(run, ranks);
+//     const auto served = places.at({.step = 123, .rank = 7, .slot = 0});
+//     for (const auto& piece : served.pieces) std::cout << piece.document << '\n';
+//     for (const auto& found : places.of(0, 42, ranks.end_sample())) {
+//       std::cout << found.slot.step << '\n';
+//     }
+
+namespace millrace::dataset {
+
+/// A piece of a sample, and its document.
+struct document_piece {
+  std::int64_t document = 0;
+  piece tokens;
+  std::int64_t at = 0;  ///< offset in the sample, in tokens
+
+  friend bool operator==(const document_piece&, const document_piece&) = default;
+};
+
+/// The sample that a slot serves.
+struct served_sample {
+  slot_place slot;
+  std::int64_t served = 0;    ///< its number among the served samples
+  std::int64_t position = 0;  ///< in the run without edits and passes
+  source_sample sample;
+  std::int64_t k = 0;  ///< sample of the source; cyclic continues counting from pass to pass
+  std::vector<document_piece> pieces;  ///< in order; the last token may be only a label
+  std::int64_t padding = 0;            ///< padding tokens after pieces or documents
+};
+
+/// A slot in which a document appears.
+struct appearance {
+  slot_place slot;
+  std::int64_t served = 0;    ///< as in served_sample
+  std::int64_t position = 0;  ///< as in served_sample
+  std::int64_t source = 0;
+  std::int64_t k = 0;   ///< as in served_sample
+  std::int64_t at = 0;  ///< offset of its first token in the sample, in tokens
+  std::int64_t tokens = 0;
+  bool label_only = false;  ///< its only token there is the last label, not an input
+
+  friend bool operator==(const appearance&, const appearance&) = default;
+};
+
+/// Finds the documents that a slot serves, and the slots that serve a document, by the same sampler
+/// and run that the loader uses. Opens a dataset when one of its documents is needed. Thread-safe.
+///
+/// Example: which documents does rank 3 get in step 100?
+///
+///     void print(const millrace::dataset::run& order, const millrace::dataset::sampler& ranks) {
+///       const millrace::dataset::run_places places(order, ranks);
+///       const auto served = places.at({.step = 100, .rank = 3, .slot = 0});
+///       for (const auto& piece : served.pieces) std::cout << piece.document << '\n';
+///     }
+class MILLRACE_EXPORT run_places {
+ public:
+  /// @param order      must outlive this
+  /// @param most_open  most datasets that are kept open
+  run_places(const run& order, const sampler& ranks, std::size_t most_open = 512);
+
+  /// The sample that a slot serves. Takes O(log documents) plus the run's own time.
+  ///
+  /// @throws config_error  the step, rank or slot does not exist or is not served
+  /// @throws io_error, format_error  a dataset cannot be read
+  served_sample at(const slot_place& slot) const;
+
+  /// The slots that serve a token of a document, in order, for served samples below `before`.
+  ///
+  /// @pre 0 <= source < source_count() of the run
+  /// @throws config_error  the document does not exist
+  /// @throws io_error, format_error  a dataset cannot be read
+  std::vector<appearance> of(std::int64_t source, std::int64_t document, std::int64_t before) const;
+
+  /// The same for a dataset, which may occur several times in a blend.
+  /// @throws config_error  also if the run does not have this dataset
+  std::vector<appearance> of(const std::filesystem::path& prefix, std::int64_t document,
+                             std::int64_t before) const;
+
+  /// The documents of a source; opens it.
+  /// @throws io_error, format_error  the source cannot be opened
+  std::shared_ptr<const source_documents> documents(std::int64_t source) const;
+
+ private:
+  struct contents;
+  std::shared_ptr<contents> shared_;
+};
+
+/// Tokens that are served too often or not often enough, without an explanation.
+struct audit_fault {
+  std::int64_t sequence = 0;
+  std::int64_t first = 0;   ///< offset in the sequence, in tokens
+  std::int64_t tokens = 0;  ///< may extend into the following sequences
+  std::int64_t times = 0;   ///< how often they were inputs
+  std::int64_t expected = 0;
+
+  friend bool operator==(const audit_fault&, const audit_fault&) = default;
+};
+
+/// The reason why tokens are not served exactly once, and their number.
+using explained_tokens = std::pair<std::string, std::int64_t>;
+
+/// An account of the tokens of a source in one round (one or more epochs). Tokens count as inputs.
+/// If everything that is to be replayed is replayed:
+///
+///   tokens * times = served + not_in_steps + all of left_out + holes
+struct audit_ledger {
+  std::int64_t source = 0;
+  sample_round round;       ///< cyclic continues counting samples from pass to pass
+  std::int64_t tokens = 0;  ///< of the whole dataset
+
+  std::int64_t samples = 0;                ///< served
+  std::int64_t served = 0;                 ///< the expected number of times
+  std::int64_t not_in_steps = 0;           ///< only in samples before or after these steps
+  std::vector<explained_tokens> left_out;  ///< by the order, then by edits or the sampler
+  std::int64_t holes = 0;                  ///< missing for no known reason
+  std::vector<explained_tokens> replayed;  ///< in addition to `served`: by edits
+  std::int64_t repeated = 0;               ///< in addition: more often than expected
+  std::int64_t label_only = 0;  ///< in addition: last labels, which are inputs of the next window
+  std::int64_t padding = 0;     ///< in addition: tokens of no document
+  std::vector<audit_fault> faults;  ///< the first `most_faults`
+
+  bool sound() const noexcept { return holes == 0 && repeated == 0; }
+};
+
+struct audit_options {
+  std::size_t most_changes = std::size_t{1} << 26;  ///< in memory at a time, 16 bytes each
+  std::size_t most_faults = 16;                     ///< reported per ledger
+  std::size_t most_open = 512;                      ///< most indices that are kept open
+};
+
+/// Counts how often a run serves each token in steps [first_step, last_step), over every rank and
+/// slot. Missing tokens are explained by samples of other steps, by samples that edits or the
+/// sampler drop, and by what the run does not serve; the rest are holes. Tokens that are served too
+/// often are explained by samples that edits replay; the rest are repeated.
+///
+/// If the counts of all sources exceed `most_changes`, the steps are walked once for each part of
+/// the streams, which takes more time in bounded memory.
+///
+/// Example: check one whole pass over a run.
+///
+///     namespace dataset = millrace::dataset;
+///     bool is_sound(const dataset::run& order, const dataset::sampler& ranks) {
+///       const auto ledgers = dataset::audit_run(order, ranks, ranks.first_whole_step(),
+///                                               ranks.end_of_whole_steps());
+///       return std::ranges::all_of(ledgers, &dataset::audit_ledger::sound);
+///     }
+///
+/// @param last_step  at most sampler::end_of_whole_steps()
+/// @return one ledger per round of each source in these steps, sorted by source and first sample
+/// @throws config_error  the steps do not exist or are not served completely
+/// @throws io_error, format_error  a dataset cannot be read
+MILLRACE_EXPORT std::vector<audit_ledger> audit_run(const run& order, const sampler& ranks,
+                                                    std::int64_t first_step, std::int64_t last_step,
+                                                    const audit_options& options = {});
+
+}  // namespace millrace::dataset

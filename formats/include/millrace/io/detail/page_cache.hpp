@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <millrace/io/detail/residency.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+
+namespace millrace::io {
+
+/// What the kernel should do with the cached pages of a file after a read or write.
+enum class page_cache : std::uint8_t {
+  keep,
+  /// Drop them once they are on the disk. Data that is read or written only once must not push out
+  /// what others need. From Linux 6.14 on, some file systems do this themselves, and spare pages
+  /// that were cached before. On others, drop_read() or drop_written() follows each call. These do
+  /// not spare such pages, so ask pages_for_reading() before you read a file this way.
+  pass_through,
+};
+
+/// Drops the cached pages of bytes that were read, and of the 4 MiB before them. The kernel caches
+/// up to 2 MiB as one unit, and drops a unit only if the range contains all of it. Like the two
+/// functions below, this is advice: it never fails, and `errno` does not change.
+inline void drop_read(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t back = std::uint64_t{4} << 20;
+  const int code = errno;
+  const std::uint64_t first = offset < back ? 0 : offset - back;
+  (void)::posix_fadvise(fd.get(), static_cast<::off_t>(first),
+                        static_cast<::off_t>(offset + bytes - first), POSIX_FADV_DONTNEED);
+  errno = code;
+}
+
+/// Makes the kernel start to write bytes to the disk, and drops the pages that are already there.
+/// Acts only when a write reaches the next multiple of 16 MiB. Then it covers the 256 MiB before
+/// the end of that write. It does not wait for the disk, so pages that a slow disk has not written
+/// by then stay cached.
+inline void drop_written(const unique_fd& fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t period = std::uint64_t{16} << 20;
+  constexpr std::uint64_t window = std::uint64_t{256} << 20;
+  const std::uint64_t end = offset + bytes;
+  if (offset / period == end / period) return;
+  const int code = errno;
+  const std::uint64_t first = end < window ? 0 : end - window;
+  (void)::sync_file_range(fd.get(), static_cast<::off_t>(first), static_cast<::off_t>(end - first),
+                          SYNC_FILE_RANGE_WRITE);
+  (void)::posix_fadvise(fd.get(), static_cast<::off_t>(first), static_cast<::off_t>(end - first),
+                        POSIX_FADV_DONTNEED);
+  errno = code;
+}
+
+/// Drops all cached pages of a file that are on the disk. After an fsync, that is all of them.
+inline void drop_synced(const unique_fd& fd) noexcept {
+  const int code = errno;
+  (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+  errno = code;
+}
+
+/// How to read a file that is read once: `keep` if at least half of it is cached already, because
+/// somebody seems to need it; else `pass_through`.
+inline page_cache pages_for_reading(const unique_fd& fd, std::uint64_t bytes) noexcept {
+  const std::optional<double> there = resident_share(fd.get(), 0, bytes);
+  return there && *there >= 0.5 ? page_cache::keep : page_cache::pass_through;
+}
+
+namespace detail {
+
+/// RWF_DONTCACHE, which older C libraries do not define.
+inline constexpr int dont_cache = 0x80;
+
+/// The devices (st_dev) whose file systems refused a request, so that it is not repeated each time.
+/// Thread-safe. Devices are never removed. Once it holds `most` devices, it ignores further ones.
+class refused_devices {
+ public:
+  static constexpr std::size_t most = 32;
+
+  /// Whether it holds any device. Callers ask this first, because has() needs a device, and getting
+  /// one takes a system call.
+  bool any() const noexcept { return marks_[0].load(std::memory_order_relaxed) != 0; }
+
+  bool has(std::uint64_t device) const noexcept {
+    for (const auto& each : marks_) {
+      const std::uint64_t mark = each.load(std::memory_order_relaxed);
+      if (mark == 0) return false;
+      if (mark == device + 1) return true;
+    }
+    return false;
+  }
+
+  void add(std::uint64_t device) noexcept {
+    for (auto& each : marks_) {
+      std::uint64_t mark = 0;
+      if (each.compare_exchange_strong(mark, device + 1, std::memory_order_relaxed)) return;
+      if (mark == device + 1) return;
+    }
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, most> marks_{};  // device + 1; 0 after the last one
+};
+
+/// Calls `transfer(flags)`, which reads or writes `fd`. For `pass_through` it passes the flag
+/// `dont_cache`. If the file system refuses the flag, now or before, it calls `transfer(0)` and
+/// then `drop(bytes)` for the bytes transferred.
+///
+/// @param refused  devices that refused the flag before; a new one is added
+template <class Transfer, class Drop>
+::ssize_t with_page_cache(const unique_fd& fd, page_cache pages, Transfer transfer, Drop drop,
+                          refused_devices& refused) {
+  const auto plainly = [&] {
+    const ::ssize_t n = uninterrupted([&] { return transfer(0); });
+    if (n > 0 && pages == page_cache::pass_through) drop(static_cast<std::uint64_t>(n));
+    return n;
+  };
+  if (pages == page_cache::keep) return plainly();
+  struct ::stat status {};
+  if (refused.any() && ::fstat(fd.get(), &status) == 0 && refused.has(status.st_dev)) {
+    return plainly();
+  }
+  ::ssize_t n = uninterrupted([&] { return transfer(dont_cache); });
+  if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) return n;
+  n = plainly();
+  const int code = errno;
+  // A call that also fails without the flag does not show that the file system refuses the flag.
+  if (n >= 0 && ::fstat(fd.get(), &status) == 0) refused.add(status.st_dev);
+  errno = code;
+  return n;
+}
+
+/// The same, with a list of devices that lasts as long as the process. Each instantiation has its
+/// own list, so reads and writes each find out for themselves.
+template <class Transfer, class Drop>
+::ssize_t with_page_cache(const unique_fd& fd, page_cache pages, Transfer transfer, Drop drop) {
+  static refused_devices refused;
+  return with_page_cache(fd, pages, transfer, drop, refused);
+}
+
+}  // namespace detail
+}  // namespace millrace::io

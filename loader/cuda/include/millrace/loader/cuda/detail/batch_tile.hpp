@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <millrace/loader/cuda/detail/batch_work.hpp>
+
+/// What one block of threads does: a tile of a row. Written for any block that knows its threads,
+/// so that the same lines run on a device, on one thread, and on as many threads of a CPU as a test
+/// likes.
+namespace millrace::loader::cuda {
+
+/// Tokens of a row that one block makes.
+inline constexpr std::int64_t tile_tokens = 2048;
+
+/// Blocks that a row takes.
+MILLRACE_HOST_DEVICE inline std::int64_t tiles_of(const batch_work& work) {
+  return (work.seq_len + tile_tokens - 1) / tile_tokens;
+}
+
+/// Integers that a block of so many threads has to share.
+MILLRACE_HOST_DEVICE constexpr std::int64_t shared_integers(std::int64_t threads) {
+  return threads + tile_tokens;
+}
+
+namespace detail {
+
+MILLRACE_HOST_DEVICE inline std::int32_t larger(std::int32_t a, std::int32_t b) {
+  return a < b ? b : a;
+}
+
+/// The largest of the values that the threads up to this one bring, this one's among them. Uses
+/// the first size() shared integers, which still hold every thread's result afterwards, until the
+/// next sync() and write.
+template <class Block>
+MILLRACE_HOST_DEVICE inline std::int32_t largest_so_far(Block& block, std::int32_t value) {
+  std::int32_t* const values = block.shared();
+  const std::int64_t me = block.rank();
+  values[me] = value;
+  block.sync();
+  for (std::int64_t distance = 1; distance < block.size(); distance *= 2) {
+    if (me >= distance) value = larger(value, values[me - distance]);
+    block.sync();
+    values[me] = value;
+    block.sync();
+  }
+  return value;
+}
+
+/// The token that has position 0 where the tile begins: the text before it is looked through from
+/// its end on, a tile at a time, up to the first that has an eod.
+template <class Token, class Block>
+MILLRACE_HOST_DEVICE inline std::int32_t start_before(Block& block, const batch_work& work,
+                                                      std::int64_t row, std::int64_t begin) {
+  std::int32_t start = 0;
+  // `start` is the same for all threads, so all of them leave together.
+  for (std::int64_t end = begin; end > 0 && start == 0; end -= tile_tokens) {
+    std::int32_t mark = 0;
+    for (std::int64_t i = end - tile_tokens + block.rank(); i < end; i += block.size()) {
+      mark = larger(mark, element::mark_at<Token>(work, row, i));
+    }
+    (void)largest_so_far(block, mark);
+    start = block.shared()[block.size() - 1];
+    block.sync();
+  }
+  return start;
+}
+
+/// Where positions begin for each token of the tile, into `starts` [last - begin], by token value.
+/// For this each thread has a run of neighbours.
+template <class Token, class Block>
+MILLRACE_HOST_DEVICE inline void find_starts(Block& block, const batch_work& work, std::int64_t row,
+                                             std::int64_t begin, std::int64_t last,
+                                             std::int32_t* starts) {
+  const std::int64_t run = (tile_tokens + block.size() - 1) / block.size();
+  const std::int64_t from = begin + run * block.rank();
+  const std::int64_t to = from + run < last ? from + run : last;
+  std::int32_t start = start_before<Token>(block, work, row, begin);
+  std::int32_t mark = 0;
+  for (std::int64_t i = from; i < to; ++i) {
+    mark = larger(mark, element::mark_at<Token>(work, row, i));
+  }
+  (void)largest_so_far(block, mark);
+  if (block.rank() > 0) start = larger(start, block.shared()[block.rank() - 1]);
+  for (std::int64_t i = from; i < to; ++i) {
+    starts[i - begin] = start;
+    start = larger(start, element::mark_at<Token>(work, row, i));
+  }
+  block.sync();
+}
+
+}  // namespace detail
+
+/// Makes tokens [tile * tile_tokens, ...) of a row, and the tile's part of the row's boundaries.
+/// Every thread of the block calls it. Neighbouring threads write neighbouring elements.
+///
+/// @tparam Block  size(), a power of two, rank(), sync() as __syncthreads, and shared(): memory of
+///                `shared_integers(size())` that all threads of the block have in common
+template <class Token, class Block>
+MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work, std::int64_t row,
+                                           std::int64_t tile) {
+  const std::int64_t begin = tile * tile_tokens;
+  const std::int64_t last = begin + tile_tokens < work.seq_len ? begin + tile_tokens : work.seq_len;
+  const bool by_value =
+      work.rules.positions == position_rule::after_eod && work.position_ids != nullptr;
+  std::int32_t* const starts = block.shared() + block.size();
+  if (by_value) detail::find_starts<Token>(block, work, row, begin, last, starts);
+  for (std::int64_t i = begin + block.rank(); i < last; i += block.size()) {
+    element::put_fields<Token>(work, row, i, by_value ? starts[i - begin] : 0);
+  }
+  if (work.cu_seqlens == nullptr) return;
+  if (row == 0 && tile == 0 && block.rank() == 0) work.cu_seqlens[0] = 0;
+  const std::int64_t first = work.boundary_begin[row] + 1;
+  for (std::int64_t b = first + tile * block.size() + block.rank();
+       b < work.boundary_begin[row + 1]; b += tiles_of(work) * block.size()) {
+    element::put_boundary(work, row, b);
+  }
+}
+
+}  // namespace millrace::loader::cuda

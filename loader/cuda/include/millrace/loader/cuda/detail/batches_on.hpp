@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
+#include <millrace/loader/cuda/device_batch.hpp>
+
+namespace millrace::loader::cuda {
+
+/// The batches of a pipe or loader, for a consumer that works on one stream. A view: what it is of
+/// must outlive it.
+///
+/// Each round of the loop ends the batch before, unless it was moved out.
+///
+/// @tparam Source  next(stream) -> std::optional<device_batch>
+template <class Source>
+class batches_on {
+ public:
+  class iterator {
+   public:
+    iterator(Source& source, stream on) : source_(&source), on_(on), batch_(source.next(on)) {}
+    device_batch& operator*() noexcept { return *batch_; }
+    device_batch* operator->() noexcept { return &*batch_; }
+    iterator& operator++() {
+      batch_.reset();  // before the next is asked for, so that one slot is enough
+      batch_ = source_->next(on_);
+      return *this;
+    }
+    /// Whether there is none any more.
+    friend bool operator==(const iterator& it, std::nullptr_t) noexcept { return !it.batch_; }
+
+   private:
+    Source* source_;
+    stream on_;
+    std::optional<device_batch> batch_;
+  };
+
+  batches_on(Source& source, stream on) noexcept : source_(&source), on_(on) {}
+
+  /// As that of the pipe.
+  std::optional<device_batch> next() { return source_->next(on_); }
+
+  iterator begin() { return iterator(*source_, on_); }
+  static std::nullptr_t end() noexcept { return nullptr; }
+
+ private:
+  Source* source_;
+  stream on_;
+};
+
+}  // namespace millrace::loader::cuda

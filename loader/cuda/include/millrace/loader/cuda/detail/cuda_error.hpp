@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/error.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
+
+namespace millrace::loader::cuda {
+
+/// A call of the CUDA runtime failed, or what ran on the device before it did.
+class MILLRACE_EXPORT cuda_error : public error {
+ public:
+  /// @param call  a literal: the call that told, e.g. "cudaMemcpyAsync"
+  /// @param code  its cudaError_t
+  /// @param name  of the code, e.g. "cudaErrorIllegalAddress"
+  cuda_error(const char* call, int code, const std::string& name, const std::string& text)
+      : error(std::string(call) + ": " + name + " (" + std::to_string(code) + "): " + text),
+        call_(call),
+        code_(code),
+        name_(name) {}
+
+  const char* call() const noexcept { return call_; }
+  int code() const noexcept { return code_; }
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  const char* call_;
+  int code_;
+  std::string name_;
+};
+
+namespace detail {
+
+inline std::string text_or(const char* text, const char* otherwise) {
+  return text != nullptr ? text : otherwise;
+}
+
+}  // namespace detail
+
+/// The error of a call that failed, taken out of the runtime, so that nobody else's next check
+/// finds it there.
+inline cuda_error taken_error(const cuda_api& api, int code, const char* call) {
+  (void)api.last_error();
+  return {call, code, detail::text_or(api.error_name(code), "unknown error"),
+          detail::text_or(api.error_text(code), "no text")};
+}
+
+/// @throws cuda_error  code is not 0
+inline void check(const cuda_api& api, int code, const char* call) {
+  if (code != 0) throw taken_error(api, code, call);
+}
+
+}  // namespace millrace::loader::cuda

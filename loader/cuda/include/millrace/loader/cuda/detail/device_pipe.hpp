@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <millrace/error.hpp>
+#include <millrace/loader/cuda/detail/batches_on.hpp>
+#include <millrace/loader/cuda/detail/find_device.hpp>
+#include <millrace/loader/cuda/detail/host_fields.hpp>
+#include <millrace/loader/cuda/detail/staged_batch.hpp>
+#include <millrace/loader/cuda/device_batch.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
+
+namespace millrace::loader::cuda {
+
+/// How a pipe serves its batches.
+struct device_options {
+  int device = 0;               ///< of those that the process sees
+  std::int64_t look_ahead = 2;  ///< batches that are on their way before they are asked for
+  wanted_fields fields = {};
+  batch_rules rules = {};
+  std::int64_t rank = 0;         ///< for telemetry
+  std::size_t trace_events = 0;  ///< events kept for a trace; 0: none
+};
+
+/// Where a pipe's batches are made, and what it has cost so far.
+struct pipe_report {
+  bool on_device = false;
+  std::string why;  ///< the device, or the reason why there is none
+  std::size_t slots = 0;
+  std::int64_t batches = 0;           ///< that were sent on their way
+  std::int64_t tokens = 0;            ///< rows * seq_len of these
+  std::uint64_t bytes_to_device = 0;  ///< copied for these
+
+  /// One line.
+  std::string text() const {
+    const std::string served = std::to_string(slots) + " slots, " + std::to_string(batches) +
+                               " batches, " + std::to_string(tokens) + " tokens";
+    if (!on_device) return "batches are made on the host (" + why + "): " + served;
+    return "batches are made on " + why + ": " + served + ", " + std::to_string(bytes_to_device) +
+           " bytes copied";
+  }
+};
+
+/// Brings the batches of a source to a device: of each, one copy of its slot in the width of the
+/// dataset, on a stream of its own, and one kernel that makes the fields.
+///
+///   source    next() ...................... let go of when copied
+///   pipe      copy -> (copied) -> kernel -> (ready)
+///                                   ^ waits for the slot's (released)
+///   consumer                              next() waits on its stream for (ready)
+///                                         ... uses the batch ... end of it records (released)
+///
+/// A thread of its own does the first two lines, `look_ahead` batches before they are asked for. On
+/// the consumer's side only streams wait, never the host, but for a batch that is not on its way
+/// yet. Without CUDA, a driver or a device the same batches are made on the host (`report()` says
+/// why), streams are ignored, and everything else is as it would be.
+///
+/// Use from one thread; batches may end on others. A slot of the source is in use until its copy is
+/// done, one at a time.
+class device_pipe {
+ public:
+  /// @param api      `runtime_api()`, or what a test puts in its place
+  /// @param largest  no batch of the source has more rows, tokens or bytes
+  /// @throws config_error  an option is out of range
+  /// @throws cuda_error    the device has no memory left, or is broken
+  device_pipe(const cuda_api* api, const slot_layout& largest, const device_options& options,
+              batch_source source);
+  device_pipe(const device_pipe&) = delete;
+  device_pipe& operator=(const device_pipe&) = delete;
+
+  /// Stops the thread, and waits for what it has put on the device.
+  ~device_pipe() {
+    state_->ring.close();
+    if (source_.stop) source_.stop();
+  }
+
+  /// The next batch, or nothing after the last one. Its arrays are there for whatever `on` is given
+  /// from now on.
+  ///
+  /// @param on  the consumer's stream; the batch's end is told to it. Null: the default stream of
+  ///            the pipe's device, whatever the current one of the thread is.
+  /// @throws config_error  the caller holds every slot: one batch must end first; or `on` is
+  ///                       cudaStreamPerThread
+  /// @throws error  what the source threw, or a cuda_error of the pipe's own thread or of a batch's
+  /// end:
+  ///                once, the pipe is finished then.
+  std::optional<device_batch> next(stream on);
+
+  /// The batches, for a consumer that works on `on`:
+  ///
+  ///   for (auto& batch : pipe.on(stream)) step(batch.tokens(), batch.labels());
+  batches_on<device_pipe> on(stream on) { return {*this, on}; }
+
+  /// Any thread.
+  pipe_report report() const;
+
+  /// What the pipe's time went into: its consumer's waits in next(), the batches that were on their
+  /// way then, and what made them late. `storage` and `gather` are its waits for the source, `copy`
+  /// the copy and what is put behind it. A device that waits for a batch which next() has given
+  /// already is not seen here. Never null; its reports are for any thread.
+  std::shared_ptr<const telemetry> meter() const noexcept { return meter_; }
+
+ private:
+  /// Of the filler's last round, behind the hand-over of its batch.
+  struct round_times {
+    std::int64_t handed_over_ns = 0;
+    std::int64_t free_ns = 0;  // the kernel before its copy had a slot by then
+    std::int64_t copied_ns = 0;
+  };
+
+  using ring_claim = slot_ring<device_slot>::claim;
+
+  void raise_failure();
+  void fill_slots() noexcept;
+  void fill(const ring_claim& claim, const staged_batch& staged);
+  std::int64_t tell_begin(std::int64_t micro_batch, const round_times& last);
+  std::int64_t wait_for_copy(std::int64_t ticket);
+  void end_copies() noexcept;
+  void send(const ring_claim& claim, const staged_batch& staged);
+  void refuse_unfit(const staged_batch& staged) const;
+
+  device_options options_;
+  slot_layout largest_;
+  batch_source source_;
+  device_answer answer_;
+  std::size_t slots_;
+  std::shared_ptr<detail::pipe_state> state_;
+  std::shared_ptr<telemetry> meter_;
+  std::int64_t served_ = 0;
+  bool finished_ = false;  // the consumer was told of a failure of its own side
+  std::atomic<std::int64_t> batches_{0};
+  std::atomic<std::int64_t> tokens_{0};
+  std::atomic<std::uint64_t> bytes_to_device_{0};
+  named_thread filler_;  // last, so that it is joined before anything it uses goes
+};
+
+// ---------------------------------------------------------------------------------------------
+
+namespace detail {
+
+// As many as are looked ahead, one for the consumer, one to fill; no more than there are batches.
+inline std::size_t slots_of(const device_options& options, const batch_source& source) {
+  if (options.look_ahead < 1 || options.look_ahead > 1024) {
+    throw config_error("look_ahead is " + std::to_string(options.look_ahead) +
+                       ", expected 1 to 1024");
+  }
+  std::int64_t slots = options.look_ahead + 2;
+  if (source.count) slots = std::clamp<std::int64_t>(*source.count, 1, slots);
+  return static_cast<std::size_t>(slots);
+}
+
+// The handle means another stream on each thread, and the end of a batch is recorded on whichever
+// thread it comes, be it the deleter of a tensor: not behind the work that used it.
+inline void refuse_per_thread(stream on) {
+  constexpr std::uintptr_t per_thread = 2;  // cudaStreamPerThread
+  if (reinterpret_cast<std::uintptr_t>(on) != per_thread) return;
+  throw config_error(
+      "the consumer's stream is cudaStreamPerThread (handle 2), expected a stream that is the same "
+      "on every thread, because batches may be destroyed on another thread: pass a stream of "
+      "cudaStreamCreateWithFlags, or null for the default stream");
+}
+
+inline std::shared_ptr<telemetry> pipe_meter(const device_options& options, std::size_t slots) {
+  telemetry_options meter;
+  meter.rank = options.rank;
+  meter.slots = static_cast<std::int64_t>(slots);
+  meter.trace_events = options.trace_events;
+  return std::make_shared<telemetry>(std::move(meter));
+}
+
+}  // namespace detail
+
+inline device_pipe::device_pipe(const cuda_api* api, const slot_layout& largest,
+                                const device_options& options, batch_source source)
+    : options_(options),
+      largest_(largest),
+      source_(std::move(source)),
+      answer_(find_device(api, options.device)),
+      slots_(detail::slots_of(options_, source_)),
+      state_(std::make_shared<detail::pipe_state>(slots_, answer_.usable ? api : nullptr,
+                                                  options_.device, largest_, options_.fields)),
+      meter_(detail::pipe_meter(options_, slots_)),
+      filler_({.name = "mr-device"}, [this] { fill_slots(); }) {}
+
+inline std::optional<device_batch> device_pipe::next(stream on) {
+  detail::refuse_per_thread(on);
+  if (finished_) return std::nullopt;
+  raise_failure();
+  // First, since a caller may hold all there are of a short run.
+  if (source_.count && served_ == *source_.count) return std::nullopt;
+  if (state_->ring.all_held()) {
+    throw config_error("all " + std::to_string(slots_) +
+                       " slots of the device ring are still held (look_ahead is " +
+                       std::to_string(options_.look_ahead) +
+                       "): destroy a batch, and the tensors made from it, before calling next(), "
+                       "or raise look_ahead");
+  }
+  const std::int64_t asked_ns = now_ns();
+  std::size_t ready = 0;
+  device_slot* slot = state_->ring.take(&ready);
+  if (slot == nullptr) {
+    raise_failure();
+    return std::nullopt;
+  }
+  meter_->wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
+  const auto held = std::make_shared<const detail::held_slot>(state_, slot, on);
+  if (state_->store.on_device()) {
+    const device_scope scope(state_->store.api(), options_.device);  // whose default stream it is
+    wait(state_->store.api(), on, slot->ready);
+  }
+  ++served_;
+  return device_batch(held, answer_.usable ? options_.device : 0);
+}
+
+inline void device_pipe::raise_failure() {
+  const std::exception_ptr failure = state_->why_failed();
+  if (failure == nullptr) return;
+  finished_ = true;
+  std::rethrow_exception(failure);
+}
+
+inline void device_pipe::fill_slots() noexcept {
+  auto& ring = state_->ring;
+  std::int64_t next = 0;  // ticket
+  std::exception_ptr failure;
+  try {
+    if (answer_.usable) {
+      const cuda_api& api = state_->store.api();
+      check(api, api.use_device(options_.device), "cudaSetDevice");  // the thread is the pipe's own
+    }
+    round_times last;
+    last.handed_over_ns = last.free_ns = last.copied_ns = now_ns();
+    producer_log& log = meter_->producer();
+    for (;;) {
+      const auto claim = ring.acquire_free();
+      if (claim.slot == nullptr) return;
+      const std::int64_t began_ns = tell_begin(claim.ticket, last);
+      const std::optional<staged_batch> staged = source_.next();
+      if (!staged) break;
+      const std::int64_t staged_ns = now_ns();
+      const bool from_storage = staged->kept_by == stall_cause::storage;
+      log.stage(from_storage ? loader_stage::storage : loader_stage::gather, claim.ticket, began_ns,
+                staged_ns);
+      fill(claim, *staged);
+      last.handed_over_ns = now_ns();
+      log.stage(loader_stage::copy, claim.ticket, staged_ns, last.handed_over_ns);
+      ring.publish(claim);
+      next = claim.ticket + 1;
+      // The source's slot is let go of at the end of this round, and may then be filled anew.
+      last.free_ns = last.handed_over_ns;
+      if (answer_.usable) last.free_ns = wait_for_copy(claim.ticket);
+      last.copied_ns = now_ns();
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  ring.finish(next, std::move(failure));
+}
+
+// A micro-batch is begun with a slot that is free by now. It was delayed by the copy of the one
+// before it; or, where that copy came behind a kernel that the consumer's stream held up for longer
+// than the copy took, by the consumer, as by a slot that it holds.
+inline std::int64_t device_pipe::tell_begin(std::int64_t micro_batch, const round_times& last) {
+  const std::int64_t now = now_ns();
+  producer_log& log = meter_->producer();
+  const bool held = last.free_ns - last.handed_over_ns > last.copied_ns - last.free_ns;
+  log.slot_wait(micro_batch, held ? last.handed_over_ns : last.copied_ns, now);
+  if (micro_batch > 0 && answer_.usable && !held) {
+    log.stage(loader_stage::copy, micro_batch, last.free_ns, last.copied_ns);
+  }
+  return now;
+}
+
+// The kernel before it is waited for apart, to know what took long: the time when it had its slot.
+inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket) {
+  const slot_store& store = state_->store;
+  try {
+    if (ticket > 0) wait_on_host(store.api(), store.free(ticket - 1));
+    const std::int64_t free_ns = now_ns();
+    wait_on_host(store.api(), store.copied());
+    return free_ns;
+  } catch (...) {
+    end_copies();
+    throw;
+  }
+}
+
+// After a failure: a copy may be on its way, and the source's slot is about to be let go of.
+inline void device_pipe::end_copies() noexcept {
+  try {
+    drain(state_->store.api(), state_->store.copies());
+  } catch (const error&) {  // the first error is the one to tell
+  }
+}
+
+inline void device_pipe::fill(const ring_claim& claim, const staged_batch& staged) {
+  refuse_unfit(staged);
+  device_slot& slot = *claim.slot;
+  const output_layout& outputs = state_->store.outputs();
+  slot.work =
+      outputs.work(slot.memory, staged.slot, staged.layout, staged.boundaries, options_.rules);
+  slot.boundaries = staged.boundaries;
+  slot.max_seqlen = longest_document(slot.work);
+  slot.number = staged.number;
+  slot.positions.assign(staged.positions.begin(), staged.positions.end());
+  slot.sources.assign(staged.sources.begin(), staged.sources.end());
+  if (answer_.usable) {
+    try {
+      send(claim, staged);
+    } catch (...) {
+      end_copies();
+      throw;
+    }
+  } else {
+    fill_on_host(slot.work);
+  }
+  batches_ += 1;
+  tokens_ += staged.layout.rows() * staged.layout.seq_len();
+}
+
+inline void device_pipe::send(const ring_claim& claim, const staged_batch& staged) {
+  device_slot& slot = *claim.slot;
+  const slot_store& store = state_->store;
+  const cuda_api& api = store.api();
+  const std::size_t bytes = staged.layout.used_bytes(staged.boundaries);
+  check(api, api.copy_to_device(store.raw(), staged.slot, bytes, store.copies()),
+        "cudaMemcpyAsync");
+  record(api, store.copied(), store.copies());
+  wait(api, store.copies(), slot.released);
+  record(api, store.free(claim.ticket), store.copies());
+  const batch_work work = store.outputs().work(slot.memory, store.raw(), staged.layout,
+                                               staged.boundaries, options_.rules);
+  // Of a batch without rows there is nothing to launch, which CUDA would call an error.
+  if (work.rows > 0) check(api, api.launch_batch(work, store.copies()), "kernel launch");
+  record(api, slot.ready, store.copies());
+  bytes_to_device_ += bytes;
+}
+
+inline void device_pipe::refuse_unfit(const staged_batch& staged) const {
+  const slot_layout& layout = staged.layout;
+  if (staged.boundaries == 0 && layout.rows() > 0 &&
+      options_.rules.positions == position_rule::boundaries) {
+    throw config_error(
+        "position ids must restart at boundaries, but a batch has no boundaries: make the source "
+        "fill in boundaries");
+  }
+  const std::int64_t most = largest_.rows() * largest_.seq_len();
+  if (layout.rows() * layout.seq_len() <= most &&
+      layout.capacity_bytes() <= largest_.capacity_bytes()) {
+    return;
+  }
+  throw config_error("a micro-batch of " + std::to_string(layout.rows()) + " rows of " +
+                     std::to_string(layout.seq_len()) +
+                     " tokens arrived at a device pipe that was created for " +
+                     std::to_string(largest_.rows()) + " rows of " +
+                     std::to_string(largest_.seq_len()) + ": create it for the largest batch");
+}
+
+inline pipe_report device_pipe::report() const {
+  return {answer_.usable, answer_.why, slots_, batches_, tokens_, bytes_to_device_};
+}
+
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <millrace/error.hpp>
+#include <millrace/loader/cuda/detail/dlpack.hpp>
+#include <millrace/loader/cuda/device_batch.hpp>
+
+namespace millrace::loader::cuda {
+
+/// One array of a batch.
+enum class batch_field : std::uint8_t { tokens, labels, position_ids, loss_mask, cu_seqlens };
+
+/// Ends a tensor as its next owner would.
+struct end_tensor {
+  template <class Managed>
+  void operator()(Managed* managed) const noexcept {
+    managed->deleter(managed);
+  }
+};
+using dlpack_tensor = std::unique_ptr<dlpack::managed_tensor, end_tensor>;
+using dlpack_versioned_tensor = std::unique_ptr<dlpack::versioned_tensor, end_tensor>;
+
+namespace detail {
+
+/// A tensor with what it points to. Its end, which the deleter is, lets go of the batch's slot;
+/// where it was the last to hold it, that records the release on the consumer's stream.
+template <class Managed>
+struct tensor_holder {
+  Managed managed{};
+  std::array<std::int64_t, 2> shape{};
+  std::array<std::int64_t, 2> strides{};
+  std::shared_ptr<const void> hold;
+
+  static void end(Managed* self) noexcept { delete static_cast<tensor_holder*>(self->manager); }
+};
+
+template <class T>
+void describe(dlpack::tensor& tensor, const T* array) {
+  constexpr std::uint8_t code = static_cast<T>(0.5) != T{} ? 2 : 0;
+  tensor.data = const_cast<T*>(array);  // DLPack knows no other; the arrays are the consumer's own
+  tensor.dtype = {code, static_cast<std::uint8_t>(8 * sizeof(T)), 1};
+}
+
+template <class Managed>
+std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_field field) {
+  auto holder = std::make_unique<tensor_holder<Managed>>();
+  dlpack::tensor& tensor = holder->managed.tensor;
+  switch (field) {
+    case batch_field::tokens:
+      describe(tensor, batch.tokens());
+      break;
+    case batch_field::labels:
+      describe(tensor, batch.labels());
+      break;
+    case batch_field::position_ids:
+      describe(tensor, batch.position_ids());
+      break;
+    case batch_field::loss_mask:
+      describe(tensor, batch.loss_mask());
+      break;
+    case batch_field::cu_seqlens:
+      describe(tensor, batch.cu_seqlens());
+      break;
+  }
+  // Without rows there are no boundaries, asked for or not.
+  const bool may_be_none = field == batch_field::cu_seqlens && batch.rows() == 0;
+  if (tensor.data == nullptr && !may_be_none) {
+    constexpr std::array names = {"tokens", "labels", "position_ids", "loss_mask", "cu_seqlens"};
+    throw config_error(std::string("a tensor of ") + names[static_cast<std::size_t>(field)] +
+                       " was requested, but wanted_fields excludes it");
+  }
+  tensor.device = {batch.on_device() ? dlpack::on_cuda : dlpack::on_cpu, batch.device()};
+  holder->shape = {batch.rows(), batch.seq_len()};
+  holder->strides = {batch.seq_len(), 1};
+  tensor.ndim = 2;
+  if (field == batch_field::cu_seqlens) {
+    holder->shape = {batch.cu_seqlens_size(), 0};
+    holder->strides = {1, 0};
+    tensor.ndim = 1;
+  }
+  tensor.shape = holder->shape.data();
+  tensor.strides = holder->strides.data();
+  holder->hold = batch.hold();
+  holder->managed.manager = holder.get();
+  holder->managed.deleter = tensor_holder<Managed>::end;
+  return std::unique_ptr<Managed, end_tensor>(&holder.release()->managed);
+}
+
+}  // namespace detail
+
+/// An array of a batch, for whoever takes DLPack: [rows, seq_len] int64 or float32, or cu_seqlens
+/// [cu_seqlens_size] int32. The tensor keeps the batch's slot; the deleter, which may be called on
+/// any thread, waits for nothing. The consumer's stream, which next() was given, is the one on
+/// which the tensor may be used at once.
+///
+/// Its `release()` is what a capsule "dltensor" takes.
+/// @throws config_error  the batch was made without it
+inline dlpack_tensor to_dlpack(const device_batch& batch, batch_field field) {
+  return detail::tensor_of<dlpack::managed_tensor>(batch, field);
+}
+
+/// The same, as a capsule "dltensor_versioned" takes it.
+inline dlpack_versioned_tensor to_dlpack_versioned(const device_batch& batch, batch_field field) {
+  auto managed = detail::tensor_of<dlpack::versioned_tensor>(batch, field);
+  managed->version = dlpack::published;
+  return managed;
+}
+
+}  // namespace millrace::loader::cuda

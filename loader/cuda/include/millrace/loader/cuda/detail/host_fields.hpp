@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <millrace/dataset/detail/sample/cu_seqlens.hpp>
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/loader/cuda/detail/batch_work.hpp>
+
+namespace millrace::loader::cuda {
+
+namespace detail {
+
+template <class T>
+std::span<T> row_of(T* array, std::int64_t row, std::int64_t length) {
+  if (array == nullptr) return {};
+  return {array + row * length, static_cast<std::size_t>(length)};
+}
+
+inline dataset::field_options options_of(const batch_work& work) {
+  dataset::field_options options;
+  options.extra_token = work.text_len > work.seq_len;
+  options.reset_position_ids = work.rules.positions == position_rule::after_eod;
+  options.eod_mask_loss = work.rules.eod_mask_loss;
+  options.eod = work.rules.eod;
+  options.pad = work.rules.pad;
+  return options;
+}
+
+template <class Token>
+void fill_row(const batch_work& work, std::int64_t row) {
+  const auto positions = row_of(work.position_ids, row, work.seq_len);
+  const bool by_index = work.rules.positions == position_rule::boundaries;
+  dataset::sample_fields<std::int64_t> out;
+  out.tokens = row_of(work.tokens, row, work.seq_len);
+  out.labels = row_of(work.labels, row, work.seq_len);
+  out.loss_mask = row_of(work.loss_mask, row, work.seq_len);
+  if (!by_index) out.position_ids = positions;
+  const auto text = row_of(static_cast<const Token*>(work.text), row, work.text_len);
+  const std::int32_t first = work.boundary_begin[row];
+  const std::int32_t last = work.boundary_begin[row + 1];
+  if (work.document_ends == nullptr) {
+    dataset::fill_fields<Token, std::int64_t>(text, work.real[row], work.seq_len, options_of(work),
+                                              out);
+  }
+  // As `dataset::fill_packed_fields`: each document's share is a text of its own.
+  for (std::int32_t b = first + 1; work.document_ends != nullptr && b < last; ++b) {
+    const std::int32_t begin = work.boundaries[b - 1];
+    const std::int32_t count = work.boundaries[b] - begin;
+    dataset::fill_fields<Token, std::int64_t>(
+        text.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)),
+        work.document_ends[b] - begin, count, options_of(work),
+        dataset::part_of(out, begin, count));
+  }
+  if (!by_index || positions.empty()) return;
+  dataset::fill_position_ids(
+      std::span(work.boundaries + first, static_cast<std::size_t>(last - first)), positions);
+}
+
+}  // namespace detail
+
+/// What the kernel makes, by the loops of `dataset` that a processor runs fastest: where there is
+/// no device. Any thread.
+inline void fill_on_host(const batch_work& work) {
+  for (std::int64_t row = 0; row < work.rows; ++row) {
+    if (work.narrow) {
+      detail::fill_row<std::uint16_t>(work, row);
+    } else {
+      detail::fill_row<std::int32_t>(work, row);
+    }
+  }
+  if (work.cu_seqlens == nullptr) return;
+  work.cu_seqlens[0] = 0;
+  for (std::int64_t row = 0; row < work.rows; ++row) {
+    for (std::int64_t b = work.boundary_begin[row] + 1; b < work.boundary_begin[row + 1]; ++b) {
+      element::put_boundary(work, row, b);
+    }
+  }
+}
+
+/// Tokens of the longest document's share: what attention kernels want beside cu_seqlens.
+///
+/// @param work  with arrays that this thread can read
+inline std::int32_t longest_document(const batch_work& work) noexcept {
+  std::int32_t longest = 0;
+  for (std::int64_t row = 0; row < work.rows; ++row) {
+    for (std::int64_t b = work.boundary_begin[row] + 1; b < work.boundary_begin[row + 1]; ++b) {
+      longest = std::max(longest, work.boundaries[b] - work.boundaries[b - 1]);
+    }
+  }
+  return longest;
+}
+
+}  // namespace millrace::loader::cuda

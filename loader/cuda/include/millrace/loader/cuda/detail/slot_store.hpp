@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include <millrace/error.hpp>
+#include <millrace/loader/cuda/detail/cuda_api.hpp>
+#include <millrace/loader/cuda/detail/handles.hpp>
+#include <millrace/loader/cuda/detail/output_layout.hpp>
+#include <millrace/loader/cuda/detail/staged_batch.hpp>
+#include <millrace/loader/cuda/detail/stream_order.hpp>
+
+namespace millrace::loader::cuda {
+
+/// One micro-batch with its fields made, or on the way to be. A view of its `slot_store`.
+struct device_slot {
+  std::byte* memory = nullptr;  ///< of the device, or of the host where there is none
+  event ready = nullptr;        ///< the fields are made; null on the host, and so the next
+  event released = nullptr;     ///< the consumer has done with them
+
+  batch_work work;  ///< what was made last: of it, shapes and where the fields are
+  std::int64_t boundaries = 0;
+  std::int32_t max_seqlen = 0;
+  dataset::batch_number number;
+  std::vector<std::int64_t> positions;  // of the host, [rows]
+  std::vector<std::int64_t> sources;    // of the host, [rows]
+};
+
+/// The memory of a pipe's slots, and with a device its stream and events. All is made once.
+///
+/// Its end waits until nothing on the device uses what it frees.
+class slot_store {
+ public:
+  /// @param api  null: on the host
+  /// @throws cuda_error  the device has no memory left, or is broken
+  slot_store(const cuda_api* api, int device, const slot_layout& largest,
+             const wanted_fields& fields, std::size_t slots)
+      : api_(api), device_(device), outputs_(largest, fields) {
+    if (api_ == nullptr) {
+      host_memory_ = allocate_host(outputs_.bytes() * slots);
+      return;
+    }
+    const device_scope scope(*api_, device);
+    raw_ = allocate_device(*api_, largest.capacity_bytes());
+    device_memory_ = allocate_device(*api_, outputs_.bytes() * slots);
+    copies_ = make_stream(*api_);
+    copied_ = make_event(*api_);
+    for (owned_event& each : free_) each = make_event(*api_);
+    for (std::size_t i = 0; i < slots; ++i) {
+      ready_.push_back(make_event(*api_));
+      released_.push_back(make_event(*api_));
+    }
+  }
+  slot_store(const slot_store&) = delete;
+  slot_store& operator=(const slot_store&) = delete;
+
+  // Here and not after it, while the device is the right one: on a thread that has none yet, to
+  // free makes a context on the first.
+  ~slot_store() {
+    if (api_ == nullptr) return;
+    std::optional<device_scope> scope;
+    try {
+      scope.emplace(*api_, device_);
+    } catch (const error&) {  // all below can do without
+    }
+    try {
+      drain(*api_, copies());
+      for (const owned_event& released : released_) {
+        wait_on_host(*api_, released.get().value);
+      }
+    } catch (const error&) {
+      // A runtime that fails here runs nothing any more, and nobody is left to be told.
+    }
+    released_.clear();
+    ready_.clear();
+    for (owned_event& each : free_) each.reset();
+    copied_.reset();
+    copies_.reset();
+    device_memory_.reset();
+    raw_.reset();
+  }
+
+  bool on_device() const noexcept { return api_ != nullptr; }
+  /// @pre on_device()
+  const cuda_api& api() const noexcept { return *api_; }
+  int device() const noexcept { return device_; }
+  /// The stream of copies and kernels.
+  stream copies() const noexcept { return copies_.get().value; }
+  /// The slot of the host that was copied last may be filled anew.
+  event copied() const noexcept { return copied_.get().value; }
+  /// The consumer has let go of the slot that a batch's kernel writes to; until the one after the
+  /// next is sent.
+  /// @param ticket  of the batch, 0 or more
+  event free(std::int64_t ticket) const noexcept {
+    return free_[static_cast<std::size_t>(ticket) % free_.size()].get().value;
+  }
+  /// Where slots of the host are copied to. One for all: the next copy into it comes behind the
+  /// kernel that reads it, being on the same stream.
+  std::byte* raw() const noexcept { return static_cast<std::byte*>(raw_.get().value); }
+  const output_layout& outputs() const noexcept { return outputs_; }
+
+  device_slot slot(std::size_t i) const {
+    device_slot slot;
+    slot.memory = host_memory_.get();
+    if (on_device()) {
+      slot.memory = static_cast<std::byte*>(device_memory_.get().value);
+      slot.ready = ready_[i].get().value;
+      slot.released = released_[i].get().value;
+    }
+    slot.memory += i * outputs_.bytes();
+    return slot;
+  }
+
+ private:
+  struct free_aligned {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+  };
+  using host_block = std::unique_ptr<std::byte, free_aligned>;
+
+  static host_block allocate_host(std::size_t bytes) {
+    void* memory = std::aligned_alloc(output_layout::alignment, bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    return host_block(static_cast<std::byte*>(memory));
+  }
+
+  const cuda_api* api_;
+  int device_;
+  output_layout outputs_;
+  host_block host_memory_;
+  device_memory raw_;
+  device_memory device_memory_;
+  owned_stream copies_;
+  owned_event copied_;
+  std::array<owned_event, 2> free_;
+  std::vector<owned_event> ready_;
+  std::vector<owned_event> released_;
+};
+
+}  // namespace millrace::loader::cuda

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/loader/detail/batch/slot_layout.hpp>
+#include <millrace/loader/detail/batch/slot_memory.hpp>
+
+namespace millrace::loader::detail {
+
+/// The memory of one micro-batch, and what is known of it. Filled by one thread, then read by who
+/// holds it.
+struct batch_slot {
+  batch_slot(const slot_layout& shape, memory_block memory)
+      : layout(shape), block(std::move(memory)) {}
+
+  slot_layout layout;
+  memory_block block;           // of layout.capacity_bytes()
+  std::int64_t boundaries = 0;  // entries
+  dataset::batch_number number;
+  std::vector<std::int64_t> positions;  // [rows]
+  std::vector<std::int64_t> sources;    // [rows]
+
+  // Host fields; empty where nobody asked for them. The arrays lie in `host_block`.
+  memory_block host_block;
+  std::span<std::int64_t> tokens;        // [rows, seq_len]
+  std::span<std::int64_t> labels;        // the same
+  std::span<std::int64_t> position_ids;  // the same
+  std::span<float> loss_mask;            // the same
+  std::vector<std::int32_t> cu_seqlens;
+  std::int32_t max_seqlen = 0;
+
+  /// Lays the arrays out for so many rows, at most those that there is memory for.
+  void set_rows(std::int64_t rows) {
+    if (rows == layout.rows()) return;
+    layout = layout.with_rows(rows);
+    const auto size = static_cast<std::size_t>(rows * layout.seq_len());
+    for (auto* ids : {&tokens, &labels, &position_ids}) {
+      if (ids->data() != nullptr) *ids = {ids->data(), size};
+    }
+    if (loss_mask.data() != nullptr) loss_mask = {loss_mask.data(), size};
+  }
+
+  template <class T>
+  std::span<T> array(std::size_t offset, std::int64_t size) const noexcept {
+    return {reinterpret_cast<T*>(block.get() + offset), static_cast<std::size_t>(size)};
+  }
+  std::byte* row(std::int64_t r) const noexcept {
+    return block.get() + layout.text_offset() + static_cast<std::size_t>(r) * layout.row_bytes();
+  }
+  std::span<std::int32_t> real() const noexcept {
+    return array<std::int32_t>(layout.real_offset(), layout.rows());
+  }
+  std::span<std::int32_t> boundary_begin() const noexcept {
+    return array<std::int32_t>(layout.boundary_begin_offset(), layout.rows() + 1);
+  }
+  std::span<std::int32_t> all_boundaries() const noexcept {
+    return array<std::int32_t>(layout.boundaries_offset(), boundaries);
+  }
+  std::span<std::int32_t> document_ends() const noexcept {
+    return array<std::int32_t>(layout.document_ends_offset(boundaries),
+                               layout.packed() ? boundaries : 0);
+  }
+};
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/sample/field_options.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/host_fields.hpp>
+#include <millrace/loader/detail/batch/text_gather.hpp>
+#include <millrace/loader/detail/batch/wanted_fields.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/plan/look_ahead.hpp>
+#include <millrace/loader/detail/telemetry/stage.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
+
+namespace millrace::loader::detail {
+
+/// What a filling thread is asked to do.
+struct fill_options {
+  host_fields fields;                  ///< the arrays to make on the host
+  dataset::field_options field_rules;  ///< how they are made
+  bool prefetches = true;              ///< whether the reader is told what will be read later
+};
+
+/// What one filling thread does with a planned batch: prefetch what was planned meanwhile, read,
+/// verify, widen. Telemetry is told of each stage; the end of one is the begin of the next.
+class fill_worker {
+ public:
+  /// @param verifier  null: nothing is verified
+  fill_worker(const fill_options& options, std::vector<data_file> files,
+              std::vector<formats::dtype> types, std::unique_ptr<range_reader> reader,
+              data_verifier* verifier, producer_log& log)
+      : options_(options),
+        gather_(std::move(files), std::move(types)),
+        reader_(std::move(reader)),
+        verifier_(verifier),
+        log_(log) {}
+
+  /// Micro-batch `ticket`, for whose slot it waited from `asked_ns` to `got_ns`.
+  ///
+  /// @param batch   what it is; a failure to plan it is taken out, and thrown
+  /// @param ahead   ranges that were planned meanwhile
+  /// @throws io_error, format_error  it cannot be planned, read, or is not as it was written
+  void fill(std::int64_t ticket, planned_batch& batch, std::span<const file_range> ahead,
+            std::int64_t begin_ns, batch_slot& slot) {
+    if (options_.prefetches && !ahead.empty()) reader_->prefetch(ahead);
+    if (verifier_ != nullptr) verifier_->touch(ahead);
+    if (batch.failure) std::rethrow_exception(std::exchange(batch.failure, nullptr));
+    slot.set_rows(static_cast<std::int64_t>(batch.rows.size()));
+    slot.number = batch.number;
+    slot.positions.assign(batch.positions.begin(), batch.positions.end());
+    slot.sources.clear();
+    for (const dataset::sample_text& row : batch.rows) slot.sources.push_back(row.source);
+    const std::int64_t planned_ns = now_ns();
+    log_.stage(loader_stage::plan, ticket, begin_ns, planned_ns);
+
+    const std::int64_t bytes = gather_.fill(batch.rows, *reader_, slot);
+    const std::int64_t gathered_ns = now_ns();
+    log_.read(ticket, planned_ns, gathered_ns, bytes);
+
+    if (verifier_ != nullptr) verify(batch.rows);
+    if (!options_.fields.any()) return;
+    fill_host_fields(options_.fields, options_.field_rules, slot);
+    log_.stage(loader_stage::copy, ticket, gathered_ns, now_ns());
+  }
+
+  producer_log& log() noexcept { return log_; }
+  const range_reader& reader() const noexcept { return *reader_; }
+
+ private:
+  void verify(std::span<const dataset::sample_text> rows) {
+    std::span<const read_request> requests = gather_.requests();
+    for (const dataset::sample_text& row : rows) {
+      verifier_->check(requests.first(row.parts.size()), row.position);
+      requests = requests.subspan(row.parts.size());
+    }
+  }
+
+  fill_options options_;
+  text_gather gather_;
+  std::unique_ptr<range_reader> reader_;
+  data_verifier* verifier_;
+  producer_log& log_;
+};
+
+}  // namespace millrace::loader::detail

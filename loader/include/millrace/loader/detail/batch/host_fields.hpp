@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <millrace/dataset/detail/sample/fields.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/wanted_fields.hpp>
+
+/// The int64 arrays of a batch that stays on the host, out of a slot that is filled.
+namespace millrace::loader::detail {
+
+/// Bytes of the arrays that are asked for, of a slot; they follow one another.
+inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layout) {
+  const int ids = int{wanted.tokens} + int{wanted.labels} + int{wanted.position_ids};
+  const auto size = static_cast<std::size_t>(layout.rows() * layout.seq_len());
+  return size * (sizeof(std::int64_t) * static_cast<std::size_t>(ids) +
+                 sizeof(float) * static_cast<std::size_t>(wanted.loss_mask));
+}
+
+/// Lays the arrays that are asked for into `memory`.
+/// @param memory  of host_bytes(); nothing where these are 0
+MILLRACE_EXPORT void place_host_fields(const host_fields& wanted, memory_block memory,
+                                       batch_slot& slot);
+
+/// The same for all slots of a ring.
+/// @return as many, which are nothing where no array is asked for
+inline std::vector<memory_block> host_memory(const host_fields& wanted, const slot_layout& layout,
+                                             std::size_t slots) {
+  const std::size_t bytes = host_bytes(wanted, layout);
+  return bytes == 0 ? std::vector<memory_block>(slots) : plain_memory(slots, bytes);
+}
+
+/// The fields of one row; of a packed one, of each of its documents.
+template <class Token>
+void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_options& rules,
+              const dataset::sample_fields<>& out) {
+  const slot_layout& layout = slot.layout;
+  const std::span text(reinterpret_cast<const Token*>(slot.row(row)),
+                       static_cast<std::size_t>(layout.text_len()));
+  const auto r = static_cast<std::size_t>(row);
+  if (!layout.packed()) {
+    dataset::fill_fields<Token>(text, slot.real()[r], layout.seq_len(), rules, out);
+    return;
+  }
+  const auto begin = static_cast<std::size_t>(slot.boundary_begin()[r]);
+  const auto end = static_cast<std::size_t>(slot.boundary_begin()[r + 1]);
+  for (std::size_t i = begin + 1; i < end; ++i) {
+    const std::int32_t first = slot.all_boundaries()[i - 1];
+    const std::int32_t share = slot.all_boundaries()[i] - first;
+    dataset::fill_fields<Token>(
+        text.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(share)),
+        slot.document_ends()[i] - first, share, rules, dataset::part_of(out, first, share));
+  }
+}
+
+/// The boundaries of all rows laid end to end, as `dataset::join_cu_seqlens` has them.
+MILLRACE_EXPORT void join_boundaries(batch_slot& slot);
+
+MILLRACE_EXPORT void fill_host_fields(const host_fields& wanted, dataset::field_options rules,
+                                      batch_slot& slot);
+
+}  // namespace millrace::loader::detail

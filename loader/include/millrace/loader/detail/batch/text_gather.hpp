@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/dataset/indexed_dataset.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/formats/dtype.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+
+namespace millrace::loader::detail {
+
+/// The width of slots that hold tokens of all these types.
+inline token_width width_of(std::span<const formats::dtype> types) {
+  const bool narrow =
+      std::ranges::all_of(types, [](formats::dtype t) { return t == formats::dtype::uint16; });
+  return narrow ? token_width::u16 : token_width::i32;
+}
+
+/// Brings the text of a micro-batch into its slot: straight from the file where the dataset holds
+/// tokens as the slot does, else by a detour. One thread's own; allocates nothing once it has seen
+/// the largest batch.
+class MILLRACE_EXPORT text_gather {
+ public:
+  /// @param files  and types: of the sources, by their numbers
+  text_gather(std::vector<data_file> files, std::vector<formats::dtype> types)
+      : files_(std::move(files)), types_(std::move(types)) {}
+
+  /// Fills text, real, boundaries and document_ends.
+  ///
+  /// @param rows  as many as the slot has
+  /// @throws io_error      as `range_reader::gather`
+  /// @throws format_error  a token of 64 bits is no id of 32; or a row is planned longer than the
+  ///                       slot's are.
+  /// @return bytes read
+  std::int64_t fill(std::span<const dataset::sample_text> rows, range_reader& reader,
+                    batch_slot& slot);
+
+  /// What was read last, part by part of row by row, as it lies in the files.
+  std::span<const read_request> requests() const noexcept { return requests_; }
+
+ private:
+  struct detour {
+    std::size_t from;  // in scratch_
+    std::int32_t* to;
+    std::size_t tokens;
+    const dataset::text_part* part;
+  };
+
+  void plan(std::span<const dataset::sample_text> rows, batch_slot& slot);
+  void check_room(const dataset::sample_text& row, const slot_layout& layout) const;
+  void convert(const detour& d) const;
+  static void pad(std::span<const dataset::sample_text> rows, std::span<const formats::dtype> types,
+                  batch_slot& slot);
+  static void put_boundaries(std::span<const dataset::sample_text> rows, batch_slot& slot);
+
+  std::vector<data_file> files_;
+  std::vector<formats::dtype> types_;
+  std::vector<read_request> requests_;
+  std::vector<detour> detours_;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include <millrace/io/detail/unique_fd.hpp>
+#include <millrace/io/file_mapping.hpp>
+
+namespace millrace::loader {
+
+/// Counts a resource as long as it lives, which may be longer than whoever counts.
+class counted {
+ public:
+  using counter = std::shared_ptr<std::atomic<std::int64_t>>;
+
+  explicit counted(counter count) noexcept : count_(std::move(count)) { ++*count_; }
+  counted(counted&& other) noexcept : count_(std::move(other.count_)) {}
+  counted& operator=(counted&& other) noexcept {
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~counted() {
+    if (count_ != nullptr) --*count_;
+  }
+
+ private:
+  counter count_;
+};
+
+/// Of the machine: to what madvise(2) wants its addresses rounded.
+inline std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+/// Bytes of a file in memory, read-only and shared, from an address that is a multiple of 2 MiB on,
+/// so that the kernel may use huge pages. Unmapped at its end.
+class file_map {
+ public:
+  static constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+  /// Maps [offset, offset + bytes). Not valid, with `error()` an errno, where the kernel refuses:
+  /// that is a matter of limits and of file systems, and for the caller to work around.
+  ///
+  /// @pre offset is a multiple of 2 MiB, bytes > 0
+  file_map(const io::unique_fd& fd, std::uint64_t offset, std::size_t bytes) : offset_(offset) {
+    const std::size_t page = page_bytes();
+    const std::size_t whole = (bytes + page - 1) / page * page;
+    // More than is needed, to have a multiple of 2 MiB in it; the rest is given back.
+    void* const got = ::mmap(nullptr, whole + huge_page, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (got == MAP_FAILED) {
+      error_ = errno;
+      return;
+    }
+    auto* const begin = static_cast<std::byte*>(got);
+    const std::size_t skip =
+        (huge_page - reinterpret_cast<std::uintptr_t>(begin) % huge_page) % huge_page;
+    std::byte* const at = begin + skip;
+    void* const mapped = ::mmap(at, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd.get(),
+                                static_cast<::off_t>(offset));
+    if (mapped == MAP_FAILED) {
+      error_ = errno;
+      (void)::munmap(begin, whole + huge_page);
+      return;
+    }
+    region_ = io::detail::unique_region({at, whole});
+    bytes_ = bytes;
+    if (skip > 0) (void)::munmap(begin, skip);
+    (void)::munmap(at + whole, huge_page - skip);
+  }
+
+  bool valid() const noexcept { return bytes_ > 0; }
+  int error() const noexcept { return error_; }
+  std::uint64_t offset() const noexcept { return offset_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+  std::byte* data() const noexcept { return static_cast<std::byte*>(region_.get().address); }
+
+ private:
+  io::detail::unique_region region_;
+  std::uint64_t offset_ = 0;
+  std::size_t bytes_ = 0;
+  int error_ = 0;
+};
+
+}  // namespace millrace::loader

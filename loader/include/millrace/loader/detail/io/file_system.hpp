@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/vfs.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/io/detail/unique_fd.hpp>
+
+namespace millrace::loader {
+
+/// What a file lies on, as far as reading it is another matter.
+enum class file_system_kind : std::uint8_t {
+  local,    ///< a disk of this machine: an error of it stays
+  memory,   ///< tmpfs, ramfs: nothing to read ahead
+  network,  ///< NFS, SMB, Lustre, a FUSE program ...: an error of it may pass
+};
+
+inline constexpr std::uint64_t fuse_magic = 0x65735546;
+
+/// By the magic number of statfs(2). FUSE counts as network: what it shows are, in a cluster,
+/// object stores and parallel file systems.
+MILLRACE_EXPORT file_system_kind kind_of_magic(std::uint64_t magic) noexcept;
+
+/// Of statfs(2); 0 where it cannot be asked.
+inline std::uint64_t magic_of(const io::unique_fd& fd) noexcept {
+  struct ::statfs status {};
+  if (::fstatfs(fd.get(), &status) != 0) return 0;
+  return static_cast<std::uint32_t>(status.f_type);
+}
+
+/// Local where it cannot be asked.
+inline file_system_kind kind_of(const io::unique_fd& fd) noexcept {
+  return kind_of_magic(magic_of(fd));
+}
+
+inline file_system_kind kind_of(const std::filesystem::path& path) noexcept {
+  struct ::statfs status {};
+  if (::statfs(path.c_str(), &status) != 0) return file_system_kind::local;
+  return kind_of_magic(static_cast<std::uint32_t>(status.f_type));
+}
+
+}  // namespace millrace::loader

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/memory/one_per_process.hpp>
+
+namespace millrace::loader {
+
+/// One pool of threads for all readers of a process: they wait for storage, so they are more than
+/// there are cores to spare, and take no time when there is nothing to read. The first one is
+/// started when it is first needed; the destructor lets what is running end, and drops the rest.
+/// They are called mr-io-0, mr-io-1 ...
+///
+/// All members may be called from any thread, but for a task of the pool itself.
+class io_threads {
+ public:
+  static constexpr int usual = 8;
+
+  /// @param most   threads; with 0 all is done by the callers
+  /// @param setup  where they run; their names are their own
+  explicit io_threads(int most = usual, thread_setup setup = {})
+      : most_(std::max(most, 0)), setup_(std::move(setup)) {}
+  io_threads(const io_threads&) = delete;
+  io_threads& operator=(const io_threads&) = delete;
+  ~io_threads() {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  /// The pool that readers share if they are given none. It lives as long as one of them.
+  static std::shared_ptr<io_threads> of_process() { return one_per_process<io_threads>(); }
+
+  int most() const noexcept { return most_; }
+  std::int64_t running() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::int64_t>(threads_.size());
+  }
+
+  /// Calls task(i) for 0 <= i < count, on the calling thread and on at most `threads - 1` of the
+  /// pool, and returns when all have ended. A free thread takes the next i.
+  ///
+  /// @throws whatever a task threw: of the lowest i, where several did. The others are run
+  ///         nevertheless.
+  template <class Task>
+  void for_each(std::size_t count, int threads, const Task& task) {
+    if (count == 0) return;
+    if (count == 1) {
+      task(std::size_t{0});
+      return;
+    }
+    const auto work = std::make_shared<job>(count, task);
+    const auto helpers = std::min({static_cast<std::size_t>(std::max(threads - 1, 0)), count - 1,
+                                   static_cast<std::size_t>(most_)});
+    if (helpers > 0) ask(work, helpers);
+    work->run();
+    work->wait();
+  }
+
+  /// Has a thread of the pool call `task`, some time, when no reader waits for one, and never two
+  /// of them at once. It must not throw; it is not called if the pool ends before.
+  void when_idle(std::function<void()> task) {
+    if (most_ == 0) return;
+    {
+      const std::lock_guard lock(mutex_);
+      idle_.push_back(std::move(task));
+      start(1);
+    }
+    wake_.notify_one();
+  }
+
+ private:
+  /// Outlives the call that made it where a thread comes too late to find anything to do.
+  class job {
+   public:
+    template <class Task>
+    job(std::size_t count, const Task& task)
+        : count_(count), context_(&task), call_([](const void* context, std::size_t i) {
+            (*static_cast<const Task*>(context))(i);
+          }) {}
+
+    void run() {
+      std::size_t ended = 0;
+      for (;;) {
+        const std::size_t i = next_.fetch_add(1, std::memory_order_relaxed);
+        if (i >= count_) break;
+        try {
+          call_(context_, i);
+        } catch (...) {
+          const std::lock_guard lock(mutex_);
+          if (i < failed_) {
+            failed_ = i;
+            error_ = std::current_exception();
+          }
+        }
+        ++ended;
+      }
+      if (ended == 0) return;
+      const std::lock_guard lock(mutex_);
+      ended_ += ended;
+      if (ended_ == count_) all_ended_.notify_all();
+    }
+
+    void wait() {
+      std::unique_lock lock(mutex_);
+      all_ended_.wait(lock, [&] { return ended_ == count_; });
+      // Taken out, so that whoever lets go of the job last does not end it on another thread.
+      if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+
+   private:
+    const std::size_t count_;
+    const void* context_;
+    void (*call_)(const void*, std::size_t);
+    std::atomic<std::size_t> next_{0};
+    std::mutex mutex_;
+    std::condition_variable all_ended_;
+    std::size_t ended_ = 0;
+    std::size_t failed_ = ~std::size_t{0};
+    std::exception_ptr error_;
+  };
+
+  // Without memory fewer help, or nobody does. It must not throw: `work` points to the caller's
+  // task, which would be gone when a helper comes.
+  void ask(const std::shared_ptr<job>& work, std::size_t helpers) noexcept {
+    std::size_t asked = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      try {
+        for (; asked < helpers; ++asked) urgent_.push_back([work] { work->run(); });
+      } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the caller does it
+      }
+      start(asked);
+    }
+    asked == 1 ? wake_.notify_one() : wake_.notify_all();
+  }
+
+  // Under the mutex: enough threads for so many more tasks, up to the most.
+  void start(std::size_t tasks) noexcept {
+    const std::size_t wanted =
+        std::min(busy_ + urgent_.size() + std::min<std::size_t>(idle_.size(), 1),
+                 static_cast<std::size_t>(most_));
+    for (; tasks > 0 && threads_.size() < wanted; --tasks) {
+      try {
+        thread_setup setup = setup_;
+        setup.name = "mr-io-" + std::to_string(threads_.size());
+        threads_.emplace_back([this, setup = std::move(setup)] {
+          try {
+            (void)set_up_this_thread(setup);
+          } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it runs anywhere
+          }
+          serve();
+        });
+      } catch (const std::exception&) {
+        return;  // no more threads, or no memory: callers do it themselves
+      }
+    }
+  }
+
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(
+          lock, [&] { return closing_ || !urgent_.empty() || (!idle_.empty() && !idle_running_); });
+      if (closing_) return;
+      const bool is_idle_task = urgent_.empty();
+      auto& queue = is_idle_task ? idle_ : urgent_;
+      std::function<void()> task = std::move(queue.front());
+      queue.pop_front();
+      if (is_idle_task) idle_running_ = true;
+      ++busy_;
+      lock.unlock();
+      task();
+      task = nullptr;
+      lock.lock();
+      --busy_;
+      if (is_idle_task) idle_running_ = false;
+    }
+  }
+
+  const int most_;
+  const thread_setup setup_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> urgent_;
+  std::deque<std::function<void()>> idle_;
+  bool idle_running_ = false;
+  bool closing_ = false;
+  std::size_t busy_ = 0;
+  std::vector<std::thread> threads_;  // the last member to be made
+};
+
+}  // namespace millrace::loader

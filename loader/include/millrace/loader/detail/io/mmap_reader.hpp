@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/io/io_threads.hpp>
+#include <millrace/loader/detail/io/map_advisor.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/pread_reader.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/io/reader_options.hpp>
+#include <millrace/loader/detail/io/sigbus_guard.hpp>
+
+namespace millrace::loader {
+
+/// Copies out of mapped files, in the order in which ranges lie in them, fetching each next range
+/// while it copies one: for what is in memory no other way is as quick.
+///
+/// What the kernel is told of each file is for `map_advisor`; `prefetch` is MADV_WILLNEED. Files
+/// for which no map is to be had are read by pread, and so is a range whose copy met SIGBUS: then
+/// its bytes come after all, or the error says what is the matter.
+///
+/// A file that is cut off inside a page leaves zeros there and no signal. So where a range ends in
+/// a zero the file is asked for its size, after the copy; that the rest was right the zero would
+/// show, as the kernel changes the size first.
+class MILLRACE_EXPORT mmap_reader final : public range_reader {
+ public:
+  /// Opens nothing yet.
+  explicit mmap_reader(std::vector<data_file> files, reader_options options = {});
+
+  void prefetch(std::span<const file_range> ranges) noexcept override;
+  void gather(std::span<const read_request> requests) override;
+  reader_report report() const override;
+
+ private:
+  static constexpr std::uint64_t shared_from = std::uint64_t{1} << 20;
+
+  /// What one thread of a gather works with.
+  struct worker {
+    std::vector<copy_piece> pieces;
+    std::vector<std::uint32_t> requests;  // of each piece
+    std::vector<read_request> unread;     // for pread
+  };
+
+  open_files::file& file_of(std::int64_t i) const { return *files_[static_cast<std::size_t>(i)]; }
+  open_files::map_result map_for(std::int64_t file, std::uint64_t offset);
+  void copy(std::span<const read_request> requests, std::span<const std::uint32_t> order,
+            worker& with);
+  void copy_from(const open_files::map& map, std::int64_t file, worker& with);
+  void check_size(const open_files::map& map, std::int64_t file, const worker& with) const;
+  static read_request request_of(const copy_piece& piece, const open_files::map& map,
+                                 std::int64_t file) noexcept;
+
+  reader_options options_;
+  std::shared_ptr<open_files> table_;
+  std::shared_ptr<io_threads> threads_;
+  std::vector<std::shared_ptr<open_files::file>> files_;
+  map_advisor advisor_;
+  pread_reader unmapped_;  // for what cannot be mapped
+  std::vector<std::uint32_t> order_;
+  std::vector<std::size_t> begins_;  // of tasks, in order_
+  std::vector<worker> workers_;
+  std::vector<file_range> ahead_;
+  std::vector<file_range> ahead_unmapped_;
+};
+
+}  // namespace millrace::loader

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+#include <span>
+
+#include <millrace/detail/export.hpp>
+
+// MILLRACE_NO_SIGBUS_GUARD is for programs whose signals must not be touched. Define it when the
+// libraries are compiled, or before the header-only form is included. Each copy then asks the
+// kernel beforehand (MADV_POPULATE_READ). That takes twice the time, and it does not help if a file
+// is cut off between the question and the copy. Sanitizers imply it: a jump must not leave their
+// memcpy.
+#if !defined(MILLRACE_NO_SIGBUS_GUARD)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MILLRACE_NO_SIGBUS_GUARD 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define MILLRACE_NO_SIGBUS_GUARD 1
+#endif
+#endif
+#endif
+
+/// Copies out of mapped files that survive what the kernel says by SIGBUS: a page that the file no
+/// longer has, or that cannot be read.
+namespace millrace::loader {
+
+/// Bytes to copy from a map.
+struct copy_piece {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Copies pieces of the map [begin, end), one behind another.
+///
+/// @return how many were copied: all, or those before the first that touches a page that cannot be
+///         had, whose memory then holds anything.
+MILLRACE_EXPORT std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
+                                        const std::byte* end) noexcept;
+
+namespace detail {
+
+#if defined(MILLRACE_NO_SIGBUS_GUARD)
+inline constexpr bool has_sigbus_guard = false;
+#else
+inline constexpr bool has_sigbus_guard = true;
+
+/// Puts the handler there, once a process. One that is set later must pass on what is not its own.
+MILLRACE_EXPORT bool install_sigbus_guard() noexcept;
+
+/// The handler that was there before ours.
+MILLRACE_EXPORT struct ::sigaction& previous_sigbus() noexcept;
+#endif
+
+/// Whether somebody has put another handler there since, and so decides what becomes of lost pages.
+MILLRACE_EXPORT bool sigbus_guard_displaced() noexcept;
+
+}  // namespace detail
+
+}  // namespace millrace::loader

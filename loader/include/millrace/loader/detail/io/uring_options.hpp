@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include <millrace/detail/export.hpp>
+
+namespace millrace::loader {
+
+/// What `uring_reader` may take.
+/// The default is 7.9 MiB of memory: under the 8 MiB that unprivileged users may lock by default.
+struct uring_options {
+  int depth = 64;   ///< reads in flight, 8 to 4,096
+  int slots = 224;  ///< reads that wait to be gathered, and those in flight; at least 2 * 16
+  std::size_t slot_bytes = std::size_t{36} * 1024;  ///< of a read, a multiple of 4,096
+  int most_files = 128;                             ///< open for direct reads
+
+  /// For tests: sees the result of each read and what it has read, and says what to take it for.
+  std::function<std::int64_t(std::int64_t, std::span<std::byte>)> alter_result = {};
+};
+
+namespace detail {
+
+/// The same options.
+/// @throws config_error  one is out of range
+MILLRACE_EXPORT uring_options checked(uring_options options);
+
+}  // namespace detail
+}  // namespace millrace::loader

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include <millrace/detail/export.hpp>
+
+/// Which NUMA node memory is taken of: the system calls of set_mempolicy(2) and mbind(2), without
+/// libnuma. A node is preferred, never insisted upon: where it is full, the next one serves.
+namespace millrace::loader {
+
+namespace detail {
+
+inline std::string message_of(int code) {
+  return std::generic_category().message(code);
+}
+
+/// Nodes 0 to 1023, which is what kernels are built for at most.
+inline constexpr unsigned long most_numa_nodes = 1024;
+using numa_mask = std::array<unsigned long, most_numa_nodes / (sizeof(long) * CHAR_BIT)>;
+
+inline numa_mask mask_of(int node) noexcept {
+  constexpr unsigned bits = sizeof(long) * CHAR_BIT;
+  numa_mask mask{};
+  mask[static_cast<unsigned>(node) / bits] = 1UL << (static_cast<unsigned>(node) % bits);
+  return mask;
+}
+
+inline bool is_numa_node(int node) noexcept {
+  return node >= 0 && static_cast<unsigned long>(node) < most_numa_nodes;
+}
+
+}  // namespace detail
+
+/// Pages of `memory` that are touched from now on come from `node`.
+///
+/// @pre memory begins at a page
+/// @return 0, or the errno: ENOSYS without NUMA in the kernel, EINVAL without such a node
+MILLRACE_EXPORT int prefer_node(std::span<std::byte> memory, int node) noexcept;
+
+/// While it lives, what this thread touches first comes from `node`; then again from where it came
+/// before. For memory that somebody else takes on this thread's behalf. Does nothing for node -1.
+class preferred_node {
+ public:
+  explicit preferred_node(int node) noexcept {
+    if (node < 0) return;
+    if (!detail::is_numa_node(node)) {
+      error_ = EINVAL;
+      return;
+    }
+    if (::syscall(SYS_get_mempolicy, &mode_, before_.data(), detail::most_numa_nodes + 1, nullptr,
+                  0UL) != 0) {
+      error_ = errno;
+      return;
+    }
+    const detail::numa_mask mask = detail::mask_of(node);
+    if (::syscall(SYS_set_mempolicy, MPOL_PREFERRED, mask.data(), detail::most_numa_nodes + 1) !=
+        0) {
+      error_ = errno;
+      return;
+    }
+    set_ = true;
+  }
+  preferred_node(const preferred_node&) = delete;
+  preferred_node& operator=(const preferred_node&) = delete;
+  ~preferred_node() {
+    // The default takes no nodes, not even none of many.
+    const bool plain = mode_ == MPOL_DEFAULT;
+    if (set_) {
+      (void)::syscall(SYS_set_mempolicy, mode_, plain ? nullptr : before_.data(),
+                      plain ? 0UL : detail::most_numa_nodes + 1);
+    }
+  }
+
+  /// 0, or the errno for which nothing was changed.
+  int error() const noexcept { return error_; }
+
+  /// Leaves it so for the rest of the thread's life.
+  void keep() noexcept { set_ = false; }
+
+ private:
+  int mode_ = MPOL_DEFAULT;
+  detail::numa_mask before_{};
+  int error_ = 0;
+  bool set_ = false;
+};
+
+}  // namespace millrace::loader

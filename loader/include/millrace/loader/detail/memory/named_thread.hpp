@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/lost_pages.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/memory/grant.hpp>
+
+namespace millrace::loader {
+
+/// What a thread is called and where it runs.
+struct thread_setup {
+  /// As `ps -L`, `top -H` and debuggers show it; the kernel keeps 15 bytes of it. Ours begin with
+  /// "mr-".
+  std::string name = {};
+  std::vector<int> cpus = {};  ///< that it may run on, ascending; empty: as whoever starts it
+  int node = -1;               ///< NUMA node that it takes memory from; -1: as the system does
+};
+
+/// Gives the calling thread its name and place for the rest of its life. What is refused is no
+/// failure.
+///
+/// @return a row for each thing that was asked, but for the name
+MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup);
+
+/// A thread with a name and a place, which it has before it does anything else. As std::jthread, it
+/// is asked to stop and joined at the end; what its function throws ends the process. It does not
+/// block SIGBUS, so that it may read maps (millrace/dataset/detail/lost_pages.hpp).
+class named_thread {
+ public:
+  named_thread() = default;
+
+  /// Returns when the thread has its name and place.
+  ///
+  /// @param run  called once, with a std::stop_token or without
+  /// @throws std::system_error, std::bad_alloc  no thread can be started, or no memory is left to
+  ///                                            set it up; `run` is not called then
+  template <class Run>
+  requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread(
+      thread_setup setup, Run run);
+
+  bool joinable() const noexcept { return thread_.joinable(); }
+  bool request_stop() noexcept { return thread_.request_stop(); }
+  void join() { thread_.join(); }
+
+  /// The kernel's number of the thread, as `ps -L` and Perfetto name it.
+  ::pid_t id() const noexcept { return id_; }
+  const std::string& name() const noexcept { return name_; }
+
+  /// Where it runs, and why not where it was asked to.
+  const std::vector<grant>& grants() const noexcept { return grants_; }
+
+ private:
+  struct start {
+    std::vector<grant> grants;
+    std::exception_ptr failure;
+    ::pid_t id = 0;
+    std::atomic<bool> done{false};
+  };
+
+  ::pid_t id_ = 0;
+  std::string name_;
+  std::vector<grant> grants_;
+  std::jthread thread_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Run>
+requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread::named_thread(
+    thread_setup setup, Run run)
+    : name_(setup.name) {
+  // Shared: the thread may still be in notify_all when this has returned.
+  const auto started = std::make_shared<start>();
+  thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
+                          started]([[maybe_unused]] std::stop_token stop) mutable {
+    dataset::unblock_sigbus();  // whatever it inherits
+    std::exception_ptr failure;
+    try {
+      started->grants = set_up_this_thread(setup);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const bool runs = failure == nullptr;
+    started->failure = std::move(failure);  // whoever waits is its one owner
+    started->id = static_cast<::pid_t>(::syscall(SYS_gettid));
+    started->done.store(true, std::memory_order_release);
+    started->done.notify_all();
+    if (!runs) return;
+    if constexpr (std::invocable<Run&, std::stop_token>) {
+      run(std::move(stop));
+    } else {
+      run();
+    }
+  });
+  started->done.wait(false, std::memory_order_acquire);
+  if (started->failure) std::rethrow_exception(std::exchange(started->failure, nullptr));
+  grants_ = std::move(started->grants);
+  id_ = started->id;
+}
+
+}  // namespace millrace::loader

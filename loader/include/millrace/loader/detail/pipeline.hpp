@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/batch/batch_slot.hpp>
+#include <millrace/loader/detail/batch/fill_turns.hpp>
+#include <millrace/loader/detail/batch/fill_worker.hpp>
+#include <millrace/loader/detail/batch/slot_layout.hpp>
+#include <millrace/loader/detail/batch/slot_ring.hpp>
+#include <millrace/loader/detail/batch/text_gather.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/telemetry/telemetry.hpp>
+#include <millrace/loader/detail/verify/data_verifier.hpp>
+#include <millrace/loader/options.hpp>
+
+namespace millrace::loader::detail {
+
+/// The `.bin` of each source of a run, by its number.
+inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& sources) {
+  std::vector<data_file> files;
+  for (const dataset::run_source& each : sources) {
+    files.push_back({each.bin, each.bin_bytes, each.identity});
+  }
+  return files;
+}
+
+/// The type of the tokens of each source.
+inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_source>& sources) {
+  std::vector<formats::dtype> types;
+  for (const dataset::run_source& each : sources) types.push_back(each.type);
+  return types;
+}
+
+/// The threads that fill the slots of a ring with the micro-batches of a run, one behind another.
+///
+/// Which thread fills which batch is dealt by `fill_turns`; each then reads and fills without any
+/// lock. Its destructor closes the ring and joins the threads.
+class MILLRACE_EXPORT pipeline {
+ public:
+  using ring = slot_ring<batch_slot>;
+
+  /// @param run  must outlive this
+  /// @throws config_error  a batch does not fit a slot; or what the reader refuses
+  pipeline(const dataset::run& run, const loader_options& options, const dataset::sampler& sampler);
+  pipeline(const pipeline&) = delete;
+  pipeline& operator=(const pipeline&) = delete;
+  ~pipeline() { ring_->close(); }
+
+  /// Starts the threads. Once.
+  /// @throws std::system_error, std::bad_alloc  one cannot be started. The ring ends with that
+  ///                                            too, so that nobody waits for batches.
+  void start();
+
+  /// Batches keep it, so that they may outlive this.
+  const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
+
+  /// Of every slot.
+  static slot_layout layout_of(const dataset::run& run, const loader_options& options) {
+    return {options.batch_size, run.seq_len(), run.extra_token(), width_of(types_of(run.sources())),
+            run.packed()};
+  }
+
+  /// Where the threads run, and why not where they were asked to.
+  std::vector<grant> thread_grants() const {
+    std::vector<grant> all;
+    for (const named_thread& each : threads_) {
+      all.insert(all.end(), each.grants().begin(), each.grants().end());
+    }
+    return all;
+  }
+
+  /// What each thread's reader was asked and does.
+  std::vector<reader_report> reader_reports() const {
+    std::vector<reader_report> all;
+    for (const fill_worker& each : workers_) all.push_back(each.reader().report());
+    return all;
+  }
+
+  /// Null where nothing is verified.
+  const data_verifier* verifier() const noexcept { return verifier_.get(); }
+
+  const std::shared_ptr<telemetry>& meter() const noexcept { return meter_; }
+
+ private:
+  /// No more than there are: each is kept in full but for its tokens.
+  static std::int64_t batches_ahead(const loader_options& options, std::int64_t batches) {
+    if (options.prefetch_samples == 0) return 0;
+    const std::int64_t asked =
+        (options.prefetch_samples + options.batch_size - 1) / options.batch_size;
+    return std::min(std::max<std::int64_t>(2, asked), batches);
+  }
+  static std::shared_ptr<ring> make_ring(const dataset::run& run, const loader_options& options,
+                                         std::int64_t batches);
+  static std::unique_ptr<data_verifier> make_verifier(const dataset::run& run,
+                                                      const loader_options& options);
+  static telemetry_options meter_options(const dataset::run& run, const loader_options& options,
+                                         std::size_t slots);
+  void fill_slots(std::size_t worker);
+
+  loader_options options_;
+  std::shared_ptr<ring> ring_;
+  fill_turns turns_;
+  std::shared_ptr<telemetry> meter_;
+  std::unique_ptr<data_verifier> verifier_;
+  std::deque<fill_worker> workers_;    // a deque, since its elements stay where they are
+  std::vector<named_thread> threads_;  // last: joined before anything that they use goes
+};
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset/detail/run/sample_text.hpp>
+#include <millrace/dataset/run.hpp>
+#include <millrace/dataset/sampler.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+
+namespace millrace::loader::detail {
+
+/// A micro-batch of which everything is known but its tokens.
+struct planned_batch {
+  dataset::batch_number number;
+  std::vector<std::int64_t> positions;  // [rows]
+  std::vector<dataset::sample_text> rows;
+  std::exception_ptr failure;  // in place of the rows
+};
+
+/// Plans the micro-batches of a rank some way ahead of those that are filled, so that readers can
+/// be told. What goes wrong far ahead is told when its batch is due, and not before. One thread at
+/// a time.
+class look_ahead {
+ public:
+  /// @param run         must outlive this
+  /// @param batches     planned beside the one that is due
+  /// @param boundaries  see `dataset::run::text_of`
+  look_ahead(const dataset::run& run, dataset::sampler sampler, std::int64_t rank,
+             std::int64_t batches, bool boundaries)
+      : run_(&run),
+        sampler_(std::move(sampler)),
+        rank_(rank),
+        ring_(static_cast<std::size_t>(batches) + 1),
+        boundaries_(boundaries) {}
+
+  /// The batch that is due is exchanged for `out`, whose memory is used again.
+  ///
+  /// @param ahead_of  (n) -> where the ranges of the nth batch go, n from 0, behind what is there:
+  ///                  for those that were planned meanwhile
+  /// @return false at the end of the run
+  template <class AheadOf>
+  bool next(planned_batch& out, const AheadOf& ahead_of) {
+    while (!ended_ && planned_ < ring_.size()) plan_one(ahead_of);
+    if (planned_ == 0) return false;
+    std::swap(out, ring_[first_]);
+    first_ = (first_ + 1) % ring_.size();
+    --planned_;
+    return true;
+  }
+
+ private:
+  template <class AheadOf>
+  void plan_one(const AheadOf& ahead_of) {
+    planned_batch& batch = ring_[(first_ + planned_) % ring_.size()];
+    batch.failure = nullptr;
+    if (next_ == sampler_.count()) {
+      ended_ = true;
+      return;
+    }
+    batch.number = sampler_.batch(next_++, rank_, batch.positions);
+    ++planned_;
+    batch.rows.resize(batch.positions.size());
+    try {
+      for (std::size_t r = 0; r < batch.rows.size(); ++r) {
+        run_->text_of(batch.positions[r], boundaries_, batch.rows[r]);
+      }
+    } catch (...) {
+      batch.failure = std::current_exception();
+      ended_ = true;
+      return;
+    }
+    std::vector<file_range>& ahead = ahead_of(told_++);
+    for (const dataset::sample_text& row : batch.rows) {
+      for (const dataset::text_part& part : row.parts) ahead.push_back(part.from);
+    }
+  }
+
+  const dataset::run* run_;
+  dataset::sampler sampler_;
+  std::int64_t rank_;
+  std::vector<planned_batch> ring_;
+  std::size_t first_ = 0;
+  std::size_t planned_ = 0;
+  std::int64_t next_ = 0;  // micro-batch of the rank
+  std::int64_t told_ = 0;  // that readers may be told of
+  bool ended_ = false;
+  bool boundaries_;
+};
+
+}  // namespace millrace::loader::detail

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <millrace/dataset/state.hpp>
+#include <millrace/detail/export.hpp>
+
+namespace millrace::loader {
+
+/// The weights of a run's sources at a step, one a source: what telemetry holds what was served
+/// against. Empty where there is one source, or no weights, as in a blend by lengths.
+MILLRACE_EXPORT std::vector<double> weights_at(const dataset::run_state& run, std::int64_t step);
+
+/// The first step behind `step` at which weights change; -1 where none does.
+inline std::int64_t next_change(const dataset::run_state& run, std::int64_t step) {
+  for (const dataset::state_segment& segment : run.schedule) {
+    if (segment.first_step > step) return segment.first_step;
+  }
+  return -1;
+}
+
+}  // namespace millrace::loader

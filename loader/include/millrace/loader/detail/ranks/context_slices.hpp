@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/dataset/detail/sample/piece.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/error.hpp>
+
+namespace millrace::loader {
+
+/// A range of positions in a row.
+struct row_slice {
+  std::int64_t first = 0;
+  std::int64_t length = 0;
+
+  friend bool operator==(const row_slice&, const row_slice&) = default;
+};
+
+/// The part of a row that belongs to a context-parallel rank: two of 2 * CP chunks of equal length,
+/// number cp and number 2 * CP - 1 - cp. So all ranks have equal work under a causal mask
+/// (`get_batch_on_this_cp_rank` of megatron-core).
+///
+///   CP = 2, rank 0:  chunk 0 and 3     tokens   0 1 2 3 . . . . . . . . c d e f
+///           rank 1:  chunk 1 and 2     tokens   . . . . 4 5 6 7 8 9 a b . . . .
+///
+/// Labels are made before the row is cut: the label of a chunk's last token is the first token of
+/// the next chunk. So a rank reads one more token after each chunk. Position ids are those in the
+/// row. Masks and positions that are reset at document ends depend on everything before a chunk:
+/// make them from whole rows and cut those with `take`.
+///
+///     const millrace::loader::context_slices slices(4096, 2, cp_rank);  // seq_len, CP
+///     std::vector<std::int64_t> mine(slices.length());
+///     slices.take<std::int64_t>(batch.tokens().first(4096), mine);  // row 0
+class context_slices {
+ public:
+  /// @throws config_error  the rank does not exist, or the row cannot be divided evenly
+  context_slices(std::int64_t seq_len, std::int64_t context_parallel, std::int64_t cp_rank)
+      : seq_len_(seq_len), chunk_(seq_len / chunks_of(seq_len, context_parallel)) {
+    if (cp_rank < 0 || cp_rank >= context_parallel) {
+      throw config_error("the context-parallel rank is " + std::to_string(cp_rank) +
+                         ", expected 0 to " + std::to_string(context_parallel - 1));
+    }
+    slices_ = {
+        {{cp_rank * chunk_, chunk_}, {(2 * context_parallel - 1 - cp_rank) * chunk_, chunk_}}};
+    if (context_parallel == 1) slices_ = {{{0, seq_len}, {seq_len, 0}}};
+  }
+
+  /// The two chunks, in the order of the rank's rows. Without context parallelism, the first is the
+  /// whole row and the second is empty.
+  const std::array<row_slice, 2>& slices() const noexcept { return slices_; }
+
+  /// Tokens per row of the rank: seq_len / CP.
+  std::int64_t length() const noexcept { return slices_[0].length + slices_[1].length; }
+
+  /// The ranges of a row's text (of seq_len + 1 tokens) that the rank reads, in order: each slice
+  /// and the token after it; a single range if the slices touch.
+  std::vector<row_slice> reads() const {
+    if (slices_[0].first + slices_[0].length == slices_[1].first) {
+      return {{slices_[0].first, length() + 1}};
+    }
+    return {{slices_[0].first, chunk_ + 1}, {slices_[1].first, chunk_ + 1}};
+  }
+
+  /// Position in the whole row of token i of the rank's row: its position id.
+  /// @pre 0 <= i < length()
+  std::int64_t position(std::int64_t i) const noexcept {
+    assert(0 <= i && i < length());
+    return i < slices_[0].length ? slices_[0].first + i : slices_[1].first + i - slices_[0].length;
+  }
+
+  /// Cuts whole rows: tokens, labels, masks or positions.
+  ///
+  /// @param from  [rows, seq_len]
+  /// @param to    [rows, length()]
+  template <class T>
+  void take(std::span<const T> from, std::span<T> to) const {
+    assert(from.size() % static_cast<std::size_t>(seq_len_) == 0);
+    assert(to.size() ==
+           from.size() / static_cast<std::size_t>(seq_len_) * static_cast<std::size_t>(length()));
+    std::size_t at = 0;
+    for (std::size_t row = 0; row < from.size(); row += static_cast<std::size_t>(seq_len_)) {
+      for (const row_slice& each : slices_) {
+        for (std::int64_t i = 0; i < each.length; ++i) {
+          to[at++] = from[row + static_cast<std::size_t>(each.first + i)];
+        }
+      }
+    }
+  }
+
+ private:
+  static std::int64_t chunks_of(std::int64_t seq_len, std::int64_t context_parallel) {
+    if (context_parallel < 1 || context_parallel > std::int64_t{1} << 20) {
+      throw config_error("context_parallel is " + std::to_string(context_parallel) +
+                         ", expected 1 to 1048576");
+    }
+    const std::int64_t chunks = context_parallel == 1 ? 1 : 2 * context_parallel;
+    if (seq_len >= chunks && seq_len % chunks == 0) return chunks;
+    throw config_error("seq_len is " + std::to_string(seq_len) + ", expected a multiple of " +
+                       std::to_string(chunks) + ", twice the context parallelism of " +
+                       std::to_string(context_parallel));
+  }
+
+  std::int64_t seq_len_;
+  std::int64_t chunk_;
+  std::array<row_slice, 2> slices_;
+};
+
+/// Cuts the pieces of a text to a part of it: the pieces to read for a slice. If the text ends
+/// before the part does (the rest is padding), so do the pieces.
+///
+/// @param pieces  of the whole text, in order
+/// @return the pieces of its tokens part.first to part.first + part.length - 1
+MILLRACE_EXPORT std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
+                                                      const row_slice& part);
+
+}  // namespace millrace::loader

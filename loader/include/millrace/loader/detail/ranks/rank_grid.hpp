@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+
+namespace millrace::loader {
+
+/// A parallelism axis.
+enum class parallel_axis : std::uint8_t { tp, cp, ep, dp, pp };
+inline constexpr std::array<const char*, 5> parallel_axis_names = {"tp", "cp", "ep", "dp", "pp"};
+
+/// One number per axis: the number of ranks along it, or the place of one rank.
+struct axis_values {
+  std::int64_t tp = 1;
+  std::int64_t cp = 1;
+  std::int64_t ep = 1;
+  std::int64_t dp = 1;
+  std::int64_t pp = 1;
+
+  std::int64_t& operator[](parallel_axis axis) noexcept {
+    std::int64_t* all[] = {&tp, &cp, &ep, &dp, &pp};
+    return *all[static_cast<std::size_t>(axis)];
+  }
+  std::int64_t operator[](parallel_axis axis) const noexcept {
+    const std::int64_t all[] = {tp, cp, ep, dp, pp};
+    return all[static_cast<std::size_t>(axis)];
+  }
+  friend bool operator==(const axis_values&, const axis_values&) = default;
+};
+
+/// Megatron's default numbering of ranks: the first axis changes fastest.
+inline constexpr std::string_view megatron_rank_order = "tp-cp-ep-dp-pp";
+
+/// Ranks as a grid: `RankGenerator` of megatron.core.parallel_state (megatron-core 0.16.1). An
+/// order such as "tp-cp-ep-dp-pp" says which axis changes fastest; here rank = tp + TP * (cp +
+/// CP * (ep + EP * (dp + DP * pp))). A value type; thread-safe.
+///
+///     const millrace::loader::rank_grid grid({.tp = 4, .dp = 8});
+///     const auto tensor_groups = grid.groups("tp");  // {0, 1, 2, 3}, {4, 5, 6, 7}, ...
+class MILLRACE_EXPORT rank_grid {
+ public:
+  /// @param order   axis names in any case, separated by `-`; axes of one rank may be omitted
+  /// @param offset  number of the first rank
+  /// @throws config_error  a size is below 1; an axis of more than one rank is not in the order;
+  ///                       the order repeats an axis or has an unknown one; CP and EP are both
+  ///                       above 1 (Megatron has a grid for each); more than 2^62 ranks.
+  explicit rank_grid(const axis_values& sizes, std::string_view order = megatron_rank_order,
+                     std::int64_t offset = 0);
+
+  const axis_values& sizes() const noexcept { return sizes_; }
+  std::int64_t size() const noexcept { return size_; }
+  std::int64_t offset() const noexcept { return offset_; }
+  /// True if pp is the last axis in the order.
+  bool ends_with_stages() const noexcept { return steps_.back().axis == parallel_axis::pp; }
+
+  /// @throws config_error  the rank does not exist
+  axis_values place_of(std::int64_t rank) const;
+
+  /// The inverse of `place_of`.
+  /// @throws config_error  the place does not exist
+  std::int64_t rank_of(const axis_values& place) const;
+
+  /// The groups of ranks that differ only along these axes, e.g. "tp" or "dp-cp". Ranks and groups
+  /// are in Megatron's order.
+  ///
+  /// @throws config_error  an axis name is unknown
+  std::vector<std::vector<std::int64_t>> groups(std::string_view axes) const;
+
+ private:
+  struct step {
+    parallel_axis axis;
+    std::int64_t stride;
+  };
+  using steps = std::vector<step>;
+
+  static std::vector<parallel_axis> parse(std::string_view text);
+  /// Rank offset of place `index` along some axes, the first of which changes fastest.
+  std::int64_t sum_of(const steps& along, std::int64_t index) const noexcept;
+
+  axis_values sizes_;
+  std::int64_t offset_;
+  std::int64_t size_ = 1;
+  steps steps_;  // fastest first
+};
+
+}  // namespace millrace::loader

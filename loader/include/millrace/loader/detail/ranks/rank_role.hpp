@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/ranks/context_slices.hpp>
+#include <millrace/loader/parallel_layout.hpp>
+
+namespace millrace::loader {
+
+/// The arrays of a micro-batch that a rank's part of the model needs.
+struct batch_needs {
+  bool tokens = false;         ///< and position ids: for the embedding
+  bool labels = false;         ///< and the loss mask: for the loss
+  bool document_ends = false;  ///< `cu_seqlens`: for attention
+
+  bool any() const noexcept { return tokens || labels || document_ends; }
+  friend bool operator==(const batch_needs&, const batch_needs&) = default;
+};
+
+/// The places of model parts that need data.
+struct pipeline_options {
+  /// Attention uses document ends (packed rows, masking between documents), on all stages.
+  bool document_ends = false;
+  /// Multi-token prediction: stages whose layers predict more tokens. They need tokens and labels.
+  /// Megatron puts them on the last stage.
+  std::vector<std::int64_t> mtp_stages{};
+};
+
+/// What a pipeline stage needs: tokens for the first stage, labels for the last one.
+///
+/// With interleaved schedules (virtual pipelines), a stage has several chunks of the model. The
+/// first chunk of the first stage needs tokens, and the last chunk of the last stage labels, so a
+/// stage needs the same. All chunks of a stage get the same micro-batches: read them once per
+/// stage. (Megatron gives each chunk its own iterator.)
+///
+/// @throws config_error  the stage does not exist
+MILLRACE_EXPORT batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
+                                           const pipeline_options& options = {});
+
+/// How the ranks of a tensor-parallel group, which all need the same batches, get them.
+enum class tensor_sharing : std::uint8_t {
+  broadcast,   ///< the first one reads, and sends its slot (uint16 or int32) to the others
+  each_reads,  ///< all read: no traffic between devices; all but one hit the node's page cache
+};
+
+/// What one rank of a job does with data.
+struct rank_role {
+  parallel_place place;
+  batch_needs needs;
+
+  std::int64_t data_rank = 0;   ///< the `rank` and
+  std::int64_t data_ranks = 1;  ///< `world_size` of its loader's options: those of data parallelism
+  context_slices slices;        ///< its part of each row
+
+  bool reads = false;                     ///< true if it has a loader
+  std::int64_t source = -1;               ///< rank that it receives batches from, or -1
+  std::vector<std::int64_t> receivers{};  ///< ranks that it sends its batches to
+};
+
+/// The role of a rank. Ranks of one tensor-parallel group share their batches. As in Megatron, each
+/// pipeline stage that needs data reads it itself, and each context-parallel rank reads its own
+/// chunks. Other ranks need nothing.
+///
+///     void print(const millrace::loader::parallel_layout& layout) {
+///       const millrace::loader::rank_role role = millrace::loader::role_of(layout, 17, 4096);
+///       if (role.reads) std::cout << role.data_rank << " of " << role.data_ranks << '\n';
+///     }
+///
+/// @throws config_error  the rank or stage does not exist, or seq_len does not divide into chunks
+MILLRACE_EXPORT rank_role role_of(const parallel_layout& layout, std::int64_t rank,
+                                  std::int64_t seq_len,
+                                  tensor_sharing sharing = tensor_sharing::broadcast,
+                                  const pipeline_options& options = {});
+
+}  // namespace millrace::loader

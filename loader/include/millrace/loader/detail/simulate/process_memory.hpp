@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+
+#include <millrace/detail/export.hpp>
+
+namespace millrace::loader {
+
+/// Memory of this process, in bytes; 0 where the kernel does not tell.
+struct process_memory {
+  std::int64_t resident = 0;  ///< now, pages of mapped files included
+  std::int64_t peak = 0;      ///< the most that it was
+  std::int64_t own = 0;       ///< now, without pages of files
+};
+
+MILLRACE_EXPORT process_memory memory_of_process();
+
+/// Memory of the machine, in bytes.
+inline std::int64_t memory_of_machine() noexcept {
+  return std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace millrace::loader

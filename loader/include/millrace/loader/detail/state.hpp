@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <millrace/dataset/state.hpp>
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/options.hpp>
+
+/// The parts of a run's state that the loader adds to those of the order.
+namespace millrace::loader {
+
+namespace detail {
+
+/// Fills in the sizes of the dataset that `source` names.
+/// @throws io_error, format_error  the dataset cannot be opened.
+MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
+
+}  // namespace detail
+
+/// Returns the state of a run at its start, without `consumed_samples`. Opens every dataset once.
+///
+/// The tokenizer is that of the `.meta` files. If several are allowed, they are joined with commas.
+///
+/// @param state  the order's part of the state (`dataset::run::description`)
+/// @param end    end of the order
+/// @throws io_error, format_error  a dataset cannot be opened, or as identify_sources
+/// @throws config_error  datasets have several tokenizers, and the options do not allow that
+MILLRACE_EXPORT dataset::run_state describe(dataset::run_state state, std::int64_t end,
+                                            const loader_options& options);
+
+}  // namespace millrace::loader

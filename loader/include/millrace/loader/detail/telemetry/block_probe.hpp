@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <millrace/loader/detail/telemetry/counter.hpp>
+#include <millrace/loader/detail/telemetry/thread_usage.hpp>
+
+namespace millrace::loader {
+
+/// Tells reads that waited for storage from reads that were only long.
+///
+/// Whoever waits for a page, a completion or an answer gives up the processor, and the kernel
+/// counts that; who copies does not. Asking the kernel takes as long as a short read, so only reads
+/// that look slow are asked about, and every 32nd. Used by the thread that reads, but for `faults`.
+class block_probe {
+ public:
+  explicit block_probe(thread_usage (*usage)() noexcept) noexcept : usage_(usage) {}
+
+  /// The thread waited for a slot: that it did so must not look like storage.
+  void waited(std::int64_t ns) noexcept {
+    if (!started_ || ns >= wait_ns) (void)ask();
+  }
+
+  /// Whether a read that took so long was kept waiting by storage.
+  bool blocked(std::int64_t ns, std::int64_t bytes) noexcept {
+    if (ns >= short_read_ns && (blocked_ || ns > 3 * usual(bytes) || ns > bytes)) {
+      return blocked_ = ask();
+    }
+    if (bytes >= measured_bytes && (usual_bytes_ == 0 || ns < usual(bytes))) {
+      usual_ns_ = ns;
+      usual_bytes_ = bytes;
+    }
+    if (++unasked_ < ask_every) return false;
+    const bool waited = ask();
+    blocked_ = waited && ns >= short_read_ns;
+    return blocked_;
+  }
+
+  /// Major faults of the reading thread, as far as it has asked: some 32 reads behind.
+  std::int64_t faults() const noexcept { return faults_.value(); }
+
+ private:
+  // Shorter than a disk can answer.
+  static constexpr std::int64_t short_read_ns = 20'000;
+  // Reads of fewer bytes say nothing of how fast bytes come.
+  static constexpr std::int64_t measured_bytes = 4096;
+  // Shorter than to be switched out and in again, longer than to take a slot that is free. Who
+  // waits has the time to ask.
+  static constexpr std::int64_t wait_ns = 4'000;
+  static constexpr int ask_every = 32;
+
+  /// What the fastest read makes of so many bytes.
+  std::int64_t usual(std::int64_t bytes) const noexcept {
+    if (usual_bytes_ == 0) return 0;
+    return static_cast<std::int64_t>(static_cast<double>(usual_ns_) * static_cast<double>(bytes) /
+                                     static_cast<double>(usual_bytes_));
+  }
+
+  /// Whether the thread waited since it last asked, but for its waits for slots.
+  bool ask() noexcept {
+    const thread_usage now = usage_();
+    const bool waited = started_ && (now.major_faults > last_.major_faults ||
+                                     now.voluntary_switches > last_.voluntary_switches);
+    if (started_) faults_.add(now.major_faults - last_.major_faults);
+    last_ = now;
+    started_ = true;
+    unasked_ = 0;
+    return waited;
+  }
+
+  thread_usage (*usage_)() noexcept;
+  thread_usage last_;
+  bool started_ = false;
+  bool blocked_ = false;
+  std::int64_t usual_ns_ = 0;
+  std::int64_t usual_bytes_ = 0;
+  int unasked_ = 0;
+  counter faults_;
+};
+
+}  // namespace millrace::loader

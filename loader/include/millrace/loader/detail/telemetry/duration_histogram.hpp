@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include <millrace/loader/detail/telemetry/counter.hpp>
+
+namespace millrace::loader {
+
+/// How durations are sorted into buckets: each power of two of nanoseconds in 16 equal parts, so
+/// that a bucket is at most a sixteenth of its values wide. Below 16 ns each value has its own;
+/// from 2^42 ns (73 minutes) on all have the last one.
+struct duration_buckets {
+  static constexpr int part_bits = 4;
+  static constexpr int most_bits = 42;
+  static constexpr std::size_t count = std::size_t{most_bits - part_bits + 1} << part_bits;
+
+  /// @pre ns >= 0
+  static constexpr std::size_t of(std::int64_t ns) noexcept {
+    const auto value = static_cast<std::uint64_t>(ns);
+    constexpr std::uint64_t parts = std::uint64_t{1} << part_bits;
+    if (value < parts) return static_cast<std::size_t>(value);
+    const int top = static_cast<int>(std::bit_width(value)) - 1;
+    if (top >= most_bits) return count - 1;
+    return (static_cast<std::size_t>(top - part_bits + 1) << part_bits) +
+           static_cast<std::size_t>((value >> (top - part_bits)) & (parts - 1));
+  }
+
+  /// The largest duration of a bucket, the last one taken as if it were like the others.
+  static constexpr std::int64_t last_of(std::size_t bucket) noexcept {
+    const auto part = static_cast<std::int64_t>(bucket & ((1U << part_bits) - 1));
+    const auto octave = static_cast<int>(bucket >> part_bits);
+    if (octave == 0) return part;
+    return ((part + (1 << part_bits) + 1) << (octave - 1)) - 1;
+  }
+};
+
+/// What a histogram held at some time.
+struct duration_counts {
+  std::array<std::int64_t, duration_buckets::count> buckets{};
+  std::int64_t count = 0;
+  std::int64_t total_ns = 0;
+  std::int64_t max_ns = 0;
+
+  /// The duration that a share q of all does not exceed: exact to a sixteenth, never too small,
+  /// never above the largest. 0 where there is none.
+  ///
+  /// @pre 0 <= q <= 1
+  std::int64_t quantile_ns(double q) const noexcept {
+    assert(0 <= q && q <= 1);
+    const auto wanted =
+        std::max<std::int64_t>(1, std::llround(std::ceil(q * static_cast<double>(count))));
+    std::int64_t seen = 0;
+    for (std::size_t i = 0; i < buckets.size() && seen < count; ++i) {
+      seen += buckets[i];
+      if (seen < wanted) continue;
+      return i + 1 == buckets.size() ? max_ns : std::min(duration_buckets::last_of(i), max_ns);
+    }
+    return max_ns;
+  }
+
+  /// Those of another histogram besides.
+  void add(const duration_counts& more) noexcept {
+    for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i] += more.buckets[i];
+    count += more.count;
+    total_ns += more.total_ns;
+    max_ns = std::max(max_ns, more.max_ns);
+  }
+
+  /// Durations below a power of two, 2^log2 ns: exact.
+  ///
+  /// @pre duration_buckets::part_bits <= log2 <= duration_buckets::most_bits
+  std::int64_t below_power(int log2) const noexcept {
+    std::int64_t seen = 0;
+    const std::size_t end = static_cast<std::size_t>(log2 - duration_buckets::part_bits + 1)
+                            << duration_buckets::part_bits;
+    for (std::size_t i = 0; i < std::min(end, buckets.size()); ++i) seen += buckets[i];
+    return log2 >= duration_buckets::most_bits ? count : seen;
+  }
+};
+
+/// Counts durations. One thread at a time adds, any thread reads; nothing allocates.
+class duration_histogram {
+ public:
+  /// @param ns  below 0 counts as 0
+  void add(std::int64_t ns) noexcept {
+    ns = std::max<std::int64_t>(ns, 0);
+    buckets_[duration_buckets::of(ns)].add(1);
+    total_.add(ns);
+    most_.raise_to(ns);
+  }
+
+  /// While another thread adds, `total_ns` may be of one duration more or less than `buckets`.
+  duration_counts counts() const noexcept {
+    duration_counts now;
+    now.total_ns = total_.value();
+    for (std::size_t i = 0; i < buckets_.size(); ++i) {
+      now.buckets[i] = buckets_[i].value();
+      now.count += now.buckets[i];
+    }
+    now.max_ns = most_.value();
+    return now;
+  }
+
+ private:
+  std::array<counter, duration_buckets::count> buckets_;
+  counter total_;
+  counter most_;
+};
+
+}  // namespace millrace::loader

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/formats/dtype.hpp>
+#include <millrace/formats/sum.hpp>
+#include <millrace/loader/detail/io/open_files.hpp>
+#include <millrace/loader/detail/io/range_reader.hpp>
+#include <millrace/loader/detail/verify/block_states.hpp>
+
+namespace millrace::loader {
+
+/// One file whose blocks are checked: a `.bin`, or an `.idx`. Any thread.
+class MILLRACE_EXPORT checked_file {
+ public:
+  /// What is wrong with a block, and at which byte that shows.
+  struct problem {
+    bool is_token = false;
+    std::uint64_t at_byte = 0;
+    std::string what;
+  };
+
+  /// @param table  of the readers: the file that they read is the one that is checked
+  /// @param ids    type of its tokens; nothing: it has none, or they are no ids
+  checked_file(std::shared_ptr<open_files> table, const data_file& file,
+               std::optional<formats::dtype> ids)
+      : table_(std::move(table)),
+        file_(table_->attach(file)),
+        size_(file.bytes),
+        ids_(ids),
+        states_(formats::sum_block_count(file.bytes)) {}
+
+  const std::filesystem::path& path() const noexcept { return file_->path(); }
+  std::uint64_t size_bytes() const noexcept { return size_; }
+  block_states& states() noexcept { return states_; }
+  const block_states& states() const noexcept { return states_; }
+
+  static std::uint64_t first_byte(std::uint64_t block) noexcept {
+    return block * formats::sum_block_bytes;
+  }
+  std::uint64_t last_byte(std::uint64_t block) const noexcept {
+    return std::min(size_, first_byte(block) + formats::sum_block_bytes);
+  }
+
+  /// @throws io_error  as open_files::open: it is gone, cut off, or another file than at first
+  open_files::held_descriptor open() const { return table_->open(*file_); }
+
+  /// The map that a reader has made of a block, or null.
+  open_files::held_map mapped(std::uint64_t block) const {
+    return table_->map_if_there(*file_, first_byte(block));
+  }
+
+  /// Reads a block and looks at it, in pieces that stay in a cache.
+  ///
+  /// @param map       that has it, which is twice as fast as a read; null: none
+  /// @param expected    its checksum; nothing: it has none
+  /// @param vocab_size  0: tokens are not looked at
+  /// @param buffer      a multiple of 8 bytes; a block of a cold file is best read whole
+  /// @throws io_error   it cannot be read, or the file is shorter than it should be (ENODATA)
+  std::optional<problem> check(const io::unique_fd& fd, const open_files::map* map,
+                               std::uint64_t block, std::optional<std::uint32_t> expected,
+                               std::int64_t vocab_size, std::span<std::byte> buffer,
+                               io::page_cache pages) const;
+
+  /// The first token of `bytes`, which lie in the file at `offset`, that is no id.
+  std::optional<problem> check_tokens(std::span<const std::byte> bytes, std::uint64_t offset,
+                                      std::int64_t vocab_size) const;
+
+ private:
+  void read(const io::unique_fd& fd, const open_files::map* map, std::span<std::byte> piece,
+            std::uint64_t at, io::page_cache pages) const;
+
+  std::shared_ptr<open_files> table_;
+  std::shared_ptr<open_files::file> file_;
+  std::uint64_t size_;
+  std::optional<formats::dtype> ids_;
+  block_states states_;
+};
+
+}  // namespace millrace::loader

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include <millrace/detail/export.hpp>
+#include <millrace/loader/detail/memory/named_thread.hpp>
+#include <millrace/loader/detail/memory/one_per_process.hpp>
+#include <millrace/loader/detail/verify/verify_core.hpp>
+
+namespace millrace::loader {
+
+/// Checks blocks that nobody has checked, front to back, at a bounded pace: one thread for all
+/// verifiers of a process, at the lowest priorities of processor and disk. What it reads does not
+/// push out what others need (`io::page_cache::pass_through`). Blocks that were served unchecked
+/// come first. Any thread.
+class MILLRACE_EXPORT scrubber {
+ public:
+  scrubber()
+      : thread_({.name = "mr-scrubber"}, [this](const std::stop_token& stop) { run(stop); }) {}
+  scrubber(const scrubber&) = delete;
+  scrubber& operator=(const scrubber&) = delete;
+
+  /// The one of this process; it lives as long as somebody holds it.
+  static std::shared_ptr<scrubber> of_process() { return one_per_process<scrubber>(); }
+
+  void add(std::shared_ptr<detail::verify_core> core) {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back({.core = std::move(core)});
+    wake_.notify_all();
+  }
+
+  /// It may still end the block that it is at.
+  void remove(const detail::verify_core* core) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(jobs_, [&](const job& j) { return j.core.get() == core; });
+  }
+
+  /// A block was left: for when it has been through everything.
+  void wake() {
+    const std::lock_guard lock(mutex_);  // not between its last look and its sleep
+    wake_.notify_all();
+  }
+
+ private:
+  /// Files of one verifier, and how far it is with them.
+  struct job {
+    std::shared_ptr<detail::verify_core> core;
+    std::size_t file = 0;
+    std::uint64_t block = 0;  // of the `.idx` first, then of the `.bin`
+    bool done = false;
+    bool failed = false;  // on its way through: something could not be read
+
+    bool has_work() const { return !done || core->forgotten() || core->has_wishes(); }
+  };
+  using clock = std::chrono::steady_clock;
+
+  void run(const std::stop_token& stop);
+  std::uint64_t rate() const;
+  /// What a look at a block came to.
+  struct outcome {
+    std::uint64_t bytes = 0;  // that were read, or as many as an error costs
+    bool failed = false;
+    bool opened = true;
+  };
+  // An error is not for nothing: whoever meets one after the other takes his time, too.
+  static constexpr std::uint64_t error_bytes = 4096;
+
+  static std::uint64_t step(job& j);
+  static outcome scrub(detail::verify_core& core, std::size_t file, checked_file& in,
+                       std::uint64_t block, std::int64_t sample);
+  static void tell(detail::verify_core& core, std::size_t file, const std::filesystem::path& path,
+                   std::int64_t block, const std::exception& e) noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::vector<job> jobs_;
+  std::size_t next_ = 0;
+  named_thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace millrace::loader

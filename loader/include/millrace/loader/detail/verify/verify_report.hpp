@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <millrace/loader/detail/verify/finding.hpp>
+#include <millrace/loader/detail/verify/verify_options.hpp>
+
+namespace millrace::loader {
+
+/// What a verifier has looked at so far, and found.
+struct verify_report {
+  verify_mode mode = verify_mode::off;
+  std::int64_t files = 0;
+  std::int64_t files_without_sum = 0;  ///< of those that were looked at; their blocks have no check
+  std::string without_sum = {};        ///< one of them
+
+  std::int64_t blocks = 0;         ///< of all `.bin` files
+  std::int64_t touched = 0;        ///< checked when they were first needed
+  std::int64_t scrubbed = 0;       ///< checked by the scrubber, those of `.idx` files included
+  std::int64_t left = 0;           ///< not in memory when first needed, and so left to the scrubber
+  std::int64_t bad = 0;            ///< of those checked
+  std::uint64_t touch_cpu_ns = 0;  ///< processor time of the loader's threads for it
+  std::uint64_t scrub_cpu_ns = 0;
+  bool scrubbed_all = false;  ///< the scrubber has been through all of its part
+
+  std::int64_t found = 0;              ///< things that are wrong
+  std::vector<finding> findings = {};  ///< the first of them, at most `most_findings`
+
+  static constexpr std::size_t most_findings = 1000;
+
+  /// One line: "verify first_touch: 120 of 800 blocks checked, ...".
+  std::string text() const {
+    const auto number = [](std::int64_t n) { return std::to_string(n); };
+    std::string line = std::string("verify ") + name_of(mode);
+    if (mode == verify_mode::off) return line;
+    line += ": of " + number(blocks) + " blocks " + number(touched) + " checked at first touch, " +
+            number(scrubbed) + " by the scrubber" + (scrubbed_all ? " (all of its part)" : "") +
+            ", " + number(left) + " left to it; " + number(bad) + " bad";
+    if (files_without_sum > 0) {
+      line += "; " + number(files_without_sum) + " of " + number(files) +
+              " files have no .sum, such as " + without_sum;
+    }
+    if (found > 0) line += "; " + number(found) + " findings, the first: " + findings.front().what;
+    return line;
+  }
+};
+
+}  // namespace millrace::loader
