@@ -14,7 +14,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-/// Nothing where the answer was the help.
+/// Returns nullopt if it printed the help.
 std::optional<command_line> parse_all(const arguments& args, const po::options_description& own,
                                       const std::string& help) {
   command_line result;

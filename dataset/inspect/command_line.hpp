@@ -13,13 +13,13 @@
 
 namespace millrace::inspect {
 
-/// What follows a verb: PREFIX, `--json`, and the verb's own options.
+/// The arguments after a verb: PREFIX, `--json`, and the verb's own options.
 struct command_line {
   std::filesystem::path prefix;
   bool json = false;
   boost::program_options::variables_map values;
 
-  /// The option's value if it was given.
+  /// The option's value; nullopt if it was not given.
   template <class T>
   std::optional<T> find(const char* option) const {
     const auto& value = values[option];
@@ -27,36 +27,37 @@ struct command_line {
   }
 };
 
-/// Parses the arguments of a verb. With `--help` among them, prints `help` and returns nothing.
+/// Parses the arguments of a verb. If they contain `--help`, prints `help` and returns nullopt.
 ///
-/// @param own   the verb's options, beside `--json` and `--help`
-/// @param help  one screen; its first paragraph is the usage that an error ends with
-/// @throws usage_error   they do not fit.
+/// @param own   the verb's options, in addition to `--json` and `--help`
+/// @param help  one screen; its first paragraph is the usage that is appended to errors
+/// @throws usage_error   the arguments are invalid.
 /// @throws config_error  as suggest_dataset
 std::optional<command_line> parse(const arguments& args,
                                   const boost::program_options::options_description& own,
                                   const std::string& help);
 
-/// The same of a verb that takes no PREFIX: options alone.
+/// The same for a verb that takes only options, no PREFIX.
 ///
-/// @throws usage_error  they do not fit, or a word belongs to none of them.
+/// @throws usage_error  the options are invalid, or there is a positional argument.
 std::optional<command_line> parse_options(const arguments& args,
                                           const boost::program_options::options_description& own,
                                           const std::string& help);
 
-/// The same of a verb to which data may be told by words or by options: `prefix` holds the words.
+/// The same for a verb whose data may be given by positional arguments or by options. The value
+/// `prefix` has the positional arguments.
 ///
-/// @throws usage_error  they do not fit.
+/// @throws usage_error  the arguments are invalid.
 std::optional<command_line> parse_run_options(
     const arguments& args, const boost::program_options::options_description& own,
     const std::string& help);
 
-/// Helps a user who gives the --output-prefix of preprocess_data as PREFIX: the names of its
-/// datasets are longer, PREFIX_KEY_document.
-/// @throws config_error  there is no PREFIX.idx, but PREFIX_*.idx; the message names them
+/// Helps users who pass the --output-prefix of preprocess_data as PREFIX. The names of its datasets
+/// are longer: PREFIX_KEY_document.
+/// @throws config_error  PREFIX.idx does not exist, but PREFIX_*.idx do; the message names them
 void suggest_dataset(const std::filesystem::path& prefix);
 
-/// An error about the command line, with the usage out of `help` behind it.
+/// An error about the command line, followed by the usage from `help`.
 command::usage_error misuse(const std::string& what, const std::string& help);
 
 }  // namespace millrace::inspect

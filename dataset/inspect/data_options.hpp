@@ -9,8 +9,7 @@
 
 #include "command_line.hpp"
 
-/// Megatron's own flags of its data: which it is, how it is blended and split, how much is asked
-/// for.
+/// Megatron's data flags: datasets, blend, split, and numbers of samples.
 namespace millrace::inspect {
 
 void add_data_options(boost::program_options::options_description& own);
@@ -18,12 +17,11 @@ void add_data_options(boost::program_options::options_description& own);
 /// @throws config_error  as dataset::set_data_flag
 dataset::data_flags data_flags_of(const command_line& line);
 
-/// Calls suggest_dataset for every prefix of the data.
+/// Calls `suggest_dataset` for every prefix of the data.
 /// @throws config_error  as suggest_dataset
 void suggest_datasets(const dataset::data_blends& data);
 
-/// --train-samples, --valid-samples and --test-samples, of which those that are left out are
-/// nothing.
+/// The values of --train-samples, --valid-samples and --test-samples; nullopt if not given.
 /// @throws usage_error  one is negative
 dataset::part_sizes part_sizes_of(const command_line& line, const std::string& help);
 

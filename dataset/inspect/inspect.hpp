@@ -6,10 +6,11 @@
 
 #include <millrace/command/text.hpp>
 
-/// The verbs of `inspect_dataset`, one file each: they parse, call a library, print.
+/// The verbs of `inspect_dataset`, one file per verb. Each parses its arguments, calls a library,
+/// and prints the answer.
 ///
 /// Each takes the arguments after its name and returns the program's exit code.
-/// @throws command::usage_error  the arguments are wrong.
+/// @throws command::usage_error  the arguments are invalid.
 /// @throws millrace::error       the question could not be answered.
 namespace millrace::inspect {
 

@@ -15,8 +15,9 @@ namespace millrace::inspect {
 
 namespace {
 
-/// The names that a state gives its sources, by which they are shuffled: they may differ from those
-/// of files. Who has them in another order would get other samples, so that lengths have to fit.
+/// Sets the names that the state has for its sources. They are the keys of the shuffles, and may
+/// differ from the file names. Datasets in another order would give other samples, so the lengths
+/// must match.
 void name_sources(const given_state& given, std::vector<dataset::instant_source>& sources) {
   const std::vector<dataset::state_source>& saved = given.state.data;
   for (std::size_t i = 0; i < std::min(sources.size(), saved.size()); ++i) {

@@ -14,26 +14,27 @@
 
 namespace millrace::inspect {
 
-/// What the orders instant and packed are made of.
+/// Arguments of the constructors of `instant_run` and `packed_run`.
 struct instant_parts {
   std::vector<dataset::instant_source> sources;
   dataset::instant_options options;
 };
 
-/// Without weights, sources count by their windows, so that all end their epochs together.
+/// If no weights are given, sources are weighted by their number of windows, so that all of them
+/// complete their epochs at the same time.
 ///
-/// @param given  says the names of the sources, and their weights where it has a schedule
-/// @throws config_error  a dataset is not as long as the state's of that name, or there are weights
-///                       beside a schedule
+/// @param given  supplies the names of the sources and, if it has a schedule, their weights
+/// @throws config_error  a dataset has another length than in the state, or there are weights in
+///                       addition to a schedule
 /// @throws io_error, format_error  an `.idx` cannot be read
 instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq_length,
                                std::int64_t seed, const dataset::batch_steps& steps,
                                std::optional<std::int64_t> train_samples,
                                const std::optional<given_state>& given);
 
-/// Nothing is written beside the datasets.
+/// Does not store row tables next to the datasets.
 ///
-/// @param reweighted  sources count by their rows
+/// @param reweighted  weight the sources by their number of rows
 /// @throws config_error, io_error, format_error  as dataset::packed_run
 dataset::packed_run packed_of(instant_parts parts, bool reweighted, std::int64_t pad_documents_to);
 

@@ -24,7 +24,7 @@ using formats::input_extent;
 using formats::json_string;
 using formats::meta_counts;
 
-/// Inputs named in a line; of more, how many.
+/// Most inputs that are listed by name in a line; for the others, only their number is shown.
 constexpr std::size_t most_names = 3;
 
 /// @throws format_error  `meta` was not written for `data`.
@@ -42,7 +42,7 @@ void check_counts(const dataset::indexed_dataset& data, const dataset_meta& meta
 }
 
 std::string inputs_line(const dataset_meta& meta) {
-  std::uint64_t bytes = 0;  // may wrap for a hostile file, and is only shown
+  std::uint64_t bytes = 0;  // may overflow for a hostile file, but is only displayed
   std::string names;
   for (std::size_t i = 0; i < meta.inputs.size(); ++i) {
     const input_extent& input = meta.inputs[i];
@@ -95,7 +95,7 @@ std::optional<dataset_meta> find_meta(const dataset::indexed_dataset& data) {
 
 void check_root(const dataset::indexed_dataset& data, const dataset_meta& meta,
                 const std::optional<std::string>& root) {
-  if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may be made later
+  if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may be added later
   throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0,
                      fmt::format("the checksum root is {}, but {}", *meta.sum_root,
                                  root ? "the .sum has " + *root : "there is no .sum"));
@@ -106,7 +106,7 @@ void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& 
   for (std::int64_t d = 0; d < data.document_count(); ++d)
     empty += data.document(d).empty() ? 1 : 0;
   const meta_counts& counts = meta.counts;
-  std::uint64_t lines_read = 0;  // sums may wrap for a hostile file, and differ then
+  std::uint64_t lines_read = 0;  // sums may overflow for a hostile file; they differ then
   for (const input_extent& input : meta.inputs) {
     lines_read += static_cast<std::uint64_t>(input.lines);
   }
@@ -143,7 +143,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
     if (!meta || !meta->src_version) return std::nullopt;
     throw format_error(meta_path, 0, "it describes a .src, but there is none");
   }
-  if (!meta || !meta->src_version) {  // a .src may be made later, and without the inputs' order
+  if (!meta || !meta->src_version) {  // a .src may be added later, without the order of the inputs
     dataset::verify_sources(*sources);
     return static_cast<std::int64_t>(sources->input_count());
   }
@@ -151,7 +151,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   for (const input_extent& input : meta->inputs) {
     extents.push_back({input.begin, input.begin + input.text_bytes, input.lines});
   }
-  // Whoever asked for another order is in the options.
+  // These options produce another order.
   const bool reordered = std::ranges::any_of(meta->options, [](const auto& option) {
     return option.first == "--partitions" || option.first == "shuffle_documents";
   });
@@ -188,7 +188,7 @@ std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& me
 
 void add_meta(formats::json_writer& json, const dataset_meta& meta) {
   std::string text = formats::to_json(meta);
-  text.pop_back();  // its line end
+  text.pop_back();  // the newline
   json.raw(text);
 }
 

@@ -13,35 +13,35 @@
 
 namespace millrace::inspect {
 
-/// The PREFIX.meta of a dataset, or nothing if there is none.
+/// The PREFIX.meta of a dataset; nullopt if there is none.
 ///
-/// @throws io_error      it is there and cannot be read.
-/// @throws format_error  it is none, or of another dataset: dtype or counts are not those of the
-///                       `.idx`.
+/// @throws io_error      it exists but cannot be read.
+/// @throws format_error  it is invalid, or belongs to another dataset: its dtype or counts differ
+///                       from the `.idx`.
 std::optional<formats::dataset_meta> find_meta(const dataset::indexed_dataset& data);
 
-/// @param root  of PREFIX.sum, or nothing if there is none
-/// @throws format_error  PREFIX.meta names another one.
+/// @param root  root of PREFIX.sum; nullopt if there is none
+/// @throws format_error  PREFIX.meta has another root.
 void check_root(const dataset::indexed_dataset& data, const formats::dataset_meta& meta,
                 const std::optional<std::string>& root);
 
-/// Checks what needs a walk: the number of empty documents, and that counts add up.
+/// Checks the number of empty documents, which requires a scan, and that the counts add up.
 ///
-/// @throws format_error  PREFIX.meta contradicts itself or the `.idx`.
+/// @throws format_error  PREFIX.meta is inconsistent, or contradicts the `.idx`.
 void check_all_counts(const dataset::indexed_dataset& data, const formats::dataset_meta& meta);
 
-/// Walks PREFIX.src; against `meta`, if that is there.
+/// Verifies PREFIX.src, and compares it with `meta` if given.
 ///
-/// @return the number of inputs that it names; nothing if there is no PREFIX.src
-/// @throws format_error  an entry of PREFIX.src contradicts itself or `meta`; or `meta` tells of a
-///                       PREFIX.src, and there is none.
+/// @return the number of inputs that it names; nullopt if there is no PREFIX.src
+/// @throws format_error  an entry of PREFIX.src is inconsistent or contradicts `meta`; or `meta`
+///                       describes a PREFIX.src, but there is none.
 std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
                                           const std::optional<formats::dataset_meta>& meta);
 
-/// The most important of it: lines of a name and a value.
+/// The most important fields, as (name, value) per line.
 std::vector<std::pair<const char*, std::string>> describe(const formats::dataset_meta& meta);
 
-/// All of it, as the value of an entry.
+/// Writes all fields, as the value of a JSON member.
 void add_meta(formats::json_writer& json, const formats::dataset_meta& meta);
 
 }  // namespace millrace::inspect

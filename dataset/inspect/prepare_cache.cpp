@@ -109,7 +109,7 @@ dataset::gpt_cache_options options_of(const command_line& line) {
   return options;
 }
 
-/// What became of a cache.
+/// What was done with a cache.
 struct outcome {
   bool built;
   bool verified;
@@ -174,7 +174,7 @@ void write_json(formats::json_writer& json, const prepared_blend& one) {
   write_json(json, one.what);
 }
 
-/// All that was prepared: told as it is done, or at the end.
+/// Reports what was prepared: as text immediately, or as JSON at the end.
 class report {
  public:
   explicit report(bool as_json) : as_json_(as_json) {}

@@ -71,7 +71,7 @@ dataset::data_blends data_of(const command_line& line, order_kind order, const s
              !flags.valid_data_path && !flags.test_data_path && !flags.per_split_data_args_path) {
     throw misuse("which data? PREFIX, or --data-path, is missing", help);
   }
-  if (order != order_kind::megatron) flags.split = "1";  // --data-args-path asks for one
+  if (order != order_kind::megatron) flags.split = "1";  // --data-args-path requires a split
   return dataset::resolve_data_flags(flags);
 }
 
@@ -106,7 +106,7 @@ dataset::split_part part_of(const command_line& line, const std::string& help) {
   throw misuse("--part '" + said + "', expected train, valid or test", help);
 }
 
-/// @param samples  of the part; of the others nothing depends
+/// @param samples  samples of the part; the other parts do not affect it
 dataset::megatron_run megatron_of(const command_line& line, const dataset::data_blends& data,
                                   const dataset::gpt_request& request,
                                   std::optional<std::int64_t> samples, const std::string& help) {
@@ -149,7 +149,7 @@ std::optional<std::int64_t> count_of(const command_line& line, const char* flag,
 
 namespace {
 
-/// The value of a flag that takes one of two words; false: the first, or none.
+/// Whether a flag that takes one of two words has the second one; false if it was not given.
 bool is_second_word(const command_line& line, const char* flag, const char* first,
                     const char* second, const std::string& help) {
   const auto said = line.find<std::string>(flag).value_or(first);
@@ -168,7 +168,7 @@ order_kind order_of(const command_line& line, const std::string& help) {
   throw misuse(fmt::format("--order '{}', expected megatron, instant or stored", *said), help);
 }
 
-/// Refuses flags that are another order's.
+/// Rejects flags that belong to another order.
 void check_order(const command_line& line, order_kind order, bool packed, const std::string& help) {
   if (order == order_kind::megatron && packed) {
     throw misuse(
@@ -224,7 +224,7 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
   options.type = type;
   options.world_size = count_of(line, "ranks", 1, help).value_or(1);
   options.batch_size = count_of(line, "micro-batch-size", 1, help).value_or(1);
-  // A full validation takes one sample at a time, whatever the training around it does.
+  // Full validation always uses batch size 1, regardless of the training's batch size.
   if (type == dataset::sampler_type::full_validation) options.batch_size = 1;
   if (options.batch_size > most / options.world_size) {
     throw misuse(fmt::format("--micro-batch-size is {}, too much for {} ranks", options.batch_size,
@@ -242,8 +242,8 @@ dataset::sampler_options sampler_options_of(const command_line& line, dataset::s
   return dataset::check(options);
 }
 
-/// Megatron deals the part valid by a sampler of its own under --full-validation, and asks for no
-/// number of its samples.
+/// With --full-validation, Megatron uses a separate sampler for the valid part and requests no
+/// particular number of its samples.
 dataset::sampler_type sampler_of(const command_line& line, order_kind order,
                                  dataset::split_part part, const std::string& help) {
   const bool cyclic = is_second_word(line, "dataloader-type", "single", "cyclic", help);
@@ -258,8 +258,8 @@ dataset::sampler_type sampler_of(const command_line& line, order_kind order,
   return cyclic ? dataset::sampler_type::cyclic : dataset::sampler_type::single;
 }
 
-/// The number of samples that the flags ask for. For training, --train-iters counts as in Megatron:
-/// that many steps of the global batch size.
+/// The number of samples that the flags request. For training, --train-iters is the number of steps
+/// of the global batch size, as in Megatron.
 std::optional<std::int64_t> asked_samples_of(const command_line& line, dataset::split_part part,
                                              const dataset::sampler_options& ranks,
                                              const std::string& help) {
@@ -336,7 +336,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   if (megatron && seed > std::numeric_limits<std::uint32_t>::max()) {
     throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
   }
-  (void)part_sizes_of(line, help);  // those of other parts change nothing, but are to be numbers
+  (void)part_sizes_of(line, help);  // validates those of other parts, which are not used
   const bool all_of_part = megatron && sampler == dataset::sampler_type::full_validation;
   const auto rampup = rampup_of(line, help);
   if (sampler != dataset::sampler_type::single && rampup) {

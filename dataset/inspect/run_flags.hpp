@@ -14,10 +14,10 @@
 
 #include "command_line.hpp"
 
-/// The flags by which verbs are told a run: its data, its order, its ranks.
+/// The flags that describe a run: its data, order and ranks.
 namespace millrace::inspect {
 
-/// The lines of `--help` about them.
+/// The lines of `--help` about these flags.
 extern const char* const run_flags_help;
 
 void add_run_flags(boost::program_options::options_description& own);
@@ -25,37 +25,36 @@ void add_run_flags(boost::program_options::options_description& own);
 struct run_configuration {
   std::shared_ptr<const dataset::run> order;
   dataset::sampler_options sampler;
-  /// Positions that are asked for: what --train-samples says, or one epoch. The run may have more:
-  /// Megatron's has whole epochs, and an instant one has no end of its own.
+  /// Requested number of positions: from --train-samples etc., or one epoch. The run may have more:
+  /// Megatron's runs have whole epochs, and `instant` has no end.
   std::int64_t samples = 0;
-  bool has_end = false;  ///< `samples` was given, or is all that the part has
+  bool has_end = false;  ///< `samples` was given, or is the size of the whole part
   bool has_state = false;
-  std::vector<dataset::edit> edits = {};  ///< of the state, if one was given
+  std::vector<dataset::edit> edits = {};  ///< edits of the state, if one was given
 };
 
-/// @param help  of the verb
+/// @param help  help text of the verb
 /// @throws usage_error  a flag is missing or out of range
 /// @throws config_error, io_error, format_error  as the orders
 run_configuration run_configuration_of(const command_line& line, const std::string& help);
 
-/// What the run takes for flags that were left out, e.g. "--ranks 1, --micro-batch-size 1"; empty:
-/// nothing.
-/// @param any_epoch  the number of samples does not matter to the answer
+/// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if none are.
+/// @param any_epoch  the answer does not depend on the number of samples
 std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch);
 
-/// Refuses datasets whose `.meta` files name different tokenizers, as the loader does: an id of one
-/// is a different text in the other. Datasets without a `.meta` are accepted.
+/// Rejects datasets whose `.meta` files name different tokenizers, like the loader: the same id
+/// would stand for different texts. Datasets without a `.meta` are accepted.
 ///
-/// @throws config_error  two tokenizers; the message names a dataset of each
+/// @throws config_error  there are two tokenizers; the message names a dataset of each
 /// @throws io_error, format_error  a `.meta` cannot be read
 void check_tokenizers(const dataset::run& order);
 
-/// --blend-rounding; twice without it.
-/// @throws usage_error  it is neither
+/// The value of --blend-rounding (default: twice).
+/// @throws usage_error  the value is neither twice nor fused
 dataset::blend_rounding rounding_of(const command_line& line, const std::string& help);
 
-/// The value of a flag that must be `least` or more, if it is given.
-/// @throws usage_error  it is less
+/// The value of a flag, which must be at least `least`; nullopt if it was not given.
+/// @throws usage_error  the value is less
 std::optional<std::int64_t> count_of(const command_line& line, const char* flag, std::int64_t least,
                                      const std::string& help);
 

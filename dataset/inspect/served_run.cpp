@@ -23,7 +23,7 @@ served_run served_run_of(const run_configuration& run, const std::string& help) 
     stream = std::make_shared<const dataset::edited_stream>(
         dataset::edited_positions(*run.order, run.edits, steps));
   }
-  // A full validation of a run without an end is one of its first epoch.
+  // A full validation of a run without an end covers its first epoch.
   const bool all_once = run.sampler.type == dataset::sampler_type::full_validation;
   dataset::sampler ranks(all_once ? run.samples : end, run.sampler, stream);
   std::int64_t listed = ranks.end_sample();

@@ -10,13 +10,13 @@
 
 namespace millrace::inspect {
 
-/// A run as its ranks are served, with passes and edits.
+/// A run as served to its ranks, including passes and edits.
 struct served_run {
   dataset::sampler ranks;
-  std::int64_t end = 0;  ///< served samples from here on are not listed
+  std::int64_t end = 0;  ///< number of served samples to list
 };
 
-/// @param help  of the verb
+/// @param help  help text of the verb
 /// @throws usage_error  the run with edits has no end
 /// @throws config_error, io_error, format_error  as `sampler` and `edited_positions`
 served_run served_run_of(const run_configuration& run, const std::string& help);

@@ -66,7 +66,7 @@ struct source {
 /// A sequence of the document, or the part of it that is shown.
 struct piece {
   std::int64_t sequence;
-  std::int64_t tokens;  // of the whole sequence
+  std::int64_t tokens;  // length of the whole sequence
   dataset::token_view shown;
 };
 
@@ -136,7 +136,7 @@ std::string as_json(const dataset::indexed_dataset& data, const excerpt& found,
       } else if (std::isfinite(shown.as_double(i))) {
         json.value(shown.as_double(i));
       } else {
-        json.null();  // JSON has no number for it
+        json.null();  // not finite: JSON has no such number
       }
     }
     json.close(']');
@@ -187,7 +187,7 @@ po::options_description own_options() {
 
 using tokenizer_identity = formats::tokenizer_identity;
 
-/// The tokenizer that the flags name, or nothing.
+/// The tokenizer that the flags name; null if none.
 std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) {
   try {
     const auto options = tokenizer::tokenizer_options_of(line.values);
@@ -197,7 +197,7 @@ std::unique_ptr<tokenizer::tokenizer> named_tokenizer(const command_line& line) 
   }
 }
 
-/// The tokenizer of a PREFIX.meta if it can be built without files, or nothing.
+/// The tokenizer of a PREFIX.meta if it can be built without files; otherwise null.
 std::unique_ptr<tokenizer::tokenizer> tokenizer_of(const tokenizer_identity& made_by) {
   tokenizer::tokenizer_options options;
   options.type = made_by.type;
@@ -225,9 +225,9 @@ void expect_same(const tokenizer::tokenizer& named, const tokenizer_identity& ma
       named.vocab_size(), named.fingerprint().substr(0, 12)));
 }
 
-/// The tokenizer of the dataset, or nothing if it is not known.
+/// The tokenizer of the dataset; null if it is unknown.
 ///
-/// @param named   the tokenizer that the flags name, or nothing
+/// @param named   the tokenizer that the flags name, or null
 /// @param forced  `named` may differ from the tokenizer in PREFIX.meta
 std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::tokenizer> named,
                                                      bool forced,
@@ -249,7 +249,7 @@ std::unique_ptr<tokenizer::tokenizer> find_tokenizer(std::unique_ptr<tokenizer::
   return made;
 }
 
-/// How many tokens to show at most.
+/// The most tokens to show.
 std::int64_t token_limit(const command_line& line) {
   const auto tokens = line.find<std::int64_t>("tokens");
   const bool all = line.values["all"].as<bool>();

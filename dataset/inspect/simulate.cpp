@@ -57,7 +57,7 @@ checksum of each rank's data. Reading every byte for the checksum is part of the
       --micro-batch-size 8 --compute-ms 120 --steps 500 --latency-us 30000 --cold
 )";
 
-/// What was asked for, beside the run.
+/// The requested simulation.
 struct request {
   simulated_run run;
   double compute_ms = 0;
@@ -65,11 +65,11 @@ struct request {
   bool cold = false;
 };
 
-/// The data of a run, as it lies on the disk.
+/// The data files of a run.
 struct stored_data {
   std::vector<std::string> files;
   std::int64_t bytes = 0;
-  std::optional<double> resident;  ///< share that the page cache held, where the kernel tells
+  std::optional<double> resident;  ///< share in the page cache, if the kernel reports it
 };
 
 std::optional<double> number_of(const command_line& line, const char* flag) {
@@ -109,7 +109,7 @@ std::string reader_name_of(const command_line& line) {
   return name;
 }
 
-/// Everything but the run itself, which each rank makes for itself.
+/// Everything except the run itself, which each rank creates separately.
 request request_of(const command_line& line, const run_configuration& what) {
   const dataset::sampler_options& ranks = what.sampler;
   request asked;
@@ -181,7 +181,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
     const io::unique_fd fd = io::open_read_only(path);
     const auto bytes = static_cast<std::int64_t>(io::regular_file_size(fd, path));
     data.bytes += bytes;
-    // Pages that are not yet on the disk cannot be dropped.
+    // Dirty pages cannot be dropped, so write them to disk first.
     if (drop &&
         (::fdatasync(fd.get()) != 0 || ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0)) {
       throw config_error("--cold: the kernel kept this file in the page cache: " + path);
@@ -194,7 +194,7 @@ stored_data data_of(const run_configuration& run, bool drop) {
   return data;
 }
 
-/// What is to be known before the figures are quoted.
+/// Caveats to report with the figures.
 std::vector<std::string> notes_of(const request& asked, const stored_data& data) {
   std::vector<std::string> notes;
   if (asked.run.steps.steps < 500) {
@@ -208,9 +208,9 @@ std::vector<std::string> notes_of(const request& asked, const stored_data& data)
   return notes;
 }
 
-/// Of all ranks.
+/// Summary over all ranks.
 struct summary {
-  double utilisation = 1;          ///< of the rank that was used least
+  double utilisation = 1;          ///< lowest of all ranks
   std::int64_t break_even_ns = 0;  ///< of the slowest loader
   loader::process_memory memory;   ///< of all processes
 };
@@ -354,7 +354,7 @@ int simulate(const arguments& args) {
   const request asked = request_of(*line, *run);
   const stored_data data = data_of(*run, asked.cold);
   const auto seq_length = *line->find<std::int64_t>("seq-length");
-  run.reset();  // each rank has its own
+  run.reset();  // each rank creates its own
   const std::vector<rank_outcome> outcomes = run_ranks(asked.run);
   command::answer(line->json ? as_json(asked, data, outcomes, seq_length)
                              : as_text(asked, data, outcomes, seq_length));

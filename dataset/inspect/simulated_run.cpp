@@ -31,7 +31,7 @@ rank_outcome run_rank(const simulated_run& what, std::int64_t rank,
                       const loader::simulate_options& steps) {
   const loader::loader_options options = what.options(rank);
   rank_outcome outcome;
-  // As the loader has it, where the run is not shorter, which simulate_rank refuses.
+  // The loader's number of slots, unless the run is shorter, which `simulate_rank` rejects.
   outcome.slots = options.look_ahead + 1 + options.threads;
   loader::batch_loader loader(what.run().order, options);
   outcome.times = loader::simulate_rank(loader, outcome.slots, steps);
@@ -56,7 +56,7 @@ std::vector<rank_outcome> run_threads(const simulated_run& what) {
         } catch (...) {
           failures[r] = std::current_exception();
         }
-        together.arrive_and_drop();  // so that nobody waits for who failed
+        together.arrive_and_drop();  // so that no rank waits for one that failed
       });
     }
   }
@@ -66,7 +66,7 @@ std::vector<rank_outcome> run_threads(const simulated_run& what) {
   return outcomes;
 }
 
-/// A child, and the end of the pipe that it tells its outcome through.
+/// A child process, and the read end of the pipe for its outcome.
 struct child {
   pid_t pid;
   io::unique_fd from;
@@ -74,7 +74,8 @@ struct child {
 
 static_assert(std::is_trivially_copyable_v<rank_outcome>);
 
-/// What a child writes: an outcome, or a message behind a byte that says so. Never returns.
+/// Runs a rank, and writes a byte for the kind followed by the outcome or an error message. Never
+/// returns.
 [[noreturn]] void run_child(const simulated_run& what, std::int64_t rank, int to) {
   std::string text(1, 'E');
   try {
@@ -89,7 +90,7 @@ static_assert(std::is_trivially_copyable_v<rank_outcome>);
     if (size < 0 && errno != EINTR) break;
     if (size > 0) at += static_cast<std::size_t>(size);
   }
-  ::_exit(0);  // nothing of the parent's is to be flushed or removed twice
+  ::_exit(0);  // must not flush or remove anything that belongs to the parent
 }
 
 child start_child(const simulated_run& what, std::int64_t rank) {

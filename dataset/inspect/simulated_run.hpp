@@ -23,24 +23,25 @@ struct simulated_run {
   ranks_as as = ranks_as::threads;
   bool wait_for_each_other = false;  ///< after each step; threads only
   loader::simulate_options steps;
-  /// Of a rank.
+  /// The loader options of a rank.
   std::function<loader::loader_options(std::int64_t rank)> options;
-  /// Its own copy of the run: as much memory as it really takes.
+  /// Creates a separate copy of the run for each rank, so that memory use is realistic.
   std::function<run_configuration()> run;
 };
 
-/// What became of a rank. A plain value, so that a process can send it as it lies.
+/// The result of a rank. Trivially copyable, so that a process can send its bytes.
 struct rank_outcome {
   loader::simulated_rank times;
-  loader::process_memory memory;  ///< of the process, when the rank was done
+  loader::process_memory memory;  ///< of the process, after the rank finished
   std::int64_t slots = 0;
-  char reader[32] = {};  ///< that the loader read by
+  char reader[32] = {};  ///< name of the reader that the loader used
 };
 
-/// Runs them all to their end. Processes are forked, so the caller must have no other threads then.
+/// Runs all ranks to completion.
 ///
-/// @return one a rank
-/// @throws error  what the first rank that failed met
+/// @pre `what.as` is threads, or the calling process has no other threads, because it forks
+/// @return one outcome per rank
+/// @throws error  the error of the first rank that failed
 std::vector<rank_outcome> run_ranks(const simulated_run& what);
 
 }  // namespace millrace::inspect

@@ -22,7 +22,7 @@ const char* const state_flag_help =
 
 namespace {
 
-/// What a state says of the run that the flags say, where this one says anything.
+/// The state that the run of the flags would have. Options that `state` leaves out are left out.
 dataset::run_state described(dataset::run_state run, const run_configuration& of,
                              const dataset::run_state& state) {
   const dataset::sampler_options& ranks = of.sampler;
@@ -36,7 +36,7 @@ dataset::run_state described(dataset::run_state run, const run_configuration& of
     run.data_sharding = ranks.data_sharding;
   }
   run.sampler = name(ranks.type);
-  if (run.order == "instant") run.schedule = state.schedule;  // it was made of that
+  if (run.order == "instant") run.schedule = state.schedule;  // the run was created from it
   if (state.data.empty()) {
     dataset::run_state same = state;
     same.order = run.order;
@@ -55,7 +55,7 @@ dataset::run_state described(dataset::run_state run, const run_configuration& of
     run.data[i] = state.data[i];
     run.data[i].prefix = now.prefix;
     run.data[i].name = now.name;
-    // One dataset alone is served whatever its weight is.
+    // With a single dataset, the weight has no effect.
     if (run.data.size() > 1) run.data[i].weight = now.weight;
   }
   return run;

@@ -12,31 +12,31 @@
 #include "command_line.hpp"
 #include "run_flags.hpp"
 
-/// --state: a state of the run, whose edits and schedule are followed.
+/// --state: a state of the run. Its edits and schedule are applied.
 namespace millrace::inspect {
 
-/// A state, and the file it was read from.
+/// A state, and the file that it was read from.
 struct given_state {
   std::filesystem::path path;
   dataset::run_state state;
 };
 
-/// The lines of `--help` about it.
+/// The lines of `--help` about --state.
 extern const char* const state_flag_help;
 
 void add_state_flag(boost::program_options::options_description& own);
 
-/// @return nothing where --state was not given, or the verb does not know it
-/// @throws io_error, format_error, config_error  the file cannot be read, or is no state
+/// @return nullopt if --state was not given, or the verb does not have this flag
+/// @throws io_error, format_error, config_error  the file cannot be read, or is not a state
 std::optional<given_state> given_state_of(const command_line& line);
 
-/// The edits of a state that is of the run that the flags say: where they differ it is refused.
-/// Whether files are still the same ones is not looked at. A state without "data" is one that
-/// somebody has written to try edits, and is held to what it says of the order alone.
+/// Checks that the state matches the run that the flags describe, and returns its edits. Does not
+/// check whether files have changed. A state without "data" was written by hand to try edits; only
+/// the options of the order that it has are compared.
 ///
-/// @param order  what a state says of the order of the flags
-/// @param of     the run of the flags
-/// @throws config_error  they differ, or the sampler does not follow edits
+/// @param order  description of the order that the flags select
+/// @param of     the run that the flags describe
+/// @throws config_error  they differ, or the sampler does not support edits
 std::vector<dataset::edit> edits_of(const given_state& given, dataset::run_state order,
                                     const run_configuration& of);
 

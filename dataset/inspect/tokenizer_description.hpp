@@ -7,11 +7,11 @@
 
 namespace millrace::inspect {
 
-/// The file of `--tokenizer-description`: the `unique_identifiers` of Megatron's tokenizer, which
-/// enter the names of caches.
+/// Reads the file of `--tokenizer-description`: the `unique_identifiers` of Megatron's tokenizer,
+/// which are part of the names of caches.
 ///
-/// @throws io_error      it cannot be read
-/// @throws format_error  it is no JSON object
+/// @throws io_error      the file cannot be read
+/// @throws format_error  it is not a JSON object
 dataset::python_json tokenizer_description(const std::string& path);
 
 }  // namespace millrace::inspect

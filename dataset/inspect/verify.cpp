@@ -44,10 +44,10 @@ exits with 1.
   inspect_dataset verify data/web_text_document --vocab-size 50257
 )";
 
-/// What was found beside a dataset, all of it sound.
+/// The sidecar files that were found and verified.
 struct sidecars_found {
-  std::optional<std::string> root;         ///< of the checksums
-  std::optional<std::int64_t> src_inputs;  ///< that the places of documents are in
+  std::optional<std::string> root;         ///< root of the checksums
+  std::optional<std::int64_t> src_inputs;  ///< number of inputs in the `.src`
   bool meta = false;
 };
 
@@ -60,7 +60,7 @@ std::string describe(const sidecars_found& beside) {
          (beside.meta ? "; the .meta matches" : "; there is no .meta");
 }
 
-// Only checksums and ids are reasons to read the .bin.
+// The .bin is read only to verify checksums or token ids.
 bool tokens_checked(std::optional<std::int64_t> vocab_size, const sidecars_found& beside) {
   return vocab_size.has_value() || beside.root.has_value();
 }
@@ -131,7 +131,7 @@ int verify(const arguments& args) {
     if (!vocab_size && meta && !beside.root) vocab_size = meta->tokenizer.vocab_size;
     if (vocab_size) dataset::verify_tokens(data, *vocab_size);
     answer = sound(data, vocab_size, beside, line->json);
-  } catch (const format_error& fault) {  // the answer to what was asked, so it goes to stdout
+  } catch (const format_error& fault) {  // this is the answer to the question, so print to stdout
     answer = broken(line->prefix, fault, line->json);
     code = command::exit_failed;
   }

@@ -72,7 +72,7 @@ std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
 
-/// Which sample it is of the run without edits, which is what edits count.
+/// The sample's position in the run without edits. Edits refer to these positions.
 std::string unedited_text(bool wanted, std::int64_t position) {
   return wanted ? fmt::format(" ({} without edits)", position) : "";
 }
@@ -117,9 +117,9 @@ void write_json(formats::json_writer& json, const dataset::run_places& places,
 }
 
 struct question {
-  std::int64_t source;  // the first of those that the document is of
+  std::int64_t source;  // first source with the dataset of the document
   std::int64_t document;
-  std::int64_t samples;  // that are served
+  std::int64_t samples;  // number of served samples
 };
 
 std::string as_text(const std::string& prefix, const question& q,
@@ -171,16 +171,16 @@ std::int64_t source_of(const command_line& line, const dataset::run& order) {
   return first;
 }
 
-/// What --step or --iteration, --rank and --slot ask for.
+/// The slots that --step or --iteration, --rank and --slot select.
 struct slot_question {
   std::int64_t step;
-  std::optional<std::int64_t> rank;  // nothing: all
-  std::optional<std::int64_t> slot;  // nothing: all of a rank
+  std::optional<std::int64_t> rank;  // nullopt: all ranks
+  std::optional<std::int64_t> slot;  // nullopt: all slots of a rank
 
   bool is_one() const { return rank && slot; }
 };
 
-/// @return nothing if none of these flags is given
+/// @return nullopt if none of these flags is given
 std::optional<slot_question> slot_question_of(const command_line& line) {
   const auto step = line.find<std::int64_t>("step");
   const auto iteration = count_of(line, "iteration", 1, where_help);
@@ -196,10 +196,10 @@ std::optional<slot_question> slot_question_of(const command_line& line) {
   return std::nullopt;
 }
 
-/// The slots of the step that are served, by rank and slot. If only some of them are, says so on
+/// The served slots of the step, sorted by rank and slot. If some are not served, reports it on
 /// stderr.
 ///
-/// @throws config_error  there is no such step, rank or slot, or none of them is served
+/// @throws config_error  the step, rank or slot does not exist, or none of the slots is served
 std::vector<dataset::slot_place> served_slots(const slot_question& q,
                                               const dataset::sampler& ranks) {
   const dataset::slot_place first{q.step, q.rank.value_or(0), q.slot.value_or(0)};
@@ -216,7 +216,7 @@ std::vector<dataset::slot_place> served_slots(const slot_question& q,
     }
   }
   if (found.empty()) {
-    (void)ranks.sample_of(first);  // throws, and says why
+    (void)ranks.sample_of(first);  // throws with the reason
     return {first};
   }
   std::ranges::sort(found, {}, [](const dataset::slot_place& place) {
@@ -288,7 +288,7 @@ int where(const arguments& args) {
   }
   const run_configuration run = run_configuration_of(*line, where_help);
   if (!line->values["allow-several-tokenizers"].as<bool>()) check_tokenizers(*run.order);
-  // An instant run of one dataset goes on after its first epoch, and answers for any step.
+  // An instant run of one dataset continues after its first epoch, so any step is valid.
   const bool any_epoch = slots && run.order->end() > run.samples;
   if (const std::string assumed = assumptions_of(*line, run, any_epoch); !assumed.empty()) {
     command::tell(fmt::format("{}: assumed {}\n", program_name, assumed));

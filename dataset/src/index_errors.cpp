@@ -26,7 +26,8 @@ namespace millrace::dataset::detail {
                                                      std::uint64_t offset, std::int64_t d,
                                                      std::int64_t first, std::int64_t last,
                                                      std::int64_t sequences) {
-  // Which of the two is wrong: one outside the sequences is; else the order is, where it shows.
+  // Report the offset of `first` if it is out of range. Otherwise `last` is out of range, or the
+  // two are not ascending, which shows at `last`.
   const bool bad_first = first < 0 || first > sequences;
   throw format_error(idx, bad_first ? offset : offset + 8,
                      "document " + std::to_string(d) + " covers sequences " +

@@ -20,7 +20,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Whether the name ends as that of a file of a dataset, or of one beside it.
+/// Whether the extension is that of a dataset's file or of one of its sidecar files.
 MILLRACE_INLINE bool is_file_of_dataset(const std::filesystem::path& path) {
   const auto extension = path.extension();
   return extension == ".bin" || extension == ".idx" ||
@@ -28,7 +28,7 @@ MILLRACE_INLINE bool is_file_of_dataset(const std::filesystem::path& path) {
                              [&](formats::sidecar which) { return extension == suffix_of(which); });
 }
 
-/// @throws config_error  it is the name of a file of a dataset, and no prefix of one.
+/// @throws config_error  `prefix` is the name of a dataset's file, not its prefix.
 MILLRACE_INLINE void check_prefix(const std::filesystem::path& prefix) {
   if (!is_file_of_dataset(prefix)) return;
   if (io::is_there(std::filesystem::path(prefix) += ".idx")) return;
@@ -78,7 +78,7 @@ MILLRACE_INLINE std::int64_t indexed_dataset::sequence_length(std::int64_t i) co
 MILLRACE_INLINE token_view indexed_dataset::sequence(std::int64_t i) const {
   const auto item = formats::size_bytes(idx_.type);
   const auto length_bytes = static_cast<std::uint64_t>(sequence_length(i)) * item;  // < 2^34
-  // A negative pointer becomes one beyond any file.
+  // A negative pointer becomes larger than any file.
   const auto pointer = static_cast<std::uint64_t>(idx_.pointers[index(i)]);
   const auto bin = bin_file_.bytes();
   if (pointer > bin.size() || length_bytes > bin.size() - pointer || pointer % item != 0)

@@ -22,7 +22,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// The watched maps of the process, the last one made first.
+/// The watched mappings of the process, newest first.
 MILLRACE_INLINE std::atomic<watched_map*>& watched_maps() noexcept {
   static constinit std::atomic<watched_map*> first{nullptr};
   return first;
@@ -32,7 +32,7 @@ MILLRACE_INLINE std::mutex& watched_maps_mutex() noexcept {
   return mutex;
 }
 
-/// The handler that was there before ours.
+/// The handler that was installed before ours.
 MILLRACE_INLINE struct ::sigaction& handler_before_watches() noexcept {
   static struct ::sigaction before {};
   return before;
@@ -43,13 +43,14 @@ MILLRACE_INLINE std::uintptr_t page_size() noexcept {
   return size;
 }
 
-/// Puts zeros in the place of a page of a watched map. False: the page is of no watched map.
+/// Replaces a page of a watched mapping with zeros. Returns false if the page is in no watched
+/// mapping.
 MILLRACE_INLINE bool mend_lost_page(std::uintptr_t at) noexcept {
   for (watched_map* w = watched_maps().load(); w != nullptr; w = w->next.load()) {
     const std::uintptr_t begin = w->begin.load();
     if (begin == 0 || at < begin || at >= w->end.load()) continue;
-    if (w->begin.load() != begin) continue;  // another map has the slot, and that was its end
-    // First: a reader that finds zeros there must find this, too.
+    if (w->begin.load() != begin) continue;  // the slot was reused: `end` is of another map
+    // Set this before mapping the zeros: a reader that sees the zeros must also see `lost`.
     std::uintptr_t none = 0;
     (void)w->lost.compare_exchange_strong(none, at);
     const int code = errno;
@@ -67,13 +68,13 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
                              void* context) {
   auto* const what = static_cast<::siginfo_t*>(info);
   const bool handles = (before.sa_flags & SA_SIGINFO) != 0;
-  // Sent, and to be ignored: as it would have been without us.
+  // The signal was sent by a process and was to be ignored: ignore it, as without our handler.
   if (!handles && before.sa_handler == SIG_IGN && what->si_code <= 0) return;
   if (handles) {
     before.sa_sigaction(signal, what, context);
   } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-    // The access, made again on return, or the signal, sent again, ends the process as it would
-    // have without us.
+    // The access is repeated on return, or the signal is raised again. Either ends the process, as
+    // without our handler.
     (void)::sigaction(signal, &before, nullptr);
     if (what->si_code <= 0) (void)::raise(signal);
   } else {
@@ -82,7 +83,7 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
 }
 
 MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) {
-  // A code above 0: the kernel reports an access. With kill(2), si_addr means nothing.
+  // si_code > 0: the kernel reports an access. For kill(2), si_addr is meaningless.
   if (info->si_code > 0 && mend_lost_page(reinterpret_cast<std::uintptr_t>(info->si_addr))) return;
   pass_on(handler_before_watches(), signal, info, context);
 }
@@ -90,7 +91,7 @@ MILLRACE_INLINE void on_lost_page(int signal, ::siginfo_t* info, void* context) 
 MILLRACE_INLINE void install_lost_page_handler() noexcept {
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
   static const bool installed = [] {
-    (void)page_size();  // asked for before a handler needs it
+    (void)page_size();  // initialized before the handler needs it
     struct ::sigaction ours {};
     ours.sa_sigaction = on_lost_page;
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
@@ -122,7 +123,7 @@ MILLRACE_INLINE lost_page_watch::lost_page_watch(std::span<const std::byte> map)
   detail::watched_map* slot = detail::watched_maps().load();
   while (slot != nullptr && slot->begin.load() != 0) slot = slot->next.load();
   const bool is_new = slot == nullptr;
-  if (is_new) slot = new detail::watched_map;  // NOLINT: of the process, see there
+  if (is_new) slot = new detail::watched_map;  // NOLINT: never freed, see watched_map
   slot->lost.store(0);
   slot->end.store(begin + map.size());
   slot->begin.store(begin);

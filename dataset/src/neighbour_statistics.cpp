@@ -55,7 +55,7 @@ MILLRACE_INLINE neighbour_statistics look_at_neighbours(const indexed_dataset& d
   std::int64_t pairs = 0;
   std::int64_t same = 0;
   for (std::int64_t r = 0; r < runs; ++r) {
-    // Evenly spread, the last run at the end.
+    // Runs are evenly spread; the last one is at the end.
     const std::int64_t first =
         runs < most_runs ? r * run
                          : static_cast<std::int64_t>(static_cast<double>(documents - run) *
@@ -92,7 +92,7 @@ MILLRACE_INLINE neighbour_statistics look_at_neighbours(const indexed_dataset& d
 
 MILLRACE_INLINE std::string neighbour_statistics::warning() const {
   if (documents < 1000) return {};
-  // Of n pairs by chance, a correlation is below 5 / sqrt(n) but for once in a million.
+  // For n random pairs, the correlation exceeds 5 / sqrt(n) about once in a million.
   const double bound = std::max(0.1, 5 / std::sqrt(static_cast<double>(documents)));
   const auto percent = [](double part) {
     return std::to_string(static_cast<std::int64_t>(std::lround(100 * part))) + " %";

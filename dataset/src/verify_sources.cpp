@@ -12,7 +12,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Holds places, as they come, against what was read.
+/// Compares places, in document order, with what was read of the inputs.
 class place_check {
  public:
   place_check(const document_sources& sources, std::span<const source_extent> inputs,

@@ -19,12 +19,12 @@ namespace detail {
 /// First token outside 0 .. vocab_size - 1, or tokens.size().
 template <class T>
 std::int64_t find_outside(std::span<const T> tokens, std::int64_t vocab_size) {
-  // Compared as unsigned, negative ids are above all others: one comparison finds both kinds.
+  // As unsigned numbers, negative ids are larger than all others, so one comparison finds both.
   using id = std::make_unsigned_t<T>;
   const auto limit = std::min(static_cast<std::uint64_t>(vocab_size),
                               static_cast<std::uint64_t>(std::numeric_limits<T>::max()) + 1);
   const auto outside = [limit](T token) { return static_cast<id>(token) >= limit; };
-  // The largest of a block first, in the type of the tokens, so that compilers can use vectors.
+  // Compute the maximum of a block first, in the type of the tokens, so that it vectorizes.
   constexpr std::size_t block = 4096;
   for (std::size_t first = 0; first < tokens.size(); first += block) {
     const auto part = tokens.subspan(first, std::min(block, tokens.size() - first));
@@ -37,8 +37,8 @@ std::int64_t find_outside(std::span<const T> tokens, std::int64_t vocab_size) {
   return static_cast<std::int64_t>(tokens.size());
 }
 
-/// The sequence that holds the byte of the `.bin` at `offset_bytes`: the last that starts there or
-/// before, and so none of the empty ones in front of it.
+/// The sequence that contains the byte of the `.bin` at `offset_bytes`: the last one that starts at
+/// or before it. Empty sequences that start at the same byte precede that one.
 MILLRACE_INLINE std::int64_t sequence_at(const formats::mmidx_view& idx,
                                          std::int64_t offset_bytes) {
   std::int64_t low = 0;

@@ -14,7 +14,7 @@
 namespace millrace::dataset {
 
 MILLRACE_INLINE void check(const best_fit_options& options) {
-  constexpr std::int64_t most = 1 << 24;  // a packer's memory is four times that
+  constexpr std::int64_t most = 1 << 24;  // a packer uses four times as many bytes
   if (options.seq_len < 1 || options.seq_len > most) {
     throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 1 to " +
                        std::to_string(most) + " where documents are packed");
@@ -42,7 +42,7 @@ MILLRACE_INLINE std::int64_t best_fit::pack(std::span<const std::int64_t> length
   const auto unit = static_cast<std::uint64_t>(options_.pad_documents_to);
   for (std::size_t d = 0; d < lengths.size(); ++d) {
     auto length = static_cast<std::uint64_t>(lengths[d]);
-    if (length >= row) {  // few are, and a division is slow
+    if (length >= row) {  // rare, and avoids a slow division
       full_rows_ += static_cast<std::int64_t>(length / row);
       length %= row;
     }
@@ -65,7 +65,7 @@ MILLRACE_INLINE std::int64_t best_fit::pack(std::span<const std::int64_t> length
   return full_rows_ + shared_rows_;
 }
 
-// Radix sort, stable, 11 bits at a time: a tenth of what comparing takes.
+// Stable radix sort, 11 bits at a time. Takes a tenth of the time of a comparison sort.
 MILLRACE_INLINE void best_fit::sort_longest_first() {
   sorting_.resize(rests_.size());
   for (unsigned shift = 0; row_units_ >> shift != 0; shift += 11) {

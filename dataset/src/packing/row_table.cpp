@@ -28,7 +28,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// The header of the table that is asked for, without tokens and what tells datasets apart.
+/// The header of the requested table, without the tokens, the root and the CRC.
 MILLRACE_INLINE formats::rows_header asked_header(const index_columns& columns,
                                                   const packing_options& options) {
   check(best_fit_options{options.seq_len, options.pad_documents_to});
@@ -50,7 +50,7 @@ MILLRACE_INLINE formats::rows_header asked_header(const index_columns& columns,
   return header;
 }
 
-/// The root of PREFIX.sum; nothing if there is none, or one of files of other sizes.
+/// The root of PREFIX.sum; nullopt if there is none, or if it is for files of other sizes.
 MILLRACE_INLINE std::optional<std::array<std::byte, 32>> root_of(const index_columns& columns) {
   try {
     const auto file = map_sidecar(sidecar_paths(columns.prefix()).sum);
@@ -63,7 +63,7 @@ MILLRACE_INLINE std::optional<std::array<std::byte, 32>> root_of(const index_col
     std::ranges::copy(sum.root, root.begin());
     return root;
   } catch (const error&) {
-    return std::nullopt;  // whoever wants to know runs verify; the lengths say enough here
+    return std::nullopt;  // `verify` reports a damaged .sum; here, comparing lengths is enough
   }
 }
 
@@ -87,7 +87,7 @@ MILLRACE_INLINE std::uint32_t lengths_crc(const index_columns& columns) {
   return crc;
 }
 
-/// Whether a table is that of the dataset. `asked` has all that is known without reading.
+/// Whether a table belongs to the dataset. `asked` has the fields known without reading it.
 MILLRACE_INLINE bool fits(const formats::rows_header& found, const formats::rows_header& asked,
                           const index_columns& columns) {
   formats::rows_header rest = found;
@@ -116,8 +116,8 @@ MILLRACE_INLINE std::optional<row_table> read_row_table(const index_columns& col
   }
 }
 
-/// Calls work(i) for i in 0 to count - 1, from many threads; rethrows what the first of them threw
-/// after all have ended.
+/// Calls work(i) for i in 0 to count - 1, from several threads. `make_worker` makes `work` in each
+/// thread. Rethrows the first exception after all threads have ended.
 template <class MakeWorker>
 void in_parallel(std::size_t count, int threads, const MakeWorker& make_worker) {
   std::atomic<std::size_t> next = 0;
@@ -152,7 +152,7 @@ MILLRACE_INLINE row_table make_row_table(const index_columns& columns,
   const auto blocks = static_cast<std::size_t>(table.header.block_count());
   table.ends.resize(blocks);
   std::atomic<std::int64_t> tokens = 0;
-  constexpr std::size_t run = 16;  // of blocks: so that threads seldom write to one cache line
+  constexpr std::size_t run = 16;  // blocks per task, so that threads rarely share a cache line
   detail::in_parallel((blocks + run - 1) / run, options.threads, [&] {
     return [&, packer = best_fit({options.seq_len, options.pad_documents_to}),
             lengths = std::vector<std::int64_t>()](std::size_t i) mutable {
@@ -204,7 +204,7 @@ MILLRACE_INLINE row_table open_row_table(const index_columns& columns,
     file.append(formats::encode_rows(table.header, table.ends));
     file.commit();
   } catch (const io_error& e) {
-    table.not_written = e.what();  // a folder of others, or another rank is writing the same
+    table.not_written = e.what();  // e.g. no permission, or another rank is writing the same file
   }
   return table;
 }

@@ -26,7 +26,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// One audit: counts of the tokens `low` to `high` of all streams at a time.
+/// One audit. Counts the tokens in [low_, high_) of all streams at a time.
 class auditor {
  public:
   auditor(const run& order, const sampler& ranks, std::int64_t first_step, std::int64_t last_step,
@@ -65,12 +65,12 @@ class auditor {
     coverage tokens;
   };
   struct counts {
-    std::int64_t pass = 0;  // of cyclic
-    sample_round round;     // of the run
+    std::int64_t pass = 0;  // cyclic only
+    sample_round round;     // as numbered by the run
     coverage served;
-    coverage elsewhere;              // of samples that other steps serve
-    std::vector<explained> dropped;  // of samples that no step serves
-    std::vector<explained> again;    // of samples that the steps serve beside their turn
+    coverage elsewhere;              // tokens of samples that other steps serve
+    std::vector<explained> dropped;  // tokens of samples that no step serves
+    std::vector<explained> again;    // tokens of samples that these steps serve additionally
     std::int64_t samples = 0;
     std::int64_t label_only = 0;
     std::int64_t padding = 0;
@@ -113,8 +113,8 @@ class auditor {
       put(turns.here, &turned::here, to);
       put(turns.dropped, &turned::dropped, to);
       put(turns.again, &turned::again, to);
-      // A round of which nothing is served may still lose samples: all of a pass in cyclic, and
-      // with edits those between what is served before and after.
+      // A round may lose samples even if these steps serve none of it: with cyclic, those dropped
+      // in the pass; with edits, those dropped between the samples before and after.
       if (!lengths_.has_passes()) continue;
       for (std::size_t s = 0; s < to.size(); ++s) {
         for (const sample_range& each : to[s].dropped) {
@@ -144,8 +144,8 @@ class auditor {
   };
   using sample_turns = std::vector<turned>;  // [source]
 
-  /// Calls each(source, first, last) for the samples of each source at some positions. Not by
-  /// `run::at`, which is what is audited.
+  /// Calls each(source, first, last) for the samples of each source in a range of positions. Does
+  /// not use `run::at`, because that is being audited.
   template <class Each>
   void for_samples(const position_range& positions, const Each& each) const {
     for (std::int64_t s = 0; s < order_.source_count(); ++s) {
@@ -167,7 +167,7 @@ class auditor {
            sample_turns& to) {
     const auto add = [&](const Range& from, std::int64_t source, std::int64_t first,
                          std::int64_t last) {
-      // Reasons outlive the turns that they were told with.
+      // The reasons must outlive `ranges`.
       const std::string* why = &*whys_.insert(why_of(from)).first;
       (to[static_cast<std::size_t>(source)].*list).push_back({first, last, why});
     };
@@ -178,8 +178,7 @@ class auditor {
       }
       return;
     }
-    // Passes of cyclic have single positions all over the run, in ascending order: samples are
-    // counted on the way.
+    // Passes of cyclic have many short ranges, in ascending order, so count samples in one scan.
     std::vector<std::int64_t> taken(to.size());
     std::int64_t position = 0;
     for (const Range& range : ranges) {
@@ -191,20 +190,21 @@ class auditor {
     }
   }
 
-  /// Counts the rounds of some samples.
+  /// Adds the rounds of samples [first, last) to `counts_`.
   void touch(std::int64_t source, std::int64_t first, std::int64_t last, std::int64_t pass) {
     for (std::int64_t k = first; k < last; k = order_.round_of(source, k).last) {
       (void)counts_of({source, k}, pass);
     }
   }
 
-  /// All samples of the round that the steps are not to serve in their turn.
+  /// Counts all samples of the round other than those that these steps should serve in order.
+  /// Returns false if `full()`.
   bool count_others(std::int64_t source, counts& here) {
     struct known {
       sample_range samples;
       coverage* to;
     };
-    // A round that is only touched is of a pass that has turns.
+    // `at` cannot fail: every counted or touched round is in a pass that has turns.
     const turned& turns = turns_.at(here.pass)[static_cast<std::size_t>(source)];
     const auto in_round = [&](sample_range range) {
       range.first = std::max(range.first, here.round.first);
@@ -222,7 +222,7 @@ class auditor {
         if (range.first < range.last) add(range);
       }
     };
-    // All reasons first: a coverage may move when another reason comes.
+    // Add all reasons first, because adding one may move the coverages.
     each_of(turns.dropped, [&](const sample_range& each) { (void)of(here.dropped, *each.why); });
     each_of(turns.again, [&](const sample_range& each) { (void)of(here.again, *each.why); });
     each_of(turns.dropped, [&](const sample_range& each) {
@@ -252,7 +252,7 @@ class auditor {
     return fits;
   }
 
-  /// Rounds are known by their first sample, counted over all passes.
+  /// The counts of a sample's round. The key is the round's first sample, numbered over all passes.
   counts& counts_of(const source_sample& sample, std::int64_t pass) {
     const std::int64_t before = lengths_.first(pass, sample.source);
     const auto near = counts_.lower_bound({sample.source, before + sample.k + 1});
@@ -273,7 +273,7 @@ class auditor {
     return lengths_.first(of.pass, source);
   }
 
-  /// @return tokens of padding
+  /// @return number of padding tokens
   std::int64_t add(const source_sample& sample, coverage& to, std::int64_t* label_only) {
     const std::int64_t padding = order_.pieces(sample, pieces_);
     const auto documents = sources_.get(sample.source);
@@ -291,7 +291,7 @@ class auditor {
     return padding;
   }
 
-  /// What is counted goes into the ledger.
+  /// Adds the counts to the ledger.
   void settle(std::int64_t source, counts& counted) {
     const auto documents = sources_.get(source);
     const std::int64_t tokens = documents->columns().token_count();
@@ -319,7 +319,7 @@ class auditor {
       for (const explained& each : counted.again) ledger.replayed.emplace_back(each.why, 0);
     }
 
-    // All changes of all counts, by place, numbered as settle_run takes them.
+    // All changes of all counts, sorted by offset, and numbered in the order of settle_run.
     struct change {
       std::int64_t at;
       std::size_t of;
@@ -350,8 +350,8 @@ class auditor {
     }
   }
 
-  /// Tokens `first` up to but without `last`, all of which are counted alike: served, elsewhere,
-  /// left out for each reason, replayed for each.
+  /// Accounts for tokens [first, last), which all have the same counts. `now` has: served,
+  /// elsewhere, left out per reason, replayed per reason.
   void settle_run(const document_search& documents, audit_ledger& ledger,
                   const std::vector<std::int64_t>& now, std::int64_t first, std::int64_t last) {
     const std::int64_t tokens = last - first;
@@ -361,7 +361,7 @@ class auditor {
       return taken;
     };
     std::size_t i = 1;
-    std::int64_t due = ledger.round.times;  // here, after what is accounted for otherwise
+    std::int64_t due = ledger.round.times;  // times to be served here, after what is explained
     ledger.not_in_steps += tokens * take(due, now[i++]);
     for (auto& [why, left] : ledger.left_out) left += tokens * take(due, now[i++]);
     std::int64_t unexplained = now[0];

@@ -17,14 +17,14 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// The positions that hold a token of the documents that an edit blocks.
+/// The positions that contain a token of the documents that an edit blocks.
 MILLRACE_INLINE std::vector<position_range> blocked_positions(const run& order, const edit& e) {
   if (order.end() == sampler::unbounded) {
     throw config_error(
         "documents of " + e.source +
         " are blocked, but the run has no end, so they would recur forever; set train_samples");
   }
-  std::vector<std::int64_t> sources;  // a blend may have one dataset several times
+  std::vector<std::int64_t> sources;  // a blend may contain a dataset several times
   for (std::int64_t s = 0; s < order.source_count(); ++s) {
     if (order.prefix(s) == e.source) sources.push_back(s);
   }

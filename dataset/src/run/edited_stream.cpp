@@ -80,7 +80,7 @@ MILLRACE_INLINE std::vector<std::int64_t> edited_stream::all_served(std::int64_t
       std::ranges::upper_bound(by_position_, position, {},
                                [&](std::size_t r) { return runs_[r].position; }) -
       by_position_.begin());
-  // Backwards for as long as a run may reach so far: only those of replays overlap.
+  // Go backward while any earlier stretch may extend to `position`. Only replays overlap others.
   while (i-- > 0 && furthest_end_[i] > position) {
     const stretch& r = runs_[by_position_[i]];
     if (position - r.position < r.count) found.push_back(r.served + (position - r.position));

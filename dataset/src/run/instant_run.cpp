@@ -22,7 +22,7 @@
 
 namespace millrace::dataset {
 
-/// Token types are read from the headers when somebody asks for bytes: `where` never does.
+/// Token types are read from the headers when bytes are first requested, which `where` never does.
 struct instant_run::contents {
   contents(const std::vector<instant_source>& sources, const instant_options& options)
       : order(sources, options),
@@ -47,7 +47,7 @@ struct instant_run::contents {
     return types;
   }
 
-  /// Sees that a source is the dataset that the run was set up with: once, where it is.
+  /// Checks, once per source, that it is the dataset that the run was created with.
   void touch(std::int64_t source) {
     const auto s = static_cast<std::size_t>(source);
     if (touched[s].load(std::memory_order_acquire)) return;
@@ -70,7 +70,7 @@ struct instant_run::contents {
   std::vector<std::filesystem::path> prefixes;
   std::mutex mutex;
   std::atomic<bool> has_types{false};
-  std::vector<formats::dtype> types;  // under mutex, until has_types
+  std::vector<formats::dtype> types;  // guarded by mutex until has_types is set
   std::vector<std::atomic<bool>> touched;
 };
 
@@ -176,7 +176,7 @@ MILLRACE_INLINE std::vector<std::int64_t> instant_run::positions_with(std::int64
     const epoch_windows windows = windows_of.epoch(e);
     const std::int64_t offset = windows.offset();
     if (first >= last || last <= offset) continue;
-    // A token that begins a window is also the last label of the one before.
+    // The first token of a window is also the last label of the previous window.
     const std::int64_t least = first <= offset ? 0 : (first - 1 - offset) / seq_len();
     const std::int64_t most = std::min(windows.count() - 1, (last - 1 - offset) / seq_len());
     for (std::int64_t w = least; w <= most; ++w) {

@@ -48,8 +48,8 @@ struct megatron_run::contents {
   contents& operator=(const contents&) = delete;
 
   std::vector<source_info> sources;
-  blend_columns blend;               // empty for one source
-  std::vector<std::int64_t> counts;  // [source] of the blend before each `counted_positions`
+  blend_columns blend;               // empty for a single source
+  std::vector<std::int64_t> counts;  // [block of `counted_positions`][source]: samples before it
   run_state description;
   open_pool<open_source> pool;
 };
@@ -65,7 +65,7 @@ MILLRACE_INLINE gpt_description description_of(const planned_dataset& planned,
           caches.tokenizer};
 }
 
-/// The index of a source, and that it is the one that the run was built with.
+/// Opens the index of a source, and checks that it is the one that the run was built with.
 MILLRACE_INLINE index_columns open_columns(const megatron_run::source_info& of) {
   index_columns columns(of.prefix);
   if (columns.sequence_count() == of.sequences && columns.token_count() == of.tokens &&
@@ -88,7 +88,8 @@ MILLRACE_INLINE gpt_order order_of(const megatron_run::source_info& of, length_c
                      "; build it with inspect_dataset prepare-cache");
 }
 
-/// Nothing is said of how a kept blend was rounded, and another rounding is another order.
+/// Checks that the cached blend, if any, equals the one built. A cache does not record how its
+/// blend was rounded, and another rounding gives another order.
 MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const blend_recipe& recipe,
                                         const part_plan& plan, const gpt_request& request,
                                         const std::optional<std::string>& split,
@@ -123,7 +124,7 @@ MILLRACE_INLINE megatron_run::open_source::open_source(const source_info& of)
     : search(detail::open_columns(of)),
       order(detail::order_of(of, length_column(search.columns()))) {}
 
-/// Of the `.idx` all lengths are read, once, and no map is made.
+/// Reads all lengths of the `.idx` once, without mapping it.
 MILLRACE_INLINE megatron_run::source_info megatron_run::build_source(
     const planned_dataset& planned, gpt_request request, const std::optional<std::string>& split,
     int threads, const std::optional<megatron_caches>& caches) {
@@ -184,7 +185,7 @@ MILLRACE_INLINE megatron_run megatron_run::build(const part_plan& plan, gpt_requ
     lengths.push_back(sources.back().plan.samples);
   }
   auto all = std::make_shared<contents>(std::move(sources), most_open);
-  // A cache that cannot be used is no news for later.
+  // Open every cache now, so that an unusable one is reported immediately.
   if (caches) {
     for (std::int64_t s = 0; s < all->pool.size(); ++s) (void)all->pool.get(s);
   }
@@ -214,7 +215,7 @@ MILLRACE_INLINE run_state megatron_run::describe(const std::vector<source_info>&
   for (const source_info& each : sources) state.data.push_back({.prefix = each.prefix.string()});
   state.split = split.value_or("");
   state.split_part = name(request.part);
-  state.samples.assign(3, 0);  // of the other parts nothing is known, and nothing depends on them
+  state.samples.assign(3, 0);  // those of other parts are unknown and do not matter
   state.samples[static_cast<std::size_t>(request.part)] =
       (plan.blended ? plan.size : plan.datasets[0].num_samples).value_or(-1);
   state.surplus = plan.surplus;

@@ -45,7 +45,7 @@ struct packed_run::contents {
 
 namespace detail {
 
-/// Parts of the row that a thread is at.
+/// Scratch space for the parts of a row, one per thread.
 inline std::vector<packed_part>& scratch_parts() {
   thread_local std::vector<packed_part> parts;
   return parts;
@@ -212,7 +212,7 @@ MILLRACE_INLINE void packed_run::text_of(std::int64_t position, bool, sample_tex
     append_pieces(columns, parts[i], pieces);
     const std::int64_t end = detail::append_text(columns, pieces, sample.source, start, out);
     start += share_of(parts[i], pad_documents_to());
-    // Padding at the end of the row is the last document's.
+    // Padding at the end of the row belongs to the last document.
     const std::int64_t boundary = i + 1 < parts.size() ? start : seq_len();
     out.boundaries.push_back(static_cast<std::int32_t>(boundary));
     out.document_ends.push_back(static_cast<std::int32_t>(end));
@@ -241,7 +241,7 @@ MILLRACE_INLINE std::vector<std::int64_t> packed_run::positions_with(std::int64_
   for (std::int64_t sequence = sequences.first; sequence < sequences.last;) {
     const std::int64_t document = opened->search.document_of(sequence);
     const document_range range = opened->columns().document(document);
-    // Only the rows that hold the sequence itself: a long document has more than one.
+    // Candidates only: a long document has several rows, and not all contain the sequence.
     for (const std::int64_t row : opened->rows.rows_of(document)) rows.push_back(row);
     sequence = range.last;
   }

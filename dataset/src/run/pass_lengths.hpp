@@ -10,12 +10,12 @@
 
 namespace millrace::dataset::detail {
 
-/// How the samples of a source are numbered over the passes of cyclic: those of pass p begin at p
-/// times the samples of a pass, whole rounds.
+/// Numbers the samples of a source over the passes of cyclic: those of pass p begin at p times the
+/// samples per pass, rounded up to whole rounds.
 class pass_lengths {
  public:
   pass_lengths(const run& order, const sampler& ranks) {
-    if (ranks.options().type != sampler_type::cyclic) return;  // which has one pass, maybe endless
+    if (ranks.options().type != sampler_type::cyclic) return;  // one pass, possibly endless
     for (std::int64_t s = 0; s < order.source_count(); ++s) {
       const std::int64_t samples = order.taken(s, order.end());
       lengths_.push_back(samples == 0 ? 1 : order.round_of(s, samples - 1).last);

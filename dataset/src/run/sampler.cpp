@@ -25,8 +25,8 @@
 
 namespace millrace::dataset {
 
-/// The orders that were drawn last for passes of cyclic. Ranks that are ahead are one pass before
-/// the others, so that two may be asked for in turn.
+/// An LRU cache of the shuffles of cyclic's passes. Some ranks can be one pass ahead of the others,
+/// so lookups may alternate between two passes.
 class sampler::draws {
  public:
   using pointer = std::shared_ptr<const drawn_order>;
@@ -40,7 +40,7 @@ class sampler::draws {
       drawn_.splice(drawn_.begin(), drawn_, each);
       return each->second;
     }
-    while (drawn_.size() >= most_kept_) drawn_.pop_back();  // first, as one is many bytes
+    while (drawn_.size() >= most_kept_) drawn_.pop_back();  // first, to limit peak memory
     drawn_.emplace_front(epoch, std::make_shared<const drawn_order>(epoch, size));
     return drawn_.front().second;
   }
@@ -48,7 +48,7 @@ class sampler::draws {
  private:
   std::mutex mutex_;
   std::size_t most_kept_;
-  std::list<std::pair<std::int64_t, pointer>> drawn_;  // the newest first
+  std::list<std::pair<std::int64_t, pointer>> drawn_;  // most recently used first
 };
 
 namespace detail {
@@ -62,7 +62,7 @@ MILLRACE_INLINE void require_whole(const char* what, std::int64_t samples,
                      " times the " + std::to_string(options.world_size) + " data-parallel ranks");
 }
 
-/// Ranges of the positions that are set.
+/// The ranges of consecutive positions that are set.
 MILLRACE_INLINE std::vector<position_range> ranges_of(const std::vector<bool>& set) {
   std::vector<position_range> ranges;
   for (std::size_t i = 0; i < set.size(); ++i) {
@@ -122,7 +122,7 @@ MILLRACE_INLINE void sampler::set_up_single() {
                        std::to_string(limit_) + ", the samples there are");
   }
   const std::int64_t left = limit_ - consumed;
-  const bool is_over = left == 0 && !options_.drop_last;  // even in the middle of a step
+  const bool is_over = left == 0 && !options_.drop_last;  // possibly in the middle of a step
   offset_ = (consumed - steps_.first_position(steps_.step_of(consumed))) % options_.width();
   if (offset_ != 0 && (options_.global_batch_size != 0 || options_.rampup) && !is_over) {
     check_part_of_step();
@@ -136,7 +136,7 @@ MILLRACE_INLINE void sampler::set_up_single() {
   }
 }
 
-// Otherwise micro-batches would lie across the end of this step and of all that follow.
+// Otherwise micro-batches would cross the end of this step and of every later one.
 MILLRACE_INLINE void sampler::check_part_of_step() const {
   const std::int64_t consumed = options_.consumed_samples;
   const std::int64_t step = steps_.step_of(consumed);
@@ -160,7 +160,7 @@ MILLRACE_INLINE void sampler::set_up_cyclic() {
   const std::int64_t active = layout().active();
   first_epoch_ = options_.consumed_samples / active;
   first_batch_ = options_.consumed_samples % active / options_.width();
-  // Rank 0 is the first of those that have a micro-batch more.
+  // If any rank has an extra micro-batch, rank 0 has one.
   draws_ = std::make_shared<draws>(layout().batches(0) > counted() ? 2 : 1);
 }
 
@@ -178,7 +178,7 @@ MILLRACE_INLINE void sampler::set_up_full_validation() {
                        ", expected a multiple of the " + std::to_string(ranks) +
                        " ranks in full validation");
   }
-  // Ranks with fewer samples begin again, so that more are served than there are.
+  // Ranks with fewer samples start over, so more samples are served than there are.
   const std::int64_t turns = first.eval_iterations();
   end_sample_ = turns > unbounded / ranks ? unbounded : turns * ranks;
   if (consumed > end_sample_) {
@@ -237,7 +237,7 @@ MILLRACE_INLINE std::int64_t sampler::position_of(std::int64_t sample) const {
   switch (options_.type) {
     case sampler_type::single:
       return edits_ ? (*edits_)[sample] : sample;
-    case sampler_type::full_validation:  // ranks with one sample less begin again
+    case sampler_type::full_validation:  // ranks with one sample fewer start over
       return sample < end_ ? sample : sample % options_.world_size;
     case sampler_type::cyclic:
       break;
@@ -256,10 +256,10 @@ MILLRACE_INLINE std::int64_t sampler::pass_of(std::int64_t sample) const noexcep
       .epoch;
 }
 
-/// A rank begins each epoch where the one before has left it: at its start, but for ranks that have
-/// one micro-batch more than an epoch counts. These begin all epochs but their first one with the
-/// second micro-batch; and where an epoch counts one, they serve two epochs' worth of each second
-/// epoch. All ranks start together at `consumed_samples`.
+/// Most ranks begin each epoch with its first micro-batch. Some ranks have one micro-batch more
+/// than `counted()`: they begin every epoch except their first with the second micro-batch. If
+/// `counted()` is 1, they instead serve both micro-batches of every second epoch and skip the
+/// epochs between. All ranks start together at `consumed_samples`.
 MILLRACE_INLINE sampler::drawn_place sampler::drawn_place_of(std::int64_t t,
                                                              std::int64_t rank) const noexcept {
   const std::int64_t each = counted();
@@ -272,7 +272,8 @@ MILLRACE_INLINE sampler::drawn_place sampler::drawn_place_of(std::int64_t t,
   return {first_epoch_ + epoch, turn - epoch * each};
 }
 
-/// The inverse; nothing if the rank does not serve it from `consumed_samples` on.
+/// The inverse of `drawn_place_of`; nullopt if the rank does not serve it from `consumed_samples`
+/// on.
 MILLRACE_INLINE std::optional<std::int64_t> sampler::turn_of(const drawn_place& place,
                                                              std::int64_t rank) const noexcept {
   const batch_range range = drawn_batches(rank, place.epoch);
@@ -281,7 +282,7 @@ MILLRACE_INLINE std::optional<std::int64_t> sampler::turn_of(const drawn_place& 
   return turn < 0 ? std::nullopt : std::optional(turn);
 }
 
-/// The micro-batches of an epoch that a rank is served, those before `consumed_samples` among them.
+/// The micro-batches of an epoch that a rank serves, including those before `consumed_samples`.
 MILLRACE_INLINE sampler::batch_range sampler::drawn_batches(std::int64_t rank,
                                                             std::int64_t epoch) const noexcept {
   const std::int64_t all = layout().batches(rank);
@@ -361,7 +362,7 @@ MILLRACE_INLINE std::vector<served_place> sampler::all_served(
   return found;
 }
 
-/// One look at the order of each pass that has samples below `before`.
+/// Scans the shuffle of each pass that has samples below `before` once.
 MILLRACE_INLINE void sampler::find_drawn(std::span<const std::int64_t> positions,
                                          std::int64_t before,
                                          std::vector<served_place>& found) const {
@@ -458,8 +459,9 @@ MILLRACE_INLINE std::map<std::int64_t, position_turns> sampler::turns(std::int64
   return all;
 }
 
-/// Of cyclic: what no rank is served of a pass. Of the first one it is not known what was served
-/// before `consumed_samples`, but what is never served by these ranks is.
+/// For cyclic, the positions that no rank serves in a pass. It is unknown what was served before
+/// `consumed_samples`, so in the first pass, all positions that these ranks could have served then
+/// count as served.
 MILLRACE_INLINE std::vector<explained_positions> sampler::dropped_in(std::int64_t pass) const {
   std::vector<explained_positions> dropped;
   if (options_.type == sampler_type::single && edits_) {
@@ -494,8 +496,8 @@ MILLRACE_INLINE std::vector<position_range> sampler::dropped_between(std::int64_
                                                                      std::int64_t end) const {
   std::vector<position_range> touched;
   if (!edits_) return touched;
-  // Replays do not reach beyond what was served before them, so that the first turn is the
-  // furthest.
+  // A replay serves only positions before the one where it is inserted, so the first stretch after
+  // `end` that is not a replay has the bound.
   const std::int64_t from = edits_->reached(begin);
   std::int64_t to = end_;
   for (const edited_stream::stretch& each : edits_->stretches()) {

@@ -162,7 +162,7 @@ MILLRACE_INLINE void check(const run_state& state) {
   detail::check_word("split_part", state.split_part, {"train", "valid", "test"});
   detail::check_word("blend_rounding", state.blend_rounding, {"twice", "fused"});
   detail::check_word("sampler", state.sampler, {"single", "cyclic", "full_validation", "hybrid"});
-  detail::check_count("seq_len", state.seq_len);  // 0, here and below: not said
+  detail::check_count("seq_len", state.seq_len);  // here and below, 0 means unspecified
   detail::check_count("global_batch", state.global_batch);
   detail::check_count("micro_batch", state.micro_batch);
   detail::check_count("ranks", state.ranks);

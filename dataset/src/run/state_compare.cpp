@@ -21,7 +21,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// A value as it stands in a state.
+/// A value as it is written in a state.
 template <class T>
 std::string text_of(const T& value) {
   state_writer io;
@@ -43,13 +43,13 @@ MILLRACE_INLINE bool contains(std::span<const std::string> names, std::string_vi
 
 inline constexpr const char* other_samples = "other samples would be served";
 
-/// Steps of which a sample was served; nothing if they cannot be told.
+/// Number of steps from which a sample was served; nullopt if it cannot be determined.
 MILLRACE_INLINE std::optional<std::int64_t> steps_done(const run_state& saved,
                                                        const resume_terms& terms) {
   if (terms.steps_done) return terms.steps_done;
   if (!saved.rampup_batch.empty() || saved.global_batch < 1) return std::nullopt;
   std::int64_t reached = saved.consumed_samples;
-  if (!saved.edits.empty()) {  // segments count positions, and what is skipped is one
+  if (!saved.edits.empty()) {  // segments are in positions, which include skipped ones
     if (terms.saved_stream == nullptr) return std::nullopt;
     reached = terms.saved_stream->reached(reached);
   }
@@ -64,7 +64,7 @@ MILLRACE_INLINE std::string steps_text(const run_state& saved, std::optional<std
          (edits ? "saved_stream, because edits shift the samples, or steps_done" : "steps_done");
 }
 
-/// What the order instant is keyed by.
+/// The key of a source in the order `instant`.
 MILLRACE_INLINE std::string key_name(const state_source& source) {
   return source.name.empty() ? std::filesystem::path(source.prefix).filename().string()
                              : source.name;
@@ -115,7 +115,7 @@ MILLRACE_INLINE void compare_schedule(const run_state& saved, const run_state& n
   const std::size_t all = std::max(then.size(), to.size());
   for (std::size_t i = 0; i < all; ++i) {
     if (i < then.size() && i < to.size() && then[i] == to[i]) continue;
-    // The first that differs: neither the old one nor the new one may have begun.
+    // At the first difference, neither the old nor the new segment may have begun.
     const auto done = steps_done(saved, terms);
     const auto open = [&](const std::vector<state_segment>& schedule) {
       return i >= schedule.size() || (i > 0 && done && schedule[i].first_step >= *done);
@@ -154,7 +154,7 @@ MILLRACE_INLINE void compare_edits(const run_state& saved, const run_state& now,
 MILLRACE_INLINE void compare_cyclic(const run_state& saved, const run_state& now) {
   const bool same_layout = saved.micro_batch == now.micro_batch && saved.ranks == now.ranks;
   if (same_layout) return;
-  // An epoch serves as many samples as whole rounds of all ranks' micro-batches have.
+  // An epoch serves whole rounds of one micro-batch per rank.
   const auto active = [](const run_state& s) {
     const std::int64_t round = s.micro_batch * s.ranks;
     return round < 1 ? 0 : s.sampled / round * round;
@@ -173,7 +173,7 @@ MILLRACE_INLINE void compare_cyclic(const run_state& saved, const run_state& now
   }
 }
 
-/// Compares one option after another, by the list of fields.
+/// Compares all options, using the list of fields.
 class state_comparison {
  public:
   state_comparison(const run_state& saved, const run_state& now, const resume_terms& terms)
@@ -189,7 +189,7 @@ class state_comparison {
   void compare(std::string_view name, const T& then) {
     const bool cyclic = saved_.sampler == "cyclic" && now_.sampler == "cyclic";
     if (name == "micro_batch" || name == "ranks") {
-      // Both decide an epoch, so that they are looked at once, without what is allowed.
+      // Both determine the epoch, so compare them together, except for those in `allow`.
       if (!cyclic || name == "ranks") return;
       run_state asked = now_;
       if (contains(terms_.allow, "micro_batch")) asked.micro_batch = saved_.micro_batch;

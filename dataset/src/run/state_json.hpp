@@ -15,11 +15,10 @@
 #include <millrace/formats/detail/json.hpp>
 #include <millrace/formats/detail/utf8.hpp>
 
-/// How states are written and read as JSON: each struct lists its fields once, for reader, writer
-/// and comparison.
+/// States as JSON. Each struct lists its fields once, for the reader, the writer and comparisons.
 namespace millrace::dataset::detail {
 
-/// The fields in the order of the text. `io` is called as io(name, member).
+/// Calls io(name, member) for each field, in the order of the JSON.
 template <class Io, class Source>
 requires std::is_same_v<std::remove_const_t<Source>, state_source>
 void fields(Io& io, Source& s) {
@@ -74,7 +73,7 @@ void fields(Io& io, State& s) {
 
 formats::json_value edit_to_json(const edit& e);
 
-/// Builds an object out of fields.
+/// Builds a JSON object from fields.
 class state_writer {
  public:
   template <class T>
@@ -122,7 +121,7 @@ class state_writer {
   formats::json_object object_;
 };
 
-/// Fills fields out of an object; each may be missing, none may be left over.
+/// Fills fields from a JSON object. Members may be missing; unknown members are an error.
 class state_reader {
  public:
   state_reader(const formats::json_value& value, std::string place) : place_(std::move(place)) {
@@ -140,7 +139,8 @@ class state_reader {
     }
   }
 
-  /// @param known  says whether a member is one that nobody asked for with a call
+  /// Checks that there are no unknown members.
+  /// @param known  known(name): whether a member has a known name
   template <class Known>
   void finish(const Known& known) const {
     if (used_ == object_->size()) return;
@@ -153,7 +153,7 @@ class state_reader {
     }
   }
 
-  /// "a string", "a whole number, -5"
+  /// Describes a value for messages: "a string", "a whole number, -5".
   static std::string text_of(const formats::json_value& value) {
     double scratch = 0;
     const bool is_number = value.as_double(scratch) != nullptr;

@@ -18,15 +18,15 @@
 #include <millrace/dataset/detail/sample/piece.hpp>
 #include <millrace/error.hpp>
 
-/// What the four runs share when they say of which bytes a row is made.
+/// Helpers that the four runs share to implement `run::text_of`.
 namespace millrace::dataset::detail {
 
 inline std::filesystem::path bin_of(std::filesystem::path prefix) {
   return prefix += ".bin";
 }
 
-/// Pieces of the row that a thread is at: `run::text_of` allocates nothing once it has seen the
-/// longest row.
+/// Scratch space for the pieces of a row, one per thread: `run::text_of` does not allocate once it
+/// has processed the longest row.
 inline std::vector<piece>& scratch_pieces() {
   thread_local std::vector<piece> pieces;
   pieces.clear();
@@ -42,7 +42,7 @@ inline void clear(sample_text& out, std::int64_t position, std::int64_t source) 
   out.document_ends.clear();
 }
 
-/// Appends bytes of a file to a row; those that go on where the last part ended become part of it.
+/// Appends bytes of a file to a row. If they continue the last part, that part is extended.
 inline void append_part(const file_range& from, std::int64_t at, std::uint64_t item,
                         sample_text& out) {
   if (from.bytes == 0) return;
@@ -67,7 +67,7 @@ inline void append_part(const file_range& from, std::int64_t at, std::uint64_t i
                          "so that it is built again");
 }
 
-/// The bytes of a piece in the `.bin`, out of the columns of the `.idx`, checked.
+/// The byte range of a piece in the `.bin`, from the columns of the `.idx`, checked.
 inline file_range range_of(const index_columns& columns, const piece& p, std::int64_t source) {
   if (p.tokens == 0) return {source, 0, 0};
   const std::size_t item = formats::size_bytes(columns.type());
@@ -76,7 +76,7 @@ inline file_range range_of(const index_columns& columns, const piece& p, std::in
     throw_piece_outside(columns, p, length);
   }
   const std::int64_t pointer = columns.pointer(p.sequence);
-  const auto begin = static_cast<std::uint64_t>(pointer);  // of a negative one: beyond any file
+  const auto begin = static_cast<std::uint64_t>(pointer);  // a negative one exceeds any file
   const std::uint64_t size = columns.bin_size_bytes();
   if (begin > size || static_cast<std::uint64_t>(length) * item > size - begin ||
       begin % item != 0) {
@@ -87,7 +87,7 @@ inline file_range range_of(const index_columns& columns, const piece& p, std::in
           static_cast<std::uint64_t>(p.tokens) * item};
 }
 
-/// Appends pieces to a row, one after another from token `at` on. Returns where they end.
+/// Appends pieces to a row, concatenated from token `at` on. Returns the offset of their end.
 inline std::int64_t append_text(const index_columns& columns, std::span<const piece> pieces,
                                 std::int64_t source, std::int64_t at, sample_text& out) {
   const std::uint64_t item = formats::size_bytes(columns.type());
@@ -99,8 +99,8 @@ inline std::int64_t append_text(const index_columns& columns, std::span<const pi
   return at;
 }
 
-/// Whether a piece goes on with the document of the one before, as `same_document` says, but out of
-/// the columns of the `.idx` alone.
+/// Whether a piece continues the document of the previous piece. Like `same_document`, but uses
+/// only the columns of the `.idx`.
 struct same_searched_document {
   const document_search& search;
 
@@ -111,7 +111,7 @@ struct same_searched_document {
   }
 };
 
-/// The boundaries of a row, each once up to seq_len.
+/// Fills in the boundaries of a row up to seq_len, without repetitions.
 template <class Joined>
 void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
                     const Joined& joined, sample_text& out) {
@@ -121,7 +121,7 @@ void set_boundaries(std::span<const piece> pieces, std::int64_t seq_len, bool ex
   out.boundaries.resize(static_cast<std::size_t>(size.entries));
 }
 
-/// A row that is one range of the stored stream.
+/// Fills in a row that is one range of the stream in stored order.
 inline void set_window(std::int64_t position, std::int64_t source, std::int64_t first_token,
                        std::int64_t tokens, std::uint64_t item, sample_text& out) {
   clear(out, position, source);
@@ -131,7 +131,7 @@ inline void set_window(std::int64_t position, std::int64_t source, std::int64_t 
                        0});
 }
 
-/// @throws config_error  a segment of the schedule does not begin where its step does.
+/// @throws config_error  a segment of the schedule begins at another position than its step.
 inline void check_begins(const schedule& blend, const batch_steps& steps) {
   for (const segment_begin& segment : blend.begins()) {
     const std::int64_t position = steps.first_position(segment.step);

@@ -32,16 +32,16 @@
 
 namespace millrace::dataset {
 
-/// Read-only run of tokens in the type that the file holds them in, known at run time.
+/// Read-only view of contiguous tokens, in the dtype of the file, which is known only at run time.
 ///
 /// The bytes must outlive the view; copies of a view are cheap and see the same bytes. Positions
-/// and sizes are in tokens. For one token at a time there is `[]`; for many, `copy_to` (any dtype)
-/// or `as<T>` (no copy) decide on the dtype once.
+/// and sizes are in tokens. `[]` reads one token. For many tokens, `copy_to` (any dtype) or `as<T>`
+/// (no copy) dispatch on the dtype only once.
 class token_view {
  public:
   token_view() = default;
 
-  /// @param bytes  at any address; only `as<T>` needs them aligned, as they are in a dataset
+  /// @param bytes  may be unaligned; only `as<T>` requires alignment, which datasets provide
   /// @pre `bytes.size()` is a multiple of the item size.
   token_view(formats::dtype type, std::span<const std::byte> bytes) noexcept
       : bytes_(bytes), item_(formats::size_bytes(type)), type_(type) {
@@ -53,13 +53,13 @@ class token_view {
   bool empty() const noexcept { return bytes_.empty(); }
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
-  /// Token `i` as an id. A float is cut towards zero; one outside int64 gives the nearest end of
-  /// its range, NaN gives 0.
+  /// Token `i` as an id. A float is truncated toward zero and saturated to the range of int64; NaN
+  /// gives 0.
   ///
   /// @pre 0 <= i < size()
   std::int64_t operator[](std::int64_t i) const noexcept;
 
-  /// Token `i` as a number; exact but for int64 beyond 2^53.
+  /// Token `i` as a double; exact except for int64 beyond 2^53.
   ///
   /// @pre 0 <= i < size()
   double as_double(std::int64_t i) const noexcept;
@@ -71,7 +71,7 @@ class token_view {
 
   /// The tokens in place.
   ///
-  /// @pre the bytes are aligned for T, as those of every view that a dataset gives.
+  /// @pre the bytes are aligned for T, as in every view that a dataset returns.
   /// @throws config_error  T is not the C++ type of `type()`.
   template <class T>
   std::span<const T> as() const;
@@ -79,8 +79,8 @@ class token_view {
   /// Copies all tokens, converted to T.
   ///
   /// @pre out.size() == size(), and `out` does not overlap the bytes.
-  /// @throws config_error  T cannot hold every value of `type()`, e.g. int32 of int64, or an
-  ///                       integer of a float.
+  /// @throws config_error  T cannot represent every value of `type()`, e.g. int64 to int32, or a
+  ///                       float to an integer.
   template <class T>
   void copy_to(std::span<T> out) const;
 
@@ -102,7 +102,7 @@ class token_view {
   formats::dtype type_ = formats::dtype::uint16;
 };
 
-/// Whether every value of `From` is a value of `To`: what `copy_to` allows.
+/// Whether `To` can represent every value of `From`. `copy_to` requires this.
 template <class To, class From>
 inline constexpr bool holds_every = (std::is_integral_v<From> ||
                                      std::is_floating_point_v<To>)&&std::numeric_limits<To>::digits
@@ -113,7 +113,7 @@ inline constexpr bool holds_every = (std::is_integral_v<From> ||
 
 namespace detail {
 
-// A cast of a double outside int64 is undefined, and a file may hold any.
+// Casting a double outside int64 is undefined behavior, and a file may contain any value.
 inline std::int64_t to_id(double value) noexcept {
   constexpr double limit = 0x1p63;
   if (value >= limit) return std::numeric_limits<std::int64_t>::max();
@@ -121,7 +121,7 @@ inline std::int64_t to_id(double value) noexcept {
   return value == value ? static_cast<std::int64_t>(value) : 0;
 }
 
-// Loads through memcpy, as the source may lie at any address; compiles to vector conversions.
+// Loads with memcpy because the source may be unaligned; compiles to vector conversions.
 template <class From, class To>
 void convert(const std::byte* __restrict from, To* __restrict to, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
@@ -232,8 +232,8 @@ class MILLRACE_EXPORT indexed_dataset {
   /// @throws config_error  the prefix ends in `.bin` or `.idx`.
   /// @throws io_error      a file cannot be opened, or is not a regular file; or the dataset was
   ///                       replaced repeatedly during 0.2 s (ESTALE).
-  /// @throws format_error  the `.idx` is not a valid index, or the `.bin` has another length than
-  ///                       the index says.
+  /// @throws format_error  the `.idx` is not a valid index, or the size of the `.bin` differs from
+  ///                       the size in the index.
   explicit indexed_dataset(std::filesystem::path prefix, open_options options = {});
 
   const std::filesystem::path& prefix() const noexcept { return prefix_; }

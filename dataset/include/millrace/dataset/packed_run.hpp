@@ -33,7 +33,7 @@ struct packed_place;
 struct packed_options {
   std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
   int threads = 0;                    ///< threads that build row tables; 0: one per processor
-  bool keep_tables = true;            ///< store them beside the datasets, see `open_row_table`
+  bool keep_tables = true;            ///< store them next to the datasets, see `open_row_table`
 };
 
 /// Packed rows in the order `instant`, over one dataset or a blend: a row is a sample, and the rows

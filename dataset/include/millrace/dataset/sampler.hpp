@@ -62,7 +62,8 @@ struct sampler_options {
 };
 
 /// Returns `options` unchanged.
-/// @throws config_error  an option is out of range, does not divide, or does not fit the sampler
+/// @throws config_error  an option is out of range or does not fit the sampler, or the batch sizes
+///                       are not divisible
 MILLRACE_EXPORT const sampler_options& check(const sampler_options& options);
 
 /// Identifies a micro-batch of a run.
@@ -142,7 +143,7 @@ class MILLRACE_EXPORT sampler {
 
   /// @param end    number of positions: `run::end()`
   /// @param edits  single only; null: no edits
-  /// @throws config_error  an option is out of range, does not divide, or does not fit the sampler;
+  /// @throws config_error  as `check`; there are edits although the sampler is not single;
   ///                       `consumed_samples` is beyond the end or inside a micro-batch; or the
   ///                       run has too few samples, or no end although the sampler needs one
   sampler(std::int64_t end, const sampler_options& options,

@@ -29,25 +29,25 @@ namespace millrace::dataset {
 enum class edit_kind : std::uint8_t {
   skip,    ///< never served from now on
   replay,  ///< served once more
-  block,   ///< documents whose samples are skipped wherever they come
+  block,   ///< every sample that contains one of these documents is skipped
 };
 
 enum class edit_unit : std::uint8_t { samples, steps, documents };
 
-/// A change of what a run serves. Ranges are absolute and are those of the run without edits:
-/// position 1000 is the same sample whatever was skipped before it, and step 10 is its positions
-/// 10 * global_batch on.
+/// A change to what a run serves. Ranges refer to the run without edits: position 1000 is the same
+/// sample regardless of what was skipped before it, and step 10 starts at position
+/// 10 * global_batch.
 struct edit {
   edit_kind kind = edit_kind::skip;
-  edit_unit unit =
-      edit_unit::samples;  ///< samples or steps; documents where, and only where, blocked
-  std::int64_t first = 0;  ///< samples, steps or documents from here on
-  std::int64_t last = 0;   ///< up to but without this one
-  std::int64_t at = 0;  ///< of a replay: the sample or step before which it comes, `last` or later
-  std::int64_t since = 0;  ///< samples that had been served when the edit was made: those stay so
-  std::string source =
-      {};                ///< of blocked documents: the prefix of their dataset, as the run names it
-  std::string why = {};  ///< in somebody's words; not empty
+  edit_unit unit = edit_unit::samples;  ///< `documents` if and only if the kind is `block`
+  std::int64_t first = 0;               ///< first sample, step or document
+  std::int64_t last = 0;                ///< end, exclusive
+  /// Replay only: the sample or step before which to replay; at least `last`.
+  std::int64_t at = 0;
+  std::int64_t since = 0;  ///< samples served before the edit was made; the edit keeps them as is
+  /// `block` only: prefix of the documents' dataset, as in the run.
+  std::string source = {};
+  std::string why = {};  ///< reason, free text; not empty
 
   friend bool operator==(const edit&, const edit&) = default;
 };
@@ -59,14 +59,14 @@ struct position_range {
   friend bool operator==(const position_range&, const position_range&) = default;
 };
 
-/// "skip_samples", "replay_steps", "block_documents": how a state names an edit.
+/// The name of an edit in a state: "skip_samples", "replay_steps", "block_documents", etc.
 inline std::string name_of(const edit& e) {
   constexpr const char* kinds[] = {"skip", "replay", "block"};
   constexpr const char* units[] = {"samples", "steps", "documents"};
   return std::string(kinds[static_cast<int>(e.kind)]) + '_' + units[static_cast<int>(e.unit)];
 }
 
-/// @throws config_error  the edit contradicts itself; the message names it by its number.
+/// @throws config_error  the edit is inconsistent; the message contains its number.
 MILLRACE_EXPORT void check(const edit& e, std::size_t number);
 
 /// Identifies a dataset of a run.
@@ -78,7 +78,7 @@ struct state_source {
   std::int64_t documents = 0;
   std::int64_t bin_bytes = 0;
   std::int64_t idx_bytes = 0;
-  std::string root = {};  ///< of the `.sum`, 64 hexadecimal digits; empty if there is none
+  std::string root = {};  ///< root of the `.sum`, 64 hexadecimal digits; empty if there is none
 
   /// Key of its order `instant`; empty: the file name of `prefix`.
   std::string name = {};

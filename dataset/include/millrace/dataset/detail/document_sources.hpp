@@ -14,18 +14,17 @@
 
 namespace millrace::dataset {
 
-/// Where the documents of a dataset come from: its PREFIX.src, mapped. Any number of threads may
-/// read it.
+/// The input location of each document of a dataset: its PREFIX.src, mapped. Thread-safe for reads.
 class MILLRACE_EXPORT document_sources {
  public:
-  /// The sources of `data`, or nothing if it has none.
+  /// The sources of `data`, or nullopt if there is no `.src`.
   ///
-  /// @throws io_error      the `.src` is there and cannot be opened.
-  /// @throws format_error  it is none, or not of as many documents.
+  /// @throws io_error      the `.src` exists but cannot be opened.
+  /// @throws format_error  the file is not a `.src`, or has another number of documents.
   static std::optional<document_sources> find(const indexed_dataset& data) {
     return find(data.prefix(), data.document_count());
   }
-  /// The same of a dataset that is not open, by its path without `.bin` and `.idx`.
+  /// The same for a dataset that is not open. `prefix` is its path without `.bin` and `.idx`.
   static std::optional<document_sources> find(const std::filesystem::path& prefix,
                                               std::int64_t document_count);
 
@@ -37,19 +36,19 @@ class MILLRACE_EXPORT document_sources {
 
   std::uint64_t input_count() const noexcept { return view_.input_count(); }
 
-  /// The input's name, as it was given to the program that read it: any bytes.
+  /// The input's name, as it was passed to the program that read it; may contain any bytes.
   std::string_view input_name(std::uint32_t input) const noexcept {
     return view_.input_name(input);
   }
 
-  /// Calls `look(document, place)` for each document in order, one pass in constant memory. A
-  /// format_error that `look` throws without a path gets that of the `.src`.
+  /// Calls `look(document, place)` for each document in order: one pass, in constant memory. If
+  /// `look` throws a format_error without a path, the path of the `.src` is added.
   ///
   /// @throws format_error  an entry contradicts itself, with its path and byte.
   template <class Look>
   void for_each(Look&& look) const;
 
-  /// Where the file tells a document: its group's entry in the directory, for messages.
+  /// The offset in the file of the directory entry of the document's group, for messages.
   /// @pre 0 <= document < document_count() of the dataset
   std::uint64_t offset_of(std::int64_t document) const noexcept {
     return view_.directory_offset(static_cast<std::uint64_t>(document) /
@@ -62,7 +61,7 @@ class MILLRACE_EXPORT document_sources {
 
   std::filesystem::path path_;
   io::file_mapping file_;
-  formats::src_view view_;  // of the bytes of file_, which stay where they are
+  formats::src_view view_;  // into file_, whose bytes do not move
 };
 
 // ---------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
-/// What is wrong with an entry of an `.idx`, said alike by all that follow one.
+/// Error messages for invalid entries of an `.idx`, shared by all of its readers.
 namespace millrace::dataset::detail {
 
-/// @param offset  of the length, in the file
+/// @param offset  offset of the length in the file
 [[noreturn]] inline void throw_bad_length(const std::filesystem::path& idx, std::uint64_t offset,
                                           std::int64_t i, std::int64_t length) {
   throw format_error(idx, offset,
@@ -20,16 +20,16 @@ namespace millrace::dataset::detail {
                          ", expected 0 or more");
 }
 
-/// @param offset     of the pointer, in the file
-/// @param item       bytes of a token
-/// @param bin_bytes  of the `.bin`
+/// @param offset     offset of the pointer in the file
+/// @param item       bytes per token
+/// @param bin_bytes  size of the `.bin`
 [[noreturn]] MILLRACE_EXPORT void throw_bad_pointer(const std::filesystem::path& idx,
                                                     std::uint64_t offset, std::int64_t i,
                                                     std::int64_t length, std::int64_t pointer,
                                                     std::size_t item, std::uint64_t bin_bytes);
 
-/// @param offset     of the document's first sequence, in the file
-/// @param sequences  of the dataset
+/// @param offset     offset in the file of the document's first sequence
+/// @param sequences  number of sequences in the dataset
 [[noreturn]] MILLRACE_EXPORT void throw_bad_document(const std::filesystem::path& idx,
                                                      std::uint64_t offset, std::int64_t d,
                                                      std::int64_t first, std::int64_t last,

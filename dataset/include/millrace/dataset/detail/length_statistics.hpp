@@ -12,32 +12,32 @@
 
 namespace millrace::dataset {
 
-/// What a list of lengths looks like, in tokens. All zero where the list is empty.
+/// Statistics of a list of lengths, in tokens. All zero if the list is empty.
 struct length_statistics {
-  std::int64_t count = 0;  ///< of lengths
-  std::int64_t empty = 0;  ///< of lengths that are 0
+  std::int64_t count = 0;  ///< number of lengths
+  std::int64_t empty = 0;  ///< number of lengths that are 0
   std::int64_t min = 0;
-  double median = 0;  ///< of an even count, the mean of the two in the middle
+  double median = 0;  ///< for an even count, the mean of the two in the middle
   double mean = 0;
   std::int64_t max = 0;
 };
 
-/// Lengths of all sequences. Reads the `.idx` a few times in a row, in constant memory.
+/// Lengths of all sequences. Reads the `.idx` sequentially several times, in constant memory.
 ///
 /// @throws format_error  a length is negative.
 MILLRACE_EXPORT length_statistics sequence_lengths(const indexed_dataset& data);
 
-/// Lengths of all documents, each the sum of its sequences. Cost as above.
+/// Lengths of all documents, each the sum of its sequences. Same cost as `sequence_lengths`.
 ///
-/// @throws format_error  a length is negative, or the document index does not ascend.
+/// @throws format_error  a length is negative, or the document index is not ascending.
 MILLRACE_EXPORT length_statistics document_lengths(const indexed_dataset& data);
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-/// The k-th smallest, from 0, of value(0), ..., value(count - 1): 16 bits a pass, the highest
-/// first, as an index may have more entries than fit memory.
+/// The k-th smallest (k from 0) of value(0), ..., value(count - 1). A radix selection of 16 bits
+/// per pass, highest bits first, because an index may have more entries than fit in memory.
 ///
 /// @pre 0 <= k < count, and all values are in 0 .. max.
 template <class Value>

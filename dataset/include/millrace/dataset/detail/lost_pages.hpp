@@ -11,29 +11,29 @@
 
 #include <millrace/detail/export.hpp>
 
-struct sigaction;  // of <csignal>, which includers need not have
+struct sigaction;  // from <csignal>; declared here so that includers do not need that header
 
-/// Maps that are read entry by entry and survive the loss of a page: the file has become shorter,
-/// or the page cannot be read. The kernel reports that by SIGBUS, in the middle of an access.
+/// Mappings that survive the loss of a page, because the file was truncated or the page cannot be
+/// read. The kernel reports the loss with SIGBUS during an access.
 ///
-/// A lost page of a watched map becomes a page of zeros, and the map remembers the loss for good.
-/// So a reader calls `check_there` after it has read an entry and before it uses it. That costs one
-/// load; to jump out of each access would cost some ten nanoseconds.
+/// The handler replaces a lost page of a watched mapping with a page of zeros and marks the mapping
+/// permanently. A reader therefore calls `check_there` after it has read an entry and before it
+/// uses it. That costs one load; jumping out of each access would cost about ten nanoseconds.
 ///
-/// Threads that read must not block SIGBUS; making a watch unblocks it (`unblock_sigbus`).
+/// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
 ///
-/// A build with MILLRACE_NO_SIGBUS_GUARD leaves signals alone: nothing is watched, and SIGBUS ends
-/// the process. Where a file now ends inside a page, the rest of that page reads as zeros without a
-/// signal, so a reader of such a place still has to check what it reads.
+/// A build with MILLRACE_NO_SIGBUS_GUARD installs no handler: nothing is watched, and SIGBUS ends
+/// the process. If a truncated file ends inside a page, the rest of that page reads as zeros
+/// without a signal, so readers still have to validate what they read.
 namespace millrace::dataset {
 
 namespace detail {
 
-/// A map that is watched. Slots are never freed, because a handler may be looking through them.
+/// A watched mapping. Slots are never freed, because a handler may be iterating over them.
 struct watched_map {
   std::atomic<std::uintptr_t> begin{0};  // 0: free
   std::atomic<std::uintptr_t> end{0};
-  std::atomic<std::uintptr_t> lost{0};  // address of the first access that was lost; 0: none
+  std::atomic<std::uintptr_t> lost{0};  // address of the first failed access; 0: none
   std::atomic<watched_map*> next{nullptr};
 };
 
@@ -41,45 +41,43 @@ struct end_of_watch {
   void operator()(watched_map* w) const noexcept { w->begin.store(0); }
 };
 
-/// What a signal would have done if our handler were not there: calls the handler `before` ours, or
-/// lets the signal end the process.
-/// @param info  a siginfo_t; this and the others are what our handler was called with
+/// Does what the signal would have done without our handler: calls the previous handler `before`,
+/// or lets the signal end the process.
+/// @param info  a siginfo_t; `signal`, `info` and `context` are the arguments of our handler
 MILLRACE_EXPORT void pass_on(const struct ::sigaction& before, int signal, void* info,
                              void* context);
 
-/// Installs the handler, once a process. A handler that is set later must pass on signals that are
-/// not its own.
+/// Installs the handler, once per process. A handler that is installed later must forward signals
+/// that it does not handle.
 MILLRACE_EXPORT void install_lost_page_handler() noexcept;
 
 }  // namespace detail
 
-/// Unblocks SIGBUS for the calling thread, for good. A blocked SIGBUS ends the process whatever the
-/// handler is.
+/// Unblocks SIGBUS for the calling thread, permanently. A blocked SIGBUS ends the process
+/// regardless of the handler.
 MILLRACE_EXPORT void unblock_sigbus() noexcept;
 
-/// Watches a map as long as it lives, which must be no longer than the map. Moving it changes
-/// nothing. Any thread.
+/// Watches a mapping, which must outlive the watch. A watch may be moved. Thread-safe.
 class MILLRACE_EXPORT lost_page_watch {
  public:
   lost_page_watch() = default;
   /// @throws std::bad_alloc
   explicit lost_page_watch(std::span<const std::byte> map);
 
-  /// The offset of the first byte that was read and could not be had; nothing if none was lost.
+  /// The offset in the mapping of the first byte that could not be read; nullopt if none was lost.
   std::optional<std::uint64_t> lost_at() const noexcept;
-  /// Whether something was lost of what this thread has read before.
+  /// Whether anything that this thread has read so far was lost.
   bool has_lost() const noexcept {
 #if defined(__x86_64__)
-    std::atomic_signal_fence(std::memory_order_acquire);  // its loads stay in order
+    std::atomic_signal_fence(std::memory_order_acquire);  // x86 does not reorder loads
 #else
     std::atomic_thread_fence(std::memory_order_acquire);
 #endif
     return slot_ != nullptr && slot_->lost.load(std::memory_order_relaxed) != 0;
   }
 
-  /// For a reader of a map of `path`, from the first byte of the file on.
-  /// @throws io_error  some of it was lost. ENODATA: the file is shorter now; EIO: it cannot be
-  ///                   read
+  /// Throws if anything was lost. The mapping must begin at the first byte of `path`.
+  /// @throws io_error  a page was lost. ENODATA: the file is shorter now; EIO: it cannot be read
   void check_there(const std::filesystem::path& path) const {
     if (has_lost()) [[unlikely]]
       throw_lost(path);

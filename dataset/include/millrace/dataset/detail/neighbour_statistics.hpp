@@ -11,28 +11,28 @@
 
 namespace millrace::dataset {
 
-/// Whether documents that lie side by side are more alike than any two: then windows are no fair
-/// sample of the whole, whatever the order in which they are served.
+/// Measures whether adjacent documents are more similar than random pairs. If so, windows are not
+/// representative samples of the dataset, regardless of the order in which they are served.
 struct MILLRACE_EXPORT neighbour_statistics {
-  /// Documents that were looked at: in runs of 1,024 neighbours, spread over the whole.
+  /// Number of documents in the sample: runs of 1,024 neighbors, spread over the whole dataset.
   std::int64_t documents = 0;
-  /// Correlation of log2(1 + tokens) of a document with that of the next one: near 0 in shuffled
-  /// data, near 1 in sorted data. Nothing where all are equally long, or fewer than two.
+  /// Correlation of log2(1 + tokens) between a document and the next one: near 0 in shuffled data,
+  /// near 1 in sorted data. nullopt if all have equal lengths, or if there are fewer than two.
   std::optional<double> length_correlation;
-  /// Part of neighbours that come from the same input, and what it would be in shuffled data.
-  /// Nothing without a `.src`.
+  /// Fraction of neighbors that come from the same input, and its expected value in shuffled data.
+  /// nullopt without a `.src`.
   std::optional<double> same_input;
   std::optional<double> same_input_shuffled;
 
-  /// What is remarkable, as sentences; empty where nothing is, or less than 1,000 documents were
-  /// looked at. Shuffled data passes.
+  /// A warning as text; empty if there is nothing to report, as in shuffled data, or if the sample
+  /// has fewer than 1,000 documents.
   std::string warning() const;
 };
 
-/// Looks at a quarter of a million documents at most: constant time and memory.
+/// Samples at most 262,144 documents, so time and memory are bounded.
 ///
-/// @param sources  of `data`, or null
-/// @throws format_error  an entry that is looked at contradicts itself.
+/// @param sources  the sources of `data`, or null
+/// @throws format_error  an entry in the sample is inconsistent.
 MILLRACE_EXPORT neighbour_statistics look_at_neighbours(const indexed_dataset& data,
                                                         const document_sources* sources);
 

@@ -15,19 +15,18 @@
 
 namespace millrace::dataset {
 
-/// What is open of many numbered sources: each is opened when it is touched, and a bounded number
-/// stay open. The one that was asked for longest ago is closed first.
+/// An LRU pool of open sources. Each source is opened on first use; a bounded number stay open.
 ///
-/// Any number of threads. Whoever was given something keeps it for as long as the pointer lives,
-/// even if the pool let go of it. One thread opens a source while others go on with theirs.
+/// Thread-safe. A pointer that `get` returned stays valid even if the pool evicts the source. While
+/// one thread opens a source, other threads can continue with theirs.
 template <class T>
 class open_pool {
  public:
   using pointer = std::shared_ptr<const T>;
   using open_function = std::function<pointer(std::int64_t source)>;
 
-  /// @param open       opens a source; called by any thread, by one at a time for each source
-  /// @param most_open  kept open
+  /// @param open       opens a source; called from any thread, but by one at a time per source
+  /// @param most_open  most sources that are kept open
   /// @throws config_error  `most_open` is below 1.
   open_pool(std::int64_t size, open_function open, std::size_t most_open)
       : open_(std::move(open)), entries_(static_cast<std::size_t>(size)), most_open_(most_open) {
@@ -38,22 +37,22 @@ class open_pool {
 
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(entries_.size()); }
 
-  /// A source, opened if it is not.
+  /// Returns a source, and opens it if necessary.
   ///
   /// @pre 0 <= source < size()
-  /// @throws what `open` throws. Asked again, it is opened again.
+  /// @throws what `open` throws. The next call tries again.
   pointer get(std::int64_t source) {
     if (pointer opened = find(source)) return opened;
     const std::lock_guard opening(at(source).opening);
-    if (pointer opened = find(source)) return opened;  // another thread was as quick
+    if (pointer opened = find(source)) return opened;  // another thread opened it
     pointer opened = open_(source);
     put(source, opened);
     return opened;
   }
 
-  /// Keeps what was opened elsewhere, as if it had been asked for; nothing if it is open already.
+  /// Adds a source that the caller opened, as the most recently used. No effect if already open.
   void put(std::int64_t source, pointer opened) {
-    pointer closed;  // what the pool lets go of is unmapped after the lock
+    pointer closed;  // the evicted source is unmapped after the lock is released
     const std::lock_guard lock(mutex_);
     entry& wanted = at(source);
     if (wanted.opened) return;
@@ -66,7 +65,7 @@ class open_pool {
     wanted.opened = std::move(opened);
   }
 
-  /// How many are open now, those left out that only callers hold.
+  /// Number of sources open in the pool, without evicted ones that only callers hold.
   std::size_t open_count() const {
     const std::lock_guard lock(mutex_);
     return recent_.size();
@@ -93,7 +92,7 @@ class open_pool {
   open_function open_;
   mutable std::mutex mutex_;
   std::vector<entry> entries_;
-  std::list<std::int64_t> recent_;  // sources that are open, the one asked for last in front
+  std::list<std::int64_t> recent_;  // open sources, most recently used first
   std::size_t most_open_;
 };
 

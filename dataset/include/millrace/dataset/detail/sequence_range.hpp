@@ -5,7 +5,7 @@
 
 namespace millrace::dataset {
 
-/// Sequences from `first` up to but without `last`.
+/// Sequences [first, last).
 struct sequence_range {
   std::int64_t first = 0;
   std::int64_t last = 0;

@@ -9,7 +9,7 @@
 
 namespace millrace::dataset {
 
-/// The paths of what may stand beside PREFIX.bin and PREFIX.idx.
+/// The paths of the optional files next to PREFIX.bin and PREFIX.idx.
 struct sidecar_paths {
   explicit sidecar_paths(const std::filesystem::path& prefix)
       : meta(prefix), sum(prefix), src(prefix) {
@@ -22,8 +22,8 @@ struct sidecar_paths {
   std::filesystem::path src;
 };
 
-/// The sidecar, mapped, or nothing if there is none.
-/// @throws io_error  it is there and cannot be opened.
+/// Maps the sidecar; nullopt if it does not exist.
+/// @throws io_error  it exists but cannot be opened.
 inline std::optional<io::file_mapping> map_sidecar(const std::filesystem::path& path) {
   if (!io::identity_of(path)) return std::nullopt;
   return io::file_mapping::or_copy(path);

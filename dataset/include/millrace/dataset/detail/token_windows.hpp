@@ -9,23 +9,23 @@
 
 namespace millrace::dataset {
 
-/// The stored token stream of a dataset, cut into windows of `seq_len` tokens and one more for the
-/// labels: neighbours share one token, and what is left over at the end is dropped.
+/// The token stream of a dataset in stored order, divided into windows of `seq_len` tokens plus one
+/// more for the labels. Neighboring windows share one token. An incomplete last window is dropped.
 ///
 ///   stream    0 1 2 3 4 5 6 7 8        seq_len 3: windows 0 1 2 3 | 3 4 5 6; tokens 7, 8 dropped
 ///
-/// Document ends do not matter to it. A view: the dataset must outlive it. Any thread.
+/// Windows ignore document boundaries. A view: the dataset must outlive it. Thread-safe.
 class MILLRACE_EXPORT token_windows {
  public:
-  /// @throws config_error  `seq_len` is below 1, or the dataset has less than one window, or it
-  ///                       holds no integers.
+  /// @throws config_error  `seq_len` is below 1, the dataset has less than one window, or its
+  ///                       tokens are not integers.
   token_windows(const indexed_dataset& dataset, std::int64_t seq_len);
   token_windows(const indexed_dataset&&, std::int64_t) = delete;
 
   std::int64_t count() const noexcept { return count_; }
   std::int64_t seq_len() const noexcept { return seq_len_; }
 
-  /// Tokens k * seq_len to (k + 1) * seq_len, both included: seq_len + 1 of them.
+  /// Tokens k * seq_len to (k + 1) * seq_len, inclusive: seq_len + 1 tokens.
   ///
   /// @pre 0 <= k < count()
   token_view operator[](std::int64_t k) const noexcept {

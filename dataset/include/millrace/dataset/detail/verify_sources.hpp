@@ -9,32 +9,32 @@
 
 namespace millrace::dataset {
 
-/// What was read of one input, as PREFIX.meta says: all that documents can come from.
+/// The part of one input that was read, according to PREFIX.meta. All documents come from it.
 struct source_extent {
   std::uint64_t begin = 0;      ///< first byte, in the decompressed text
-  std::uint64_t end = 0;        ///< behind the last one
-  std::int64_t line_count = 0;  ///< counted from `begin`, as the lines of its documents are
+  std::uint64_t end = 0;        ///< end, exclusive
+  std::int64_t line_count = 0;  ///< counted from `begin`, like the lines of its documents
 };
 
-/// In which order documents lie.
+/// The order of the documents in a dataset.
 enum class source_order {
-  of_inputs,  ///< of inputs and their lines, none within another
-  any,        ///< another, which somebody asked for
+  of_inputs,  ///< by input, then by line, without overlaps
+  any,        ///< any other order, as requested by the user
 };
 
-/// Every entry is sound by itself: the list "for each group" of formats/spec/src.md.
+/// Checks every entry by itself: the list "for each group" of formats/spec/src.md.
 ///
 /// One pass over the `.src`, in constant memory.
 ///
-/// @throws format_error  the first one that is not, with the path and the byte.
+/// @throws format_error  an entry is invalid; the message has the path and the byte of the first.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 
-/// Also that the inputs are as many, that each document comes from within what was read of its one,
-/// and that documents lie in `order`: what a PREFIX.meta promises (formats/spec/meta.md).
+/// Also checks what PREFIX.meta promises (formats/spec/meta.md): the number of inputs is the same,
+/// each document is inside the part of its input that was read, and documents are in `order`.
 ///
-/// @param inputs  of the dataset's PREFIX.meta, in its order
-/// @throws format_error  the first document that does not, with the path, and the byte where the
-///                       `.src` tells its group.
+/// @param inputs  the inputs in the dataset's PREFIX.meta, in its order
+/// @throws format_error  the first document that fails, with the path, and the byte of its group in
+///                       the `.src`.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources,
                                     std::span<const source_extent> inputs,
                                     source_order order = source_order::of_inputs);

@@ -10,11 +10,11 @@ namespace millrace::dataset {
 
 /// Checks that every token of a dataset is an id of a vocabulary: one pass over the `.bin`.
 ///
-/// @pre the dataset was opened with `check_level::full` (else the sequence named may be wrong), and
-///      vocab_size > 0.
-/// @throws format_error  the first token outside 0 .. vocab_size - 1, with its sequence, its place
-///                       in that, and its byte in the `.bin`.
-/// @throws config_error  the tokens are floats, which are no ids.
+/// @pre the dataset was opened with `check_level::full` (otherwise the reported sequence may be
+///      wrong), and vocab_size > 0.
+/// @throws format_error  the first token outside 0 .. vocab_size - 1, with its sequence, its offset
+///                       in the sequence, and its byte in the `.bin`.
+/// @throws config_error  the tokens are floats, which cannot be ids.
 MILLRACE_EXPORT void verify_tokens(const indexed_dataset& data, std::int64_t vocab_size);
 
 }  // namespace millrace::dataset

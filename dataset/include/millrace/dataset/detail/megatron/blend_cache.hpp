@@ -28,18 +28,18 @@ struct blended_sample {
   bool operator==(const blended_sample&) const = default;
 };
 
-/// A blend, out of a cache: sample i of it is which sample of which dataset. Copies share the
-/// mapped files. Reading from many threads at once is safe.
+/// A blend read from a cache: maps sample i of the blend to a dataset and a sample of it. Copies
+/// share the mapped files. Many threads may read it at once.
 class MILLRACE_EXPORT blend_index {
  public:
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(datasets_.size()); }
 
   /// @pre 0 <= i < size()
-  /// @throws format_error  the entry is of no dataset, or of no sample of it
+  /// @throws format_error  the entry names a dataset, or a sample of it, that does not exist
   blended_sample operator[](std::int64_t i) const;
 
-  /// Looks at every entry.
-  /// @throws format_error  one is not the next sample of its dataset
+  /// Checks every entry.
+  /// @throws format_error  an entry is not the next sample of its dataset
   void verify() const;
 
  private:
@@ -58,10 +58,11 @@ class MILLRACE_EXPORT blend_index {
   std::vector<std::int64_t> lengths_;
 };
 
-/// The three files in which Megatron keeps a BlendedDataset, under its names and byte for byte as
-/// it writes them, in the folder of --data-cache-path; but they appear whole or not at all.
+/// The three files in which Megatron caches a BlendedDataset in the folder of --data-cache-path,
+/// with Megatron's names and byte for byte as it writes them. Unlike Megatron's, they are published
+/// atomically: complete or not at all.
 ///
-/// The rounding is not in their names: a folder that has been filled on ARM holds `fused` ones.
+/// The rounding is not part of the names: a folder that was filled on ARM holds `fused` blends.
 class MILLRACE_EXPORT blend_cache {
  public:
   /// @param datasets  identifiers of the blended datasets, in their order
@@ -77,33 +78,35 @@ class MILLRACE_EXPORT blend_cache {
   std::filesystem::path dataset_path() const { return path("dataset_index.npy"); }
   std::filesystem::path sample_path() const { return path("dataset_sample_index.npy"); }
 
-  /// The blend, mapped; nothing if a file is missing, cut off, damaged or of another length.
+  /// Returns the mapped blend, or nothing if a file is missing, truncated, damaged or of another
+  /// length.
   ///
-  /// @param why    if given, is set to what was wrong where the answer is nothing
-  /// @param check  full: every entry must be the next sample of its dataset. Whether it is the
-  ///               right dataset's turn only a build would tell
-  /// @throws io_error  a file is there and cannot be read.
+  /// @param why    if given, is set to the reason when nothing is returned
+  /// @param check  full: every entry must be the next sample of its dataset. Only a rebuild could
+  ///               check that the dataset itself is the right one
+  /// @throws io_error  a file exists but cannot be read.
   std::optional<blend_index> load(std::string* why = nullptr,
                                   check_level check = check_level::quick) const;
 
-  /// Blends, and writes the files: all are safe on the disk before the first shows, and the
-  /// description is the last. Replaces what is there.
+  /// Blends and writes the files. All are synced to disk before the first is published; the
+  /// description is published last. Replaces existing files.
   ///
   /// @throws config_error   as blend_recipe::fill
   /// @throws io::file_busy  another process is writing them.
   /// @throws io_error       a file cannot be written.
   void build(blend_rounding rounding = blend_rounding::twice) const;
 
-  /// `load`, and where that has nothing, `build` before it. Waits for another process that builds
-  /// the same. Removes the partial files that a killed process left beside a whole cache.
+  /// Calls `load`; if that returns nothing, calls `build` and then `load`. Waits for another
+  /// process that builds the same blend. Removes partial files that a killed process left beside a
+  /// complete cache.
   ///
-  /// @param built  if given, is set to whether it was built
+  /// @param built  if given, is set to whether the blend was built
   blend_index load_or_build(blend_rounding rounding = blend_rounding::twice, bool* built = nullptr,
                             check_level check = check_level::quick) const;
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
-  // `build` opens the first of them first and commits it last.
+  // `build` opens the first of these first and commits it last.
   std::array<std::filesystem::path, 3> files_as_built() const {
     return {description_path(), dataset_path(), sample_path()};
   }

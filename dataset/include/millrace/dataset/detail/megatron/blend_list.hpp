@@ -11,30 +11,32 @@
 
 namespace millrace::dataset {
 
-/// Datasets to blend: prefixes of `.bin` and `.idx`, and a weight for each or for none.
+/// Datasets to blend: prefixes of `.bin` and `.idx`, with a weight for each of them or for none.
 struct blend_list {
   std::vector<std::string> prefixes;
-  std::vector<double> weights;  ///< finite and above 0, not normalised; empty: as long as each is
+  /// Finite and above 0, not normalized. Empty: datasets are blended by their lengths.
+  std::vector<double> weights;
 
   bool weighted() const noexcept { return !weights.empty(); }
 };
 
-/// Megatron's grammar of `--data-path` and its like (get_blend_from_list): an odd number of words
-/// are prefixes; an even number are weights and prefixes in turn where every other word, from the
-/// first on, is a number as Python's float() reads it, and prefixes where none of these is.
+/// Parses Megatron's grammar for `--data-path` and similar options (get_blend_from_list). An odd
+/// number of words are all prefixes. In an even number, look at words 1, 3, 5, ...: if Python's
+/// float() accepts all of them, weights and prefixes alternate; if it accepts none, all words are
+/// prefixes.
 ///
-/// A prefix that looks like a number is thus taken for a weight; written ./7 it is not. Space
-/// around prefixes is dropped.
+/// So a prefix that looks like a number is taken for a weight; write it as ./7. Spaces around
+/// prefixes are dropped.
 ///
-/// @param option  what the words were given by, for messages
-/// @throws config_error  no words, an empty prefix, some numbers and some not where weights would
-/// be,
-///                       a weight that is not finite and above 0
+/// @param option  the option that the words were passed to, for messages
+/// @throws config_error  there are no words; a prefix is empty; only some of the words in weight
+///                       positions are numbers; a weight is not finite and above 0
 MILLRACE_EXPORT blend_list parse_blend_list(std::span<const std::string> words,
                                             std::string_view option);
 
-/// A text as Python's float() reads it: spaces around, underscores between digits, inf, nan. Digits
-/// and spaces are ASCII ones. Nothing where float() would raise ValueError.
+/// Parses a number as Python's float() does: surrounding spaces, underscores between digits, inf
+/// and nan are allowed. Only ASCII digits and spaces are recognized. Returns nothing where float()
+/// would raise ValueError.
 MILLRACE_EXPORT std::optional<double> read_python_float(std::string_view text);
 
 // ---------------------------------------------------------------------------------------------

@@ -12,44 +12,46 @@
 
 namespace millrace::dataset {
 
-/// A dataset of one prefix, to be built.
+/// A dataset to build from one prefix.
 struct planned_dataset {
   std::string prefix;
   std::optional<std::int64_t> num_samples;  ///< nothing: one epoch
   bool operator==(const planned_dataset&) const = default;
 };
 
-/// What is built for train, valid or test.
+/// What to build for train, valid or test.
 struct part_plan {
   std::vector<planned_dataset> datasets = {};
 
-  /// They are served as one. Else there is one, or, of `--multiple-validation-sets`, each is for
-  /// itself.
+  /// True if the datasets are blended into one. Otherwise there is one dataset, or, with
+  /// `--multiple-validation-sets`, several that are served separately.
   bool blended = false;
 
-  /// Normalised once; empty where datasets are blended by their lengths.
+  /// Normalized once; empty if the datasets are blended by their lengths.
   std::vector<double> weights = {};
 
-  /// Samples of the blend. Nothing: all there are. By length, it is capped by what there is.
+  /// Samples in the blend. Nothing: all available samples. If the datasets are blended by length,
+  /// the size is capped at the available samples.
   std::optional<std::int64_t> size = {};
 
-  /// How many more samples than wanted are built of each dataset that has a weight: of `datasets`.
+  /// Fraction of extra samples to build for each weighted entry of `datasets`.
   double surplus = 0.005;
 };
 
-/// Samples asked for: train, valid, test; nothing for one epoch of what there is.
+/// Requested samples for train, valid and test; nothing means one epoch.
 using part_sizes = std::array<std::optional<std::int64_t>, 3>;
 
 /// What Megatron builds for train, valid and test; nothing for a part without data.
 using data_plan = std::array<std::optional<part_plan>, 3>;
 
-/// Says what is to be built, by the rules of megatron-core's BlendedMegatronDatasetBuilder.
+/// Plans what to build, by the rules of megatron-core's BlendedMegatronDatasetBuilder.
 ///
-/// With weights, dataset d is to give ceil(size * share) samples, and has ceil(that * (1 +
-/// surplus)) built; the blend has the sum of the former. Without, each dataset is built for one
-/// epoch.
+/// With weights, dataset d contributes ceil(size * share) samples, and ceil(that * (1 + surplus))
+/// samples are built for it; the blend's size is the sum of the contributions. Without weights,
+/// each dataset is built for one epoch.
 ///
-/// @throws config_error  weights without a size, a negative size, a share that is no number above 0
+/// @throws config_error  there are weights but no size; a size is negative; a share is not a number
+///                       above 0
 MILLRACE_EXPORT data_plan plan_data(const data_blends& blends, const part_sizes& sizes);
 
 }  // namespace millrace::dataset

@@ -17,21 +17,21 @@
 
 namespace millrace::dataset {
 
-/// How the datasets of a part are blended, once it is known how long each of them is: what
-/// megatron-core's BlendedDataset is given, and makes of it.
+/// How to blend the datasets of a part once the length of each is known: the inputs of
+/// megatron-core's BlendedDataset, and what it derives from them.
 class MILLRACE_EXPORT blend_recipe {
  public:
-  /// @param plan     of a part that is blended
-  /// @param lengths  samples that each of its datasets has, in their order
-  /// @throws config_error  a dataset has no samples, and there are no weights; there are too many
-  ///                       datasets, or too many samples
+  /// @param plan     the plan of a part that is blended
+  /// @param lengths  samples in each of its datasets, in their order
+  /// @throws config_error  a dataset has no samples and there are no weights; there are too many
+  ///                       datasets or too many samples
   blend_recipe(const part_plan& plan, std::span<const std::int64_t> lengths, split_part part);
 
-  /// Every sample of every dataset is served once.
+  /// True if every sample of every dataset is served exactly once.
   bool exhaustive() const noexcept { return shares_.empty(); }
 
-  /// What the greedy choice weighs by; empty where the blend is exhaustive. Weights that were given
-  /// are normalised for the second time here, as Megatron does, which need not change nothing.
+  /// Weights for the greedy choice; empty if the blend is exhaustive. Given weights are normalized
+  /// a second time, as in Megatron; this can change their last bits.
   const std::vector<double>& shares() const noexcept { return shares_; }
 
   /// Samples of the blend.
@@ -42,12 +42,12 @@ class MILLRACE_EXPORT blend_recipe {
   /// Writes the blend.
   ///
   /// @pre both columns have size() entries
-  /// @throws config_error  it takes more samples of a dataset than that has
+  /// @throws config_error  it takes more samples from a dataset than the dataset has
   void fill(blend_index_span out, blend_rounding rounding = blend_rounding::twice) const;
 
   /// Megatron's `unique_identifiers` of the blend.
   ///
-  /// @param datasets  those of its datasets, in their order
+  /// @param datasets  the `unique_identifiers` of its datasets, in their order
   python_json identifiers(std::vector<python_json> datasets) const;
 
  private:
@@ -58,9 +58,9 @@ class MILLRACE_EXPORT blend_recipe {
   std::int64_t size_ = 0;
 };
 
-/// What the names of a blend's cache files start with: `<md5>-BlendedDataset-<part>`.
+/// The common prefix of a blend's cache file names: `<md5>-BlendedDataset-<part>`.
 ///
-/// @param description  the text of its identifiers
+/// @param description  the text of the blend's identifiers
 inline std::string blend_cache_name(std::string_view description, split_part part) {
   return formats::md5_hex(description) + "-BlendedDataset-" + std::string(name(part));
 }

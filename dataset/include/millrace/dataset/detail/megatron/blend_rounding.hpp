@@ -3,13 +3,13 @@
 
 namespace millrace::dataset {
 
-/// How weight * position - count is rounded where Megatron blends datasets.
+/// How Megatron rounds weight * position - count when it blends datasets.
 enum class blend_rounding {
-  twice,  ///< the product, then the difference: Megatron as compiled on x86-64
-  fused,  ///< once, by a fused multiply-add: as compilers contract the same source on ARM
+  twice,  ///< product, then difference: Megatron as compiled for x86-64
+  fused,  ///< once, by a fused multiply-add: compilers contract the same source this way on ARM
 };
 
-/// What a state calls it.
+/// Its name in a saved state.
 inline const char* name(blend_rounding rounding) noexcept {
   return rounding == blend_rounding::twice ? "twice" : "fused";
 }

@@ -12,7 +12,8 @@
 
 namespace millrace::dataset {
 
-/// What torch.randperm draws from the number of an epoch: 4 bytes a sample, or 8 where it must.
+/// The permutation that torch.randperm draws with the epoch's number as seed: 4 bytes per sample,
+/// or 8 for more than 2^32 samples.
 class drawn_order {
  public:
   drawn_order() = default;
@@ -37,26 +38,26 @@ class drawn_order {
   std::vector<std::int64_t> wide_;
 };
 
-/// Where the batches of each rank lie in the order that is drawn for an epoch.
+/// Maps each rank's batches to the permutation drawn for an epoch.
 struct cyclic_layout {
-  std::int64_t total = 0;  ///< samples of the dataset
-  data_share share;        ///< its rank is not looked at
+  std::int64_t total = 0;  ///< samples in the dataset
+  data_share share;        ///< its rank is ignored
   bool sharded = true;
 
-  /// Samples that an epoch counts, the largest multiple of W.
+  /// Samples in an epoch: the largest multiple of W that fits.
   std::int64_t active() const noexcept { return total - total % share.width(); }
-  /// Samples that are drawn: of one rank where they are sharded, else of all.
+  /// Samples in the permutation: one rank's if sharded, else those of all ranks.
   std::int64_t drawn() const noexcept {
     return sharded ? total / share.width() * share.micro_batch_size
                    : total / share.micro_batch_size * share.micro_batch_size;
   }
-  /// Batches that a rank has in the whole epoch.
+  /// A rank's batches in the whole epoch.
   std::int64_t batches(std::int64_t rank) const noexcept {
     if (sharded) return drawn() / share.micro_batch_size;
     if (rank >= drawn()) return 0;
     return ((drawn() - rank - 1) / share.ranks + 1) / share.micro_batch_size;
   }
-  /// Row `row` of a rank's batch of the epoch.
+  /// The sample in row `row` of batch `batch` of a rank's epoch.
   std::int64_t sample(const drawn_order& order, std::int64_t rank, std::int64_t batch,
                       std::int64_t row) const noexcept {
     if (sharded) return rank * drawn() + order[batch * share.micro_batch_size + row];
@@ -71,39 +72,39 @@ MILLRACE_EXPORT void check_cyclic(const cyclic_layout& layout, std::int64_t cons
 
 }  // namespace detail
 
-/// `--dataloader-type cyclic`: one pass of a rank over the dataset, in an order that torch.randperm
-/// draws from the epoch's number alone (no seed of the run enters).
+/// `--dataloader-type cyclic`: one pass of a rank over the dataset. torch.randperm draws the order
+/// from the epoch's number alone; the run's seed is not used.
 ///
-/// With W = micro-batch size * ranks, an epoch is the largest multiple of W that the dataset has.
-/// Sharded, each rank shuffles a range of its own; unsharded, all ranks share one permutation and
-/// take every `ranks`-th of it. Unsharded, ranks may get one batch more than others, as in
-/// Megatron: these then are ahead for good, so follow each rank's own `next_pass`.
+/// With W = micro-batch size * ranks, an epoch has as many samples as the largest multiple of W in
+/// the dataset. Sharded: each rank shuffles its own range. Unsharded: all ranks share one
+/// permutation and each takes every `ranks`-th entry. In that case some ranks may get one batch
+/// more than others, as in Megatron, and stay ahead from then on, so follow each rank's own
+/// `next_pass`.
 ///
-/// The order is held whole, 4 or 8 bytes a sample of it. Reading is for any thread.
+/// The whole order is kept in memory, at 4 or 8 bytes per sample. Any thread may read it.
 class MILLRACE_EXPORT cyclic_sampler {
  public:
-  /// @throws config_error  a number is out of range, there are fewer samples than W, or `consumed`
-  /// is
-  ///                       not where a batch of its epoch begins (the ranks or the micro-batch size
-  ///                       have changed on the way)
+  /// @throws config_error  a number is out of range, there are fewer samples than W, or
+  ///                       `consumed_samples` is not at the start of a batch of its epoch (the
+  ///                       number of ranks or the micro-batch size changed during the run)
   cyclic_sampler(std::int64_t total_samples, std::int64_t consumed_samples, const data_share& share,
                  bool data_sharding = true);
 
   std::int64_t epoch() const noexcept { return epoch_; }
 
-  /// Batches of this rank in this pass: at least one.
+  /// Batches of this rank in this pass; at least one.
   std::int64_t batches() const noexcept { return batches_; }
 
-  /// The samples of the rank's batch t of this pass.
+  /// The samples in this rank's batch t of this pass.
   /// @pre 0 <= t < batches()
   std::vector<std::int64_t> batch(std::int64_t t) const;
 
-  /// What the rank counts as consumed before batch t, by all ranks: t may be batches().
+  /// Samples consumed by all ranks before batch t, as this rank counts them. `t` may be batches().
   std::int64_t consumed_before(std::int64_t t) const noexcept {
     return consumed_ + t * layout_.share.width();
   }
 
-  /// The pass after this one, as this rank counts.
+  /// The next pass, as this rank counts consumed samples.
   cyclic_sampler next_pass() const {
     return {layout_.total, consumed_before(batches_), layout_.share, layout_.sharded};
   }

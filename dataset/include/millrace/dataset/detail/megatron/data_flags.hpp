@@ -13,7 +13,7 @@
 
 namespace millrace::dataset {
 
-/// Megatron's flags that say which data is used and how it is blended, as they are typed.
+/// Megatron's flags for which data to use and how to blend it, as typed.
 struct data_flags {
   std::optional<std::vector<std::string>> data_path;        ///< --data-path
   std::optional<std::string> data_args_path;                ///< --data-args-path
@@ -27,29 +27,28 @@ struct data_flags {
   bool multiple_validation_sets = false;                    ///< --multiple-validation-sets
 };
 
-/// What the flags come to: one blend that is split, or a blend for each part.
+/// The result of resolving the flags: one blend with a split, or one blend per part.
 struct data_blends {
-  std::optional<blend_list> blend;  ///< then `split` is given too
+  std::optional<blend_list> blend;  ///< if set, `split` is set too
   std::optional<std::string> split;
-  part_blends per_part;  ///< where there is no `blend`: at least one
+  part_blends per_part;  ///< without `blend`, at least one part has a blend
   double surplus = 0.005;
   bool full_validation = false;
   bool multiple_validation_sets = false;
 };
 
-/// Sets the flag of that name, e.g. "--data-path".
+/// Sets the flag with the given name, e.g. "--data-path".
 ///
-/// @return false: no flag of data has that name
-/// @throws config_error  it has too many values or too few, or its value is no number
+/// @return false if no data flag has that name
+/// @throws config_error  there are too many or too few values, or a value is not a number
 MILLRACE_EXPORT bool set_data_flag(data_flags& flags, std::string_view flag,
                                    std::span<const std::string> values);
 
-/// Reads the files that are named, and sees whether the flags fit together.
+/// Reads the files that the flags name and checks that the flags are consistent.
 ///
-/// @throws config_error  no data is named, or in two ways; a flag does not fit the others; a list
-/// of
-///                       words is no blend
-/// @throws io_error, format_error  a file cannot be read, or is not what it is to be
+/// @throws config_error  no data is named, or it is named in two ways; a flag conflicts with the
+///                       others; a list of words is not a blend
+/// @throws io_error, format_error  a file cannot be read or has the wrong format
 MILLRACE_EXPORT data_blends resolve_data_flags(const data_flags& flags);
 
 }  // namespace millrace::dataset

@@ -7,13 +7,13 @@
 
 namespace millrace::dataset {
 
-/// Which data-parallel rank asks, and how many samples one of its micro-batches has.
+/// A data-parallel rank, and the number of samples in its micro-batches.
 struct data_share {
   std::int64_t micro_batch_size = 1;
-  std::int64_t ranks = 1;  ///< of data parallelism
+  std::int64_t ranks = 1;  ///< data-parallel ranks
   std::int64_t rank = 0;
 
-  /// Samples that all ranks together take in one micro-batch.
+  /// Samples in one micro-batch of all ranks together.
   std::int64_t width() const noexcept { return micro_batch_size * ranks; }
 };
 

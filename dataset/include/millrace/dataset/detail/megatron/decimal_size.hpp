@@ -7,10 +7,10 @@
 
 namespace millrace::dataset {
 
-/// Whether a decimal number is 1 or more, its sign aside, by its digits and its exponent alone: for
-/// those that no double holds, which are infinity or zero to Python.
+/// Returns whether the absolute value of a decimal number is 1 or more, from its digits and
+/// exponent alone. For numbers out of a double's range, which Python reads as infinity or zero.
 ///
-/// @param number  [+-]digits[.digits][(e|E)[+-]digits], with a digit other than 0
+/// @param number  [+-]digits[.digits][(e|E)[+-]digits], with at least one nonzero digit
 MILLRACE_EXPORT bool is_beyond_one(std::string_view number) noexcept;
 
 }  // namespace millrace::dataset

@@ -22,9 +22,9 @@
 
 namespace millrace::dataset {
 
-/// The four files in which Megatron keeps the indices of a GPTDataset, under its names and byte for
-/// byte as it writes them (formats/spec/megatron_cache.md); but they appear whole or not at all,
-/// and are looked at before they are used.
+/// The four files in which Megatron caches the indices of a GPTDataset, with Megatron's names and
+/// byte for byte as it writes them (formats/spec/megatron_cache.md). Unlike Megatron's, they are
+/// published atomically, complete or not at all, and are checked before use.
 ///
 /// Names are relative to a folder: Megatron's --data-cache-path, or `default_folder`.
 class MILLRACE_EXPORT gpt_cache {
@@ -32,7 +32,7 @@ class MILLRACE_EXPORT gpt_cache {
   gpt_cache(std::filesystem::path folder, const gpt_description& description)
       : folder_(std::move(folder)), text_(description.text()), name_(description.cache_name()) {}
 
-  /// Where Megatron keeps them unless it is told another folder.
+  /// Megatron's default cache folder.
   static std::filesystem::path default_folder(const std::filesystem::path& prefix) {
     return prefix / "cache" / "GPTDataset_indices";
   }
@@ -42,24 +42,25 @@ class MILLRACE_EXPORT gpt_cache {
   std::filesystem::path sample_path() const { return path("sample_index.npy"); }
   std::filesystem::path shuffle_path() const { return path("shuffle_index.npy"); }
 
-  /// The indices, mapped; nothing if a file is missing, cut off or otherwise damaged.
+  /// Returns the mapped indices, or nothing if a file is missing, truncated or otherwise damaged.
   ///
-  /// The header of each file is compared with `plan`, and 64 samples of the whole index with the
-  /// lengths; all others are when they are asked for. So a damaged number may go unseen for long,
-  /// or, if it is another sample that is there, for ever: `check_level::full` looks at every number
-  /// (verify_gpt_index). The files may not shrink while they are mapped.
+  /// Compares each file's header with `plan`, and 64 samples spread over the index with the
+  /// lengths. Other samples are checked when they are requested. So a damaged number may go
+  /// unnoticed for long, or forever if it happens to describe another valid sample;
+  /// `check_level::full` checks every number (verify_gpt_index). The files must not shrink while
+  /// they are mapped.
   ///
-  /// @param why  if given, is set to what was wrong where the answer is nothing
-  /// @throws config_error  the files are whole and for something else, which Megatron's names do
-  ///                       not tell apart: other data under the same path, other options; or a
+  /// @param why  if given, is set to the reason when nothing is returned
+  /// @throws config_error  the files are complete but belong to something that Megatron's names do
+  ///                       not distinguish (other data under the same path, other options), or a
   ///                       number is damaged.
-  /// @throws io_error      a file is there and cannot be read.
+  /// @throws io_error      a file exists but cannot be read.
   std::optional<gpt_order> load(const gpt_plan& plan, length_column lengths,
                                 std::string* why = nullptr,
                                 check_level check = check_level::quick) const;
 
-  /// Builds the indices and writes them: all are safe on the disk before the first shows, and the
-  /// description is the last. Replaces what is there.
+  /// Builds and writes the indices. All files are synced to disk before the first is published; the
+  /// description is published last. Replaces existing files.
   ///
   /// @param threads  as build_gpt_index
   /// @throws io::file_busy  another process is writing them.
@@ -67,17 +68,18 @@ class MILLRACE_EXPORT gpt_cache {
   void build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
              const std::string& whose, int threads = 1) const;
 
-  /// `load`, and where that has nothing, `build` before it. Waits for another process that builds
-  /// the same. Removes the partial files that a killed process left beside a whole cache.
+  /// Calls `load`; if that returns nothing, calls `build` and then `load`. Waits for another
+  /// process that builds the same indices. Removes partial files that a killed process left beside
+  /// a complete cache.
   ///
-  /// @param built  if given, is set to whether they were built
+  /// @param built  if given, is set to whether the indices were built
   gpt_order load_or_build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
                           const std::string& whose, int threads = 1, bool* built = nullptr,
                           check_level check = check_level::quick) const;
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
-  // `build` opens the first of them first and commits it last.
+  // `build` opens the first of these first and commits it last.
   std::array<std::filesystem::path, 4> files_as_built() const {
     return {description_path(), document_path(), sample_path(), shuffle_path()};
   }
@@ -95,12 +97,12 @@ namespace detail {
 struct mapped_npy {
   io::file_mapping file;
   formats::npy_view npy;
-  lost_page_watch watch;  // of the file's map, and gone before it
+  lost_page_watch watch;  // watches the file's mapping; destroyed before it
 };
 
 MILLRACE_EXPORT mapped_npy map_npy(const std::filesystem::path& path);
 
-/// A file of an array that is written in any order.
+/// An `.npy` file whose array is written in any order.
 class npy_file {
  public:
   template <class T>

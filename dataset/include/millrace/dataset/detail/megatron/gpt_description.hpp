@@ -12,25 +12,25 @@
 
 namespace millrace::dataset {
 
-/// What Megatron knows a GPTDataset by. Its JSON text is the description in a cache, and the MD5 of
-/// that names the files (formats/spec/megatron_cache.md).
+/// What identifies a GPTDataset in Megatron. Its JSON text is the description file of a cache, and
+/// the MD5 of that text is in the file names (formats/spec/megatron_cache.md).
 struct MILLRACE_EXPORT gpt_description {
-  std::string dataset_path;                 ///< the prefix as it was typed
-  std::optional<std::int64_t> num_samples;  ///< asked for; nothing means one epoch
+  std::string dataset_path;                 ///< the prefix as typed
+  std::optional<std::int64_t> num_samples;  ///< as requested; nothing means one epoch
   split_part part = split_part::train;
   std::uint32_t random_seed = 1234;
   std::int64_t sequence_length = 0;
-  std::optional<std::string> split;  ///< as typed; nothing where each part has its own data
+  std::optional<std::string> split;  ///< as typed; nothing if each part has its own data
   python_json tokenizer;             ///< its `unique_identifiers`
 
   /// Megatron's `unique_identifiers` of the dataset.
-  /// @throws config_error  `split` is none.
+  /// @throws config_error  `split` is not a valid split.
   python_json identifiers() const;
 
   /// The text of the description file.
   std::string text() const { return identifiers().dump(); }
 
-  /// What the names of its cache files start with: `<md5>-GPTDataset-<part>`.
+  /// The common prefix of its cache file names: `<md5>-GPTDataset-<part>`.
   std::string cache_name() const {
     return formats::md5_hex(text()) + "-GPTDataset-" + std::string(name(part));
   }

@@ -22,41 +22,45 @@
 
 namespace millrace::dataset {
 
-/// The three indices of a GPTDataset, element by element and type by type as Megatron makes them.
+/// The three indices of a GPTDataset, with the same elements and types as Megatron's.
 struct gpt_index {
-  /// [document_entries]: numbers of sequences, in shuffled order, each once an epoch.
+  /// [document_entries]: sequence numbers in shuffled order, each once per epoch.
   large_array<std::int32_t> document;
-  /// [samples + 1, 2]: where each sample begins: an entry of `document`, an offset in its sequence.
+  /// [samples + 1, 2]: where each sample begins: an entry of `document` and an offset in its
+  /// sequence.
   std::variant<large_array<std::int32_t>, large_array<std::int64_t>> sample;
   /// [samples]: which sample comes first, second, ...
   std::variant<large_array<std::uint32_t>, large_array<std::int64_t>> shuffle;
 };
 
-/// Parts of the document index as they become final, with the number of the first entry of each.
-/// Called from one thread, not necessarily the caller's; parts come in no promised order.
+/// Default callback: receives parts of the document index as they become final, with the number of
+/// each part's first entry. A callback runs on one thread, not necessarily the caller's; the order
+/// of parts is unspecified.
 struct ignore_documents {
   void operator()(std::int64_t, std::span<const std::int32_t>) const noexcept {}
 };
 
-/// Builds what `plan` says, with numpy's shuffles.
+/// Builds the indices of `plan`, with numpy's shuffles.
 ///
-/// The shuffle itself is sequential. A second thread, if it may have one, follows it: sample index
-/// and `settled` are its work. Takes no memory beside the indices.
+/// The shuffle itself is sequential. With 2 threads, the second one follows the shuffle, fills the
+/// sample index and calls `settled`. Needs no memory besides the indices.
 ///
-/// @param lengths  of all sequences of the `.idx`; none of plan.sequences is negative. They are
-/// read
-///                 in shuffled order: a `large_copy` of many millions is a sixth quicker
+/// @param lengths  lengths of all sequences of the `.idx`; those in plan.sequences must not be
+///                 negative. They are read in shuffled order, so for many millions of sequences a
+///                 `large_copy` makes the build a sixth faster
 /// @param threads  1 or 2
-/// @param whose    named by errors
+/// @param whose    the name to use in error messages
 /// @throws config_error    see `sample_rows::finish`
-/// @throws std::bad_alloc  and what `settled` throws
+/// @throws std::bad_alloc  out of memory
+/// @throws                 what `settled` throws
 template <class Settled = ignore_documents>
 gpt_index build_gpt_index(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
                           const std::string& whose, int threads = 1, Settled&& settled = {});
 
-/// The sum of some lengths.
+/// Returns the sum of the lengths of `sequences`.
 ///
-/// @throws format_error  one is negative: `lengths_offset` is where they are in their file.
+/// @param lengths_offset  byte offset of the lengths in their file, for the message
+/// @throws format_error  a length is negative.
 MILLRACE_EXPORT std::int64_t count_tokens(formats::unaligned_span<std::int32_t> lengths,
                                           sequence_range sequences, std::uint64_t lengths_offset);
 
@@ -64,7 +68,7 @@ MILLRACE_EXPORT std::int64_t count_tokens(formats::unaligned_span<std::int32_t> 
 
 namespace detail {
 
-/// Document and sample index: what is shuffled, and what follows the shuffle.
+/// Shuffles the document index and fills the sample index behind the shuffle.
 template <class Entry, class Settled>
 class document_shuffle {
  public:
@@ -82,13 +86,13 @@ class document_shuffle {
     follow(static_cast<std::int64_t>(documents_.size()));
   }
 
-  /// Returns while the other thread may still be following; `finish` waits for it.
+  /// May return while the second thread is still working; `finish` waits for it.
   void run_followed(numpy_random& random) {
     const std::size_t half = documents_.size() / 2;
     follower_ = std::jthread([this, half] {
       fill(0, half);
       filled_.store(true);
-      filled_.notify_one();  // to a member: whoever waits may be gone by now
+      filled_.notify_one();  // a member, because the waiting function may have returned by now
       follow_to_the_end();
     });
     fill(half, documents_.size());
@@ -104,8 +108,8 @@ class document_shuffle {
   }
 
  private:
-  // Entries settle from the end of the first run that is shuffled to its start, then from the end
-  // of the second: so a count says which.
+  // Two runs may be shuffled, one after the other. Entries become final from the end of a run to
+  // its start, so a count of final entries identifies them. `step` is the granularity of reports.
   static constexpr std::int64_t step = 1 << 14;
 
   void fill(std::size_t first, std::size_t last) noexcept {
@@ -137,11 +141,12 @@ class document_shuffle {
     if (plan_.separate_last_epoch) run(ends_[0], ends_[1]);
   }
 
-  /// Works off what has settled: the first `count` entries, in the order of settling.
+  /// Processes the first `count` final entries, in the order in which they became final.
   void follow(std::int64_t count) {
     while (followed_ < count) {
       const bool second = followed_ >= ends_[0];
-      const std::int64_t start = second ? ends_[0] : 0;  // of the run, also in settled entries
+      const std::int64_t start =
+          second ? ends_[0] : 0;  // of the run; also a count of final entries
       const std::int64_t end = second ? ends_[1] : ends_[0];
       if (followed_ == start) {
         rows_.start(second || !plan_.separate_last_epoch ? plan_.tokens()
@@ -184,7 +189,7 @@ class document_shuffle {
   std::atomic<bool> filled_ = false;
   std::atomic<std::int64_t> published_ = 0;
   std::exception_ptr failure_;
-  std::jthread follower_;  // the last member: it ends before the others do
+  std::jthread follower_;  // last, so that it is joined before the others are destroyed
 };
 
 template <class T>

@@ -15,7 +15,7 @@
 
 namespace millrace::dataset {
 
-/// A column of an index, in the type it has in memory or in its file, at any address.
+/// A column of an index in its stored type, in memory or in a file, at any alignment.
 class index_numbers {
  public:
   enum class type : std::uint8_t { int32, uint32, int64 };
@@ -55,23 +55,23 @@ class index_numbers {
   type type_ = type::int32;
 };
 
-/// The three indices of a GPTDataset wherever they are, in memory or in mapped files, which it
-/// keeps alive. Copies share them. Reading from many threads at once is safe.
+/// The three indices of a GPTDataset, in memory or in mapped files, which it keeps alive. Copies
+/// share them. Many threads may read them at once.
 struct gpt_index_view {
   index_numbers document;  ///< [document_entries]
   index_numbers sample;    ///< [samples + 1, 2], row by row
   index_numbers shuffle;   ///< [samples]
-  /// Of the document, sample and shuffle index; empty for those in memory.
+  /// Files of the document, sample and shuffle index; empty for indices in memory.
   std::filesystem::path document_path, sample_path, shuffle_path;
   std::uint64_t document_offset = 0, sample_offset = 0, shuffle_offset = 0;  ///< bytes
-  /// Of the maps; null for those in memory.
+  /// Watches of the mappings; null for indices in memory.
   const lost_page_watch* document_watch = nullptr;
   const lost_page_watch* sample_watch = nullptr;
   const lost_page_watch* shuffle_watch = nullptr;
   std::shared_ptr<const void> owner;
 
-  /// For who has read numbers of them.
-  /// @throws io_error  one was not there any more, as `lost_page_watch::check_there` says it
+  /// Call after reading numbers from the indices.
+  /// @throws io_error  a page that was read was lost, as for `lost_page_watch::check_there`
   void check_there() const {
     if (document_watch != nullptr) document_watch->check_there(document_path);
     if (sample_watch != nullptr) sample_watch->check_there(sample_path);
@@ -79,7 +79,7 @@ struct gpt_index_view {
   }
 };
 
-/// A view of indices that it takes over.
+/// Returns a view that owns the given indices.
 MILLRACE_EXPORT gpt_index_view view_of(gpt_index index);
 
 }  // namespace millrace::dataset

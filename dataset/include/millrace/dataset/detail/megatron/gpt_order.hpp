@@ -19,11 +19,11 @@ namespace millrace::dataset {
 /// The order in which Megatron's GPTDataset serves a dataset: which tokens make its k-th sample,
 /// and which samples hold a token.
 ///
-/// Indices from a file are checked where they are followed: a sample is what `plan` says it must
-/// be, or `format_error`. Copies share the indices. Any thread.
+/// Indices from a file are checked as they are used: a sample either matches `plan`, or
+/// `format_error` is thrown. Copies share the indices. Thread-safe.
 class MILLRACE_EXPORT gpt_order {
  public:
-  /// @param lengths  of all sequences of the `.idx`
+  /// @param lengths  lengths of all sequences of the `.idx`
   /// @pre the sizes of `index` are those of `plan`
   gpt_order(const gpt_plan& plan, length_column lengths, gpt_index_view index)
       : plan_(plan), lengths_(lengths), index_(std::move(index)) {}
@@ -31,19 +31,19 @@ class MILLRACE_EXPORT gpt_order {
   const gpt_plan& plan() const noexcept { return plan_; }
   const gpt_index_view& index() const noexcept { return index_; }
 
-  /// Samples, over all epochs.
+  /// Samples over all epochs.
   std::int64_t size() const noexcept { return plan_.samples; }
 
-  /// Tokens in a sample, those for the labels included.
+  /// Tokens in a sample, including the extra token for the labels.
   std::int64_t sample_tokens() const noexcept { return plan_.sequence_length + plan_.extra_token; }
 
-  /// The pieces of sample k, in order, in place of what `pieces` held. A sequence without tokens
-  /// that lies in the sample is a piece of none.
+  /// Replaces the contents of `pieces` with the pieces of sample k, in order. An empty sequence
+  /// inside the sample gives a piece of 0 tokens.
   ///
-  /// @return how many tokens of padding follow: 0 but for a partial last sample
+  /// @return tokens of padding that follow: 0 except for a partial last sample
   /// @pre 0 <= k < size()
   /// @throws format_error  the index contradicts the dataset.
-  /// @throws io_error      a file of the indices was cut off, or cannot be read any more.
+  /// @throws io_error      an index file was truncated or can no longer be read.
   std::int64_t sample(std::int64_t k, std::vector<piece>& pieces) const {
     return checked([&] { return read_sample(shuffled(k), pieces); });
   }
@@ -53,27 +53,29 @@ class MILLRACE_EXPORT gpt_order {
     return pieces;
   }
 
-  /// The same of the j-th sample before the shuffle of samples.
+  /// As `sample`, but for the j-th sample before the samples are shuffled.
   std::int64_t unshuffled_sample(std::int64_t j, std::vector<piece>& pieces) const {
     return checked([&] { return read_sample(j, pieces); });
   }
 
-  /// The samples, ascending, that hold token `token` of sequence `sequence`: as many as it has
-  /// epochs, fewer where a remainder is dropped, more where neighbours share it. Reads the whole
-  /// document index and shuffle index.
+  /// Returns the samples that contain token `token` of sequence `sequence`, in ascending order:
+  /// usually one per epoch; fewer if a remainder is dropped, more if adjacent samples share the
+  /// token. Reads the whole document and shuffle index.
   ///
   /// @pre 0 <= token < the length of the sequence
   /// @throws format_error, io_error  as sample()
   std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
 
-  /// The samples, ascending, that hold any token of some sequences; those that the part has not are
-  /// in none. Reads the whole document index and shuffle index.
+  /// Returns the samples that contain any token of the given sequences, in ascending order.
+  /// Sequences that are not in the part are in no sample. Reads the whole document and shuffle
+  /// index.
   ///
   /// @throws format_error, io_error  as sample()
   std::vector<std::int64_t> samples_with(sequence_range sequences) const;
 
-  /// What no sample has as an input, in the order of the document index: behind the last sample.
-  /// Its first token is the last label of that, where samples have an extra token.
+  /// Returns the tokens after the last sample, which are no sample's input, in the order of the
+  /// document index. If samples have an extra token, the first of them is the last sample's last
+  /// label.
   ///
   /// @throws format_error, io_error  as sample()
   std::vector<piece> behind_last_sample() const;
@@ -84,7 +86,7 @@ class MILLRACE_EXPORT gpt_order {
     std::int64_t offset;
   };
 
-  /// What `read` makes of the index, if all that it read was there.
+  /// Calls `read` and checks that no page of the index was lost while it ran.
   template <class Read>
   std::invoke_result_t<const Read&> checked(const Read& read) const {
     try {
@@ -92,11 +94,11 @@ class MILLRACE_EXPORT gpt_order {
       index_.check_there();
       return result;
     } catch (const format_error&) {
-      index_.check_there();  // what is not there contradicts everything
+      index_.check_there();  // a lost page may have caused the contradiction
       throw;
     }
   }
-  // These only read.
+  // These do not check for lost pages; their callers do, through `checked`.
   std::int64_t read_sample(std::int64_t j, std::vector<piece>& pieces) const;
   std::vector<std::int64_t> read_samples_with(std::int64_t sequence, std::int64_t token) const;
   std::vector<std::int64_t> read_samples_with(sequence_range sequences) const;

@@ -10,28 +10,29 @@
 
 namespace millrace::dataset {
 
-/// What a GPTDataset of Megatron is asked for. The names are those of its configuration.
+/// The options of a Megatron GPTDataset, with the names of its configuration.
 struct gpt_request {
   std::int64_t sequence_length = 0;
-  std::optional<std::int64_t> num_samples = {};  ///< at least so many; nothing means one epoch
+  std::optional<std::int64_t> num_samples = {};  ///< at least this many; nothing means one epoch
   split_part part = split_part::train;
   std::uint32_t random_seed = 1234;
-  bool add_extra_token = true;  ///< windows are one token longer than their step, for the labels
+  bool add_extra_token = true;  ///< samples have one more token than their stride, for the labels
   bool drop_last_partial_validation_sequence = true;
 };
 
-/// The sizes of its three indices, which follow from how many sequences and tokens there are.
+/// The sizes of the three indices of a GPTDataset, computed from its counts of sequences and
+/// tokens.
 ///
-/// All counts are of the whole dataset, over all epochs, unless they say otherwise.
+/// Counts cover the whole dataset over all epochs, unless noted otherwise.
 struct gpt_plan {
-  sequence_range sequences;  ///< of the `.idx`: what Megatron calls documents here
+  sequence_range sequences;  ///< sequences of the `.idx`; Megatron calls them documents here
   std::int64_t sequence_length = 0;
   std::int64_t extra_token = 1;  ///< 0 or 1
   std::uint32_t random_seed = 1234;
 
   std::int64_t tokens_per_epoch = 0;
   std::int64_t epochs = 1;
-  /// Whether the last epoch is shuffled apart from those before it: it is needed in part only.
+  /// True if the last epoch is shuffled separately, because only part of it is needed.
   bool separate_last_epoch = false;
   std::int64_t samples_before_last_epoch = 0;  ///< if it is separate
   std::int64_t samples = 0;
@@ -45,17 +46,17 @@ struct gpt_plan {
   friend bool operator==(const gpt_plan&, const gpt_plan&) = default;
 };
 
-/// Megatron's arithmetic for a dataset, with its quirks: one epoch unless more are needed, a
-/// separate last epoch if less than 0.80 of it is, a partial last sample counted in single
+/// Computes the plan with Megatron's arithmetic and its quirks: one epoch unless more are needed; a
+/// separate last epoch if less than 0.80 of it is needed; a partial last sample counted in single
 /// precision (megatron-core, gpt_dataset.py and helpers.cpp).
 ///
-/// @param sequences         those the dataset may use
-/// @param tokens_per_epoch  in all of them
-/// @param whose             named by errors: a path, a part
-/// @throws config_error  an option is out of range; samples are wanted of no tokens, where Megatron
-///                       loops forever; counts pass 63 bits, or numbers of sequences 31; single
-///                       precision counts samples that are not there, or fewer than are asked for,
-///                       where Megatron stops.
+/// @param sequences         the sequences that the dataset may use
+/// @param tokens_per_epoch  tokens in all of them
+/// @param whose             the name to use in error messages: a path, a part
+/// @throws config_error  an option is out of range; samples are requested but there are no tokens
+///                       (Megatron would loop forever); a count exceeds 63 bits, or a sequence
+///                       number 31 bits; the single-precision count includes samples that do not
+///                       exist, or is below the requested number (Megatron would stop).
 MILLRACE_EXPORT gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequences,
                                         std::int64_t tokens_per_epoch, const std::string& whose);
 

@@ -8,53 +8,54 @@
 #include <millrace/dataset/detail/megatron/blend_rounding.hpp>
 #include <millrace/detail/export.hpp>
 
-/// How Megatron interleaves datasets by weight, bit for bit: build_blending_indices and
+/// Interleaves datasets by weight exactly as Megatron does, bit for bit: build_blending_indices and
 /// build_exhaustive_blending_indices of megatron-core's helpers.
 ///
-/// Sample i, with m = max(i, 1), goes to the dataset with the largest weight * m - count, where
-/// count is what that dataset has given so far; of equals, to the first. Pure functions, any
-/// thread.
+/// With m = max(i, 1), sample i comes from the dataset with the largest weight * m - count, where
+/// count is the number of samples that the dataset has contributed so far; ties go to the first
+/// dataset. Pure functions; thread-safe.
 namespace millrace::dataset {
 
-/// Where a blend is written: for each sample its dataset and its number there.
+/// Output of a blend: for each sample, its dataset and its number in that dataset.
 struct blend_index_span {
   std::span<std::int16_t> dataset_index;
-  std::span<std::int64_t> dataset_sample_index;  ///< as long
+  std::span<std::int64_t> dataset_sample_index;  ///< of the same length
 };
 
-/// As many datasets as a blend may have: their numbers are int16, and Megatron stops one below.
+/// Maximum number of datasets in a blend. Their numbers are int16; Megatron's limit is one lower.
 inline constexpr std::size_t most_blended_datasets = 32766;
 
 /// Fills `out`, whose length is the size of the blend.
 ///
-/// @param weights  normalized: their sum is 1 but for rounding
-/// @throws config_error  none or too many weights, or one that is not in 0 to 1
+/// @param weights  normalized: their sum is 1, up to rounding
+/// @throws config_error  there are no weights or too many, or a weight is not in 0 to 1
 MILLRACE_EXPORT void fill_greedy_blend(std::span<const double> weights, blend_index_span out,
                                        blend_rounding rounding = blend_rounding::twice);
 
-/// Fills `out` so that each dataset d gives exactly sizes[d] samples, spread as evenly as the
-/// greedy choice among those not yet spent allows. `out` is as long as the sum of the sizes.
+/// Fills `out` so that each dataset d contributes exactly sizes[d] samples. Each sample is the
+/// greedy choice among the datasets that are not yet exhausted. The length of `out` is the sum of
+/// the sizes.
 ///
-/// @throws config_error  none or too many sizes, one below 1, or a sum that is not the length of
-///                       `out`
+/// @throws config_error  there are no sizes or too many, a size is below 1, or their sum is not the
+///                       length of `out`
 MILLRACE_EXPORT void fill_exhaustive_blend(std::span<const std::int64_t> sizes,
                                            blend_index_span out,
                                            blend_rounding rounding = blend_rounding::twice);
 
 namespace detail {
 
-/// @throws config_error  a blend cannot have so many datasets, or has none
+/// @throws config_error  `count` is 0 or more than a blend can have
 void check_blended_count(std::size_t count);
 
-/// The loops that can make a blend. All make the same one; the functions above take the best that
-/// this processor has.
+/// Implementations of the blending loop. All produce the same blend; the functions above use the
+/// fastest one that this processor supports.
 enum class greedy_kernel { plain, avx512 };
 
 MILLRACE_EXPORT bool is_there(greedy_kernel kernel) noexcept;
 
-/// A blend by one of them, so that tests can compare them.
-/// @param limits  how many samples each dataset has; none where that is not looked at
-/// @pre is_there(kernel); as many weights as a blend may have, each in 0 to 1
+/// Blends with the given implementation, so that tests can compare them.
+/// @param limits  samples in each dataset; empty for no limits
+/// @pre is_there(kernel); a valid number of weights, each in 0 to 1
 MILLRACE_EXPORT void fill_blend_by(greedy_kernel kernel, std::span<const double> weights,
                                    std::span<const std::int64_t> limits, blend_index_span out,
                                    blend_rounding rounding);

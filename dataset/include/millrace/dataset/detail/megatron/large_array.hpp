@@ -14,8 +14,8 @@
 
 namespace millrace::dataset {
 
-/// An array of numbers in memory of its own, all 0, in huge pages where the kernel has them: for
-/// arrays of many megabytes that are accessed all over. Moving it does not move the numbers.
+/// An owned array of numbers, initially 0, in huge pages if the kernel provides them. For arrays of
+/// many megabytes with random access. Moving the object does not move the numbers.
 template <class T>
 class large_array {
  public:
@@ -43,7 +43,7 @@ class large_array {
   std::size_t size_ = 0;
 };
 
-/// Numbers copied to where they are quick to reach in any order.
+/// Returns a copy of the numbers in memory that is fast to access in any order.
 template <class T>
 large_array<T> large_copy(formats::unaligned_span<T> numbers) {
   large_array<T> copy(numbers.size());

@@ -9,19 +9,19 @@
 
 namespace millrace::dataset {
 
-/// The lengths of all sequences of an `.idx`, wherever they are: side by side in memory or in a
-/// map, or in columns, which are read entry by entry where maps are refused. A view; any thread.
+/// The lengths of all sequences of an `.idx`: contiguous in memory or in a mapping, or in columns,
+/// which are read entry by entry if the file cannot be mapped. A view; thread-safe.
 class length_column {
  public:
   /// @param lengths  must outlive this
   length_column(formats::unaligned_span<std::int32_t> lengths) noexcept  // NOLINT: they are that
       : lengths_(lengths) {}
 
-  /// @param columns  must outlive this, and stay where they are
+  /// @param columns  must outlive this and must not be moved
   explicit length_column(const index_columns& columns) noexcept : columns_(&columns) {}
 
-  /// @pre there is a sequence i
-  /// @throws io_error, format_error  columns that are not mapped cannot be read.
+  /// @pre sequence i exists
+  /// @throws io_error, format_error  the columns are not mapped and cannot be read.
   std::int64_t operator[](std::size_t i) const {
     return columns_ == nullptr ? lengths_[i] : columns_->length(static_cast<std::int64_t>(i));
   }

@@ -9,12 +9,11 @@
 
 namespace millrace::dataset {
 
-/// MT19937 (Matsumoto and Nishimura, 1998), seeded as `init_genrand` does: the generator behind
-/// numpy.random.RandomState(seed), torch.Generator().manual_seed(seed) and std::mt19937(seed), and
-/// equal to each of them draw by draw.
+/// MT19937 (Matsumoto and Nishimura, 1998), seeded like `init_genrand`. Produces the same draws as
+/// numpy.random.RandomState(seed), torch.Generator().manual_seed(seed) and std::mt19937(seed).
 ///
-/// Draws are made 624 at a time, in loops that compilers turn into vector code, and wait in
-/// `ready()`. A value type of 5 KB; use from one thread.
+/// Makes 624 draws at a time, in loops that compilers vectorize, and buffers them for `ready()`. A
+/// value type of 5 KB; use from one thread.
 class mersenne_twister {
  public:
   using result_type = std::uint32_t;
@@ -29,13 +28,14 @@ class mersenne_twister {
     return draws_[used_++];
   }
 
-  /// Two draws as one number, the first of them in the upper half.
+  /// Two draws as one number, the first in the upper half.
   std::uint64_t next64() noexcept {
     const std::uint64_t high = (*this)();
     return high << 32 | (*this)();
   }
 
-  /// The next draws, at least one, without taking them: `take(n)` does. Valid until then.
+  /// Returns the next draws, at least one, without consuming them; `take(n)` consumes them. Valid
+  /// until the next draw or `take`.
   std::span<const std::uint32_t> ready() noexcept {
     if (used_ == size) refill();
     return std::span(draws_).subspan(used_);
@@ -54,7 +54,7 @@ class mersenne_twister {
   void refill() noexcept;
 
   std::array<std::uint32_t, size> state_;
-  std::array<std::uint32_t, size> draws_;  // of the present state, from used_ on not yet taken
+  std::array<std::uint32_t, size> draws_;  // of the current state; not yet taken from used_ on
   std::size_t used_ = size;
 };
 
@@ -72,7 +72,7 @@ inline void mersenne_twister::refill() noexcept {
     const std::uint32_t joined = (upper & 0x80000000U) | (lower & 0x7FFFFFFFU);
     return joined >> 1 ^ (0x9908B0DFU & (0U - (lower & 1U)));
   };
-  // In place. Each loop reads what it writes only at a distance, so that it can be done in vectors.
+  // In place. Each loop reads entries only at a distance from those it writes, so it vectorizes.
   std::uint32_t* const state = state_.data();
   std::size_t i = 0;
   for (; i < size - middle; ++i) state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);

@@ -8,13 +8,13 @@
 
 namespace millrace::dataset {
 
-/// numpy.sum of a contiguous float64 array, to the last bit: pairwise, in numpy's order of
-/// additions (numpy/_core/src/umath/loops_utils.h.src).
+/// numpy.sum of a contiguous float64 array, bit for bit: pairwise, in numpy's order of additions
+/// (numpy/_core/src/umath/loops_utils.h.src).
 MILLRACE_EXPORT double numpy_sum(std::span<const double> values) noexcept;
 
-/// Megatron's normalize(): every weight divided by numpy's sum of them.
+/// Megatron's normalize(): divides every weight by numpy's sum of all weights.
 ///
-/// It does not judge: a sum of 0 gives nan or inf, as numpy's does.
+/// Does not validate: a sum of 0 gives nan or inf, as in numpy.
 inline std::vector<double> normalize(std::span<const double> weights) {
   const double sum = numpy_sum(weights);
   std::vector<double> shares(weights.begin(), weights.end());

@@ -13,21 +13,21 @@
 
 namespace millrace::dataset {
 
-/// numpy.random.RandomState(seed), as far as Megatron's indices need it: bounded integers and
+/// The part of numpy.random.RandomState(seed) that Megatron's indices need: bounded integers and
 /// shuffles, equal to numpy's draw by draw (numpy promises never to change them: NEP 19).
 ///
-/// Which draws a bounded integer takes depends on those before it, so a shuffle is sequential;
-/// but the draws come in bulk, and the memory that the swaps touch is fetched ahead of them.
-/// Use from one thread.
+/// Which draws a bounded integer takes depends on earlier draws, so a shuffle is sequential. But
+/// draws are made in bulk, and the memory to swap is prefetched. Use from one thread.
 class MILLRACE_EXPORT numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
 
-  /// A number from 0 to `max`, both included: of as many low bits of a draw as `max` has, drawn
-  /// again while it is larger. Draws nothing for 0, and pairs of draws above 2^32 - 1.
+  /// Returns a number from 0 to `max`, inclusive. Takes as many low bits of a draw as `max` has,
+  /// and draws again while the result is larger than `max`. Draws nothing for 0, and pairs of draws
+  /// for `max` above 2^32 - 1.
   std::uint64_t interval(std::uint64_t max) noexcept;
 
-  /// `interval(last)`, `interval(last - 1)`, ... into all of `out`: where a shuffle swaps to.
+  /// Fills `out` with `interval(last)`, `interval(last - 1)`, ...: the swap targets of a shuffle.
   ///
   /// @pre out.size() <= last
   void intervals(std::uint32_t last, std::span<std::uint32_t> out) noexcept;
@@ -38,8 +38,8 @@ class MILLRACE_EXPORT numpy_random {
     shuffle(values, [](std::size_t) {});
   }
 
-  /// The same; `settled(i)` is called now and then, with i that fall to 0: what stands at i and
-  /// behind it stays there.
+  /// The same, and calls `settled(i)` now and then, with i falling to 0. Elements from i on are
+  /// final at that point.
   template <class T, class Settled>
   void shuffle(std::span<T> values, Settled&& settled);
 
@@ -54,11 +54,11 @@ class MILLRACE_EXPORT numpy_random {
 
 template <class T, class Settled>
 void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
-  // From the last element down to the second, each changes places with one at or before it.
-  std::size_t left = values.empty() ? 0 : values.size() - 1;  // still to be moved, with the first
+  // From the last element down to the second, swap each with one at or before it.
+  std::size_t left = values.empty() ? 0 : values.size() - 1;  // elements after the first to swap
   for (; left > 0xFFFFFFFFU; --left) std::swap(values[left], values[interval(left)]);
 
-  // Two blocks of targets: while one is swapped, the memory of the next is on its way.
+  // Two blocks of targets: while one block is swapped, the memory of the next is prefetched.
   constexpr std::size_t block = 256;
   std::array<std::array<std::uint32_t, block>, 2> targets;
   std::size_t next_last = left;

@@ -14,20 +14,20 @@
 
 namespace millrace::dataset {
 
-/// Calls use(length_of), where length_of(i) is the length of sequence i of the range, checked.
-/// Asked for in ascending order: in place where the index is mapped, else read many at a time.
+/// Calls use(length_of), where length_of(i) is the checked length of sequence i of the range. `use`
+/// must call it with ascending i. If the index is not mapped, lengths are read in batches.
 ///
-/// @param most  lengths that one read asks for
+/// @param most  most lengths per read
 /// @pre `of` is a range of the dataset's sequences
-/// @return what `use` does
-/// @throws format_error  a length is negative, or the file became shorter
-/// @throws io_error      where it is not mapped: the read failed. Or what `use` throws.
+/// @return the result of `use`
+/// @throws format_error  a length is negative, or the file was truncated
+/// @throws io_error      the index is not mapped, and a read failed. Also what `use` throws.
 template <class Use>
 auto with_lengths(const index_columns& columns, const document_range& of, std::int64_t most,
                   const Use& use);
 
-/// Tokens of each of the documents `first` up to but without `last`, in place of what was in `out`.
-/// Where the index is not mapped these are two reads, more only of documents of many sequences.
+/// Replaces `out` with the lengths of documents [first, last), in tokens. If the index is not
+/// mapped, this takes two reads, or more if documents have many sequences.
 ///
 /// @pre 0 <= first <= last <= columns.document_count()
 /// @throws format_error  as for `index_columns::document` and `sequence_length`; io_error
@@ -50,7 +50,7 @@ auto with_lengths(const index_columns& columns, const document_range& of, std::i
     });
   }
   formats::unaligned_span<std::int32_t> here;
-  std::int64_t first = of.first;  // of those that are here
+  std::int64_t first = of.first;  // first sequence in `here`
   return use([&](std::int64_t i) -> std::int64_t {
     assert(first <= i && i < of.last);
     if (i - first >= std::ssize(here)) {

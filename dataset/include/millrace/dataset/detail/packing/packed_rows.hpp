@@ -19,12 +19,12 @@
 
 namespace millrace::dataset {
 
-/// What packing costs.
+/// Statistics of packing.
 struct packing_report {
   std::int64_t rows = 0;
   std::int64_t documents = 0;
-  std::int64_t tokens = 0;   ///< of the documents
-  std::int64_t padding = 0;  ///< tokens of the rows that are none of the documents'
+  std::int64_t tokens = 0;   ///< tokens in the documents
+  std::int64_t padding = 0;  ///< tokens in the rows that belong to no document
 
   double padding_share() const noexcept {
     return tokens + padding == 0
@@ -33,15 +33,15 @@ struct packing_report {
   }
 };
 
-/// The documents of a dataset packed into rows of seq_len tokens by best fit, block by block: any
-/// row at any time. The same rows for everybody who has the same lengths and options.
+/// The documents of a dataset, packed block by block into rows of seq_len tokens by best fit. Rows
+/// can be accessed in any order. They depend only on the document lengths and the options.
 ///
-/// A view: the columns must outlive it, and stay where they are. Any thread. Tokens are never read,
-/// and nothing need be mapped. The layouts of the blocks that were used last are kept, some 80 KB
-/// each; another one takes tens of microseconds, and two reads where the index is not mapped.
+/// A view: the columns must outlive it and must not be moved. Thread-safe. Tokens are never read,
+/// and nothing has to be mapped. The layouts of up to 64 recently used blocks are cached, about
+/// 80 KB each. A cache miss takes tens of microseconds, plus two reads if the index is not mapped.
 class MILLRACE_EXPORT packed_rows {
  public:
-  /// @param table_path  where the table is kept, see `open_row_table`; nothing to keep none
+  /// @param table_path  file for the table, see `open_row_table`; empty: do not store it
   /// @throws config_error, format_error, io_error  as `open_row_table`.
   packed_rows(const index_columns& columns, packing_options options,
               const std::filesystem::path& table_path = {});
@@ -54,15 +54,16 @@ class MILLRACE_EXPORT packed_rows {
   std::int64_t row_count() const noexcept { return table_.row_count(); }
   packing_report report() const noexcept;
 
-  /// The parts of row `r`, in place of what was in `parts`.
+  /// Replaces `parts` with the parts of row `r`.
   ///
   /// @pre 0 <= r < row_count()
-  /// @throws format_error  the index changed since the table was made, or is broken there; io_error
+  /// @throws format_error  the index changed since the table was built, or is invalid there
+  /// @throws io_error
   void row(std::int64_t r, std::vector<packed_part>& parts) const;
 
-  /// The rows that have part of a document, in the order of its tokens.
+  /// The rows that contain a part of a document, in the order of its tokens.
   ///
-  /// @pre the document is one of those that are packed
+  /// @pre the document is in the range that is packed
   /// @throws format_error, io_error  as for `row`.
   std::vector<std::int64_t> rows_of(std::int64_t document) const;
 
@@ -86,22 +87,21 @@ class MILLRACE_EXPORT packed_rows {
   std::unique_ptr<std::array<slot, 64>> slots_ = std::make_unique<std::array<slot, 64>>();
 };
 
-/// Where a row of an epoch is served.
+/// The epoch and row of a sample.
 struct packed_place {
   std::int64_t epoch;
   std::int64_t row;
   friend bool operator==(const packed_place&, const packed_place&) = default;
 };
 
-/// The order in which packed rows are served: all of them each epoch, permuted. Position k is row
-/// shuffles(k / rows)(k mod rows) of epoch k / rows. Nothing is kept, so any position is as near as
-/// the next.
+/// The order of packed rows: each epoch serves all rows, permuted. Position k is row
+/// shuffles(k / rows)(k mod rows) of epoch k / rows. Keeps no state, so random access is cheap.
 ///
-/// @tparam Shuffles  shuffles(epoch) is a permutation p of 0 to rows - 1: p(i), and p.inverse(row)
+/// @tparam Shuffles  shuffles(epoch) is a permutation p of 0 to rows - 1: p(i) and p.inverse(row)
 template <class Shuffles>
 class packed_order {
  public:
-  /// @throws config_error  there is no row.
+  /// @throws config_error  there are no rows.
   packed_order(std::int64_t rows, Shuffles shuffles) : rows_(rows), shuffles_(std::move(shuffles)) {
     if (rows < 1) throw config_error("there are no documents to pack, expected at least one token");
   }
@@ -124,7 +124,7 @@ class packed_order {
   Shuffles shuffles_;
 };
 
-/// Rows as they are stored: for evaluation, and for who shuffles elsewhere.
+/// Rows in stored order: for evaluation, and for callers that shuffle elsewhere.
 struct unshuffled {
   struct identity {
     std::int64_t operator()(std::int64_t i) const noexcept { return i; }

@@ -18,30 +18,30 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
-/// A packed row as a sample. Its text has seq_len tokens: each part's, padded to its share, then
-/// padding. Labels never cross from one part into the next, so that the last token of each part has
-/// none and no loss; positions start anew with each part.
+/// A packed row as a sample. Its text has seq_len tokens: each part, padded to a multiple of
+/// pad_documents_to, then padding. Labels never cross from one part into the next, so the last
+/// token of each part has no label and no loss. Positions restart at 0 with each part.
 ///
 ///   parts of 3 and 5 tokens, pad_documents_to 4, seq_len 16
 ///
 ///   text         a a a . b b b b b . . . . . . .
 ///   labels       a a . . b b b b . . . . . . . .
-///   cu_seqlens   0       4                       16       padding at the end is the last part's
+///   cu_seqlens   0       4                       16       the last part includes the end padding
 namespace millrace::dataset {
 
-/// Tokens of a row that a part takes.
+/// Tokens that a part occupies in a row, including its padding.
 inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents_to) noexcept {
   return (part.tokens + pad_documents_to - 1) / pad_documents_to * pad_documents_to;
 }
 
-/// Appends the pieces of a part, one for each sequence of the document that it touches.
+/// Appends the pieces of a part, one per sequence of the document that it overlaps.
 ///
-/// @throws format_error  the document is shorter than the part says, or the index is broken there;
-///                       io_error
+/// @throws format_error  the document is too short for the part, or the index is invalid there
+/// @throws io_error
 MILLRACE_EXPORT void append_pieces(const index_columns& columns, const packed_part& part,
                                    std::vector<piece>& pieces);
 
-/// The text of a row, [seq_len], and `pad` (or 0, as in `gather`) where no token is.
+/// Fills in the text of a row, [seq_len]. The padding is `pad`, or 0 as in `gather`.
 ///
 /// @param pieces  scratch
 /// @throws format_error, config_error  as for `gather` and `append_pieces`.
@@ -50,13 +50,14 @@ void gather_packed(const indexed_dataset& data, std::span<const packed_part> par
                    std::int64_t pad_documents_to, std::span<T> out, std::vector<piece>& pieces,
                    std::int64_t pad = -1);
 
-/// Boundaries of the parts' shares, [seq_len + 1], as `fill_cu_seqlens` fills them.
+/// Fills in the boundaries of the padded parts, [seq_len + 1], as in `fill_cu_seqlens`.
 MILLRACE_EXPORT cu_seqlens_size fill_packed_cu_seqlens(std::span<const packed_part> parts,
                                                        std::int64_t seq_len,
                                                        std::int64_t pad_documents_to,
                                                        std::span<std::int32_t> out);
 
-/// The fields of a row out of its text, [seq_len] each. `options.extra_token` must be false.
+/// Fills in the fields of a row from its text, [seq_len] each.
+/// @pre !options.extra_token
 template <class Token, class Id>
 void fill_packed_fields(std::span<const Token> text, std::span<const packed_part> parts,
                         std::int64_t pad_documents_to, const field_options& options,

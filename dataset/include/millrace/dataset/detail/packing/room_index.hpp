@@ -9,17 +9,17 @@
 
 namespace millrace::dataset {
 
-/// Rows by the room that is left in them: finds the fullest that still has enough.
+/// Rows indexed by their remaining room. Finds the fullest row that still has enough room.
 ///
-/// A bit for each room says whether there are rows of it, a bit for each 64 of those whether any is
-/// set, and so on up to one word; so a look-up takes some steps up and down, whatever the room.
-/// Rows of equal room are a stack. For one thread.
+/// A hierarchical bitmap: one bit per room says whether any rows have it, one bit per 64 of those
+/// bits whether any is set, and so on up to a single word. A lookup takes a few steps up and down.
+/// Rows with equal room form a stack. Not thread-safe.
 class room_index {
  public:
   static constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
   /// @param most  the largest room
-  /// @param rows  row numbers are below it
+  /// @param rows  row numbers are below this
   room_index(std::size_t most, std::size_t rows) : first_(most + 1), next_(rows) {
     std::size_t bits = most + 1;
     do {
@@ -28,7 +28,7 @@ class room_index {
     } while (bits > 1);
   }
 
-  /// @pre room <= most, and the row is not in here
+  /// @pre room <= most, and the row is not in the index
   void put(std::size_t room, std::uint32_t row) noexcept {
     assert(room < first_.size() && row < next_.size());
     next_[row] = has(room) ? first_[room] : no_row;
@@ -43,7 +43,8 @@ class room_index {
     std::size_t room = 0;
   };
 
-  /// Takes out a row of the least room that is at least `room`, the last one put there.
+  /// Removes and returns a row with the smallest room that is at least `room`. Among equals, it is
+  /// the one that was put last. If there is none, returns no_row.
   ///
   /// @pre room <= most
   found take(std::size_t room) noexcept {
@@ -65,7 +66,7 @@ class room_index {
     return taken;
   }
 
-  /// Takes out all rows, as quickly as there are few of them.
+  /// Removes all rows. Takes O(rows in the index).
   void clear() noexcept {
     for (found f = take(0); f.row != no_row; f = take(f.room)) {
       first_[f.room] = no_row;
@@ -88,7 +89,7 @@ class room_index {
   }
 
   std::vector<std::vector<std::uint64_t>> levels_;
-  std::vector<std::uint32_t> first_;  // by room; nothing where its bit is off
+  std::vector<std::uint32_t> first_;  // by room; valid only if its bit is set
   std::vector<std::uint32_t> next_;   // by row
 };
 

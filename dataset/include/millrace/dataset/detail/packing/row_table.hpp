@@ -13,43 +13,45 @@
 namespace millrace::dataset {
 
 struct packing_options {
-  std::int64_t seq_len = 0;           ///< tokens of a row
+  std::int64_t seq_len = 0;           ///< tokens per row
   std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
-  std::int64_t first_document = 0;    ///< documents from here on
-  std::int64_t last_document = -1;    ///< up to but without this one; -1: all
-  int threads = 0;                    ///< that make the table; 0: as many as there are processors
+  std::int64_t first_document = 0;    ///< first document to pack
+  std::int64_t last_document = -1;    ///< end, exclusive; -1: all documents
+  int threads = 0;                    ///< threads that build the table; 0: one per processor
 };
 
-/// How many rows each block of documents makes: all that has to be known of the whole dataset to
-/// find any row of it. 8 bytes for 4,096 documents.
+/// The number of rows of each block of documents. With it, any row can be found without scanning
+/// the dataset. Takes 8 bytes per 4,096 documents.
 struct row_table {
   formats::rows_header header;
-  std::vector<std::int64_t> ends;  ///< [blocks]: rows up to each block's end
-  bool was_cached = false;         ///< read from a file, not made
-  std::string not_written;         ///< why it could not be kept for the next time, if it could not
+  std::vector<std::int64_t> ends;  ///< [blocks]: cumulative rows, up to each block's end
+  bool was_cached = false;         ///< read from a file, not built
+  std::string not_written;         ///< why the table could not be stored; empty if it was
 
   std::int64_t row_count() const noexcept { return ends.empty() ? 0 : ends.back(); }
 };
 
-/// Packs all blocks, each by one of the threads, and keeps how many rows each has.
+/// Packs all blocks in parallel, and records the number of rows of each.
 ///
-/// @throws config_error  as `check`, or documents that the dataset has not.
+/// @throws config_error  as `check`, or the range has documents that do not exist.
 /// @throws format_error, io_error  as for `document_lengths`.
 MILLRACE_EXPORT row_table make_row_table(const index_columns& columns,
                                          const packing_options& options);
 
-/// The file beside the dataset in which the table is kept: PREFIX.rows-4096; with
-/// `pad_documents_to` 16, PREFIX.rows-4096-16; of a part, PREFIX.rows-4096-1-FIRST-LAST.
+/// The file next to the dataset in which the table is stored, e.g. PREFIX.rows-4096 for a seq_len
+/// of 4,096; PREFIX.rows-4096-16 with a `pad_documents_to` of 16; and
+/// PREFIX.rows-4096-1-FIRST-LAST for a range of documents.
 MILLRACE_EXPORT std::filesystem::path row_table_path(const index_columns& columns,
                                                      const packing_options& options);
 
-/// The table in `path` if it is of this dataset and these options, else a new one, which is then
-/// written there. A file that is broken, of other options, or of a dataset that had another `.sum`
-/// or (where there is none) other lengths, is never used; one that cannot be written is no error.
+/// Reads the table from `path` if it belongs to this dataset and these options. Otherwise builds
+/// the table and writes it there. Ignores a file that is damaged, has other options, or belongs to
+/// a dataset with another `.sum` or, if there is no `.sum`, with other lengths. A failure to write
+/// the file is not an error.
 ///
-/// Where there is a `.sum`, this is O(blocks); else the lengths and the document index are read.
+/// With a `.sum`, reading takes O(blocks). Without it, the lengths and the document index are read.
 ///
-/// @param path  a file, e.g. `row_table_path`, or nothing to keep none
+/// @param path  a file, e.g. `row_table_path`; empty: do not store the table
 /// @throws config_error, format_error, io_error  as `make_row_table`.
 MILLRACE_EXPORT row_table open_row_table(const index_columns& columns,
                                          const packing_options& options,
@@ -59,7 +61,7 @@ MILLRACE_EXPORT row_table open_row_table(const index_columns& columns,
 
 namespace detail {
 
-/// Whether a table is that of the dataset. `asked` has all that is known without reading.
+/// Whether a table belongs to the dataset. `asked` has the fields known without reading it.
 MILLRACE_EXPORT bool fits(const formats::rows_header& found, const formats::rows_header& asked,
                           const index_columns& columns);
 

@@ -12,8 +12,8 @@
 
 namespace millrace::dataset {
 
-/// Megatron's `--rampup-batch-size START INCREMENT SAMPLES`: steps of START samples first, then of
-/// INCREMENT more, until after SAMPLES samples they have the whole global batch.
+/// Megatron's `--rampup-batch-size START INCREMENT SAMPLES`: the batch size starts at START and
+/// grows by INCREMENT until it reaches the global batch size after SAMPLES samples.
 struct rampup_batch {
   std::int64_t start = 0;
   std::int64_t increment = 0;
@@ -22,11 +22,12 @@ struct rampup_batch {
   friend bool operator==(const rampup_batch&, const rampup_batch&) = default;
 };
 
-/// @throws config_error  a number is out of range, or the steps do not reach the global batch.
+/// @throws config_error  a number is out of range, or the increments do not reach the global batch.
 MILLRACE_EXPORT void check(const rampup_batch& rampup, std::int64_t global_batch);
 
-/// How many samples each step takes, and where it begins: constant, or ramped up as megatron-core's
-/// num_microbatches_calculator does, division in double precision included. Immutable; any thread.
+/// The batch size and first position of each step: constant, or ramped up exactly like
+/// megatron-core's num_microbatches_calculator, including its division in double precision.
+/// Immutable, thread-safe.
 class MILLRACE_EXPORT batch_steps {
  public:
   /// @throws config_error  as `check`
@@ -36,7 +37,7 @@ class MILLRACE_EXPORT batch_steps {
   /// @pre 0 <= step
   std::int64_t samples_of(std::int64_t step) const noexcept { return level_of_step(step).batch; }
 
-  /// The first position of a step: samples of all steps before it; 2^63 - 1 where they are more.
+  /// The first position of a step: the number of samples of all earlier steps, at most 2^63 - 1.
   std::int64_t first_position(std::int64_t step) const noexcept {
     const level& l = level_of_step(step);
     std::int64_t position = 0;
@@ -45,13 +46,14 @@ class MILLRACE_EXPORT batch_steps {
     return wraps ? std::numeric_limits<std::int64_t>::max() : position;
   }
 
-  /// Steps that are done once so many samples are consumed; one that is begun counts.
+  /// Number of steps from which a sample has been consumed after `consumed` samples; a partially
+  /// consumed step counts.
   std::int64_t done_at(std::int64_t consumed) const noexcept {
     const std::int64_t step = step_of(consumed);
     return step + (first_position(step) < consumed ? 1 : 0);
   }
 
-  /// The step that has a position.
+  /// The step that contains a position.
   /// @pre 0 <= position
   std::int64_t step_of(std::int64_t position) const noexcept {
     const level& l = *(std::ranges::upper_bound(levels_, position, {}, &level::position) - 1);
@@ -60,8 +62,8 @@ class MILLRACE_EXPORT batch_steps {
 
  private:
   struct level {
-    std::int64_t step;      // the first of its size
-    std::int64_t position;  // where it begins
+    std::int64_t step;      // first step of this batch size
+    std::int64_t position;  // first position of that step
     std::int64_t batch;
   };
 

@@ -8,17 +8,17 @@
 
 namespace millrace::dataset {
 
-/// A place of a stream from which on tokens are counted so many times more, or fewer.
+/// From offset `at` of a stream on, the count of each token differs by `change` from before.
 struct count_change {
   std::int64_t at = 0;
   std::int64_t change = 0;
 };
 
-/// How many times each token of a stream is in a set of runs. Runs that lie side by side cost
-/// nothing, so memory is O(places where the count changes), whatever the number of runs.
+/// Counts how many of a set of token ranges contain each token of a stream. Adjacent ranges merge,
+/// so memory is O(offsets where the count changes), regardless of the number of ranges.
 class coverage {
  public:
-  /// Tokens `first` up to but without `last` are there `times` times more.
+  /// Adds `times` to the count of tokens [first, last).
   void add(std::int64_t first, std::int64_t last, std::int64_t times = 1) {
     if (first >= last) return;
     changes_.push_back({first, times});
@@ -27,13 +27,13 @@ class coverage {
     if (changes_.size() >= settle_at_) settle();
   }
 
-  /// The sum of the lengths of all runs.
+  /// The total length of all ranges.
   std::int64_t tokens() const noexcept { return tokens_; }
 
-  /// Numbers that are kept now; more than needed until `changes` is called.
+  /// Number of stored changes; more than necessary until `changes` is called.
   std::size_t size() const noexcept { return changes_.size(); }
 
-  /// Where the count changes, ascending.
+  /// The offsets where the count changes, ascending.
   const std::vector<count_change>& changes() {
     settle();
     return changes_;

@@ -20,42 +20,42 @@
 
 namespace millrace::dataset {
 
-/// What a run serves once it is edited: sample n of it is which position of the run without edits.
+/// Maps each served sample of an edited run to its position in the run without edits.
 ///
 ///   skip [3, 5), replay [1, 3) at 6      served     0 1 2 3 4 5 6 7 8 ...
 ///                                        position   0 1 2 5 1 2 6 7 8 ...
 ///
-/// Positions keep their numbers; what is served moves up where something is skipped, and back where
-/// something is replayed. An edit acts on what is served from `since` on, so that edits that are
-/// added to a run leave what it has served where it was. A skipped position is not replayed either.
+/// Positions keep their numbers. A skip moves later positions to earlier samples, and a replay
+/// moves them to later samples. An edit affects only samples from `since` on, so edits that are
+/// added to a run do not change the samples that it has served. Skipped positions are not replayed.
 ///
-/// Immutable once made: any thread. Memory is O(ranges), look-ups O(log ranges).
+/// Immutable, thread-safe. Memory is O(ranges), lookups are O(log ranges).
 class MILLRACE_EXPORT edited_stream {
  public:
-  /// Samples that are served one behind another, and whose positions are.
+  /// Consecutive served samples that have consecutive positions.
   struct stretch {
     std::int64_t served = 0;    ///< the first served sample
     std::int64_t position = 0;  ///< its position
     std::int64_t count = 0;
-    std::optional<std::size_t> replayed_by = {};  ///< number of the edit; nothing: their own turn
+    std::optional<std::size_t> replayed_by = {};  ///< number of the edit; nullopt: not a replay
   };
   /// Positions that are never served.
   struct dropped_range {
     position_range positions;
-    std::size_t by = 0;  ///< number of the edit, the first to act of those that skip or block them
+    std::size_t by = 0;  ///< number of the edit that drops them; if several do, the first to act
   };
 
   /// No edits.
   edited_stream() : edited_stream(std::vector<resolved>{}) {}
 
-  /// @param edits           in any order; of those with equal `since` and `at`, replays come in
-  ///                        theirs
-  /// @param first_position  first_position(step): of the run without edits; is asked for steps up
-  ///                        to `most_steps`, and ascends up to `most_positions`
-  /// @param positions_of    positions_of(edit): all positions of the run that have part of the
-  ///                        blocked documents, as ranges in any order
-  /// @throws config_error   an edit contradicts itself, comes when its replay is over, or names a
-  ///                        step that begins behind `most_positions`.
+  /// @param edits           in any order; replays with equal `since` and `at` are served in list
+  ///                        order
+  /// @param first_position  first_position(step), in the run without edits; called for steps up to
+  ///                        `most_steps`, ascending up to `most_positions`
+  /// @param positions_of    positions_of(edit): all positions of the run that contain any part of
+  ///                        the blocked documents, as ranges in any order
+  /// @throws config_error   an edit is inconsistent, replays at a position that has already passed
+  ///                        at its `since`, or names a step that begins after `most_positions`.
   template <class FirstPosition, class PositionsOf>
   requires std::invocable<const FirstPosition&, std::int64_t> &&
       std::invocable<const PositionsOf&, const edit&>
@@ -70,45 +70,43 @@ class MILLRACE_EXPORT edited_stream {
   /// @pre n >= 0
   std::int64_t operator[](std::int64_t n) const noexcept;
 
-  /// Where a position is served first, or nothing if it never is.
+  /// The first sample that serves a position; nullopt if it is never served.
   std::optional<std::int64_t> served(std::int64_t position) const;
 
-  /// Everywhere a position is served, in order.
+  /// All samples that serve a position, in order.
   std::vector<std::int64_t> all_served(std::int64_t position) const;
 
-  /// How many samples are served before the first whose position is `end` or beyond: those of a run
-  /// that ends there.
+  /// Number of samples before the first one whose position is `end` or later: the length of the
+  /// edited run if the run without edits has `end` positions.
   ///
   /// @pre end >= 0
   std::int64_t served_before(std::int64_t end) const noexcept;
 
-  /// The position of the served sample n of a run that ends.
+  /// The position of the served sample n of a finite run.
   ///
-  /// @param end  positions from here on are not served: `end()` of the order
+  /// @param end  number of positions: `end()` of the order
   /// @pre n >= 0, end >= 0
-  /// @throws config_error  the run ends before it: what was skipped moved it there, or too much was
-  ///                       asked for.
+  /// @throws config_error  the edited run ends before sample n.
   std::int64_t at(std::int64_t n, std::int64_t end) const;
 
-  /// How far the first n served samples reach: no position from here on is one of them, and the one
-  /// before it is. 0 for none.
+  /// One more than the largest position among the first n served samples; 0 if n is 0.
   ///
   /// @pre n >= 0
   std::int64_t reached(std::int64_t n) const noexcept;
 
-  /// Whether the first n served samples are the same as those of another stream: what edits that
-  /// are added to a run must not change.
+  /// Whether the first n served samples are the same as those of another stream. Edits that are
+  /// added to a run must not change them.
   bool same_until(const edited_stream& other, std::int64_t n) const noexcept;
 
-  /// All that is served, in order; the last has no end.
+  /// All stretches, in the order served; the last one has no end.
   std::span<const stretch> stretches() const noexcept { return runs_; }
 
-  /// An edit by its number, and its reason: "edit 0, skip_samples: loss spike".
+  /// The number, name and reason of an edit: "edit 0, skip_samples: loss spike".
   std::string why(std::size_t number) const {
     return "edit " + std::to_string(number) + ", " + why_[number];
   }
 
-  /// All positions that are kept out, ascending.
+  /// All positions that are never served, ascending.
   std::span<const dropped_range> dropped() const noexcept { return dropped_; }
 
  private:
@@ -118,7 +116,7 @@ class MILLRACE_EXPORT edited_stream {
     std::int64_t since = 0;
     std::vector<position_range> skips;
     position_range replay;
-    std::int64_t at = 0;  // of the replay
+    std::int64_t at = 0;  // replay only
     bool is_replay = false;
     std::size_t number = 0;
   };
@@ -130,17 +128,17 @@ class MILLRACE_EXPORT edited_stream {
                                        const PositionsOf& positions_of);
   explicit edited_stream(std::vector<resolved> edits);
 
-  std::vector<std::string> why_;  // of each edit
-  std::vector<stretch> runs_;     // by served; the last has no end
+  std::vector<std::string> why_;  // one per edit
+  std::vector<stretch> runs_;     // sorted by `served`; the last has no end
   std::vector<dropped_range> dropped_;
-  std::vector<std::size_t> by_position_;    // into runs_
-  std::vector<std::int64_t> furthest_end_;  // of by_position_ up to and with each
-  std::vector<std::int64_t> reached_;       // of runs_ up to and with each
+  std::vector<std::size_t> by_position_;    // indices into runs_, sorted by position
+  std::vector<std::int64_t> furthest_end_;  // running maximum of the ends, over by_position_
+  std::vector<std::int64_t> reached_;       // running maximum of the ends, over runs_
 };
 
 // ---------------------------------------------------------------------------------------------
 
-/// Serves sample by sample, but a range at a time.
+/// Simulates serving, one range at a time.
 class MILLRACE_EXPORT edited_stream::builder {
  public:
   std::vector<stretch> runs;
@@ -189,7 +187,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     repeated what;
   };
 
-  /// Serves positions `first` to `last - 1`, up to `end` in all. Returns how many.
+  /// Serves positions [first, last), until `end` samples are served. Returns how many were served.
   std::int64_t put(std::int64_t first, std::int64_t last, std::int64_t end,
                    std::optional<std::size_t> replayed_by) {
     const std::int64_t count = std::min(last - first, end - served_);
@@ -204,7 +202,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     return count;
   }
 
-  /// The first run of positions from `position` on that is not skipped.
+  /// The first range of positions from `position` on that is not skipped.
   position_range next_free(std::int64_t position) const {
     auto skip = first_skip_behind(position);
     for (; skip != skips_.end() && skip->positions.first <= position; ++skip) {
@@ -213,7 +211,7 @@ class MILLRACE_EXPORT edited_stream::builder {
     return {position, skip == skips_.end() ? forever : skip->positions.first};
   }
 
-  /// Passes over positions that are all skipped.
+  /// Advances to `stop`. All positions before it must be skipped ones.
   void drop_until(std::int64_t stop) {
     for (auto skip = first_skip_behind(position_); position_ < stop; ++skip) {
       const std::int64_t last = std::min(skip->positions.last, stop);
@@ -236,11 +234,11 @@ class MILLRACE_EXPORT edited_stream::builder {
     }
   }
 
-  /// What another edit skips already stays its own.
+  /// Positions that an earlier edit already skips remain attributed to that edit.
   void add_skips(std::vector<position_range> ranges, std::size_t by) {
     std::ranges::sort(ranges, {}, &position_range::first);
     std::vector<dropped_range> all = skips_;
-    std::int64_t done = 0;  // the ranges may overlap, too
+    std::int64_t done = 0;  // the new ranges may overlap each other
     auto known = skips_.begin();
     for (const position_range& range : ranges) {
       std::int64_t at = std::max(range.first, done);
@@ -259,10 +257,10 @@ class MILLRACE_EXPORT edited_stream::builder {
   }
 
   std::int64_t served_ = 0;
-  std::int64_t position_ = 0;         // the next that is served for the first time, or skipped
-  std::vector<dropped_range> skips_;  // ascending, apart
-  std::vector<replay> replays_;       // to come, ascending
-  std::deque<repeated> again_;        // what is being replayed
+  std::int64_t position_ = 0;         // next position to be served for the first time, or skipped
+  std::vector<dropped_range> skips_;  // ascending, disjoint
+  std::vector<replay> replays_;       // pending, ascending
+  std::deque<repeated> again_;        // in progress
 };
 
 template <class FirstPosition, class PositionsOf>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a megatron_run is made of: for the library itself and its tests.
+// Internal types of megatron_run, for the library and its tests.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@
 
 namespace millrace::dataset {
 
-/// Which dataset each sample of a blend is of, and which of its samples it is.
+/// The dataset of each sample of a blend, and the number of the sample in it.
 struct blend_columns {
   std::vector<std::int16_t> dataset;
   std::vector<std::int64_t> sample;
 };
 
-/// What is known of a source without opening it again.
+/// Facts about a source that are available without opening it.
 struct megatron_run::source_info {
   std::filesystem::path prefix;
   std::string whose;  ///< "the train part of PREFIX", for messages
   formats::dtype type = formats::dtype::uint16;
   std::int64_t tokens = 0;
   std::int64_t sequences = 0;
-  std::optional<io::file_identity> bin = {};  ///< the `.bin` beside the index
+  std::optional<io::file_identity> bin = {};  ///< the `.bin` of the index
   gpt_plan plan;
-  gpt_index_view index;                 ///< where it was built
-  std::optional<gpt_cache> cache = {};  ///< else
+  gpt_index_view index;                 ///< if the index was built in memory
+  std::optional<gpt_cache> cache = {};  ///< otherwise
 };
 
-/// A source, opened.
+/// An open source.
 struct megatron_run::open_source {
   /// @throws as `open`
   explicit open_source(const source_info& of);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a packed_run is made of: for the library itself and its tests.
+// Internal types of packed_run, for the library and its tests.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace millrace::dataset {
 
-/// A source, opened.
+/// An open source.
 struct packed_run::open_source {
   open_source(const std::filesystem::path& prefix, const packing_options& options, bool keep);
   open_source(const open_source&) = delete;
@@ -25,16 +25,16 @@ struct packed_run::open_source {
   const index_columns& columns() const noexcept { return search.columns(); }
 
   document_search search;
-  packed_rows rows;  // of the columns of `search`
+  packed_rows rows;  // uses the columns of `search`
 };
-/// What is known of a source without opening it again.
+/// Facts about a source that are available without opening it.
 struct packed_run::source_info {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t tokens = 0;
   std::uint64_t bin_bytes = 0;
   formats::dtype type = formats::dtype::uint16;
-  std::uint64_t hash = 0;  ///< of seed and name
+  std::uint64_t hash = 0;  ///< hash of seed and name
 };
 
 }  // namespace millrace::dataset

@@ -14,9 +14,9 @@
 
 namespace millrace::dataset {
 
-/// Where a record was read: what a `.src` says of a document.
+/// Where the record of a document was read, according to the `.src`.
 struct record_place {
-  std::string input;  ///< as it was given to the program that read it: any bytes
+  std::string input;  ///< name as passed to the program that read it; may contain any bytes
   std::int64_t line = 1;
   std::uint64_t begin = 0;  ///< bytes [begin, end) of the decompressed text
   std::uint64_t end = 0;
@@ -24,10 +24,10 @@ struct record_place {
   friend bool operator==(const record_place&, const record_place&) = default;
 };
 
-/// The documents of a dataset: of which sequences each is, and where it was read. Any thread.
+/// The documents of a dataset: the sequences of each, and where it was read. Thread-safe.
 class source_documents {
  public:
-  /// @param prefix  path without `.bin` and `.idx`, neither of which need be mapped
+  /// @param prefix  path without `.bin` and `.idx`; neither has to be mapped
   /// @throws io_error, format_error  as index_columns, document_sources::find
   explicit source_documents(std::filesystem::path prefix)
       : prefix_(std::move(prefix)),
@@ -40,9 +40,9 @@ class source_documents {
   formats::dtype type() const noexcept { return search_.columns().type(); }
   std::int64_t document_count() const noexcept { return search_.columns().document_count(); }
 
-  /// O(log documents).
+  /// The document that contains a sequence. O(log documents).
   /// @pre 0 <= sequence < the number of sequences
-  /// @throws format_error  none holds it.
+  /// @throws format_error  no document contains it.
   std::int64_t document_of(std::int64_t sequence) const { return search_.document_of(sequence); }
 
   /// @pre 0 <= document < document_count()
@@ -51,21 +51,21 @@ class source_documents {
     return search_.sequences_of(document);
   }
 
-  /// The token of the stream with which a sequence starts.
+  /// The offset in the stream of the first token of a sequence.
   /// @pre 0 <= sequence < the number of sequences
   /// @throws format_error  it starts outside the `.bin`.
   std::int64_t first_token_of(std::int64_t sequence) const {
     return search_.first_token_of(sequence);
   }
 
-  /// The sequence that holds a token of the stream. O(log sequences).
+  /// The sequence that contains a token of the stream. O(log sequences).
   /// @pre 0 <= token < the number of tokens
-  /// @throws format_error  none holds it.
+  /// @throws format_error  no sequence contains it.
   std::int64_t sequence_of(std::int64_t token) const { return search_.sequence_of(token); }
 
-  /// Nothing without a `.src`.
+  /// Where a document was read; nullopt without a `.src`.
   /// @pre 0 <= document < document_count()
-  /// @throws format_error  the `.src` contradicts itself.
+  /// @throws format_error  the `.src` is inconsistent.
   std::optional<record_place> read_from(std::int64_t document) const {
     if (!sources_) return std::nullopt;
     const formats::source_place place = sources_->at(document);

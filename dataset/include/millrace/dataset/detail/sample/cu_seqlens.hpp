@@ -12,24 +12,24 @@
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/detail/export.hpp>
 
-/// Where the documents of a sample begin and end, out of the index and not out of token values:
-/// what attention kernels take in place of a mask.
+/// The document boundaries of a sample, derived from the index and not from token values.
+/// Attention kernels take them instead of a mask.
 namespace millrace::dataset {
 
-/// What `fill_cu_seqlens` found.
+/// The result of `fill_cu_seqlens`.
 struct cu_seqlens_size {
-  std::int64_t entries = 0;     ///< from the leading 0 up to the first seq_len, both included
-  std::int32_t max_seqlen = 0;  ///< of the longest document's share
+  std::int64_t entries = 0;     ///< from the leading 0 to the first seq_len, inclusive
+  std::int32_t max_seqlen = 0;  ///< length of the longest document's part of the row
   friend bool operator==(const cu_seqlens_size&, const cu_seqlens_size&) = default;
 };
 
-/// Each piece is a document of its own: Megatron's rule, whose "documents" are sequences.
+/// Each piece is a separate document. This is Megatron's rule; its "documents" are sequences.
 struct pieces_apart {
   bool operator()(const piece&, const piece&) const noexcept { return false; }
 };
 
-/// Whether a piece goes on with the document of the piece before it: the rule where pieces come in
-/// stored order and a document may have many sequences. A view: the dataset must outlive it.
+/// Whether a piece continues the document of the previous piece. For pieces in stored order, where
+/// a document may have several sequences. A view: the dataset must outlive it.
 class MILLRACE_EXPORT same_document {
  public:
   explicit same_document(const indexed_dataset& data) noexcept : data_(&data) {}
@@ -41,15 +41,16 @@ class MILLRACE_EXPORT same_document {
   const indexed_dataset* data_;
 };
 
-/// The boundaries of the documents of one sample, as Megatron's `inter_document_masking` makes
-/// them: the shares of its pieces summed up, without the extra token; where the pieces are short,
-/// the padding is the last document's. [seq_len + 1], filled up with seq_len behind the last one.
+/// Fills in the document boundaries of one sample like Megatron's `inter_document_masking`: the
+/// cumulative lengths of its pieces, without the extra token. If the pieces do not fill the row,
+/// the padding belongs to the last document. Unused entries of `out` are set to seq_len.
 ///
 ///   pieces of 3, 4 and 2 tokens, seq_len 8, an extra token      0 3 7 8 8 8 8 8 8
 ///
-/// An empty piece makes a boundary twice. Where such are more than `out` has room for, none does.
+/// An empty piece repeats a boundary. If `out` has no room for all repeated boundaries, none of
+/// them is written.
 ///
-/// @param joined  joined(before, after): whether `after` goes on with the document of `before`
+/// @param joined  joined(before, after): whether `after` continues the document of `before`
 /// @param out     [seq_len + 1]
 /// @pre the pieces have at most seq_len + extra_token tokens; seq_len <= 2^31 - 1
 template <class Joined = pieces_apart>
@@ -57,21 +58,21 @@ requires std::predicate<const Joined&, const piece&, const piece&> cu_seqlens_si
 fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_token,
                 std::span<std::int32_t> out, const Joined& joined = {});
 
-/// Positions that start anew at each boundary.
+/// Fills in positions that restart at 0 at each boundary.
 ///
-/// @param cu_seqlens    ascending from 0 to position_ids.size(), which may come many times
+/// @param cu_seqlens    ascending from 0 to position_ids.size(), which may be repeated
 /// @param position_ids  [seq_len]
 template <class Id>
 void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> position_ids);
 
-/// The boundaries of a micro-batch whose rows are laid one behind another, [1, rows * seq_len]:
-/// those of each row up to its first seq_len, moved to where the row is. Where one row ends and the
-/// next begins there is one boundary.
+/// The boundaries of a micro-batch whose rows are concatenated, [1, rows * seq_len]: those of each
+/// row up to its first seq_len, plus the offset of the row. There is a single boundary between one
+/// row and the next.
 ///
 /// @param rows  [row_count, seq_len + 1], row-major, as `fill_cu_seqlens` fills each
 /// @param out   [row_count * seq_len + 1]; only the entries that are returned are written
-/// @return entries
-/// @throws config_error  row_count * seq_len is more than an int32 holds.
+/// @return number of entries
+/// @throws config_error  row_count * seq_len does not fit in an int32.
 MILLRACE_EXPORT std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows,
                                              std::int64_t seq_len, std::span<std::int32_t> out);
 
@@ -79,13 +80,14 @@ MILLRACE_EXPORT std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows,
 
 namespace detail {
 
-/// Writes the boundaries, those made twice only if `twice`. False if they do not fit.
+/// Writes the boundaries, including repeated ones only if `twice`. Returns false if they do not
+/// fit.
 template <class Joined>
 bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::int64_t limit,
                     std::span<std::int32_t> out, const Joined& joined, bool twice,
                     std::size_t& entries) {
   std::int64_t at = 0;
-  std::int64_t begin = 0;  // of the document
+  std::int64_t begin = 0;  // of the current document
   entries = 1;
   out[0] = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -94,12 +96,12 @@ bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::in
     const bool empty = at == begin;
     begin = at;
     const auto end = static_cast<std::int32_t>(std::min(at, limit));
-    // A last document that had the extra token only has no share.
+    // A last document that has only the extra token gets no boundary.
     if (end == out[entries - 1] && !(twice && empty)) continue;
     if (entries == out.size()) return false;
     out[entries++] = end;
   }
-  // Padding: the last document's, or a document of its own where there is none.
+  // Padding belongs to the last document, or is a document by itself if there is none.
   if (out[entries - 1] < seq_len) {
     if (entries == 1) ++entries;
     out[entries - 1] = static_cast<std::int32_t>(seq_len);

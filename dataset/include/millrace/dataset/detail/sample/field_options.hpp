@@ -9,29 +9,30 @@
 
 namespace millrace::dataset {
 
-/// An id that no token has: for a tokenizer that lacks the one in question.
+/// An id that no token has, for tokenizers without the special token in question.
 inline constexpr std::int64_t no_token = std::numeric_limits<std::int64_t>::min();
 
-/// How a text becomes what a trainer takes: the options of Megatron's GPTDatasetConfig, by token
-/// value and with Megatron's defaults.
+/// How the fields of a sample are made from its text: the options of Megatron's GPTDatasetConfig,
+/// with Megatron's defaults. Document ends are found by token value (`eod`).
 struct field_options {
-  bool extra_token = true;            ///< a text has seq_len + 1 tokens, else seq_len
-  bool reset_position_ids = false;    ///< positions start anew behind each eod
+  bool extra_token = true;            ///< a text has seq_len + 1 tokens; otherwise seq_len
+  bool reset_position_ids = false;    ///< positions restart at 0 after each eod
   bool reset_attention_mask = false;  ///< no attention across an eod
   bool eod_mask_loss = false;         ///< no loss where the input is eod
   std::int64_t eod = no_token;
   std::int64_t pad = -1;  ///< see `pad_id`
 };
 
-/// The pad id that a dataset works with, as Megatron's GPTDataset chooses it: the tokenizer's own
-/// if no special token has it too, else -1, an id that no token has. With an id of its own, every
-/// token of the dataset that is equal to it counts as padding: input 0, label 0, no loss.
+/// The pad id of a dataset, chosen like Megatron's GPTDataset: the tokenizer's pad id, unless a
+/// special token has the same id; otherwise -1, an id that no token has. If the tokenizer's pad id
+/// is used, every token of the dataset that equals it counts as padding: input 0, label 0, no loss.
 ///
-/// @param pad              of the tokenizer, if it has one. Megatron knows two ways of not having
-///                         one and fails in one of them where it has to pad; here both give -1.
-/// @param special_tokens   eos and eod, or all special tokens but pad where the tokenizer lists
+/// @param pad              the tokenizer's pad id, if it has one. A tokenizer can lack one in two
+///                         ways, and Megatron fails for one of them when it has to pad; here both
+///                         give -1.
+/// @param special_tokens   eos and eod, or all special tokens except pad if the tokenizer lists
 ///                         them
-/// @param allow_ambiguous  keep a pad id that is a special token's: its labels get no loss
+/// @param allow_ambiguous  keep a pad id that is also a special token's id: its labels get no loss
 inline std::int64_t pad_id(std::optional<std::int64_t> pad,
                            std::span<const std::int64_t> special_tokens,
                            bool allow_ambiguous = false) noexcept {

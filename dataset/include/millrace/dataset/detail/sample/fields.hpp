@@ -12,34 +12,33 @@
 
 namespace millrace::dataset {
 
-/// Where the fields of a sample go: [seq_len] each, or empty if it is not wanted. They must not
-/// overlap, nor the text.
+/// Output buffers for the fields of a sample: [seq_len] each, or empty if the field is not needed.
+/// They must not overlap each other or the text.
 ///
-/// @tparam Id  std::int64_t as Megatron has it, or std::int32_t
+/// @tparam Id  std::int64_t as in Megatron, or std::int32_t
 template <class Id = std::int64_t>
 struct sample_fields {
-  std::span<Id> tokens = {};        ///< the input; 0 where it is padding
-  std::span<Id> labels = {};        ///< what follows each; 0 where it is padding
-  std::span<float> loss_mask = {};  ///< 1 where the loss counts, else 0
+  std::span<Id> tokens = {};        ///< the inputs; 0 for padding
+  std::span<Id> labels = {};        ///< the token after each input; 0 for padding
+  std::span<float> loss_mask = {};  ///< 1 if the loss counts, otherwise 0
   std::span<Id> position_ids = {};
 };
 
-/// Makes the fields of one sample out of its text, in one pass. Allocates nothing; any thread.
+/// Fills in the fields of one sample from its text, in one pass. Does not allocate; thread-safe.
 ///
-/// All is as Megatron's GPTDataset has it, but for one fault of the releases before 0.16: there,
-/// without the three options, the loss mask that the first sample's padding left is handed on to
-/// all later ones.
+/// The fields are the same as those of Megatron's GPTDataset, except for one bug of releases before
+/// 0.16: without the three options, they reuse the loss mask of the first sample, including its
+/// padding, for all later samples.
 ///
-/// @param text     [seq_len + extra_token], as `gather` fills it
-/// @param real     tokens of it that are the dataset's, as `gather` returns it; the rest is padding
-/// @param seq_len  of each field that is wanted
+/// @param text     [seq_len + extra_token], as filled by `gather`
+/// @param real     number of tokens from the dataset, as returned by `gather`; the rest is padding
+/// @param seq_len  length of each requested field
 /// @pre text.size() == seq_len + extra_token, 0 <= real <= text.size()
 template <class Token, class Id>
 void fill_fields(std::span<const Token> text, std::int64_t real, std::int64_t seq_len,
                  const field_options& options, const sample_fields<Id>& out);
 
-/// The parts of `out` for tokens `first` to `first + count - 1`; fields that are not wanted stay
-/// so.
+/// The parts of `out` for tokens `first` to `first + count - 1`; empty fields remain empty.
 template <class Id>
 sample_fields<Id> part_of(const sample_fields<Id>& out, std::int64_t first, std::int64_t count);
 
@@ -47,7 +46,7 @@ sample_fields<Id> part_of(const sample_fields<Id>& out, std::int64_t first, std:
 
 namespace detail {
 
-/// An id to compare tokens with. One that Token cannot hold is equal to none.
+/// An id to compare tokens with. An id that Token cannot represent equals no token.
 template <class Token>
 struct comparable_id {
   explicit comparable_id(std::int64_t id) noexcept
@@ -57,7 +56,7 @@ struct comparable_id {
   bool exists;
 };
 
-/// The plain rules, token by token: what the loops below do many at a time.
+/// Reference implementation, token by token. The loops below do the same for many at a time.
 template <class Id>
 class field_writer {
  public:
@@ -83,11 +82,11 @@ class field_writer {
  private:
   const field_options& options_;
   const sample_fields<Id>& out_;
-  std::int64_t start_ = 0;  // the token that has position 0
+  std::int64_t start_ = 0;  // index of the token with position 0
 };
 
-// The loops below are told apart by what there is to compare with, as a pad id that no token can be
-// is the usual one.
+// The loops below have separate versions without the comparisons, because usually no token can
+// equal the pad id.
 template <class Token, class Id>
 void fill_ids(const Token* __restrict text, comparable_id<Token> pad, Id* __restrict out,
               std::size_t count) noexcept {
@@ -128,8 +127,9 @@ void fill_count(Id first, Id* __restrict out, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Id>(first + static_cast<Id>(i));
 }
 
-/// Positions of tokens `first` up to `last`, none of them padding. Returns the token that has
-/// position 0 behind them. Token by token only where there is an eod among a few.
+/// Fills in the positions of tokens [first, last), none of them padding. Returns the index of the
+/// token with position 0 for the tokens after them. Goes token by token only in blocks of 32 that
+/// contain an eod.
 template <class Token, class Id>
 std::int64_t fill_positions(const Token* text, std::int64_t first, std::int64_t last,
                             std::int64_t start, comparable_id<Token> eod, Id* out) noexcept {
@@ -161,8 +161,8 @@ void fill_fields(std::span<const Token> text, std::int64_t real, std::int64_t se
   const detail::comparable_id<Token> position_eod(options.reset_position_ids ? options.eod
                                                                              : no_token);
   detail::field_writer<Id> slow(options, out);
-  // A block stays in the nearest cache while one field after another is made of it. Up to `whole`
-  // both a token and its label are the dataset's.
+  // A block stays in the L1 cache while each field is made from it. Before `whole`, both a token
+  // and its label are from the dataset.
   constexpr std::int64_t block = 512;
   const std::int64_t whole = std::clamp<std::int64_t>(real - 1, 0, seq_len);
   for (std::int64_t first = 0; first < whole; first += block) {

@@ -17,29 +17,29 @@
 
 namespace millrace::dataset {
 
-/// The tokens of a piece, in place.
+/// The tokens of a piece, without a copy.
 ///
 /// @pre 0 <= p.sequence < data.sequence_count()
-/// @throws format_error  the sequence has not all of them, as where a piece comes out of a table
-///                       that was made for another index; or as for `indexed_dataset::sequence`.
+/// @throws format_error  the sequence has too few tokens, e.g. if the piece is from a table that
+///                       was built for another index; or as for `indexed_dataset::sequence`.
 MILLRACE_EXPORT token_view view_of(const indexed_dataset& data, const piece& p);
 
-/// Tokens of all pieces together.
+/// Total number of tokens in the pieces.
 inline std::int64_t token_count(std::span<const piece> pieces) noexcept {
   std::int64_t tokens = 0;
   for (const piece& p : pieces) tokens += p.tokens;
   return tokens;
 }
 
-/// The text of a sample: the tokens of its pieces, one behind another, then `pad` up to the end of
-/// `out`. Allocates nothing; any thread.
+/// Fills in the text of a sample: the tokens of its pieces, concatenated, then `pad` up to the end
+/// of `out`. Does not allocate; thread-safe.
 ///
-/// Where T cannot hold `pad` (-1 in uint16), there are zeros; `fill_fields` takes the number that
-/// is returned and knows them for padding.
+/// If T cannot represent `pad` (e.g. -1 in uint16), the padding is zeros. `fill_fields` recognizes
+/// it by the returned number of tokens.
 ///
-/// @param out  T as the tokens are stored, or wider: as `token_view::copy_to` allows
-/// @return the tokens that are the dataset's
-/// @throws config_error  they are more than `out` holds, or of a type that T does not hold.
+/// @param out  T is the stored token type or a wider one, as in `token_view::copy_to`
+/// @return the number of tokens from the dataset
+/// @throws config_error  the tokens do not fit in `out`, or T cannot represent their type.
 /// @throws format_error  as for `view_of`.
 template <class T>
 std::int64_t gather(const indexed_dataset& data, std::span<const piece> pieces, std::span<T> out,
@@ -49,7 +49,7 @@ std::int64_t gather(const indexed_dataset& data, std::span<const piece> pieces, 
 
 namespace detail {
 
-/// `id` as T; 0 where T cannot hold it.
+/// `id` as T; 0 if T cannot represent it.
 template <class T>
 constexpr T id_or_zero(std::int64_t id) noexcept {
   return static_cast<std::int64_t>(static_cast<T>(id)) == id ? static_cast<T>(id) : T{};

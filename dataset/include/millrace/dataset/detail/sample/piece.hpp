@@ -5,11 +5,11 @@
 
 namespace millrace::dataset {
 
-/// A run of tokens inside one sequence: what samples are made of, in any order of a dataset.
+/// Contiguous tokens of one sequence. In every order, samples consist of pieces.
 struct piece {
-  std::int64_t sequence;  ///< its number in the `.idx`
-  std::int64_t first;     ///< the first token, counted from the start of the sequence
-  std::int64_t tokens;    ///< how many; 0 is allowed
+  std::int64_t sequence;  ///< number of the sequence in the `.idx`
+  std::int64_t first;     ///< offset of the first token in the sequence
+  std::int64_t tokens;    ///< number of tokens; may be 0
 
   friend bool operator==(const piece&, const piece&) = default;
 };
