@@ -39,7 +39,7 @@ int main(int argc, char** argv) try {
   order.seq_len = 64;
   order.segments = {blend};
 
-  // What this rank takes of it.
+  // The batches of this rank.
   millrace::loader::batch_loader loader(dataset::instant_run(sources, order),
                                         {.batch_size = 4, .rank = 0, .world_size = 1});
   if (std::ifstream saved(state_file); saved) {

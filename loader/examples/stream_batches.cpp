@@ -4,7 +4,8 @@
 //
 //   example_stream_batches PREFIX [--batches N]
 //
-// PREFIX is what preprocess_data wrote with ByteLevelTokenizer, without .bin or .idx.
+// PREFIX is the path of a dataset that preprocess_data wrote with ByteLevelTokenizer, without .bin
+// or .idx.
 
 #include <algorithm>
 #include <charconv>
@@ -52,7 +53,7 @@ void stream(const std::string& prefix, std::int64_t batches) {
   std::cout << "consumed_samples " << loader.consumed_samples() << '\n';
 }
 
-// The number that `text` is, if it is one from 0 on and nothing else.
+// Parses a whole number that is 0 or more; nothing if `text` is anything else.
 std::optional<std::int64_t> parse_count(std::string_view text) {
   std::int64_t count = 0;
   const char* const end = text.data() + text.size();

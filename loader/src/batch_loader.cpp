@@ -44,7 +44,7 @@ namespace detail {
 MILLRACE_INLINE const loader_options& checked(const loader_options& options,
                                               const dataset::run& run) {
   check(options);
-  // The other samplers take positions in another order, or have no steps.
+  // The other samplers use positions in another order, or have no steps.
   if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
   for (const dataset::run_source& each : run.sources()) {
     if (each.type != formats::dtype::float32 && each.type != formats::dtype::float64) continue;
@@ -81,10 +81,10 @@ struct batch_loader::contents {
     pipeline = std::move(made);
     served = 0;
     next_weights = 0;
-    pipeline->start();  // nothing before it throws: a pipeline that is not started is waited for
+    pipeline->start();  // nothing before may throw: next() would wait for an unstarted pipeline
   }
 
-  /// The weights that hold for a step hold for all of its samples.
+  /// Reports the sources of a batch to telemetry. Weights change only between steps.
   void count_sources(const detail::batch_slot& slot) {
     telemetry& meter = *pipeline->meter();
     try {
@@ -94,7 +94,7 @@ struct batch_loader::contents {
         next_weights = next_change(now, slot.number.step);
       }
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-      // The batch was taken, and must not be lost for a count. The next one asks again.
+      // The batch was taken already and must not be lost for a count. The next batch tries again.
     }
     for (const std::int64_t source : slot.sources) {
       meter.served(static_cast<std::size_t>(source), 1);
@@ -109,7 +109,7 @@ struct batch_loader::contents {
   bool has_mixture;
   std::int64_t served = 0;
   std::optional<stall_cause> last_stall;
-  std::int64_t next_weights = 0;  // step at which the weights of the mixture change; -1: never
+  std::int64_t next_weights = 0;  // next step at which the mixture's weights change; -1: never
   std::unique_ptr<detail::pipeline> pipeline;  // last: its threads use the run
 };
 
@@ -131,11 +131,11 @@ MILLRACE_INLINE batch_loader::~batch_loader() = default;
 
 MILLRACE_INLINE std::optional<batch> batch_loader::next() {
   contents& all = *contents_;
-  // First, since a caller may hold all there are of a short run.
+  // Checked first, because the caller may hold all batches of a short run.
   if (all.served == all.sampler.count()) return std::nullopt;
   all.description.throw_failure();
   const auto& ring = all.pipeline->slots();
-  // Nobody else takes, so once this is false it stays false, and take() cannot wait for ever.
+  // Only this thread takes slots: once this is false, it stays false, and take() will not deadlock.
   if (ring->all_held()) {
     throw config_error("all " + std::to_string(ring->size()) +
                        " slots are still held (look_ahead is " +
@@ -196,8 +196,8 @@ MILLRACE_INLINE std::optional<stall_cause> batch_loader::last_stall() const noex
 
 namespace detail {
 
-/// Documents that are blocked go by the place of their dataset, which may have moved: the edits of
-/// `saved` name it as the run does now.
+/// Block edits name a dataset by its prefix, and the dataset may have moved. Replaces the prefixes
+/// in the edits of `saved` by those that the run uses now.
 MILLRACE_INLINE void rename_sources(dataset::run_state& saved, const dataset::run_state& now) {
   const std::size_t common = std::min(saved.data.size(), now.data.size());
   for (dataset::edit& e : saved.edits) {
@@ -224,14 +224,15 @@ MILLRACE_INLINE void batch_loader::load_state(const dataset::run_state& saved,
 MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumption_from(
     const dataset::run_state& saved, dataset::resume_terms terms) const {
   const contents& all = *contents_;
-  // Where this loader is does not matter, and next() may be changing it.
+  // The position of this loader does not matter, and next() may be changing it.
   const dataset::run_state now = state_at(saved.consumed_samples);
   dataset::run_state then = saved;
   detail::rename_sources(then, now);
   const bool same_edits = then.edits == all.options.edits;
   const dataset::edited_stream none;
   std::shared_ptr<const dataset::edited_stream> saved_stream;
-  // What was served by edits that may be others now is not known: they may name what is not there.
+  // If other edits are allowed, the saved ones may name data that no longer exists. Then the served
+  // samples are not known.
   const bool known =
       same_edits || then.edits.empty() || std::ranges::count(terms.allow, "edits") == 0;
   if (known) {
@@ -254,7 +255,7 @@ MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumpti
 
 MILLRACE_INLINE void batch_loader::go_on(const std::shared_ptr<resumption>& from) {
   contents& all = *contents_;
-  all.pipeline.reset();  // its threads ask the run
+  all.pipeline.reset();  // first: its threads use the run
   all.options = std::move(from->options);
   all.sampler = std::move(from->sampler);
   all.start(std::move(from->pipeline));

@@ -40,7 +40,7 @@ MILLRACE_INLINE pipeline::pipeline(const dataset::run& run, const loader_options
   const std::vector<data_file> files = files_of(sources);
   const std::vector<formats::dtype> types = types_of(sources);
   io_options io = options.io;
-  if (io.request_bytes == 0) {  // what is asked for at a time, which decides what reads best
+  if (io.request_bytes == 0) {  // the usual request size, which decides which back end is best
     const auto row = static_cast<std::uint64_t>(run.seq_len() + (run.extra_token() ? 1 : 0));
     io.request_bytes = row * formats::size_bytes(types.front());
   }
@@ -64,7 +64,7 @@ MILLRACE_INLINE std::unique_ptr<data_verifier> pipeline::make_verifier(
   return std::make_unique<data_verifier>(files, verify, options.io.reader.files);
 }
 
-// One source is no mixture, and without weights there is nothing that it was to be.
+// Omits the mixture if there is only one source, or if there are no weights to compare with.
 MILLRACE_INLINE telemetry_options pipeline::meter_options(const dataset::run& run,
                                                           const loader_options& options,
                                                           std::size_t slots) {
@@ -93,8 +93,8 @@ MILLRACE_INLINE void pipeline::start() try {
   throw;
 }
 
-// Beside those that are looked ahead, a slot for the caller and one for each thread to work on. No
-// more than there are micro-batches, so that no option asks for more memory than the run takes.
+// In addition to the look_ahead slots, there is one for the caller and one per thread. There are at
+// most as many slots as micro-batches, so that no option allocates more memory than the run needs.
 MILLRACE_INLINE std::shared_ptr<pipeline::ring> pipeline::make_ring(const dataset::run& run,
                                                                     const loader_options& options,
                                                                     std::int64_t batches) {
@@ -119,7 +119,7 @@ MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
   for (;;) {
     const std::int64_t asked_ns = now_ns();
     if (!turns_.take(worker, turn)) return;
-    // Another worker may have got the slot long before.
+    // Another worker may have acquired the slot long before.
     const std::int64_t begin_ns = std::max(asked_ns, turn.got_ns);
     std::exception_ptr failure;
     try {
@@ -128,7 +128,7 @@ MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
     } catch (...) {
       failure = std::current_exception();
     }
-    // Not from the handler, which has a share in the exception: so the consumer is its one owner.
+    // After the handler, which shares ownership of the exception: the consumer is its only owner.
     if (failure) return ring_->finish(turn.claim.ticket, std::move(failure));
     ring_->publish(turn.claim);
   }

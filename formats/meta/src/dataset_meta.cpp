@@ -50,7 +50,7 @@ void put(json_writer& json, const meta_counts& counts) {
   json.close('}').close('}');
 }
 
-// Of the root of P.sum: 64 hexadecimal digits in quotes.
+// Size of the root of P.sum: 64 hexadecimal digits in quotes.
 constexpr std::size_t most_root_bytes = 66;
 
 }  // namespace

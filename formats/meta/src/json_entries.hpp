@@ -13,14 +13,14 @@
 #include <millrace/formats/detail/in_quotes.hpp>
 #include <millrace/formats/detail/json.hpp>
 
-/// What a JSON file of ours must have, or a sentence with the place of what it has instead.
+/// Helpers that check the entries of one of our JSON files. Errors name the place of the fault.
 namespace millrace::formats {
 
 [[noreturn]] inline void fail_at(const json_value& value, const std::string& problem) {
   throw format_error(value.offset(), problem);
 }
 
-// Each throws format_error where the value is of another kind; `name` is for the message.
+// Each throws format_error if the value has another type; `name` is for the message.
 
 template <class T>
 const T& value_of(const json_value& value, const char* name, const char* expected) {
@@ -45,26 +45,26 @@ inline std::int64_t count_of(const json_value& value, const char* name) {
                      std::to_string(std::numeric_limits<std::int64_t>::max()));
 }
 
-/// The entries of a JSON object that must have just those that are asked for: finish() refuses an
-/// entry that nobody asked for.
+/// The entries of a JSON object that may have no others than those requested: finish() refuses an
+/// entry that was not requested.
 class json_entries {
  public:
-  /// @param object  outlives this
-  /// @param name    of it, for messages
-  /// @throws format_error  it is no object.
+  /// @param object  must outlive this
+  /// @param name    name of the object, for messages
+  /// @throws format_error  the value is not an object.
   json_entries(const json_value& object, const char* name)
       : object_(object),
         name_(name),
         members_(value_of<json_object>(object, name, "an object")),
         asked_(members_.size()) {}
 
-  /// The entry, which may be null.
-  /// @throws format_error  it is not there.
+  /// Returns an entry, which may be a JSON null.
+  /// @throws format_error  it does not exist.
   const json_value& at(std::string_view key) {
     if (const auto* value = find(key)) return *value;
     fail_at(object_, std::string(name_) + " has no entry " + in_quotes(key));
   }
-  /// Null if it is not there.
+  /// Returns an entry; a null pointer if it does not exist.
   const json_value* find(std::string_view key) {
     const auto found = std::ranges::find(members_, key, &json_member::name);
     if (found == members_.end()) return nullptr;
@@ -72,7 +72,7 @@ class json_entries {
     return &found->value;
   }
 
-  /// @throws format_error  an entry was not asked for.
+  /// @throws format_error  an entry was not requested.
   void finish() const {
     const auto unasked = std::ranges::find(asked_, false);
     if (unasked == asked_.end()) return;

@@ -36,7 +36,7 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b, const char* name) {
 
 using named_option = std::pair<std::string, std::string>;
 
-// Those that say nothing of what documents hold, only of their order; as they stand in a .meta.
+// Options that affect only the order of documents, not their contents. Names as in a .meta.
 constexpr std::array<std::string_view, 2> orders = {"--partitions", "shuffle_documents"};
 
 bool is_order(const named_option& given) {
@@ -52,7 +52,7 @@ std::vector<named_option> without_order(std::vector<named_option> options) {
   return options;
 }
 
-/// Puts part after part behind a whole that grows.
+/// Appends parts, one after another, to a whole.
 class concatenation {
  public:
   explicit concatenation(const dataset_meta& first) : whole_(first) {
@@ -60,7 +60,7 @@ class concatenation {
     shifts_.emplace_back();
   }
 
-  /// @param number  of the part, from 1
+  /// @param number  number of the part, from 1
   void append(const dataset_meta& part, std::size_t number) {
     check_equal(part, number);
     append_tasks(part, number);
@@ -73,7 +73,7 @@ class concatenation {
     if (whole_.src_version != part.src_version) whole_.src_version.reset();
   }
 
-  /// To be called once.
+  /// Call it once.
   dataset_meta meta() {
     const auto& tasks = whole_.tasks;
     if (tasks && tasks->first == 0 && tasks->last == tasks->of - 1) whole_.tasks.reset();
@@ -155,8 +155,8 @@ void concatenation::append_tasks(const dataset_meta& part, std::size_t number) {
   append_share(next.share, number);
 }
 
-// An input that came, went or changed its size between two tasks moves what is whose. Where that is
-// not between lines of one file, nothing else tells.
+// If an input is added, removed or resized between two tasks, the shares of all tasks move. Unless
+// the boundary is inside a file, only this check notices.
 void concatenation::append_share(const std::optional<share_bounds>& next, std::size_t number) {
   std::optional<share_bounds>& before = whole_.tasks->share;
   if (!before || !next) {
@@ -181,8 +181,8 @@ void concatenation::append_share(const std::optional<share_bounds>& next, std::s
 }
 
 void concatenation::append_inputs(const dataset_meta& part, std::size_t number) {
-  // Where the tasks so far had no input, and others were before them, nobody here has what it
-  // meets.
+  // If the tasks so far had no input, and earlier tasks are missing here, the start of this input
+  // may be in one of those.
   const bool may_begin_within = whole_.inputs.empty() && whole_.tasks && whole_.tasks->first != 0;
   const bool joins = !part.inputs.empty() && part.inputs.front().begin != 0 && !may_begin_within;
   part_shift shift;
@@ -208,7 +208,7 @@ void concatenation::join(const input_extent& next, std::size_t number) {
     throw config_error(where + ", but there is no earlier input");
   }
   input_extent& last = whole_.inputs.back();
-  // One of the two may be inexact, as metas of earlier versions are; the whole takes the exact one.
+  // Metas of earlier versions may have an inexact path. If one of the two is exact, it is kept.
   const bool next_is_exact = is_path_of(last.path, next.path);
   const bool same_path = next_is_exact || is_path_of(next.path, last.path);
   if (!same_path || last.begin + last.text_bytes != next.begin) {
@@ -238,7 +238,7 @@ void concatenation::append_counts(const dataset_meta& part, std::size_t number) 
   }
 }
 
-// Each part keeps its order, and one behind the other they have none that an option gives.
+// Each part keeps its order, but no option describes the order of the concatenation.
 void concatenation::append_order(const dataset_meta& part) {
   const std::vector<named_option> before = whole_.options;
   whole_.options = without_order(before);

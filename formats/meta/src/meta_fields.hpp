@@ -8,7 +8,7 @@
 
 namespace millrace::formats {
 
-/// The counts but bad_records, in the order of the file, for all who write, read or add them.
+/// All counts except bad_records, in file order. Writer, reader and concatenation share this list.
 inline constexpr std::pair<const char*, std::int64_t meta_counts::*> count_fields[] = {
     {"documents", &meta_counts::documents},
     {"empty_documents", &meta_counts::empty_documents},

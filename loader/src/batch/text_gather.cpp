@@ -62,7 +62,7 @@ MILLRACE_INLINE void text_gather::plan(std::span<const dataset::sample_text> row
   }
 }
 
-// A plan may be anyone's, and what it says is where bytes are written.
+// A plan may come from a user's class, and it decides where bytes are written.
 MILLRACE_INLINE void text_gather::check_room(const dataset::sample_text& row,
                                              const slot_layout& layout) const {
   const auto of = [&] { return "sample " + std::to_string(row.position) + " is planned "; };
@@ -104,7 +104,7 @@ MILLRACE_INLINE void text_gather::convert(const detour& d) const {
   }
 }
 
-/// Zeros where no token is.
+/// Writes zeros where there is no token.
 MILLRACE_INLINE void text_gather::pad(std::span<const dataset::sample_text> rows,
                                       std::span<const formats::dtype> types, batch_slot& slot) {
   const auto width = static_cast<std::size_t>(slot.layout.width());

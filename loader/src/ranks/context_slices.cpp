@@ -13,7 +13,7 @@ namespace millrace::loader {
 MILLRACE_INLINE std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
                                                       const row_slice& part) {
   std::vector<dataset::piece> result;
-  std::int64_t begin = 0;  // of the piece, in the text
+  std::int64_t begin = 0;  // start of the piece in the text
   for (const dataset::piece& each : pieces) {
     const std::int64_t end = begin + each.tokens;
     const std::int64_t first = std::max(begin, part.first);

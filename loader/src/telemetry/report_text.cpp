@@ -16,7 +16,7 @@ MILLRACE_INLINE std::string decimal(double value, int digits) {
   char text[64];
   const int size = std::snprintf(text, sizeof text, "%.*f", digits, value);
   std::string result(text, static_cast<std::size_t>(size));
-  // snprintf writes the locale's point.
+  // snprintf uses the decimal point of the locale.
   for (char& c : result) {
     if (c == ',') c = '.';
   }

@@ -32,7 +32,7 @@ MILLRACE_INLINE std::optional<checked_file::problem> checked_file::check_tokens(
                      std::to_string(vocab_size - 1) + " (vocab_size)"};
 }
 
-// A page that the map lost is for the read to name.
+// If the map has lost a page, falls back to a read, whose error names the cause.
 MILLRACE_INLINE void checked_file::read(const io::unique_fd& fd, const open_files::map* map,
                                         std::span<std::byte> piece, std::uint64_t at,
                                         io::page_cache pages) const {
@@ -62,7 +62,7 @@ MILLRACE_INLINE std::optional<checked_file::problem> checked_file::check(
     if (expected) crc = formats::crc32c(piece, crc);
     if (!token) token = check_tokens(piece, at, vocab_size);
   }
-  // First: where bytes are not those that were written, what they are is no matter.
+  // The checksum goes first: in corrupt bytes, an invalid token means nothing.
   if (expected && crc != *expected) {
     return problem{false, first_byte(block),
                    "block " + std::to_string(block) + ", the bytes " +

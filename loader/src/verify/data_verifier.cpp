@@ -47,7 +47,7 @@ MILLRACE_INLINE void data_verifier::touch(std::span<const file_range> ranges) no
       try {
         (void)look_at(file, b, -1);
       } catch (...) {
-        return;  // NOLINT(bugprone-empty-catch): check() meets it again, and can say for what
+        return;  // NOLINT(bugprone-empty-catch): check() meets it again, and can name the sample
       }
     }
   }
@@ -67,7 +67,7 @@ MILLRACE_INLINE void data_verifier::check_range(const file_range& range, const s
   for (std::uint64_t b = first; b <= last && core_->options().mode != verify_mode::off; ++b) {
     if (look_at(file, b, sample) != block_state::bad) continue;
     const finding found = core_->of_block(file, b);
-    // Where a token of the block is none, other samples of it may be served.
+    // If the block has an invalid token, other samples of the block may still be served.
     const bool ends = found.kind == finding_kind::checksum &&
                       core_->options().bad_blocks == bad_block_policy::fail;
     if (ends) refuse(found, sample);
@@ -75,7 +75,7 @@ MILLRACE_INLINE void data_verifier::check_range(const file_range& range, const s
   check_tokens(in, range, bytes, sample);
 }
 
-/// Has a block checked, if now is the time, or left to the scrubber. Good and bad are for ever.
+/// Checks a block now, or leaves it to the scrubber. The states good and bad are final.
 MILLRACE_INLINE block_state data_verifier::look_at(std::size_t file, std::uint64_t block,
                                                    std::int64_t sample) {
   auto& source = (*core_)[file];
@@ -83,7 +83,7 @@ MILLRACE_INLINE block_state data_verifier::look_at(std::size_t file, std::uint64
   core_->open(source);
   if (core_->is_unknown(source)) return block_state::unseen;
   const bool now = core_->options().mode == verify_mode::first_touch;
-  // Without a scrubber a block that was left waits for a time when it is in memory.
+  // Without a scrubber, a block that was left is tried again whenever it is needed.
   while (now && states.claim(block, scrubber_ == nullptr)) {
     open_files::held_descriptor held;
     bool here = false;

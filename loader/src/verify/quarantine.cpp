@@ -25,7 +25,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// The documents that have a token in bytes [first, last) of the `.bin`, as a block edit.
+/// A block edit of the documents that have a token in the block of the finding.
 MILLRACE_INLINE dataset::edit block_documents(const dataset::source_documents& documents,
                                               const finding& found, std::int64_t since) {
   const auto item = static_cast<std::uint64_t>(formats::size_bytes(documents.type()));
@@ -45,7 +45,7 @@ MILLRACE_INLINE dataset::edit block_documents(const dataset::source_documents& d
   return edit;
 }
 
-/// Ascending, each document once.
+/// Sorts edits and merges those that overlap or touch, so that each document is in one edit.
 MILLRACE_INLINE void merge(std::vector<dataset::edit>& edits) {
   std::ranges::sort(edits, [](const dataset::edit& a, const dataset::edit& b) {
     return std::tie(a.source, a.first, a.last) < std::tie(b.source, b.first, b.last);
@@ -88,7 +88,7 @@ MILLRACE_INLINE void write_quarantine(const std::filesystem::path& path,
                                       std::span<const dataset::edit> edits) {
   dataset::run_state state;
   state.edits.assign(edits.begin(), edits.end());
-  // Of the whole state these alone: the rest is not ours to say.
+  // Writes only the edits: the rest of the state is not known here.
   const formats::json_value whole = formats::parse_json(dataset::write_state(state));
   const std::string text =
       formats::write_json(formats::json_object{{"millrace_state", std::int64_t{1}},

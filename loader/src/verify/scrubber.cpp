@@ -21,7 +21,8 @@
 
 namespace millrace::loader {
 
-/// The least that one of them allows. The mutex is held.
+/// The smallest limit of all verifiers.
+/// @pre the mutex is held
 MILLRACE_INLINE std::uint64_t scrubber::rate() const {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (const job& j : jobs_) least = std::min(least, j.core->options().scrub_bytes_per_second);
@@ -29,7 +30,7 @@ MILLRACE_INLINE std::uint64_t scrubber::rate() const {
 }
 
 MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
-  // Wishes: where they are not heard, the pace alone protects others.
+  // These calls may fail. Then only the pace protects other processes.
   constexpr int io_class_idle = 3 << 13;
   (void)::syscall(SYS_ioprio_set, 1, 0, io_class_idle);
   (void)::setpriority(PRIO_PROCESS, static_cast<::id_t>(::syscall(SYS_gettid)), 19);
@@ -37,7 +38,7 @@ MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
   auto due = clock::now();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    // A copy: the step is done without the lock, and the list may change meanwhile.
+    // A copy, because the step runs without the lock and the list may change in the meantime.
     std::optional<job> mine;
     for (std::size_t i = 0; i < jobs_.size() && !mine; ++i) {
       const job& j = jobs_[next_++ % jobs_.size()];
@@ -52,24 +53,24 @@ MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
     std::uint64_t bytes = error_bytes;
     try {
       bytes = step(*mine);
-    } catch (...) {  // out of memory, maybe: the next block may fare better
+    } catch (...) {  // perhaps out of memory: the next block may succeed
       mine->failed = true;
     }
     lock.lock();
     for (job& j : jobs_) {
       if (j.core == mine->core) j = *mine;
     }
-    mine.reset();  // here, and not while it waits: the files may be all that somebody waits for
+    mine.reset();  // before the wait below, so that it does not keep the files open
     if (bytes == 0) continue;
     const std::chrono::duration<double> cost(static_cast<double>(bytes) /
                                              static_cast<double>(pace));
-    // What was missed is not made up for.
+    // Lost time is not made up for.
     due = std::max(due, clock::now()) + std::chrono::duration_cast<clock::duration>(cost);
     wake_.wait_until(lock, stop, due, [] { return false; });
   }
 }
 
-/// One block, or nothing more to do: 0. Bytes that were read, or as many as an error costs.
+/// Checks one block. Returns the bytes read, or the cost of an error; 0 if there is nothing to do.
 MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
   detail::verify_core& core = *j.core;
   if (const auto w = core.next_wish()) {
@@ -101,7 +102,7 @@ MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
       const std::uint64_t place = j.block++;
       checked_file& in = place < of_idx ? *source.idx : source.bin;
       const std::uint64_t block = place < of_idx ? place : place - of_idx;
-      // What this process has served is its own to check, whoever else has the part.
+      // Blocks that this process served are checked here, even if they are in another part.
       if ((j.file + place) % parts != part && !in.states().served(block)) continue;
       const outcome o = scrub(core, j.file, in, block, -1);
       j.failed = j.failed || o.failed;
@@ -114,12 +115,12 @@ MILLRACE_INLINE std::uint64_t scrubber::step(job& j) {
   return 0;
 }
 
-/// 0 bytes where there was nothing to do. However it ends, the block is settled.
+/// Checks a block, if it can be claimed; else returns 0 bytes. Settles every block that it claims.
 MILLRACE_INLINE scrubber::outcome scrubber::scrub(detail::verify_core& core, std::size_t file,
                                                   checked_file& in, std::uint64_t block,
                                                   std::int64_t sample) {
   if (!in.states().claim(block, true)) {
-    // Somebody is at it, who may yet leave it.
+    // Another thread is checking it, and may still leave it.
     if (in.states()[block] == block_state::checking) core.set_forgotten(true);
     return {};
   }
@@ -141,7 +142,8 @@ MILLRACE_INLINE scrubber::outcome scrubber::scrub(detail::verify_core& core, std
   return {.bytes = in.last_byte(block) - checked_file::first_byte(block), .failed = failed};
 }
 
-/// What the scrubber cannot read ends nothing: whoever needs it meets the same error.
+/// Records an error in the report. It does not end the run: a thread that needs the data meets the
+/// same error.
 MILLRACE_INLINE void scrubber::tell(detail::verify_core& core, std::size_t file,
                                     const std::filesystem::path& path, std::int64_t block,
                                     const std::exception& e) noexcept try {
@@ -154,7 +156,7 @@ MILLRACE_INLINE void scrubber::tell(detail::verify_core& core, std::size_t file,
                 .by_scrubber = true};
   if (block >= 0) found.first_byte = checked_file::first_byte(static_cast<std::uint64_t>(block));
   core.add(std::move(found));
-} catch (...) {  // NOLINT(bugprone-empty-catch): out of memory for the report
+} catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the report
 }
 
 }  // namespace millrace::loader

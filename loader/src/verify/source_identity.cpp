@@ -44,7 +44,8 @@ MILLRACE_INLINE void read_meta(const std::filesystem::path& path, std::string_vi
   identity.vocab_size = *vocab_size;
   const formats::json_value* told = meta.find("sum_root");
   const auto* root = told ? told->as<std::string>() : nullptr;
-  // A .sum may be made later, or taken away; two that contradict each other are of two datasets.
+  // The .sum may be created later or removed. If both roots exist and differ, the files belong to
+  // different datasets.
   if (root != nullptr && !identity.root.empty() && *root != identity.root) {
     refuse("it tells of the root " + *root + ", but the .sum has " + identity.root);
   }
@@ -91,7 +92,7 @@ MILLRACE_INLINE run_identity identify_sources(dataset::run_state& state,
   for (const std::string& tokenizer : tokenizers) {
     run.tokenizer += (run.tokenizer.empty() ? "" : ",") + tokenizer;
   }
-  // Of some datasets alone it would say nothing of the largest id.
+  // The other datasets may have larger ids.
   if (run.without_meta > 0) run.vocab_size = 0;
   state.tokenizer = run.tokenizer;
   return run;

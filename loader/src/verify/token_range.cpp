@@ -15,7 +15,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// By memcpy, which costs nothing: tokens lie where their row begins.
+/// Uses memcpy, which costs nothing, because tokens may be unaligned.
 template <class Id>
 Id load_id(const std::byte* at) noexcept {
   Id id;
@@ -23,10 +23,11 @@ Id load_id(const std::byte* at) noexcept {
   return id;
 }
 
-/// As unsigned, negative ids are above all others: one comparison finds both kinds.
+/// As unsigned numbers, negative ids are larger than all others, so one comparison finds both
+/// kinds.
 template <class Id>
 [[gnu::always_inline]] inline Id largest_of(const std::byte* tokens, std::size_t count) noexcept {
-  // Steps of one length, which compilers make vectors of at their lower levels too.
+  // Steps of a fixed length, which compilers vectorize even at lower optimization levels.
   constexpr std::size_t step = 128;
   Id largest = 0;
   std::size_t i = 0;
@@ -40,7 +41,7 @@ template <class Id>
 }
 
 #if defined(__x86_64__)
-/// The instructions of every x86-64 have no largest of unsigned words.
+/// Baseline x86-64 has no vector maximum of unsigned 16-bit or 32-bit integers.
 template <class Id>
 [[gnu::target("avx2")]] inline Id largest_of_avx2(const std::byte* tokens,
                                                   std::size_t count) noexcept {
@@ -61,7 +62,7 @@ template <class Id>
 std::size_t find_outside(std::span<const std::byte> bytes, std::int64_t vocab_size) noexcept {
   const std::size_t count = bytes.size() / sizeof(Id);
   const auto limit = static_cast<std::uint64_t>(vocab_size);
-  // Signed types: an id above their largest number is a negative one.
+  // For signed types, an id above their maximum is a negative one.
   constexpr std::size_t block = 4096;
   for (std::size_t first = 0; first < count; first += block) {
     const std::size_t some = std::min(block, count - first);
@@ -82,7 +83,7 @@ MILLRACE_INLINE std::size_t find_outside(std::span<const std::byte> tokens, form
     if constexpr (std::is_floating_point_v<T>) {
       return tokens.size() / sizeof(T);
     } else {
-      // A vocabulary larger than a signed type holds must not let its negative ids through.
+      // If the vocabulary is larger than the signed type's range, negative ids are still invalid.
       constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<T>::max()) + 1;
       const auto limit = std::min(static_cast<std::uint64_t>(vocab_size), most);
       return detail::find_outside<std::make_unsigned_t<T>>(tokens,

@@ -88,7 +88,7 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
   const std::uint64_t begin = thread_cpu_ns();
   std::optional<checked_file::problem> problem;
   try {
-    // Only where it is in memory: a page of a map that is not would be read on its own.
+    // The map is used only if the block is in memory: other pages of a map are read one by one.
     const auto map = by_scrubber ? nullptr : in.mapped(block);
     problem = in.check(fd, map.get(), block, expected, options_.vocab_size,
                        thread_buffer(by_scrubber ? formats::sum_block_bytes : piece_bytes),
@@ -104,7 +104,7 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
     return;
   }
   finding found;
-  finding copy;  // made here, so that a block that was served is told whatever memory is left
+  finding copy;  // made in advance, so that a bad served block is reported even without memory
   try {
     found = {.kind = problem->is_token ? finding_kind::token : finding_kind::checksum,
              .file = static_cast<std::int64_t>(file),
@@ -119,16 +119,16 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
              .served = in.states().served(block),
              .by_scrubber = by_scrubber};
     copy = found;
-    // Known before it is seen to be bad, so that whoever sees that can say why.
+    // Recorded before the state becomes bad, so that a thread that sees the state finds the reason.
     const std::lock_guard lock(mutex_);
     if (of_bin) bad_blocks_.insert_or_assign({file, block}, found);
-  } catch (...) {  // out of memory: nobody is left waiting for it
+  } catch (...) {  // out of memory: settle the block, so that no thread keeps waiting for it
     (void)in.states().settle(block, block_state::unseen);
     throw;
   }
   ++bad_;
   found.served = in.states().settle(block, block_state::bad);
-  // Of tokens, every sample was looked at when it was served.
+  // The tokens of every sample were checked when it was served.
   if (found.served && found.kind == finding_kind::checksum &&
       options_.bad_blocks == bad_block_policy::fail) {
     const std::lock_guard lock(mutex_);
@@ -143,7 +143,7 @@ MILLRACE_INLINE void verify_core::leave(const wish& w) {
   ++left_;
   const std::lock_guard lock(mutex_);
   if (wishes_.size() == most_wishes) {
-    wishes_.pop_front();  // the scrubber comes to it in the end
+    wishes_.pop_front();  // the scrubber's next pass finds it
     forgotten_ = true;
   }
   wishes_.push_back(w);
@@ -159,7 +159,7 @@ MILLRACE_INLINE std::optional<verify_core::wish> verify_core::next_wish() {
 
 MILLRACE_INLINE void verify_core::add(finding what) {
   const std::lock_guard lock(mutex_);
-  // Tried again and again, and told once.
+  // The scrubber retries unreadable blocks; each is reported once.
   const bool known = what.kind == finding_kind::unreadable &&
                      std::ranges::any_of(findings_, [&](const finding& f) {
                        return f.kind == what.kind && f.path == what.path && f.block == what.block;

@@ -40,7 +40,7 @@ class device_loader;
 /// Serves one rank the micro-batches of a run, and prepares them ahead on its own threads.
 ///
 /// The batches depend only on the run, the options and `consumed_samples`. So a run can be resumed
-/// from its state, also with another number of ranks. Use a loader from one thread; the destructor
+/// from its state, even with another number of ranks. Use a loader from one thread; the destructor
 /// stops and joins the loader's threads.
 class MILLRACE_EXPORT batch_loader {
  public:
@@ -98,8 +98,8 @@ class MILLRACE_EXPORT batch_loader {
   /// Layout of every batch. A short last batch has fewer rows.
   slot_layout layout() const;
 
-  /// Resumes from a state, also of another number of ranks. Batches that the caller holds stay
-  /// valid.
+  /// Resumes from a state, even if it was saved with another number of ranks. Batches that the
+  /// caller holds remain valid.
   ///
   /// @param terms  allowed differences; the streams of edits are filled in unless it allows "edits"
   /// @throws format_error, config_error  as `dataset::parse_state`; or the state belongs to another

@@ -81,7 +81,7 @@ struct loader_options {
   std::int64_t threads = 1;            ///< threads that fill slots
   std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: anywhere
   verify_options verify = {};          ///< checks of checksums and ids
-  std::size_t trace_events = 0;        ///< events that telemetry keeps for a trace, 40 bytes each
+  std::size_t trace_events = 0;        ///< events kept for a trace, 40 bytes each; 0: none
   /// How files are read: the back end and its options. The environment variable MILLRACE_IO sets
   /// the back end if this does not.
   io_options io = {};
@@ -99,7 +99,7 @@ struct loader_options {
 /// @throws config_error  an option is out of range; the message names the first one.
 MILLRACE_EXPORT const loader_options& check(const loader_options& options);
 
-/// The steps by these options.
+/// The training steps that these options define.
 inline dataset::batch_steps steps_of(const loader_options& options) {
   return dataset::batch_steps(options.samples_of_step(), options.rampup);
 }

@@ -10,28 +10,29 @@
 
 namespace millrace::formats {
 
-/// The meta of parts put one behind the other: of consecutive tasks of one run, or of whole
-/// datasets. All tasks of a run give what one process would have written.
+/// The meta of a concatenation of parts: consecutive tasks of one run, or whole datasets. For all
+/// tasks of a run, the result is what one process would have written.
 ///
-/// Two tasks' extents of one input become one, where the second begins in the middle of it. Counts
-/// and sizes are added. A sidecar is there if all parts have it; the root of `P.sum` depends on
-/// bytes that are not seen here, so it is left empty for the caller to fill in.
+/// If a task begins in the middle of an input, its extent is joined with that of the previous task.
+/// Counts and sizes are added. A sidecar is recorded if all parts have it. The root of `P.sum`
+/// depends on bytes that are not seen here, so it is left empty for the caller to fill in.
 ///
 /// @throws config_error  there are no parts; they differ in a flag, the tokenizer or the dtype; a
-///                       task is missing, there twice or out of order; their shares or extents do
-///                       not meet; a sum exceeds 2^63 - 1. Parts are counted from 1 in the message.
+///                       task is missing, repeated or out of order; their shares or extents are not
+///                       adjacent; a sum exceeds 2^63 - 1. The message counts parts from 1.
 dataset_meta concatenate(std::span<const dataset_meta> parts);
 
-/// What turns places in a part's `P.src` into those in that of the whole.
+/// Converts places in the `P.src` of a part into places in that of the whole.
 struct part_shift {
-  std::uint32_t inputs_before = 0;  ///< to add to each input
-  std::int64_t lines_before = 0;    ///< to add to each line of the part's first input
+  std::uint32_t inputs_before = 0;  ///< added to each input number
+  std::int64_t lines_before = 0;    ///< added to each line of the part's first input
 
   /// @throws config_error  a line exceeds 2^63 - 1.
   source_place apply(source_place place) const;
 };
 
-/// One for each part. The bytes of places count from the start of the file, in a part too.
+/// One shift per part. Byte positions need none: they count from the start of the file in parts,
+/// too.
 /// @throws config_error  as concatenate()
 std::vector<part_shift> part_shifts(std::span<const dataset_meta> parts);
 

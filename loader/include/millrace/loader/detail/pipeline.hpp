@@ -24,7 +24,7 @@
 
 namespace millrace::loader::detail {
 
-/// The `.bin` of each source of a run, by its number.
+/// The `.bin` of each source of a run, by source number.
 inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& sources) {
   std::vector<data_file> files;
   for (const dataset::run_source& each : sources) {
@@ -33,43 +33,43 @@ inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& s
   return files;
 }
 
-/// The type of the tokens of each source.
+/// The token type of each source.
 inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_source>& sources) {
   std::vector<formats::dtype> types;
   for (const dataset::run_source& each : sources) types.push_back(each.type);
   return types;
 }
 
-/// The threads that fill the slots of a ring with the micro-batches of a run, one behind another.
+/// The threads that fill the slots of a ring with the micro-batches of a run, in order.
 ///
-/// Which thread fills which batch is dealt by `fill_turns`; each then reads and fills without any
-/// lock. Its destructor closes the ring and joins the threads.
+/// `fill_turns` assigns batches to threads. Each thread then reads and fills without a lock. The
+/// destructor closes the ring and joins the threads.
 class MILLRACE_EXPORT pipeline {
  public:
   using ring = slot_ring<batch_slot>;
 
   /// @param run  must outlive this
-  /// @throws config_error  a batch does not fit a slot; or what the reader refuses
+  /// @throws config_error  a batch does not fit in a slot, or the reader refuses its options
   pipeline(const dataset::run& run, const loader_options& options, const dataset::sampler& sampler);
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
   ~pipeline() { ring_->close(); }
 
-  /// Starts the threads. Once.
-  /// @throws std::system_error, std::bad_alloc  one cannot be started. The ring ends with that
-  ///                                            too, so that nobody waits for batches.
+  /// Starts the threads. Call it once.
+  /// @throws std::system_error, std::bad_alloc  a thread cannot be started. The ring ends with the
+  ///                                            same error, so no consumer waits for batches.
   void start();
 
-  /// Batches keep it, so that they may outlive this.
+  /// Shared with the batches, so that they may outlive the pipeline.
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
-  /// Of every slot.
+  /// The layout of every slot.
   static slot_layout layout_of(const dataset::run& run, const loader_options& options) {
     return {options.batch_size, run.seq_len(), run.extra_token(), width_of(types_of(run.sources())),
             run.packed()};
   }
 
-  /// Where the threads run, and why not where they were asked to.
+  /// The CPUs of the threads, and why they differ from the requested ones.
   std::vector<grant> thread_grants() const {
     std::vector<grant> all;
     for (const named_thread& each : threads_) {
@@ -78,20 +78,21 @@ class MILLRACE_EXPORT pipeline {
     return all;
   }
 
-  /// What each thread's reader was asked and does.
+  /// For each thread's reader, the options that were requested and those in use.
   std::vector<reader_report> reader_reports() const {
     std::vector<reader_report> all;
     for (const fill_worker& each : workers_) all.push_back(each.reader().report());
     return all;
   }
 
-  /// Null where nothing is verified.
+  /// Null if nothing is verified.
   const data_verifier* verifier() const noexcept { return verifier_.get(); }
 
   const std::shared_ptr<telemetry>& meter() const noexcept { return meter_; }
 
  private:
-  /// No more than there are: each is kept in full but for its tokens.
+  /// Number of batches to plan ahead. Limited to the batches of the run, because each planned batch
+  /// takes memory for everything except its tokens.
   static std::int64_t batches_ahead(const loader_options& options, std::int64_t batches) {
     if (options.prefetch_samples == 0) return 0;
     const std::int64_t asked =
@@ -111,8 +112,8 @@ class MILLRACE_EXPORT pipeline {
   fill_turns turns_;
   std::shared_ptr<telemetry> meter_;
   std::unique_ptr<data_verifier> verifier_;
-  std::deque<fill_worker> workers_;    // a deque, since its elements stay where they are
-  std::vector<named_thread> threads_;  // last: joined before anything that they use goes
+  std::deque<fill_worker> workers_;    // a deque, because its elements never move
+  std::vector<named_thread> threads_;  // last: joined before anything they use is destroyed
 };
 
 }  // namespace millrace::loader::detail

@@ -13,11 +13,11 @@
 
 namespace millrace::loader {
 
-/// The state of a run at its start, found out by a thread of its own: to open thousands of datasets
-/// must not keep the first batch waiting, and a checkpoint, hours later, must neither be the first
-/// to hear that one of them is damaged nor find files that were put there meanwhile.
+/// The state of a run at its start, computed on a separate thread. Opening thousands of datasets
+/// must not delay the first batch. It must not wait for the first checkpoint either, hours later:
+/// damage would be found late, and files may have been replaced by then.
 ///
-/// Any thread, but for `throw_failure`.
+/// Thread-safe, except for `throw_failure`.
 class run_description {
  public:
   run_description(const dataset::run& run, const loader_options& options)
@@ -29,7 +29,7 @@ class run_description {
           } catch (...) {
             failure = std::current_exception();
           }
-          // Not from the handler, which has a share in the exception: so this is its one owner.
+          // Set after the handler, which shares ownership of the exception: this is the only owner.
           failure_ = std::move(failure);
           done_.store(true, std::memory_order_release);
           done_.notify_all();
@@ -37,15 +37,16 @@ class run_description {
   run_description(const run_description&) = delete;
   run_description& operator=(const run_description&) = delete;
 
-  /// @throws as `describe`; each time
+  /// Waits for the result.
+  /// @throws as `describe`, on every call
   const dataset::run_state& get() const {
     done_.wait(false, std::memory_order_acquire);
     if (failure_) std::rethrow_exception(failure_);
     return state_;
   }
 
-  /// Nothing while it is not known. For one thread.
-  /// @throws as `describe`; once
+  /// Throws the failure of the thread, if there is one; never waits. For one thread only.
+  /// @throws as `describe`, once
   void throw_failure() {
     if (told_ || !done_.load(std::memory_order_acquire)) return;
     told_ = true;
@@ -57,7 +58,7 @@ class run_description {
   std::exception_ptr failure_;
   std::atomic<bool> done_{false};
   bool told_ = false;
-  named_thread thread_;  // last: it uses the rest
+  named_thread thread_;  // last: it uses the other members
 };
 
 }  // namespace millrace::loader

@@ -7,7 +7,7 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/options.hpp>
 
-/// The parts of a run's state that the loader adds to those of the order.
+/// The parts of a run's state that the loader adds to those of its order.
 namespace millrace::loader {
 
 namespace detail {

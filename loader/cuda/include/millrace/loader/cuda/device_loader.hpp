@@ -148,7 +148,7 @@ inline int device_loader::node_of_device() const {
   const auto size = static_cast<int>(address.size());
   const int code = api_->pci_bus_id(address.data(), size, device_.device);
   if (code != 0) {
-    (void)api_->last_error();  // a wish, as all of NUMA
+    (void)api_->last_error();  // NUMA placement is best effort
     return -1;
   }
   return place_near_device(address.data(), device_.pool.files).node;
@@ -196,10 +196,10 @@ inline std::optional<staged_batch> device_loader::stage() {
 
 inline void device_loader::load_state(const dataset::run_state& saved,
                                       dataset::resume_terms terms) {
-  // All that may be refused is, before anything is touched.
+  // Everything that can be rejected is rejected before anything changes.
   auto resumption = host_.resumption_from(saved, std::move(terms));
-  // Then the old pipe goes before the new one is made: a device need not hold the slots of both.
-  pipe_.reset();  // its thread is in the host's loader, and ahead of us there
+  // Destroy the old pipe before creating the new one, so the device never holds the slots of both.
+  pipe_.reset();  // its thread uses host_, and has read ahead in it
   consumed_ = saved.consumed_samples;
   host_.go_on(std::move(resumption));
   start();

@@ -13,20 +13,19 @@
 
 namespace millrace::loader::detail {
 
-/// The memory of one micro-batch, and what is known of it. Filled by one thread, then read by who
-/// holds it.
+/// The memory and the metadata of one micro-batch. One thread fills it, then its holder reads it.
 struct batch_slot {
   batch_slot(const slot_layout& shape, memory_block memory)
       : layout(shape), block(std::move(memory)) {}
 
   slot_layout layout;
-  memory_block block;           // of layout.capacity_bytes()
+  memory_block block;           // layout.capacity_bytes() long
   std::int64_t boundaries = 0;  // entries
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<std::int64_t> sources;    // [rows]
 
-  // Host fields; empty where nobody asked for them. The arrays lie in `host_block`.
+  // Host fields; empty unless requested. The arrays are in `host_block`.
   memory_block host_block;
   std::span<std::int64_t> tokens;        // [rows, seq_len]
   std::span<std::int64_t> labels;        // the same
@@ -35,7 +34,7 @@ struct batch_slot {
   std::vector<std::int32_t> cu_seqlens;
   std::int32_t max_seqlen = 0;
 
-  /// Lays the arrays out for so many rows, at most those that there is memory for.
+  /// Sets the number of rows, at most as many as there is memory for.
   void set_rows(std::int64_t rows) {
     if (rows == layout.rows()) return;
     layout = layout.with_rows(rows);

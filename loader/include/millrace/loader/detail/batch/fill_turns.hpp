@@ -18,51 +18,50 @@
 
 namespace millrace::loader::detail {
 
-/// A slot to fill, and what with.
+/// A slot to fill, and the batch to fill it with.
 struct fill_turn {
   slot_ring<batch_slot>::claim claim;
   planned_batch batch;
-  std::vector<file_range> ahead;  ///< what this worker fills later, to tell its reader of
-  std::int64_t got_ns = 0;        ///< when the slot was got
+  std::vector<file_range> ahead;  ///< ranges of this worker's later batches, to prefetch
+  std::int64_t got_ns = 0;        ///< when the slot was acquired
 };
 
-/// Deals micro-batches to the workers that fill them: worker w of n gets those numbered w, w + n,
-/// w + 2n, ... So each reader can be told of what it will read itself, which a worker that took
-/// whatever comes next could not be.
+/// Assigns micro-batches to the workers that fill them: worker w of n gets numbers w, w + n,
+/// w + 2n, ... Since the assignment is fixed, each reader can prefetch exactly what it will read.
 ///
-/// Slots are claimed and batches planned in order, by whichever worker has nothing to do; what is
-/// another's is laid out for it. All members but the constructor are for any thread.
+/// Any idle worker claims slots and plans batches, in order. It queues the batches of other workers
+/// for them. All members except the constructor are thread-safe.
 class MILLRACE_EXPORT fill_turns {
  public:
   using ring = slot_ring<batch_slot>;
 
-  /// @param slots  outlives this
+  /// @param slots  must outlive this
   fill_turns(ring& slots, look_ahead plan, std::size_t workers)
       : slots_(&slots), plan_(std::move(plan)), desks_(workers) {}
 
-  /// The next turn of a worker. Waits for a slot.
+  /// Gets the next turn of a worker. Waits for a slot.
   ///
-  /// @param out  exchanged for it: its memory is used again
-  /// @return false once there is none: at the end of the run, of which the ring knows then, or when
-  ///         the ring was closed or ended with a failure
+  /// @param out  swapped with the turn, so its memory is reused
+  /// @return false if there are no more turns: at the end of the run (the ring has then been
+  ///         finished), or if the ring was closed or ended with a failure
   bool take(std::size_t worker, fill_turn& out);
 
  private:
   struct desk {
     std::deque<fill_turn> due;
-    std::vector<file_range> told;  // of turns that are not due yet
+    std::vector<file_range> told;  // ranges to prefetch, not yet handed out with a turn
   };
 
   void plan_one(const ring::claim& claim);
 
-  // Without memory to keep it, another is made when one is needed.
+  // If memory runs out, the turn is dropped. A new one is made when needed.
   void keep_spare(fill_turn&& turn) noexcept try {
     spare_.push_back(std::move(turn));
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as above
   }
 
   ring* slots_;
-  std::mutex mutex_;  // guards all below, but for a wait for a slot
+  std::mutex mutex_;  // guards all below; not held while waiting for a slot
   std::condition_variable planned_;
   look_ahead plan_;
   std::vector<desk> desks_;

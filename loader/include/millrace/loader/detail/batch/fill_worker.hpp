@@ -22,18 +22,18 @@
 
 namespace millrace::loader::detail {
 
-/// What a filling thread is asked to do.
+/// Options of a filling thread.
 struct fill_options {
   host_fields fields;                  ///< the arrays to make on the host
   dataset::field_options field_rules;  ///< how they are made
-  bool prefetches = true;              ///< whether the reader is told what will be read later
+  bool prefetches = true;              ///< announce later reads to the reader
 };
 
-/// What one filling thread does with a planned batch: prefetch what was planned meanwhile, read,
-/// verify, widen. Telemetry is told of each stage; the end of one is the begin of the next.
+/// The work of one filling thread on a planned batch: prefetch newly planned ranges, read, verify,
+/// widen. Reports each stage to telemetry; each stage begins when the previous one ends.
 class fill_worker {
  public:
-  /// @param verifier  null: nothing is verified
+  /// @param verifier  null: verify nothing
   fill_worker(const fill_options& options, std::vector<data_file> files,
               std::vector<formats::dtype> types, std::unique_ptr<range_reader> reader,
               data_verifier* verifier, producer_log& log)
@@ -43,11 +43,12 @@ class fill_worker {
         verifier_(verifier),
         log_(log) {}
 
-  /// Micro-batch `ticket`, for whose slot it waited from `asked_ns` to `got_ns`.
+  /// Fills the slot of micro-batch `ticket`.
   ///
-  /// @param batch   what it is; a failure to plan it is taken out, and thrown
-  /// @param ahead   ranges that were planned meanwhile
-  /// @throws io_error, format_error  it cannot be planned, read, or is not as it was written
+  /// @param batch     the planned batch; a planning failure is moved out of it and thrown
+  /// @param ahead     ranges that were planned since the last call, to prefetch
+  /// @param begin_ns  when work on this batch began
+  /// @throws io_error, format_error  the batch cannot be planned or read, or its data is corrupt
   void fill(std::int64_t ticket, planned_batch& batch, std::span<const file_range> ahead,
             std::int64_t begin_ns, batch_slot& slot) {
     if (options_.prefetches && !ahead.empty()) reader_->prefetch(ahead);

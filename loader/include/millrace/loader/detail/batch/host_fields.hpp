@@ -11,10 +11,10 @@
 #include <millrace/loader/detail/batch/batch_slot.hpp>
 #include <millrace/loader/detail/batch/wanted_fields.hpp>
 
-/// The int64 arrays of a batch that stays on the host, out of a slot that is filled.
+/// Makes the host fields of a batch (wanted_fields.hpp) from a filled slot.
 namespace millrace::loader::detail {
 
-/// Bytes of the arrays that are asked for, of a slot; they follow one another.
+/// Total size of the requested arrays of one slot. They are contiguous.
 inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layout) {
   const int ids = int{wanted.tokens} + int{wanted.labels} + int{wanted.position_ids};
   const auto size = static_cast<std::size_t>(layout.rows() * layout.seq_len());
@@ -22,20 +22,20 @@ inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layo
                  sizeof(float) * static_cast<std::size_t>(wanted.loss_mask));
 }
 
-/// Lays the arrays that are asked for into `memory`.
-/// @param memory  of host_bytes(); nothing where these are 0
+/// Places the requested arrays in `memory`.
+/// @param memory  host_bytes() long; null if that is 0
 MILLRACE_EXPORT void place_host_fields(const host_fields& wanted, memory_block memory,
                                        batch_slot& slot);
 
-/// The same for all slots of a ring.
-/// @return as many, which are nothing where no array is asked for
+/// Memory for the requested arrays of all slots of a ring.
+/// @return one block per slot; null blocks if no array is requested
 inline std::vector<memory_block> host_memory(const host_fields& wanted, const slot_layout& layout,
                                              std::size_t slots) {
   const std::size_t bytes = host_bytes(wanted, layout);
   return bytes == 0 ? std::vector<memory_block>(slots) : plain_memory(slots, bytes);
 }
 
-/// The fields of one row; of a packed one, of each of its documents.
+/// Fills the fields of one row. A packed row is filled document by document.
 template <class Token>
 void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_options& rules,
               const dataset::sample_fields<>& out) {
@@ -58,7 +58,7 @@ void fill_row(const batch_slot& slot, std::int64_t row, const dataset::field_opt
   }
 }
 
-/// The boundaries of all rows laid end to end, as `dataset::join_cu_seqlens` has them.
+/// Joins the boundaries of all rows into `cu_seqlens`, as `dataset::join_cu_seqlens`.
 MILLRACE_EXPORT void join_boundaries(batch_slot& slot);
 
 MILLRACE_EXPORT void fill_host_fields(const host_fields& wanted, dataset::field_options rules,

@@ -9,11 +9,11 @@
 
 namespace millrace::loader {
 
-/// Slots out of a pinned pool, for `loader_options::memory`. The pool lives as long as one of its
-/// slots is held.
+/// Slots from a pinned pool, for `loader_options::memory`. The pool lives until its last slot is
+/// released.
 ///
-/// @param options  all but the number of slots and their size
-/// @param report   where what the pool got is told, if anybody wants to know
+/// @param options  the number and size of slots in it are ignored
+/// @param report   receives the memory that the pool obtained; may be null
 MILLRACE_EXPORT slot_memory pinned_memory(pool_options options = {},
                                           std::shared_ptr<pool_report> report = nullptr);
 

@@ -10,31 +10,29 @@
 
 namespace millrace::loader {
 
-/// How tokens lie in a slot: as in the dataset where that is uint16 or int32, else as int32.
+/// Token type of a slot: that of the dataset if it is uint16 or int32, else int32.
 enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 
-/// Where the arrays of a micro-batch lie in its slot: one block of memory, so that one copy brings
-/// all of it to a device.
+/// The layout of a micro-batch's arrays in its slot. The slot is one block of memory, so that a
+/// single copy transfers all of it to a device.
 ///
-///   text             u16 or i32 [rows, text_len]   the tokens; zeros behind the real ones
-///   real             i32 [rows]                    tokens of each row that are the dataset's
-///   boundary_begin   i32 [rows + 1]                where each row's boundaries begin, and the end
-///   boundaries       i32 [boundary_begin[rows]]    of each row: 0, the ends of its documents, the
+///   text             u16 or i32 [rows, text_len]   the tokens; zeros after the real ones
+///   real             i32 [rows]                    tokens per row that are not padding
+///   boundary_begin   i32 [rows + 1]                index of each row's first boundary, and the end
+///   boundaries       i32 [boundary_begin[rows]]    per row: 0, the ends of its documents, the
 ///                                                  last one seq_len (`dataset::fill_cu_seqlens`)
-///   document_ends    i32 [boundary_begin[rows]]    packed rows only: [i] is where the tokens of
-///   the
-///                                                  document that ends at boundaries[i] end, and
-///                                                  its padding begins; 0 where boundaries[i] is 0
+///   document_ends    i32 [boundary_begin[rows]]    packed rows only: [i] is where, in the document
+///                                                  that ends at boundaries[i], tokens end and
+///                                                  padding begins; 0 if boundaries[i] is 0
 ///
-/// The last arrays are as long as they need to be, so that what is copied is little more than
-/// tokens; rows have no boundaries where nobody asked for them. Offsets are in bytes and multiples
-/// of 64, but for those behind `real`, of 4.
+/// The last two arrays have no spare entries, so that little more than tokens is copied. Rows have
+/// no boundaries unless these were requested. Offsets are in bytes. Those of `text` and `real` are
+/// multiples of 64, the others of 4.
 class slot_layout {
  public:
   static constexpr std::size_t alignment = 64;
 
-  /// @throws config_error  a number is out of range, or the slot has more tokens than an int32
-  ///                       counts.
+  /// @throws config_error  a number is out of range, or the slot has more than 2^31 - 1 tokens
   slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width,
               bool packed = false)
       : rows_(rows),
@@ -50,8 +48,8 @@ class slot_layout {
     }
   }
 
-  /// The same of fewer rows, or of none: the last micro-batch of a run may be short.
-  /// @pre 0 <= rows <= those of the slot
+  /// The same layout with fewer rows, or none, for a short last micro-batch.
+  /// @pre 0 <= rows <= rows of the slot
   slot_layout with_rows(std::int64_t rows) const noexcept {
     slot_layout same = *this;
     same.rows_ = rows;
@@ -60,11 +58,11 @@ class slot_layout {
 
   std::int64_t rows() const noexcept { return rows_; }
   std::int64_t seq_len() const noexcept { return seq_len_; }
-  /// Tokens of a row: seq_len, and one more where the last label is a token of its own.
+  /// Tokens per row: seq_len, plus 1 if the last label is an extra token.
   std::int64_t text_len() const noexcept { return text_len_; }
   bool extra_token() const noexcept { return text_len_ != seq_len_; }
   token_width width() const noexcept { return width_; }
-  /// Labels and positions end with each document, and there is `document_ends`.
+  /// True if labels and positions restart with each document. Then there is `document_ends`.
   bool packed() const noexcept { return packed_; }
 
   std::size_t row_bytes() const noexcept {
@@ -78,17 +76,18 @@ class slot_layout {
   std::size_t boundaries_offset() const noexcept {
     return boundary_begin_offset() + 4 * count(rows_ + 1);
   }
-  /// Entries that `boundaries` has room for.
+  /// Capacity of `boundaries`, in entries.
   std::int64_t most_boundaries() const noexcept { return rows_ * (seq_len_ + 1); }
 
-  /// Of a slot that has so many boundaries.
+  /// @param boundaries  entries in use
   std::size_t document_ends_offset(std::int64_t boundaries) const noexcept {
     return boundaries_offset() + 4 * count(boundaries);
   }
 
-  /// Of the slot's block, room for all boundaries included.
+  /// Size of the slot's block, with space for the maximum number of boundaries.
   std::size_t capacity_bytes() const noexcept { return rounded(used_bytes(most_boundaries())); }
-  /// Of a slot that has so many boundaries: what is copied.
+  /// Bytes in use, which are copied to a device.
+  /// @param boundaries  entries in use
   std::size_t used_bytes(std::int64_t boundaries) const noexcept {
     return boundaries_offset() + 4 * count(boundaries) * (packed_ ? 2 : 1);
   }

@@ -12,17 +12,18 @@
 
 namespace millrace::loader {
 
-/// The memory of a slot, aligned to 64 bytes. Whoever holds the pointer holds the memory, and what
-/// it came from.
+/// The memory of a slot, aligned to 64 bytes. The pointer also keeps the allocator of the memory
+/// alive.
 using memory_block = std::shared_ptr<std::byte>;
 
-/// Gives all slots of a ring their memory, `bytes` each; called once, before the first batch.
+/// Allocates the memory of all slots of a ring, `bytes` each. Called once, before the first batch.
 using slot_memory = std::function<std::vector<memory_block>(std::size_t slots, std::size_t bytes)>;
 
-/// Zeroed memory of the C++ library, each slot at a page: the first touch of each page is paid
-/// here, and by the thread that asks, so that pages lie on its NUMA node. All slots are one region,
-/// of huge pages where it is large enough and the system gives them: with small ones, three slots
-/// of 0.5 MiB do not stay in a cache of 2 MiB, as their pages fall on the same places of it.
+/// Zeroed memory from the C++ library; each slot begins at a page. The calling thread touches every
+/// page, so the page faults happen here and the pages are on its NUMA node. All slots share one
+/// region, with huge pages if it is large enough and the system provides them. With small pages,
+/// three slots of 0.5 MiB do not stay in a cache of 2 MiB, because their pages map to the same
+/// cache sets.
 MILLRACE_EXPORT std::vector<memory_block> plain_memory(std::size_t slots, std::size_t bytes);
 
 }  // namespace millrace::loader

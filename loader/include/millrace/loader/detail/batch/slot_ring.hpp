@@ -14,18 +14,18 @@
 
 namespace millrace::loader {
 
-/// A fixed number of slots that go round between producers and one consumer:
+/// A fixed number of slots that circulate between producers and one consumer:
 ///
 ///   free --acquire_free--> being filled --publish--> ready --take--> held --release--> free
 ///
-/// A producer gets a ticket with its slot: 0, 1, 2, ... Slots come out in the order of tickets,
-/// whichever is filled first, and may be released in any order, on any thread. A producer waits
-/// while no slot is free, the consumer while the next ticket's is not ready. Slots are made once
-/// and never move; after the constructor nothing allocates.
+/// A producer gets a ticket with its slot: 0, 1, 2, ... The consumer takes slots in ticket order,
+/// whichever is filled first, and may release them in any order, on any thread. A producer waits
+/// while no slot is free; the consumer waits while the slot of the next ticket is not ready. Slots
+/// are made once and never move. Nothing allocates after the constructor.
 template <class Slot>
 class slot_ring {
  public:
-  /// A slot to fill, and its place in the order; no slot once nothing more is wanted.
+  /// A slot to fill, and its ticket. The slot is null if no more slots are wanted.
   struct claim {
     Slot* slot = nullptr;
     std::int64_t ticket = 0;
@@ -37,31 +37,34 @@ class slot_ring {
 
   std::size_t size() const noexcept { return slots_.size(); }
 
-  /// Producer: a slot to fill; none once the consumer closed the ring, or a producer finished it.
+  /// Producer: waits for a slot to fill. Null after the consumer closed the ring, or a producer
+  /// finished it.
   claim acquire_free();
 
   /// Producer: the slot is filled.
   void publish(const claim& filled) noexcept;
 
-  /// Producer: nothing comes from this ticket on; `failure` is null at a good end. Of several, the
-  /// smallest ticket counts. A slot that was being filled when it failed stays out of the ring.
+  /// Producer: ends the ring at this ticket. `failure` is null at the regular end. Of several
+  /// calls, the one with the smallest ticket counts. A slot whose filling failed never returns to
+  /// the ring.
   void finish(std::int64_t ticket, std::exception_ptr failure) noexcept;
 
-  /// Consumer: whether it holds every slot, so that take() would wait until one is released.
-  /// A release that happens before this call is seen by it.
+  /// Consumer: true if it holds every slot, so that take() would wait until one is released.
+  /// Considers every release that happens before the call.
   bool all_held() const;
 
-  /// Consumer: the next filled slot; null after the last one. What the producer failed with is
-  /// thrown once, in the place of the first slot that it did not fill.
+  /// Consumer: waits for the next filled slot; null after the last one. Throws a producer's failure
+  /// once, in place of the first slot that was not filled.
   ///
-  /// @param ready  gets how many slots were ready when it was called, the next one first
+  /// @param ready  receives the number of consecutive slots, from the next one, that were ready
+  ///               when take() was called
   Slot* take(std::size_t* ready = nullptr);
 
-  /// Anyone: a taken slot may be filled again.
+  /// Any thread: returns a taken slot, to be filled again.
   void release(Slot* slot) noexcept;
 
-  /// Consumer: no more slots are wanted; producers stop at their next acquire_free(), and take()
-  /// gives what is ready, then null.
+  /// Consumer: no more slots are wanted. Producers stop at their next acquire_free(); take()
+  /// returns the slots that are ready, then null.
   void close() noexcept;
 
  private:
@@ -73,19 +76,19 @@ class slot_ring {
   std::size_t ready_count() const noexcept;
   bool over() const noexcept { return closed_ || end_ != never; }
 
-  std::deque<Slot> slots_;  // a deque, since its elements stay where they are
+  std::deque<Slot> slots_;  // a deque, because its elements never move
 
   mutable std::mutex mutex_;  // guards all below
-  // One for each side, so that a release does not wake a consumer that waits for a filled slot.
-  // Notified under the lock: who then sees the change may destroy the ring.
+  // One per side, so that a release does not wake a consumer that waits for a filled slot.
+  // Notified under the lock, because a thread that sees the change may destroy the ring.
   std::condition_variable freed_;  // producers wait on it
   std::condition_variable due_;    // the consumer waits on it
-  std::vector<Slot*> free_;        // the last one released is filled first: the caches know it
-  // By ticket, round and round: as many tickets are out as slots, so that none meets another.
+  std::vector<Slot*> free_;        // the last one released is filled first: it is still in cache
+  // Circular, by ticket. No two tickets in use collide, because there is one slot per ticket.
   std::vector<Slot*> filled_;
   std::int64_t tickets_ = 0;
-  std::int64_t next_ = 0;     // ticket that take() gives
-  std::int64_t end_ = never;  // ticket from which on nothing comes
+  std::int64_t next_ = 0;     // ticket that take() returns next
+  std::int64_t end_ = never;  // first ticket that is never filled
   std::size_t held_ = 0;
   bool closed_ = false;
   std::exception_ptr failure_;
@@ -164,7 +167,7 @@ void slot_ring<Slot>::release(Slot* slot) noexcept {
   const std::scoped_lock lock(mutex_);
   assert(held_ > 0);
   --held_;
-  free_.push_back(slot);  // within what was reserved
+  free_.push_back(slot);  // within the reserved capacity
   freed_.notify_one();
 }
 

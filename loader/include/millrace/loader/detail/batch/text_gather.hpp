@@ -17,19 +17,19 @@
 
 namespace millrace::loader::detail {
 
-/// The width of slots that hold tokens of all these types.
+/// The token width of slots that can hold tokens of all these types.
 inline token_width width_of(std::span<const formats::dtype> types) {
   const bool narrow =
       std::ranges::all_of(types, [](formats::dtype t) { return t == formats::dtype::uint16; });
   return narrow ? token_width::u16 : token_width::i32;
 }
 
-/// Brings the text of a micro-batch into its slot: straight from the file where the dataset holds
-/// tokens as the slot does, else by a detour. One thread's own; allocates nothing once it has seen
+/// Reads the text of a micro-batch into its slot: directly if the dataset has the slot's token
+/// type, else through a buffer and a conversion. For one thread. Allocates nothing once it has seen
 /// the largest batch.
 class MILLRACE_EXPORT text_gather {
  public:
-  /// @param files  and types: of the sources, by their numbers
+  /// @param files  by source number; `types` likewise
   text_gather(std::vector<data_file> files, std::vector<formats::dtype> types)
       : files_(std::move(files)), types_(std::move(types)) {}
 
@@ -37,13 +37,13 @@ class MILLRACE_EXPORT text_gather {
   ///
   /// @param rows  as many as the slot has
   /// @throws io_error      as `range_reader::gather`
-  /// @throws format_error  a token of 64 bits is no id of 32; or a row is planned longer than the
-  ///                       slot's are.
+  /// @throws format_error  a 64-bit token does not fit in 32 bits; or a planned row is longer than
+  ///                       the rows of the slot
   /// @return bytes read
   std::int64_t fill(std::span<const dataset::sample_text> rows, range_reader& reader,
                     batch_slot& slot);
 
-  /// What was read last, part by part of row by row, as it lies in the files.
+  /// The last reads, row by row and part by part, with the bytes as they are in the files.
   std::span<const read_request> requests() const noexcept { return requests_; }
 
  private:

@@ -3,19 +3,19 @@
 
 namespace millrace::loader {
 
-/// The arrays that the loader makes on the host. The text of a batch is there in any case, in the
-/// type of the dataset.
+/// The arrays that the loader makes on the host. A batch always has its text, in the dataset's
+/// type.
 struct host_fields {
   bool tokens = true;         ///< int64 [batch_size, seq_len]
   bool labels = true;         ///< int64 [batch_size, seq_len]
   bool loss_mask = false;     ///< float [batch_size, seq_len]
   bool position_ids = false;  ///< int64 [batch_size, seq_len]
-  bool cu_seqlens = false;    ///< int32, over all rows of the micro-batch, laid end to end
+  bool cu_seqlens = false;    ///< int32, over all rows of the micro-batch, concatenated
 
   bool any() const noexcept { return tokens || labels || loss_mask || position_ids || cu_seqlens; }
 };
 
-/// No array: for batches that are copied to a device.
+/// No arrays, for batches that are copied to a device.
 inline constexpr host_fields no_host_fields = {false, false, false, false, false};
 
 }  // namespace millrace::loader

@@ -15,21 +15,21 @@
 
 namespace millrace::loader::detail {
 
-/// A micro-batch of which everything is known but its tokens.
+/// A micro-batch of which everything but the tokens is known.
 struct planned_batch {
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<dataset::sample_text> rows;
-  std::exception_ptr failure;  // in place of the rows
+  std::exception_ptr failure;  // if set, the rows are invalid
 };
 
-/// Plans the micro-batches of a rank some way ahead of those that are filled, so that readers can
-/// be told. What goes wrong far ahead is told when its batch is due, and not before. One thread at
-/// a time.
+/// Plans the micro-batches of a rank ahead of those that are filled, so that readers can prefetch.
+/// A planning failure is reported when its batch is due, not before. Use it from one thread at a
+/// time.
 class look_ahead {
  public:
   /// @param run         must outlive this
-  /// @param batches     planned beside the one that is due
+  /// @param batches     batches to plan in addition to the one that is due
   /// @param boundaries  see `dataset::run::text_of`
   look_ahead(const dataset::run& run, dataset::sampler sampler, std::int64_t rank,
              std::int64_t batches, bool boundaries)
@@ -39,10 +39,10 @@ class look_ahead {
         ring_(static_cast<std::size_t>(batches) + 1),
         boundaries_(boundaries) {}
 
-  /// The batch that is due is exchanged for `out`, whose memory is used again.
+  /// Swaps `out` with the batch that is due, so that its memory is reused.
   ///
-  /// @param ahead_of  (n) -> where the ranges of the nth batch go, n from 0, behind what is there:
-  ///                  for those that were planned meanwhile
+  /// @param ahead_of  (n) -> the vector to append the ranges of the nth batch to, n from 0; called
+  ///                  for each newly planned batch
   /// @return false at the end of the run
   template <class AheadOf>
   bool next(planned_batch& out, const AheadOf& ahead_of) {
@@ -88,7 +88,7 @@ class look_ahead {
   std::size_t first_ = 0;
   std::size_t planned_ = 0;
   std::int64_t next_ = 0;  // micro-batch of the rank
-  std::int64_t told_ = 0;  // that readers may be told of
+  std::int64_t told_ = 0;  // batches whose ranges were announced
   bool ended_ = false;
   bool boundaries_;
 };

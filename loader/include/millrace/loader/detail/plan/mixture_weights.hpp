@@ -9,11 +9,12 @@
 
 namespace millrace::loader {
 
-/// The weights of a run's sources at a step, one a source: what telemetry holds what was served
-/// against. Empty where there is one source, or no weights, as in a blend by lengths.
+/// The weights of a run's sources at a step, one per source, for telemetry to compare with the
+/// samples served. Empty if there is one source, or if there are no weights, as in a blend by
+/// lengths.
 MILLRACE_EXPORT std::vector<double> weights_at(const dataset::run_state& run, std::int64_t step);
 
-/// The first step behind `step` at which weights change; -1 where none does.
+/// The first step after `step` at which weights change; -1 if there is none.
 inline std::int64_t next_change(const dataset::run_state& run, std::int64_t step) {
   for (const dataset::state_segment& segment : run.schedule) {
     if (segment.first_step > step) return segment.first_step;

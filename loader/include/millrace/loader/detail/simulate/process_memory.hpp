@@ -9,11 +9,11 @@
 
 namespace millrace::loader {
 
-/// Memory of this process, in bytes; 0 where the kernel does not tell.
+/// Memory of this process, in bytes; 0 if the kernel does not report it.
 struct process_memory {
-  std::int64_t resident = 0;  ///< now, pages of mapped files included
-  std::int64_t peak = 0;      ///< the most that it was
-  std::int64_t own = 0;       ///< now, without pages of files
+  std::int64_t resident = 0;  ///< current, including pages of mapped files
+  std::int64_t peak = 0;      ///< largest value of `resident`
+  std::int64_t own = 0;       ///< current, excluding pages of files
 };
 
 MILLRACE_EXPORT process_memory memory_of_process();

@@ -7,30 +7,30 @@
 
 namespace millrace::loader {
 
-/// What MLPerf Storage asks of a storage system for its larger models.
+/// The utilisation that MLPerf Storage requires of a storage system for its larger models.
 inline constexpr double passing_utilisation = 0.9;
 
-/// MLPerf Storage's accelerator utilisation: time that an accelerator computed over the time from
-/// the end of its first step to the end of its last one. 1 where it never waited.
+/// MLPerf Storage's accelerator utilisation: compute time divided by the time from the end of the
+/// first step to the end of the last one. 1 if the accelerator never waited.
 inline double accelerator_utilisation(std::int64_t compute_ns, std::int64_t elapsed_ns) noexcept {
   return elapsed_ns == 0 ? 1 : static_cast<double>(compute_ns) / static_cast<double>(elapsed_ns);
 }
 
-/// A loader as a queue whose times are all known, and so the time between its batches:
+/// A model of a loader as a queue with fixed times, which gives the time between batches:
 ///
-///   threads   make batches, each in `make_s`; or, where storage is told of a batch `announced`
-///             batches before it is due, in what is then left of it (one thread only)
-///   slots     hold a batch from when it is begun until the caller is done with it
-///   caller    works `compute` seconds on each
+///   threads   make batches, one per `make_s`; or, if a batch is announced to storage `announced`
+///             batches before it is due, in the rest of that time (one thread only)
+///   slots     hold a batch from its start until the caller is done with it
+///   caller    works `compute` seconds on each batch
 ///
-/// In a steady state nothing is faster than its slowest part: a thread gives a batch each `make_s`,
-/// or `announced` + 1 batches in the time of one; a slot goes round in `make_s + compute`. So
+/// In a steady state the slowest part sets the pace. A thread makes one batch per `make_s`, or
+/// `announced` + 1 batches in the same time. A slot circulates in `make_s + compute`. So
 ///
 ///   period = max(compute, make_s / threads, (make_s + compute) / slots)
-///   period = max(compute, make_s / (announced + 1))                      one thread, told ahead
+///   period = max(compute, make_s / (announced + 1))                      one thread, announced > 0
 ///
-/// and utilisation = compute / period. The third term never counts where there is a slot more than
-/// there are threads, which is so in a `batch_loader`.
+/// and utilisation = compute / period. The third term never matters if there is at least one slot
+/// more than there are threads, as in a `batch_loader`.
 struct pipeline_model {
   double make_s = 0;
   std::int64_t threads = 1;
@@ -46,13 +46,13 @@ struct pipeline_model {
     return std::max(bound, (make_s + compute_s) / static_cast<double>(slots));
   }
 
-  /// 0 to 1.
+  /// Utilisation, 0 to 1.
   double utilisation(double compute_s) const noexcept {
     const double each = period(compute_s);
     return each == 0 ? 1 : compute_s / each;
   }
 
-  /// The shortest computation, in seconds, that is utilised so well.
+  /// The shortest compute time per batch, in seconds, with a utilisation of at least `share`.
   /// @pre 0 < share < 1
   double break_even(double share = passing_utilisation) const noexcept {
     assert(0 < share && share < 1);

@@ -13,34 +13,36 @@
 
 namespace millrace::loader {
 
-/// How long each of the last micro-batches spent in which stage, and so why its caller waited.
+/// How long each of the last micro-batches spent in each stage, and so why its caller waited.
 ///
-/// A stall is named after what took longest of its batch: storage, gather (with plan), copy, or
-/// waiting for a slot, which the caller held. A long wait for a slot also delays the batches right
-/// behind its own, as many as there are slots, until stalls as long have been named after it.
+/// The cause of a stall is whatever took longest for its batch: storage, gather (with plan), copy,
+/// or waiting for a slot that the caller held. A long wait for a slot also delays the following
+/// batches, up to the number of slots. It stops being a cause when the stalls attributed to it add
+/// up to its length.
 ///
-/// Producers call `begin` and `add`, each of its own batches, the consumer `cause_of`; what they
-/// share is ordered by the ring that hands the batch over.
+/// Producers call `begin` and `add`, each for its own batches; the consumer calls `cause_of`. The
+/// ring that passes on a batch orders their accesses.
 class batch_times {
  public:
-  /// @param slots  of the ring: batches that may be under way at one time
+  /// @param slots  slots of the ring: the number of batches in progress at one time
   explicit batch_times(std::int64_t slots)
       : slots_(slots),
         mask_(std::bit_ceil(static_cast<std::size_t>(std::max<std::int64_t>(64, 4 * slots))) - 1),
         records_(std::make_unique<record[]>(mask_ + 1)) {}
 
-  /// How long a producer was last kept from working as the caller held the slots.
+  /// A producer's last long wait for a slot that the caller held.
   struct held {
-    std::int64_t from = 0;  ///< the micro-batch that it waited with
-    std::int64_t ns = 0;
+    std::int64_t from = 0;  ///< the micro-batch that waited
+    std::int64_t ns = 0;    ///< length of the wait
   };
 
-  /// Producer: work on a micro-batch begins, after so long a wait for its slot. What it was kept
-  /// from by earlier ones is in `last`, which is its own.
+  /// Producer: starts a micro-batch, after it waited for a slot.
+  /// @param last  this producer's own; keeps its last long wait between calls
   void begin(std::int64_t micro_batch, std::int64_t slot_wait_ns, held& last) noexcept {
     record& r = at(micro_batch);
     for (counter& ns : r.stage_ns) ns.set(0);
-    // Where slots come back together, those behind the first are had at once, or nearly.
+    // If slots are released together, only the first of these batches waits long. The wait delayed
+    // the other ones, too.
     if (micro_batch >= last.from + slots_ || slot_wait_ns >= last.ns / 2) {
       last = {micro_batch, slot_wait_ns};
     }
@@ -48,12 +50,12 @@ class batch_times {
     r.held_ns.set(last.ns);
   }
 
-  /// Producer, each stage one thread at a time.
+  /// Producer: adds time to a stage. One thread at a time per stage.
   void add(loader_stage stage, std::int64_t micro_batch, std::int64_t ns) noexcept {
     at(micro_batch).stage_ns[static_cast<std::size_t>(stage)].add(ns);
   }
 
-  /// Consumer: why it waited so long for a micro-batch. Once a stall.
+  /// Consumer: why it waited for a micro-batch. Call it once per stall.
   stall_cause cause_of(std::int64_t micro_batch, std::int64_t stall_ns) noexcept {
     const record& r = at(micro_batch);
     if (r.held_from.value() != explained_from_) {
@@ -63,7 +65,7 @@ class batch_times {
     const auto spent = [&](loader_stage s) {
       return r.stage_ns[static_cast<std::size_t>(s)].value();
     };
-    // In the order of stall_cause; of equals the first.
+    // In the order of stall_cause; the first of equal times wins.
     const std::array<std::int64_t, 4> took = {
         spent(loader_stage::storage), spent(loader_stage::plan) + spent(loader_stage::gather),
         spent(loader_stage::copy), r.held_ns.value() - explained_ns_};
@@ -75,7 +77,7 @@ class batch_times {
  private:
   struct record {
     std::array<counter, loader_stage_names.size()> stage_ns;
-    counter held_from;  // the batch whose wait for a slot this one is delayed by
+    counter held_from;  // the batch whose wait for a slot delayed this one
     counter held_ns;
   };
 
@@ -86,7 +88,7 @@ class batch_times {
   std::int64_t slots_;
   std::size_t mask_;
   std::unique_ptr<record[]> records_;
-  std::int64_t explained_from_ = -1;  // the consumer's
+  std::int64_t explained_from_ = -1;  // used by the consumer
   std::int64_t explained_ns_ = 0;
 };
 

@@ -8,21 +8,22 @@
 
 namespace millrace::loader {
 
-/// Tells reads that waited for storage from reads that were only long.
+/// Distinguishes reads that waited for storage from reads that were merely long.
 ///
-/// Whoever waits for a page, a completion or an answer gives up the processor, and the kernel
-/// counts that; who copies does not. Asking the kernel takes as long as a short read, so only reads
-/// that look slow are asked about, and every 32nd. Used by the thread that reads, but for `faults`.
+/// A thread that waits for a page, a completion or an answer gives up the CPU, and the kernel
+/// counts that; a thread that copies does not. A query of the kernel takes as long as a short read,
+/// so it is made only for reads that look slow, and for every 32nd. Only the reading thread may use
+/// it, except for `faults`.
 class block_probe {
  public:
   explicit block_probe(thread_usage (*usage)() noexcept) noexcept : usage_(usage) {}
 
-  /// The thread waited for a slot: that it did so must not look like storage.
+  /// Reports that the thread waited for a slot, so that this wait is not attributed to storage.
   void waited(std::int64_t ns) noexcept {
     if (!started_ || ns >= wait_ns) (void)ask();
   }
 
-  /// Whether a read that took so long was kept waiting by storage.
+  /// True if a read of this duration waited for storage.
   bool blocked(std::int64_t ns, std::int64_t bytes) noexcept {
     if (ns >= short_read_ns && (blocked_ || ns > 3 * usual(bytes) || ns > bytes)) {
       return blocked_ = ask();
@@ -37,27 +38,27 @@ class block_probe {
     return blocked_;
   }
 
-  /// Major faults of the reading thread, as far as it has asked: some 32 reads behind.
+  /// Major faults of the reading thread, as of the last query: up to 32 reads behind.
   std::int64_t faults() const noexcept { return faults_.value(); }
 
  private:
-  // Shorter than a disk can answer.
+  // Shorter than any disk access.
   static constexpr std::int64_t short_read_ns = 20'000;
-  // Reads of fewer bytes say nothing of how fast bytes come.
+  // Smaller reads say nothing about throughput.
   static constexpr std::int64_t measured_bytes = 4096;
-  // Shorter than to be switched out and in again, longer than to take a slot that is free. Who
-  // waits has the time to ask.
+  // Shorter than two context switches, longer than taking a free slot. A thread that waits has time
+  // for the query.
   static constexpr std::int64_t wait_ns = 4'000;
   static constexpr int ask_every = 32;
 
-  /// What the fastest read makes of so many bytes.
+  /// Time that the fastest read so far implies for this many bytes.
   std::int64_t usual(std::int64_t bytes) const noexcept {
     if (usual_bytes_ == 0) return 0;
     return static_cast<std::int64_t>(static_cast<double>(usual_ns_) * static_cast<double>(bytes) /
                                      static_cast<double>(usual_bytes_));
   }
 
-  /// Whether the thread waited since it last asked, but for its waits for slots.
+  /// Queries the kernel. True if the thread waited since the last query, other than for slots.
   bool ask() noexcept {
     const thread_usage now = usage_();
     const bool waited = started_ && (now.major_faults > last_.major_faults ||

@@ -13,9 +13,9 @@
 
 namespace millrace::loader {
 
-/// How durations are sorted into buckets: each power of two of nanoseconds in 16 equal parts, so
-/// that a bucket is at most a sixteenth of its values wide. Below 16 ns each value has its own;
-/// from 2^42 ns (73 minutes) on all have the last one.
+/// The buckets of a histogram. Each power of two of nanoseconds is divided into 16 equal buckets,
+/// so a bucket is at most a sixteenth of its values wide. Below 16 ns, each value has its own
+/// bucket. All durations from 2^42 ns (73 minutes) on are in the last bucket.
 struct duration_buckets {
   static constexpr int part_bits = 4;
   static constexpr int most_bits = 42;
@@ -32,7 +32,7 @@ struct duration_buckets {
            static_cast<std::size_t>((value >> (top - part_bits)) & (parts - 1));
   }
 
-  /// The largest duration of a bucket, the last one taken as if it were like the others.
+  /// The largest duration of a bucket. The last bucket is treated like the others.
   static constexpr std::int64_t last_of(std::size_t bucket) noexcept {
     const auto part = static_cast<std::int64_t>(bucket & ((1U << part_bits) - 1));
     const auto octave = static_cast<int>(bucket >> part_bits);
@@ -41,15 +41,15 @@ struct duration_buckets {
   }
 };
 
-/// What a histogram held at some time.
+/// A snapshot of a histogram.
 struct duration_counts {
   std::array<std::int64_t, duration_buckets::count> buckets{};
   std::int64_t count = 0;
   std::int64_t total_ns = 0;
   std::int64_t max_ns = 0;
 
-  /// The duration that a share q of all does not exceed: exact to a sixteenth, never too small,
-  /// never above the largest. 0 where there is none.
+  /// The q-quantile of all durations. It may be too large by up to a sixteenth, but never exceeds
+  /// the largest duration, and is never too small. 0 if there are no durations.
   ///
   /// @pre 0 <= q <= 1
   std::int64_t quantile_ns(double q) const noexcept {
@@ -65,7 +65,7 @@ struct duration_counts {
     return max_ns;
   }
 
-  /// Those of another histogram besides.
+  /// Adds the counts of another histogram.
   void add(const duration_counts& more) noexcept {
     for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i] += more.buckets[i];
     count += more.count;
@@ -73,7 +73,7 @@ struct duration_counts {
     max_ns = std::max(max_ns, more.max_ns);
   }
 
-  /// Durations below a power of two, 2^log2 ns: exact.
+  /// Exact number of durations below 2^log2 ns.
   ///
   /// @pre duration_buckets::part_bits <= log2 <= duration_buckets::most_bits
   std::int64_t below_power(int log2) const noexcept {
@@ -85,7 +85,7 @@ struct duration_counts {
   }
 };
 
-/// Counts durations. One thread at a time adds, any thread reads; nothing allocates.
+/// Counts durations. One thread at a time may add; any thread may read. Nothing allocates.
 class duration_histogram {
  public:
   /// @param ns  below 0 counts as 0
@@ -96,7 +96,7 @@ class duration_histogram {
     most_.raise_to(ns);
   }
 
-  /// While another thread adds, `total_ns` may be of one duration more or less than `buckets`.
+  /// While another thread adds, `total_ns` may include one duration more or less than `buckets`.
   duration_counts counts() const noexcept {
     duration_counts now;
     now.total_ns = total_.value();

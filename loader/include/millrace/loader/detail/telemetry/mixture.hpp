@@ -17,24 +17,24 @@
 
 namespace millrace::loader {
 
-/// A source of a blend: how it is called, and its weight among the others.
+/// A source of a blend: its name, and its relative weight.
 struct mixture_source {
   std::string name;
   double weight = 1;
 };
 
-/// What a source has given against what it was to give.
+/// The samples that a source has provided, and its target.
 struct mixture_share {
   std::string name;
   std::int64_t samples = 0;
-  double target_samples = 0;  ///< of as many samples in all, by the weights in force when served
+  double target_samples = 0;  ///< expected from the weights in effect when samples were served
 };
 
-/// Counts the samples of each source against the weights, which may change at a step.
-/// One thread at a time serves and aims; any thread asks for the shares.
+/// Counts the samples of each source and compares them with the weights, which may change at a
+/// step. One thread at a time may call `served` and `aim`; any thread may call `shares`.
 class mixture {
  public:
-  /// @throws config_error  a weight is negative or no number, or all are 0
+  /// @throws config_error  a weight is negative or not finite, or all are 0
   explicit mixture(std::vector<mixture_source> sources)
       : sources_(std::move(sources)),
         served_(std::make_unique<counter[]>(sources_.size())),
@@ -53,8 +53,8 @@ class mixture {
     all_.add(samples);
   }
 
-  /// From the next sample on these are the weights, one a source. A report that another thread
-  /// makes meanwhile may have some sources' old and others' new target.
+  /// Sets the weights, one per source, from the next sample on. A report that another thread makes
+  /// at the same time may mix old and new targets.
   ///
   /// @throws config_error  as the constructor
   void aim(std::span<const double> weights) {
@@ -93,8 +93,8 @@ class mixture {
 
   std::vector<mixture_source> sources_;
   std::unique_ptr<counter[]> served_;
-  std::unique_ptr<std::atomic<double>[]> before_;  // samples that it was to give up to aimed_at_
-  std::unique_ptr<std::atomic<double>[]> share_;   // of those behind
+  std::unique_ptr<std::atomic<double>[]> before_;  // target of each source at aimed_at_
+  std::unique_ptr<std::atomic<double>[]> share_;   // its share of the samples after that
   counter all_;
   counter aimed_at_;
 };

@@ -15,9 +15,9 @@
 
 namespace millrace::loader {
 
-/// What one thread that makes batches, or copies them on, tells of its work: `telemetry::producer`
-/// gives it, and reports it.
-/// One thread at a time tells; any may ask.
+/// The times of one thread that makes batches, or copies them to a device. `telemetry` owns it
+/// (`telemetry::producer`) and includes it in its reports. One thread at a time may write; any
+/// thread may read.
 class producer_log {
  public:
   producer_log(std::uint8_t number, thread_usage (*usage)() noexcept, batch_times& times,
@@ -27,7 +27,7 @@ class producer_log {
   producer_log(const producer_log&) = delete;
   producer_log& operator=(const producer_log&) = delete;
 
-  /// A micro-batch is begun: it had to wait for its slot from `begin` to `end`.
+  /// Starts a micro-batch, which waited for its slot from `begin_ns` to `end_ns`.
   void slot_wait(std::int64_t micro_batch, std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const std::int64_t ns = end_ns - begin_ns;
     probe_.waited(ns);
@@ -36,7 +36,7 @@ class producer_log {
     trace_.record({trace_kind::slot_wait, number_, micro_batch, begin_ns, end_ns});
   }
 
-  /// A stage of a micro-batch, or a part of one.
+  /// Records a stage of a micro-batch, or a part of one.
   void stage(loader_stage which, std::int64_t micro_batch, std::int64_t begin_ns,
              std::int64_t end_ns) noexcept {
     const std::int64_t ns = end_ns - begin_ns;
@@ -45,8 +45,8 @@ class producer_log {
     trace_.record({static_cast<trace_kind>(which), number_, micro_batch, begin_ns, end_ns});
   }
 
-  /// Bytes of data files were brought into the slot, by this thread: a stage that is storage if the
-  /// thread was kept waiting, and gather if it was not.
+  /// Records a read of data files into the slot by this thread. Counts as storage if the thread had
+  /// to wait, else as gather.
   void read(std::int64_t micro_batch, std::int64_t begin_ns, std::int64_t end_ns,
             std::int64_t bytes) noexcept {
     bytes_.add(bytes);
@@ -54,7 +54,7 @@ class producer_log {
     stage(blocked ? loader_stage::storage : loader_stage::gather, micro_batch, begin_ns, end_ns);
   }
 
-  /// Bytes that a stage told as storage or gather has brought; `read` counts its own.
+  /// Counts the bytes of a read that was recorded with `stage`. `read` counts its own bytes.
   void bytes_read(std::int64_t bytes) noexcept { bytes_.add(bytes); }
 
   const duration_histogram& stage_times(std::size_t stage) const noexcept { return stages_[stage]; }

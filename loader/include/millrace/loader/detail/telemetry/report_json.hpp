@@ -11,7 +11,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// Adds a member. (A list of members in braces makes GCC 12 warn of variants it takes for unset.)
+/// Adds a member. (With a braced list of members, GCC 12 falsely warns of uninitialized variants.)
 inline void add(formats::json_object& object, const char* name, formats::json_value value) {
   object.push_back({name, std::move(value)});
 }
@@ -29,7 +29,7 @@ MILLRACE_EXPORT formats::json_object json_of(const mixture_share& share);
 
 }  // namespace detail
 
-/// A report as a JSON object. Times are in nanoseconds and say so in their names.
+/// A report as a JSON object. Times are in nanoseconds, with names that end in `_ns`.
 MILLRACE_EXPORT formats::json_object json_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

@@ -13,7 +13,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// Writes families of metrics in the text format of Prometheus, version 0.0.4.
+/// Writes metric families in the Prometheus text format, version 0.0.4.
 class prometheus_writer {
  public:
   explicit prometheus_writer(std::int64_t rank) : rank_("rank=\"" + std::to_string(rank) + '"') {}
@@ -24,7 +24,7 @@ class prometheus_writer {
              std::string(type) + '\n';
   }
 
-  /// @param labels  beside the rank's, as `label()` writes them, each with a comma before it
+  /// @param labels  labels besides the rank, as `label()` writes them, each after a comma
   template <class T>
   void sample(T value, const std::string& labels = {}, std::string_view suffix = {}) {
     text_ += name_ + std::string(suffix) + '{' + rank_ + labels + "} " + number(value) + '\n';
@@ -43,7 +43,7 @@ class prometheus_writer {
     return text + '"';
   }
 
-  /// In seconds, by powers of four from a microsecond or so to four minutes.
+  /// Buckets are in seconds, at powers of four from about 1 microsecond to 4 minutes.
   void histogram(std::string_view name, std::string_view help, const duration_counts& counts) {
     family(name, "histogram", help);
     for (int log2 = 10; log2 <= 38; log2 += 2) {
@@ -68,8 +68,8 @@ class prometheus_writer {
 
 }  // namespace detail
 
-/// A report in the text format of Prometheus: what an endpoint of metrics answers, or a file for
-/// the textfile collector of its node exporter.
+/// A report in the Prometheus text format, for a metrics endpoint or for a file of the node
+/// exporter's textfile collector.
 MILLRACE_EXPORT std::string prometheus_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

@@ -18,7 +18,7 @@ MILLRACE_EXPORT std::string text_of(const telemetry_report& report);
 
 namespace detail {
 
-/// With so many digits behind the point, whatever the locale says.
+/// The value with `digits` digits after a decimal point, in any locale.
 MILLRACE_EXPORT std::string decimal(double value, int digits);
 
 /// "812 ns", "3.4 us", "12.0 ms", "1.5 s".

@@ -8,22 +8,22 @@
 
 namespace millrace::loader {
 
-/// What is done to make a micro-batch.
+/// A stage in the making of a micro-batch.
 enum class loader_stage : std::uint8_t {
-  plan,     ///< which samples, and where they lie: arithmetic, and pages of an index
+  plan,     ///< finding the samples and their places: arithmetic, and reads of index pages
   storage,  ///< waiting for bytes of data files
-  gather,   ///< bringing bytes that are in memory into the slot
-  copy,     ///< from the slot on: to the device, or widened into int64 arrays
+  gather,   ///< copying bytes that are in memory into the slot
+  copy,     ///< copying from the slot to the device, or widening into int64 arrays
 };
 inline constexpr std::array<const char*, 4> loader_stage_names = {"plan", "storage", "gather",
                                                                   "copy"};
 
-/// What a caller waited for that asked for a batch when none was ready.
+/// What a caller waited for if no batch was ready when it asked for one.
 enum class stall_cause : std::uint8_t {
   storage,   ///< bytes of data files
-  gather,    ///< planning and gathering: the processor
+  gather,    ///< planning and gathering: the CPU
   copy,      ///< the copy to the device, or into int64 arrays
-  consumer,  ///< the caller itself: it had held the slots until it asked
+  consumer,  ///< the caller itself, which had held the slots until then
 };
 inline constexpr std::array<const char*, 4> stall_cause_names = {"storage", "gather", "copy",
                                                                  "consumer"};
@@ -35,11 +35,11 @@ inline const char* name_of(stall_cause c) noexcept {
   return stall_cause_names[static_cast<std::size_t>(c)];
 }
 
-/// Nanoseconds of the steady clock: what telemetry is told begins and ends in. One for all threads:
-/// a time that another has read and passed on is not in the future.
+/// Nanoseconds of the steady clock, in which telemetry takes all times. The clock is the same for
+/// all threads: a time that another thread read earlier is never in the future.
 ///
-/// A reading takes some 40 ns, so what follows each other shares one: the end of a stage is the
-/// begin of the next. The processor's counter, read in order as that takes, is no cheaper.
+/// A reading takes about 40 ns, so consecutive stages share one: the end of a stage is the start of
+/// the next. The CPU's time stamp counter, with the ordering that this needs, is no cheaper.
 inline std::int64_t now_ns() noexcept {
   using std::chrono::steady_clock;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(

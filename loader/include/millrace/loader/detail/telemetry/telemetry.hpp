@@ -26,26 +26,27 @@ namespace millrace::loader {
 
 struct telemetry_options {
   std::int64_t rank = 0;
-  std::int64_t slots = 4;        ///< of the ring
-  std::size_t producers = 1;     ///< threads that make batches or copy them on; 255 at most
-  std::size_t trace_events = 0;  ///< events kept for a trace, 40 bytes each; 0: none
+  std::int64_t slots = 4;                 ///< slots of the ring
+  std::size_t producers = 1;              ///< threads that make or copy batches; at most 255
+  std::size_t trace_events = 0;           ///< events kept for a trace, 40 bytes each; 0: none
   std::vector<mixture_source> mixture{};  ///< the sources of a blend, with their weights
   thread_usage (*usage)() noexcept = &usage_of_this_thread;
 };
 
-/// What a loader's time goes into: always on, a fixed amount of memory, no locks, no system calls
-/// but for a rare one, and none of the clock: who reports has read it, `now_ns()`.
+/// Measures where a loader's time goes. It is always on, uses a fixed amount of memory, takes no
+/// locks, and rarely makes a system call. It never reads the clock: callers pass times of
+/// `now_ns()`.
 ///
-///   producer(i), for each micro-batch m of its    slot_wait, then stage or read as often as it
-///   likes consumer, for each micro-batch m in order     wait, then served
+///   producer(i), for each of its micro-batches   slot_wait, then any number of stage and read
+///   consumer, for each micro-batch in order      wait, then served
 ///
-/// Micro-batches are numbered from 0 as they are handed over. One thread calls a producer's
-/// functions, one the consumer's; all may do so at one time. `report` and `trace` may be called by
-/// any thread at any time. What is told of a batch before it is handed over is seen when its stall
-/// is named; what comes later is counted but names no stall.
+/// Micro-batches are numbered from 0, in the order in which they are handed over. Each producer's
+/// functions are called by one thread at a time, and so are the consumer's; these threads may run
+/// concurrently. `report` and `trace` are thread-safe. The cause of a stall depends on what was
+/// recorded for its batch before the handover; later records are only counted.
 class MILLRACE_EXPORT telemetry {
  public:
-  /// @throws config_error  of the mixture's weights
+  /// @throws config_error  the weights of the mixture are invalid
   explicit telemetry(telemetry_options options = {})
       : rank_(options.rank),
         slots_(options.slots),
@@ -66,10 +67,10 @@ class MILLRACE_EXPORT telemetry {
 
   // Consumer
 
-  /// The caller asked for a micro-batch at `begin` and got it at `end`.
+  /// Records that the caller asked for a micro-batch at `begin_ns` and got it at `end_ns`.
   ///
-  /// @param ready  batches that were ready when it asked; with none, it is a stall
-  /// @return       what the stall came of; nothing where it was none
+  /// @param ready  batches that were ready when it asked; 0 means a stall
+  /// @return       the cause of the stall; nothing if there was none
   std::optional<stall_cause> wait(std::int64_t micro_batch, std::int64_t begin_ns,
                                   std::int64_t end_ns, std::int64_t ready) noexcept {
     const std::int64_t ns = end_ns - begin_ns;
@@ -97,12 +98,13 @@ class MILLRACE_EXPORT telemetry {
     return cause;
   }
 
-  /// Samples of a source, in the order of `telemetry_options::mixture`, were in the batch.
+  /// Counts samples of a batch.
+  /// @param source  index in `telemetry_options::mixture`
   void served(std::size_t source, std::int64_t samples) noexcept {
     mixture_.served(source, samples);
   }
 
-  /// The blend has other weights from the next sample on.
+  /// Sets the weights of the blend, from the next sample on.
   /// @throws config_error  as the constructor
   void aim(std::span<const double> weights) { mixture_.aim(weights); }
 
@@ -120,9 +122,9 @@ class MILLRACE_EXPORT telemetry {
   batch_times times_;
 
   trace_ring trace_;
-  std::deque<producer_log> producers_;  // a deque, since its elements stay where they are
+  std::deque<producer_log> producers_;  // a deque, because its elements never move
 
-  // The consumer's, on cache lines of its own.
+  // Written by the consumer, on separate cache lines.
   alignas(64) counter batches_;
   counter first_wait_;
   counter first_end_;

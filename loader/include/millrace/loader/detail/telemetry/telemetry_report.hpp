@@ -20,33 +20,33 @@ struct stall_counts {
   std::int64_t waited_ns = 0;
 };
 
-/// What a loader's telemetry knew at some time, of this rank and since the loader was made.
-/// The wait for the first batch is told apart: it is start-up, and in no other figure.
+/// A snapshot of a loader's telemetry: this rank, since the loader started. The wait for the first
+/// batch is startup time; it is reported separately and is in no other figure.
 struct telemetry_report {
   std::int64_t rank = 0;
-  std::int64_t batches = 0;                 ///< that the caller got, the first included
-  std::int64_t first_wait_ns = 0;           ///< for the first of them
+  std::int64_t batches = 0;                 ///< batches that the caller got, including the first
+  std::int64_t first_wait_ns = 0;           ///< wait for the first batch
   std::int64_t elapsed_ns = 0;              ///< from the first batch to the last
-  duration_counts waits;                    ///< of the caller, in next()
+  duration_counts waits;                    ///< waits of the caller, in next()
   std::array<stall_counts, 4> stalls{};     ///< by stall_cause
-  std::array<duration_counts, 4> stages{};  ///< by loader_stage: how long each took
-  duration_counts slot_waits;               ///< of the producer, for a slot to fill
+  std::array<duration_counts, 4> stages{};  ///< durations by loader_stage
+  duration_counts slot_waits;               ///< waits of the producers, for a slot to fill
 
-  std::int64_t slots = 0;  ///< of the ring
+  std::int64_t slots = 0;  ///< slots of the ring
   std::vector<std::int64_t>
-      occupancy;  ///< times that so many batches were ready when one was asked for
+      occupancy;  ///< [i]: how often i batches were ready when one was requested
 
-  std::int64_t bytes = 0;         ///< of tokens that were read
-  std::int64_t major_faults = 0;  ///< of the thread that reads; may be some 32 reads behind
+  std::int64_t bytes = 0;         ///< bytes of tokens read
+  std::int64_t major_faults = 0;  ///< of the reading threads; up to 32 reads behind
   std::vector<mixture_share> mixture;
 
-  /// Share of the time that the caller spent waiting for batches, 0 to 1.
+  /// Share of the elapsed time that the caller waited for batches, 0 to 1.
   double data_wait_share() const noexcept {
     return elapsed_ns == 0 ? 0
                            : static_cast<double>(waits.total_ns) / static_cast<double>(elapsed_ns);
   }
 
-  /// Batches ready when one was asked for, on average.
+  /// Average number of batches ready when one was requested.
   double mean_occupancy() const noexcept {
     double asked = 0;
     double ready = 0;
@@ -57,7 +57,7 @@ struct telemetry_report {
     return asked == 0 ? 0 : ready / asked;
   }
 
-  /// The largest difference between what a source gave and was to give, as a share of all samples.
+  /// The largest difference between a source's samples and its target, as a share of all samples.
   double mixture_error() const noexcept {
     double samples = 0;
     double most = 0;

@@ -7,16 +7,16 @@
 
 namespace millrace::loader {
 
-/// What the kernel counts of a thread, from its start on.
+/// Kernel counters of a thread, since its start.
 struct thread_usage {
   std::int64_t major_faults = 0;        ///< pages that had to be read from a file
-  std::int64_t voluntary_switches = 0;  ///< times it gave up the processor to wait
+  std::int64_t voluntary_switches = 0;  ///< times it gave up the CPU to wait
 };
 
-/// Of the calling thread: a system call of some 300 ns.
+/// Usage of the calling thread. A system call of about 300 ns.
 inline thread_usage usage_of_this_thread() noexcept {
   rusage usage{};
-  // Linux cannot fail here: the argument is right, and so is the address.
+  // This cannot fail: the arguments are valid.
   (void)::getrusage(RUSAGE_THREAD, &usage);
   return {usage.ru_majflt, usage.ru_nvcsw};
 }

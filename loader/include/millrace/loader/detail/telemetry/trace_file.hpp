@@ -11,14 +11,14 @@
 
 namespace millrace::loader {
 
-/// Events as JSON that ui.perfetto.dev and chrome://tracing show: a track for the caller and
-/// each producer, stalls with their cause, and a counter of batches that are ready. Times are in
-/// microseconds since the first event. Ranks are processes, so that their traces can be joined.
+/// Events as JSON for ui.perfetto.dev and chrome://tracing: one track for the caller and one per
+/// producer, stalls with their cause, and a counter of ready batches. Times are in microseconds
+/// since the first event. Each rank is a process, so that the traces of ranks can be merged.
 MILLRACE_EXPORT std::string trace_json(std::span<const trace_event> events, std::int64_t rank);
 
-/// Writes that to a file, whole or not at all.
+/// Writes `trace_json` to a file, which is replaced atomically.
 ///
-/// @throws io_error  it cannot be written
+/// @throws io_error  the file cannot be written
 MILLRACE_EXPORT void write_trace(const std::filesystem::path& path,
                                  std::span<const trace_event> events, std::int64_t rank);
 

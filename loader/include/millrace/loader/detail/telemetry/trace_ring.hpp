@@ -10,20 +10,20 @@
 
 namespace millrace::loader {
 
-/// What an event of a trace is about; up to `copy` as `loader_stage`.
+/// The kind of a trace event. The values up to `copy` equal those of `loader_stage`.
 enum class trace_kind : std::uint8_t { plan, storage, gather, copy, slot_wait, wait, ready };
 
-/// Something that took from `begin_ns` to `end_ns`; of `ready`, a number at `begin_ns`.
+/// An event from `begin_ns` to `end_ns`; for `ready`, a count at `begin_ns`.
 struct trace_event {
   trace_kind kind = trace_kind::wait;
-  std::uint8_t detail = 0;  ///< the producer's number; of a wait that was a stall: its cause and 1
-  std::int64_t micro_batch = 0;  ///< of `ready`: the batches that were
+  std::uint8_t detail = 0;       ///< producer number; for a wait that was a stall, its cause + 1
+  std::int64_t micro_batch = 0;  ///< for `ready`: the number of ready batches
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
 };
 
-/// The last events of a run, a fixed number of them. Any thread records, without locks, any thread
-/// asks for a copy; an event that is being overwritten then is left out.
+/// The last events of a run, up to a fixed number. Any thread may record, without locks, and any
+/// thread may get a copy, which omits an event that is being overwritten.
 class trace_ring {
  public:
   /// @param capacity  events kept, rounded up to a power of two; 0 keeps none, at no cost
@@ -42,14 +42,14 @@ class trace_ring {
     if (!on()) return;
     const std::uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
     cell& c = cells_[number & mask_];
-    // Odd while it is written, and another even number for each time round: a reader that finds the
-    // same even number before and behind has read one event. Releases and acquires, not fences,
-    // order what is between, as ThreadSanitizer knows no fences.
+    // Odd while the cell is written, and a different even number on each lap. A reader that finds
+    // the same even number before and after has read one event. The accesses in between are ordered
+    // by release and acquire, because ThreadSanitizer does not support fences.
     constexpr auto release = std::memory_order_release;
     std::uint64_t version = c.version.load(std::memory_order_relaxed);
     if (version % 2 == 1 || version > 2 * number ||
         !c.version.compare_exchange_strong(version, 2 * number + 1, std::memory_order_relaxed)) {
-      return;  // somebody slept in it, or while all went round: this event is lost
+      return;  // another thread still writes here, or a later lap already did: the event is lost
     }
     c.what.store(
         std::uint64_t{static_cast<std::uint8_t>(event.kind)} | std::uint64_t{event.detail} << 8,
@@ -60,7 +60,7 @@ class trace_ring {
     c.version.store(2 * number + 2, release);
   }
 
-  /// Oldest first, in the order they were recorded in.
+  /// Oldest first, in the order in which they were recorded.
   std::vector<trace_event> events() const {
     std::vector<trace_event> result;
     const std::uint64_t end = next_.load(std::memory_order_acquire);

@@ -8,17 +8,18 @@
 
 namespace millrace::loader {
 
-/// What is known of a block of a file.
+/// The state of a block of a file.
 enum class block_state : std::uint8_t {
-  unseen,    ///< nothing
-  left,      ///< it was not in memory when it was first needed: the scrubber's
-  checking,  ///< somebody is at it
+  unseen,    ///< nothing is known
+  left,      ///< not in memory when first needed, so left to the scrubber
+  checking,  ///< a thread is checking it
   good,
   bad,
 };
 
-/// What is known of every block of a file, one byte each, and whether it was served before that.
-/// Every block is checked once, by whoever claims it first. Any thread; no lock.
+/// The state of every block of a file, one byte each, and whether the block was served before it
+/// was checked. Every block is checked once, by the first thread that claims it. Thread-safe and
+/// lock-free.
 class block_states {
  public:
   explicit block_states(std::uint64_t blocks) : states_(static_cast<std::size_t>(blocks)) {}
@@ -29,8 +30,8 @@ class block_states {
     return static_cast<block_state>(at(block).load(std::memory_order_acquire) & state_bits);
   }
 
-  /// Makes the caller the one to check a block. False where somebody has, or does, or where it was
-  /// left and `left_too` is not said.
+  /// Claims a block for the caller to check. False if the block is checked or being checked, or if
+  /// it was left and `left_too` is false.
   bool claim(std::uint64_t block, bool left_too) noexcept {
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     for (;;) {
@@ -42,11 +43,11 @@ class block_states {
     }
   }
 
-  /// Ends a claim: the block is good or bad, left to others, or (after an error) unseen again.
+  /// Ends a claim: the block is good, bad, left to the scrubber, or (after an error) unseen again.
   ///
-  /// @return whether it was served before this was known
+  /// @return true if the block was served before its state was known
   bool settle(std::uint64_t block, block_state state) noexcept {
-    // fetch_and and fetch_or apart would show a state that nobody set.
+    // A separate fetch_and and fetch_or would expose an intermediate state.
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     while (!at(block).compare_exchange_weak(
         seen, static_cast<std::uint8_t>((seen & served_bit) | number(state)),
@@ -56,7 +57,7 @@ class block_states {
     return (seen & served_bit) != 0;
   }
 
-  /// Waits while somebody else is at the block: at most for one read of it.
+  /// Waits while another thread checks the block: at most as long as one read of it.
   void wait_for(std::uint64_t block) const noexcept {
     for (;;) {
       const std::uint8_t seen = at(block).load(std::memory_order_acquire);
@@ -65,9 +66,9 @@ class block_states {
     }
   }
 
-  /// Notes that the block is served although nobody has checked it.
+  /// Marks the block as served unchecked.
   ///
-  /// @return the state at that moment: where that is good or bad, it was not noted
+  /// @return its state at that moment; if it is good or bad, the block is not marked
   block_state serve(std::uint64_t block) noexcept {
     std::uint8_t seen = at(block).load(std::memory_order_acquire);
     for (;;) {
@@ -78,7 +79,7 @@ class block_states {
     }
   }
 
-  /// Whether `serve` was called in time.
+  /// True if `serve` marked the block.
   bool served(std::uint64_t block) const noexcept {
     return (at(block).load(std::memory_order_acquire) & served_bit) != 0;
   }

@@ -20,18 +20,18 @@
 
 namespace millrace::loader {
 
-/// One file whose blocks are checked: a `.bin`, or an `.idx`. Any thread.
+/// One file whose blocks are checked: a `.bin` or an `.idx`. Thread-safe.
 class MILLRACE_EXPORT checked_file {
  public:
-  /// What is wrong with a block, and at which byte that shows.
+  /// A fault in a block, and the byte where it is.
   struct problem {
     bool is_token = false;
     std::uint64_t at_byte = 0;
     std::string what;
   };
 
-  /// @param table  of the readers: the file that they read is the one that is checked
-  /// @param ids    type of its tokens; nothing: it has none, or they are no ids
+  /// @param table  that of the readers, so that the file that they read is the one checked
+  /// @param ids    type of the file's token ids; nothing if it has none
   checked_file(std::shared_ptr<open_files> table, const data_file& file,
                std::optional<formats::dtype> ids)
       : table_(std::move(table)),
@@ -52,27 +52,28 @@ class MILLRACE_EXPORT checked_file {
     return std::min(size_, first_byte(block) + formats::sum_block_bytes);
   }
 
-  /// @throws io_error  as open_files::open: it is gone, cut off, or another file than at first
+  /// @throws io_error  as open_files::open: the file is gone, truncated or replaced
   open_files::held_descriptor open() const { return table_->open(*file_); }
 
-  /// The map that a reader has made of a block, or null.
+  /// The reader's memory map of a block, or null.
   open_files::held_map mapped(std::uint64_t block) const {
     return table_->map_if_there(*file_, first_byte(block));
   }
 
-  /// Reads a block and looks at it, in pieces that stay in a cache.
+  /// Reads a block and checks it, in pieces of the buffer's size.
   ///
-  /// @param map       that has it, which is twice as fast as a read; null: none
-  /// @param expected    its checksum; nothing: it has none
-  /// @param vocab_size  0: tokens are not looked at
-  /// @param buffer      a multiple of 8 bytes; a block of a cold file is best read whole
-  /// @throws io_error   it cannot be read, or the file is shorter than it should be (ENODATA)
+  /// @param map         a map of the block, which is twice as fast as a read; null: none
+  /// @param expected    the block's checksum; nothing: it has none
+  /// @param vocab_size  0: do not check tokens
+  /// @param buffer      a multiple of 8 bytes; small enough for a cache if the file is in memory,
+  ///                    a whole block if it is not
+  /// @throws io_error   the block cannot be read, or the file is shorter than expected (ENODATA)
   std::optional<problem> check(const io::unique_fd& fd, const open_files::map* map,
                                std::uint64_t block, std::optional<std::uint32_t> expected,
                                std::int64_t vocab_size, std::span<std::byte> buffer,
                                io::page_cache pages) const;
 
-  /// The first token of `bytes`, which lie in the file at `offset`, that is no id.
+  /// The first token in `bytes` that is not a valid id. The bytes are at `offset` in the file.
   std::optional<problem> check_tokens(std::span<const std::byte> bytes, std::uint64_t offset,
                                       std::int64_t vocab_size) const;
 

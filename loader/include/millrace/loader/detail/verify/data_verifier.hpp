@@ -14,25 +14,26 @@
 
 namespace millrace::loader {
 
-/// Holds what is served against the checksums in PREFIX.sum and against the vocabulary.
+/// Checks served data against the checksums in PREFIX.sum and against the vocabulary.
 ///
-///   touch(ranges)            W samples ahead: blocks that are in memory are checked now
+///   touch(ranges)            W samples ahead: checks the blocks that are in memory
 ///   gather, then
-///   check(requests, sample)  before the sample is served: throws, or nothing
+///   check(requests, sample)  before the sample is served: throws if it is bad
 ///
-/// Blocks of 1 MiB are checked once, by whoever comes first; from then on a sample costs a look at
-/// a byte for each block that it lies in. Tokens are looked at in the sample itself as long as its
-/// block was not checked, so that no id outside the vocabulary is ever served.
+/// Each block of 1 MiB is checked once, by the first thread that needs it. After that, a sample
+/// costs one byte lookup per block that it touches. While a block is unchecked, the tokens of the
+/// sample itself are checked, so that no id outside the vocabulary is ever served.
 ///
-/// What it never does is leave a sample out: ranks that find a bad block at different times, or on
-/// different disks, would no longer serve the same run. Whoever wants its documents out of the run
-/// takes the edits of `quarantine` and starts all ranks with them.
+/// A sample is never skipped: ranks that find a bad block at different times, or on different
+/// disks, would no longer serve the same run. To remove its documents from the run, start all ranks
+/// with the edits of `quarantine`.
 ///
-/// Any thread, also several at once. Files and their `.sum` are opened when they are first needed.
+/// Thread-safe. Files and their `.sum` are opened when they are first needed.
 class MILLRACE_EXPORT data_verifier {
  public:
-  /// @param files  in the order of the reader's, by which ranges name them
-  /// @param table  of the readers, whose files are those that are checked; null: the process's
+  /// @param files  in the reader's order, to which the file numbers of ranges refer
+  /// @param table  that of the readers, so that the files that they read are checked; null: that of
+  ///               the process
   /// @throws config_error  an option is out of range
   data_verifier(const std::vector<verified_file>& files, const verify_options& options,
                 std::shared_ptr<open_files> table = nullptr);
@@ -42,17 +43,17 @@ class MILLRACE_EXPORT data_verifier {
     if (scrubber_) scrubber_->remove(core_.get());
   }
 
-  /// Checks blocks that will be needed, as far as they are in memory and the mode is first_touch.
-  /// What goes wrong is found again by `check`.
+  /// Checks blocks that will be needed, if they are in memory and the mode is first_touch. Errors
+  /// are ignored here; `check` meets them again.
   void touch(std::span<const file_range> ranges) noexcept;
 
-  /// Looks at what was gathered for a sample.
+  /// Checks the bytes that were gathered for a sample.
   ///
-  /// @param requests  filled
+  /// @param requests  the completed reads
   /// @param sample    its position in the run, for the message; -1: not known
-  /// @throws format_error  a block that it lies in, or one that was served before, is not as it was
-  ///                       written (where the policy is `fail`); a token is no id; a `.sum` is
-  ///                       none, or is of another dataset
+  /// @throws format_error  a block of the sample, or one that was served before, does not match its
+  ///                       checksum (if the policy is `fail`); a token is not a valid id; a `.sum`
+  ///                       is invalid, or belongs to another dataset
   /// @throws io_error      a block cannot be read
   void check(std::span<const read_request> requests, std::int64_t sample);
 
@@ -65,7 +66,7 @@ class MILLRACE_EXPORT data_verifier {
                     std::int64_t sample) const;
   bool in_memory(const io::unique_fd& fd, const checked_file& in, std::uint64_t block) const;
   void leave(std::size_t file, std::uint64_t block, std::int64_t sample);
-  static constexpr double mostly = 0.9;  // of a block: the rest is a read or two
+  static constexpr double mostly = 0.9;  // share of a block; the rest is a read or two
   [[noreturn]] static void refuse(const finding& found, std::int64_t sample);
 
   std::shared_ptr<detail::verify_core> core_;

@@ -11,32 +11,33 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/detail/verify/finding.hpp>
 
-/// From bad blocks to a run without their documents: edits, which are explicit, recorded in the
-/// state, and the same on every rank, where leaving samples out on the way would be none of these.
+/// Removes the documents of bad blocks from a run, by edits. Edits are explicit, recorded in the
+/// state, and the same on every rank. Skipping samples while loading would be none of these.
 namespace millrace::loader {
 
-/// The edits that keep bad blocks out of a run, and what no edit can.
+/// The edits that keep bad blocks out of a run, and the faults that no edit can fix.
 struct quarantine {
-  std::vector<dataset::edit> edits;     ///< by source and document, each document once
-  std::vector<std::string> not_edited;  ///< sentences: faults of an `.idx` or a `.sum`
+  std::vector<dataset::edit> edits;     ///< sorted by source and document, each document once
+  std::vector<std::string> not_edited;  ///< one sentence per fault in an `.idx` or a `.sum`
 };
 
-/// The documents that lie in blocks with findings, whole, as `block` edits.
+/// Returns `block` edits for all documents that have bytes in blocks with findings.
 ///
-/// @param since  samples that were served when the edits begin to hold: the `consumed_samples` of
-///               the state that the run goes on from. Later, and samples between the two are served
-///               as they were; earlier, and what was served would have changed, which is refused.
+/// @param since  samples served when the edits take effect: the `consumed_samples` of the state
+///               from which the run resumes. With a larger number, samples up to it are served
+///               unedited. With a smaller one, samples already served would change, which is
+///               refused when the run resumes.
 /// @throws io_error, format_error  the index of a dataset cannot be read
 MILLRACE_EXPORT quarantine quarantine_of(std::span<const finding> findings, std::int64_t since);
 
-/// Writes edits as a state that has nothing else, whole or not at all.
-/// @throws io_error  it cannot be written
-/// @throws config_error  a name in it is not UTF-8
+/// Writes edits as a state that has nothing else. The file is replaced atomically.
+/// @throws io_error  the file cannot be written
+/// @throws config_error  a name in an edit is not UTF-8
 MILLRACE_EXPORT void write_quarantine(const std::filesystem::path& path,
                                       std::span<const dataset::edit> edits);
 
-/// The edits that were written. They are for the end of the state's own.
-/// @throws io_error, format_error, config_error  it cannot be read, or is none
+/// Reads the edits that `write_quarantine` wrote. Append them to the state's own edits.
+/// @throws io_error, format_error, config_error  the file cannot be read, or is invalid
 MILLRACE_EXPORT std::vector<dataset::edit> read_quarantine(const std::filesystem::path& path);
 
 }  // namespace millrace::loader

@@ -24,10 +24,10 @@
 
 namespace millrace::loader {
 
-/// Checks blocks that nobody has checked, front to back, at a bounded pace: one thread for all
-/// verifiers of a process, at the lowest priorities of processor and disk. What it reads does not
-/// push out what others need (`io::page_cache::pass_through`). Blocks that were served unchecked
-/// come first. Any thread.
+/// Checks unchecked blocks in the background, front to back, at a bounded pace. One thread serves
+/// all verifiers of a process, at the lowest CPU and disk priority. Its reads do not evict other
+/// data from the page cache (`io::page_cache::pass_through`). Blocks that were served unchecked
+/// come first. Thread-safe.
 class MILLRACE_EXPORT scrubber {
  public:
   scrubber()
@@ -35,7 +35,7 @@ class MILLRACE_EXPORT scrubber {
   scrubber(const scrubber&) = delete;
   scrubber& operator=(const scrubber&) = delete;
 
-  /// The one of this process; it lives as long as somebody holds it.
+  /// The scrubber of this process. It lives until its last owner releases it.
   static std::shared_ptr<scrubber> of_process() { return one_per_process<scrubber>(); }
 
   void add(std::shared_ptr<detail::verify_core> core) {
@@ -44,26 +44,26 @@ class MILLRACE_EXPORT scrubber {
     wake_.notify_all();
   }
 
-  /// It may still end the block that it is at.
+  /// The scrubber may still finish its current block afterwards.
   void remove(const detail::verify_core* core) {
     const std::lock_guard lock(mutex_);
     std::erase_if(jobs_, [&](const job& j) { return j.core.get() == core; });
   }
 
-  /// A block was left: for when it has been through everything.
+  /// Wakes the thread, which may be idle after a complete pass, because a block was left to it.
   void wake() {
-    const std::lock_guard lock(mutex_);  // not between its last look and its sleep
+    const std::lock_guard lock(mutex_);  // not between the thread's last check and its wait
     wake_.notify_all();
   }
 
  private:
-  /// Files of one verifier, and how far it is with them.
+  /// The files of one verifier, and the progress in them.
   struct job {
     std::shared_ptr<detail::verify_core> core;
     std::size_t file = 0;
-    std::uint64_t block = 0;  // of the `.idx` first, then of the `.bin`
+    std::uint64_t block = 0;  // blocks of the `.idx` first, then those of the `.bin`
     bool done = false;
-    bool failed = false;  // on its way through: something could not be read
+    bool failed = false;  // in this pass, something could not be read
 
     bool has_work() const { return !done || core->forgotten() || core->has_wishes(); }
   };
@@ -71,13 +71,13 @@ class MILLRACE_EXPORT scrubber {
 
   void run(const std::stop_token& stop);
   std::uint64_t rate() const;
-  /// What a look at a block came to.
+  /// The outcome of checking a block.
   struct outcome {
-    std::uint64_t bytes = 0;  // that were read, or as many as an error costs
+    std::uint64_t bytes = 0;  // bytes read, or the cost of an error
     bool failed = false;
     bool opened = true;
   };
-  // An error is not for nothing: whoever meets one after the other takes his time, too.
+  // Cost of an error, so that repeated errors are paced, too.
   static constexpr std::uint64_t error_bytes = 4096;
 
   static std::uint64_t step(job& j);

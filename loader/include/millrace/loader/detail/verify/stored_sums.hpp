@@ -15,14 +15,14 @@
 
 namespace millrace::loader {
 
-/// The checksums of a dataset, read whole into memory (4 bytes a MiB), so that nothing that befalls
-/// the `.sum` later is met. Immutable: any thread.
+/// The checksums of a dataset, read into memory (4 bytes per MiB), so that later changes to the
+/// `.sum` have no effect. Immutable, so thread-safe.
 class stored_sums {
  public:
-  /// PREFIX.sum, or null where there is none.
+  /// Reads PREFIX.sum; null if there is none.
   ///
-  /// @throws format_error  it is no `.sum`, or not the one that its root stands for
-  /// @throws io_error      it is there and cannot be read
+  /// @throws format_error  the file is not a valid `.sum`, or does not match its own root
+  /// @throws io_error      the file exists and cannot be read
   static std::unique_ptr<const stored_sums> find(const std::filesystem::path& prefix) {
     const auto path = dataset::sidecar_paths(prefix).sum;
     if (!io::identity_of(path)) return nullptr;
@@ -40,7 +40,7 @@ class stored_sums {
     bytes_.resize(formats::sum_header_bytes);
     bytes_.resize(io::pread_some(fd, bytes_, 0, path_));
     try {
-      // First: whatever lies there by this name would be read into memory.
+      // Checked before the rest is read: otherwise any file of this name would be read into memory.
       (void)formats::parse_sum_header(bytes_, size);
       bytes_.resize(static_cast<std::size_t>(size));
       bytes_.resize(io::pread_some(fd, bytes_, 0, path_));

@@ -14,19 +14,19 @@
 
 namespace millrace::loader {
 
-/// Whether tokens are ids of a vocabulary. One that is none makes a device read outside its
-/// embedding, which ends a run without a word of the file that it came from.
+/// Checks that tokens are ids of a vocabulary. With an invalid id, a device reads outside its
+/// embedding table, and the run dies without naming the file.
 
-/// The first token outside 0 .. vocab_size - 1, or the number of tokens. Runs at the pace of
-/// vectors: the largest of some thousand at a time, in the type on disk.
+/// Index of the first token outside 0 .. vocab_size - 1, or the number of tokens if there is none.
+/// Uses vector instructions: finds the maximum of 4096 tokens at a time, in the type on disk.
 ///
-/// @param tokens  as they lie in the file: whole ones, at any address
-/// @pre vocab_size > 0; the type is one of integers
+/// @param tokens  as in the file; whole tokens, at any alignment
+/// @pre vocab_size > 0; an integer type
 MILLRACE_EXPORT std::size_t find_outside(std::span<const std::byte> tokens, formats::dtype type,
                                          std::int64_t vocab_size) noexcept;
 
-/// The token at `place`.
-/// @pre it is there; the type is one of integers
+/// The token with index `place`.
+/// @pre there is such a token; an integer type
 MILLRACE_EXPORT std::int64_t token_at(std::span<const std::byte> tokens, formats::dtype type,
                                       std::size_t place) noexcept;
 

@@ -27,7 +27,7 @@
 
 namespace millrace::loader {
 
-/// A data file, and what its tokens are.
+/// A data file, and the type of its tokens.
 struct verified_file {
   data_file file;
   formats::dtype type = formats::dtype::uint16;
@@ -35,23 +35,23 @@ struct verified_file {
 
 namespace detail {
 
-/// What `data_verifier` and the scrubber share: the files, what is known of their blocks, and what
-/// was found. Any thread.
+/// The state that `data_verifier` and the scrubber share: the files, the states of their blocks,
+/// and the findings. Thread-safe.
 class MILLRACE_EXPORT verify_core {
  public:
-  /// A dataset: its `.bin`, and from when its `.sum` was read on its `.idx`.
+  /// A dataset: its `.bin`, and, once its `.sum` has been read, its `.idx`.
   struct source {
     source(std::shared_ptr<open_files> table, const verified_file& what);
 
-    std::filesystem::path prefix;  ///< empty: the file is no `.bin`
+    std::filesystem::path prefix;  ///< empty: the file is not a `.bin`
     checked_file bin;
     std::unique_ptr<checked_file> idx;
     std::unique_ptr<const stored_sums> sums;
     std::mutex opening;
-    std::atomic<bool> opened{false};  ///< `idx` and `sums` are as they stay
+    std::atomic<bool> opened{false};  ///< `idx` and `sums` are final
   };
 
-  /// A block of a `.bin` that a sample needs now, or soon (-1).
+  /// A block of a `.bin` that `sample` needs, or (-1) that a later sample will need.
   struct wish {
     std::size_t file = 0;
     std::uint64_t block = 0;
@@ -65,35 +65,36 @@ class MILLRACE_EXPORT verify_core {
   std::size_t size() const noexcept { return sources_.size(); }
   source& operator[](std::size_t file) noexcept { return *sources_[file]; }
 
-  /// Reads the `.sum` if nobody has.
-  /// @throws format_error, io_error  it is none, is of another `.bin`, or cannot be read
+  /// Reads the `.sum`, if it has not been read yet.
+  /// @throws format_error, io_error  it is invalid, belongs to another `.bin`, or cannot be read
   void open(source& s);
 
-  /// Whether there is nothing to hold the blocks of a source against. Only once it is open.
+  /// True if there is nothing to check the blocks of a source against.
+  /// @pre `open` was called for it
   bool is_unknown(const source& s) const noexcept {
     return s.sums == nullptr && options_.vocab_size == 0;
   }
 
   /// Checks a block that the caller has claimed, and settles it.
-  /// @throws io_error  it cannot be read; it is unseen again
+  /// @throws io_error  the block cannot be read; it is then unseen again
   void check_claimed(std::size_t file, checked_file& in, std::uint64_t block, std::int64_t sample,
                      const io::unique_fd& fd, bool by_scrubber);
 
-  /// Claims nothing and looks at nothing: the block waits for the scrubber.
+  /// Queues a block for the scrubber, without claiming or checking it.
   void leave(const wish& w);
   std::optional<wish> next_wish();
   bool has_wishes() const {
     const std::lock_guard lock(mutex_);
     return !wishes_.empty();
   }
-  /// Whether a block that waits may have been passed by: then one more pass finds it.
+  /// True if the scrubber may have missed a block that was left to it. One more pass finds it.
   bool forgotten() const noexcept { return forgotten_; }
   void set_forgotten(bool value) noexcept { forgotten_ = value; }
 
   void add(finding what);
-  /// What is wrong with a bad block of a `.bin`.
+  /// The fault of a bad block of a `.bin`.
   finding of_block(std::size_t file, std::uint64_t block) const;
-  /// A block that was served and then found to be bad, where that ends the run.
+  /// A block that was found to be bad after it was served, if the policy ends the run for it.
   std::optional<finding> served_bad() const;
 
   void set_scrubbed_all() noexcept { scrubbed_all_ = true; }
@@ -102,7 +103,7 @@ class MILLRACE_EXPORT verify_core {
 
  private:
   static constexpr std::size_t most_wishes = 4096;
-  static constexpr std::size_t piece_bytes = std::size_t{128} << 10;  // stays in a second cache
+  static constexpr std::size_t piece_bytes = std::size_t{128} << 10;  // fits in an L2 cache
 
   verify_options options_;
   std::shared_ptr<open_files> table_;
@@ -118,7 +119,7 @@ class MILLRACE_EXPORT verify_core {
   std::atomic<bool> forgotten_{false};
   std::atomic<bool> any_served_bad_{false};
 
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all below
   std::deque<wish> wishes_;
   std::vector<finding> findings_;
   std::int64_t found_ = 0;
@@ -128,7 +129,7 @@ class MILLRACE_EXPORT verify_core {
   std::string first_without_sum_;
 };
 
-/// Nanoseconds of processor time that this thread has had.
+/// CPU time of this thread, in nanoseconds.
 inline std::uint64_t thread_cpu_ns() noexcept {
   ::timespec now{};
   (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -136,7 +137,8 @@ inline std::uint64_t thread_cpu_ns() noexcept {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Of this thread, for pieces of blocks; kept, as fresh memory would have to be cleared each time.
+/// A buffer of this thread for pieces of blocks. It is reused, because new memory would have to be
+/// zeroed each time.
 inline std::span<std::byte> thread_buffer(std::size_t size_bytes) {
   thread_local std::vector<std::byte> buffer;
   if (buffer.size() < size_bytes) buffer.resize(size_bytes);

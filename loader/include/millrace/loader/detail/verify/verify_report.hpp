@@ -10,23 +10,23 @@
 
 namespace millrace::loader {
 
-/// What a verifier has looked at so far, and found.
+/// What a verifier has checked and found so far.
 struct verify_report {
   verify_mode mode = verify_mode::off;
   std::int64_t files = 0;
-  std::int64_t files_without_sum = 0;  ///< of those that were looked at; their blocks have no check
-  std::string without_sum = {};        ///< one of them
+  std::int64_t files_without_sum = 0;  ///< among the files opened; their blocks have no checksums
+  std::string without_sum = {};        ///< one of these files
 
-  std::int64_t blocks = 0;         ///< of all `.bin` files
-  std::int64_t touched = 0;        ///< checked when they were first needed
-  std::int64_t scrubbed = 0;       ///< checked by the scrubber, those of `.idx` files included
-  std::int64_t left = 0;           ///< not in memory when first needed, and so left to the scrubber
-  std::int64_t bad = 0;            ///< of those checked
-  std::uint64_t touch_cpu_ns = 0;  ///< processor time of the loader's threads for it
+  std::int64_t blocks = 0;         ///< blocks of all `.bin` files
+  std::int64_t touched = 0;        ///< blocks checked when they were first needed
+  std::int64_t scrubbed = 0;       ///< blocks checked by the scrubber, including `.idx` files
+  std::int64_t left = 0;           ///< blocks left to the scrubber: not in memory when first needed
+  std::int64_t bad = 0;            ///< bad blocks among those checked
+  std::uint64_t touch_cpu_ns = 0;  ///< CPU time of the loader's threads for these checks
   std::uint64_t scrub_cpu_ns = 0;
-  bool scrubbed_all = false;  ///< the scrubber has been through all of its part
+  bool scrubbed_all = false;  ///< the scrubber has checked all of its part
 
-  std::int64_t found = 0;              ///< things that are wrong
+  std::int64_t found = 0;              ///< number of findings
   std::vector<finding> findings = {};  ///< the first of them, at most `most_findings`
 
   static constexpr std::size_t most_findings = 1000;

@@ -33,14 +33,14 @@ struct device_options {
   std::size_t trace_events = 0;  ///< events kept for a trace; 0: none
 };
 
-/// Where a pipe's batches are made, and what it has cost so far.
+/// Where a pipe makes its batches, and its counters so far.
 struct pipe_report {
   bool on_device = false;
   std::string why;  ///< the device, or the reason why there is none
   std::size_t slots = 0;
-  std::int64_t batches = 0;           ///< that were sent on their way
-  std::int64_t tokens = 0;            ///< rows * seq_len of these
-  std::uint64_t bytes_to_device = 0;  ///< copied for these
+  std::int64_t batches = 0;           ///< batches submitted
+  std::int64_t tokens = 0;            ///< rows * seq_len, summed over these batches
+  std::uint64_t bytes_to_device = 0;  ///< bytes copied for these batches
 
   /// One line.
   std::string text() const {
@@ -52,49 +52,48 @@ struct pipe_report {
   }
 };
 
-/// Brings the batches of a source to a device: of each, one copy of its slot in the width of the
-/// dataset, on a stream of its own, and one kernel that makes the fields.
+/// Brings the batches of a source to a device. Each batch takes one copy of its slot, in the
+/// dataset's token width, and one kernel that makes the fields, both on the pipe's own stream.
 ///
-///   source    next() ...................... let go of when copied
+///   source    next() ...................... released when copied
 ///   pipe      copy -> (copied) -> kernel -> (ready)
 ///                                   ^ waits for the slot's (released)
 ///   consumer                              next() waits on its stream for (ready)
-///                                         ... uses the batch ... end of it records (released)
+///                                         ... uses the batch ... destroying it records (released)
 ///
-/// A thread of its own does the first two lines, `look_ahead` batches before they are asked for. On
-/// the consumer's side only streams wait, never the host, but for a batch that is not on its way
-/// yet. Without CUDA, a driver or a device the same batches are made on the host (`report()` says
-/// why), streams are ignored, and everything else is as it would be.
+/// The pipe's own thread does the first two lines, `look_ahead` batches in advance. On the
+/// consumer's side only streams wait. The host waits only for a batch that has not been submitted
+/// yet. Without CUDA, a driver or a device, the same batches are made on the host (`report()` says
+/// why) and streams are ignored; nothing else changes.
 ///
-/// Use from one thread; batches may end on others. A slot of the source is in use until its copy is
-/// done, one at a time.
+/// Use from one thread; batches may be destroyed on others. The pipe holds one slot of the source
+/// at a time, until its copy is done.
 class device_pipe {
  public:
-  /// @param api      `runtime_api()`, or what a test puts in its place
+  /// @param api      `runtime_api()`, or a test's replacement
   /// @param largest  no batch of the source has more rows, tokens or bytes
   /// @throws config_error  an option is out of range
-  /// @throws cuda_error    the device has no memory left, or is broken
+  /// @throws cuda_error    the device is out of memory or broken
   device_pipe(const cuda_api* api, const slot_layout& largest, const device_options& options,
               batch_source source);
   device_pipe(const device_pipe&) = delete;
   device_pipe& operator=(const device_pipe&) = delete;
 
-  /// Stops the thread, and waits for what it has put on the device.
+  /// Stops the thread and waits for the work it has submitted to the device.
   ~device_pipe() {
     state_->ring.close();
     if (source_.stop) source_.stop();
   }
 
-  /// The next batch, or nothing after the last one. Its arrays are there for whatever `on` is given
-  /// from now on.
+  /// Returns the next batch, or nothing after the last one. Work submitted to `on` from now on sees
+  /// filled arrays.
   ///
-  /// @param on  the consumer's stream; the batch's end is told to it. Null: the default stream of
-  ///            the pipe's device, whatever the current one of the thread is.
-  /// @throws config_error  the caller holds every slot: one batch must end first; or `on` is
+  /// @param on  the consumer's stream; destroying the batch records an event on it. Null: the
+  ///            default stream of the pipe's device, whatever the thread's current device is.
+  /// @throws config_error  the caller holds every slot and must destroy a batch first; or `on` is
   ///                       cudaStreamPerThread
-  /// @throws error  what the source threw, or a cuda_error of the pipe's own thread or of a batch's
-  /// end:
-  ///                once, the pipe is finished then.
+  /// @throws error  what the source threw, or a cuda_error from the pipe's thread or from
+  ///                destroying a batch. It is thrown once; the pipe is then finished.
   std::optional<device_batch> next(stream on);
 
   /// The batches, for a consumer that works on `on`:
@@ -105,17 +104,17 @@ class device_pipe {
   /// Any thread.
   pipe_report report() const;
 
-  /// What the pipe's time went into: its consumer's waits in next(), the batches that were on their
-  /// way then, and what made them late. `storage` and `gather` are its waits for the source, `copy`
-  /// the copy and what is put behind it. A device that waits for a batch which next() has given
-  /// already is not seen here. Never null; its reports are for any thread.
+  /// Where the pipe's time went: the consumer's waits in next(), the batches in flight at the time,
+  /// and what delayed them. `storage` and `gather` are the pipe's waits for the source; `copy` is
+  /// the copy and the work queued after it. Time that the device waits for a batch already returned
+  /// by next() is not measured. Never null; reports may be read from any thread.
   std::shared_ptr<const telemetry> meter() const noexcept { return meter_; }
 
  private:
-  /// Of the filler's last round, behind the hand-over of its batch.
+  /// Times of the filler's last round, after it handed its batch over.
   struct round_times {
     std::int64_t handed_over_ns = 0;
-    std::int64_t free_ns = 0;  // the kernel before its copy had a slot by then
+    std::int64_t free_ns = 0;  // when the previous batch's kernel had a free slot
     std::int64_t copied_ns = 0;
   };
 
@@ -138,18 +137,18 @@ class device_pipe {
   std::shared_ptr<detail::pipe_state> state_;
   std::shared_ptr<telemetry> meter_;
   std::int64_t served_ = 0;
-  bool finished_ = false;  // the consumer was told of a failure of its own side
+  bool finished_ = false;  // a failure on the consumer's side was thrown to the consumer
   std::atomic<std::int64_t> batches_{0};
   std::atomic<std::int64_t> tokens_{0};
   std::atomic<std::uint64_t> bytes_to_device_{0};
-  named_thread filler_;  // last, so that it is joined before anything it uses goes
+  named_thread filler_;  // last, so that it is joined before anything it uses is destroyed
 };
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-// As many as are looked ahead, one for the consumer, one to fill; no more than there are batches.
+// One slot per batch of look-ahead, one for the consumer, one to fill; at most one per batch.
 inline std::size_t slots_of(const device_options& options, const batch_source& source) {
   if (options.look_ahead < 1 || options.look_ahead > 1024) {
     throw config_error("look_ahead is " + std::to_string(options.look_ahead) +
@@ -160,8 +159,8 @@ inline std::size_t slots_of(const device_options& options, const batch_source& s
   return static_cast<std::size_t>(slots);
 }
 
-// The handle means another stream on each thread, and the end of a batch is recorded on whichever
-// thread it comes, be it the deleter of a tensor: not behind the work that used it.
+// This handle means a different stream on each thread. A batch may be destroyed on another thread,
+// e.g. by a tensor's deleter; its event would then not be ordered after the work that used it.
 inline void refuse_per_thread(stream on) {
   constexpr std::uintptr_t per_thread = 2;  // cudaStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(on) != per_thread) return;
@@ -197,7 +196,7 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   detail::refuse_per_thread(on);
   if (finished_) return std::nullopt;
   raise_failure();
-  // First, since a caller may hold all there are of a short run.
+  // Before the check of held slots: in a short run the caller may hold all of them.
   if (source_.count && served_ == *source_.count) return std::nullopt;
   if (state_->ring.all_held()) {
     throw config_error("all " + std::to_string(slots_) +
@@ -216,7 +215,8 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   meter_->wait(served_, asked_ns, now_ns(), static_cast<std::int64_t>(ready));
   const auto held = std::make_shared<const detail::held_slot>(state_, slot, on);
   if (state_->store.on_device()) {
-    const device_scope scope(state_->store.api(), options_.device);  // whose default stream it is
+    // A null stream is the default stream of the current device.
+    const device_scope scope(state_->store.api(), options_.device);
     wait(state_->store.api(), on, slot->ready);
   }
   ++served_;
@@ -257,7 +257,7 @@ inline void device_pipe::fill_slots() noexcept {
       log.stage(loader_stage::copy, claim.ticket, staged_ns, last.handed_over_ns);
       ring.publish(claim);
       next = claim.ticket + 1;
-      // The source's slot is let go of at the end of this round, and may then be filled anew.
+      // The source's slot is released at the end of this round and may then be refilled.
       last.free_ns = last.handed_over_ns;
       if (answer_.usable) last.free_ns = wait_for_copy(claim.ticket);
       last.copied_ns = now_ns();
@@ -268,9 +268,9 @@ inline void device_pipe::fill_slots() noexcept {
   ring.finish(next, std::move(failure));
 }
 
-// A micro-batch is begun with a slot that is free by now. It was delayed by the copy of the one
-// before it; or, where that copy came behind a kernel that the consumer's stream held up for longer
-// than the copy took, by the consumer, as by a slot that it holds.
+// Records what delayed the start of a micro-batch, whose slot is free by now. It is the previous
+// batch's copy, unless that copy waited longer for a kernel than it took, because the kernel was
+// waiting for the consumer's stream. Then it counts as a wait for a slot that the consumer holds.
 inline std::int64_t device_pipe::tell_begin(std::int64_t micro_batch, const round_times& last) {
   const std::int64_t now = now_ns();
   producer_log& log = meter_->producer();
@@ -282,7 +282,8 @@ inline std::int64_t device_pipe::tell_begin(std::int64_t micro_batch, const roun
   return now;
 }
 
-// The kernel before it is waited for apart, to know what took long: the time when it had its slot.
+// Waits for the previous kernel's slot separately, so that the two waits can be told apart. Returns
+// when that kernel had its slot.
 inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket) {
   const slot_store& store = state_->store;
   try {
@@ -296,11 +297,11 @@ inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket) {
   }
 }
 
-// After a failure: a copy may be on its way, and the source's slot is about to be let go of.
+// After a failure, a copy may still be running, and the source's slot is about to be released.
 inline void device_pipe::end_copies() noexcept {
   try {
     drain(state_->store.api(), state_->store.copies());
-  } catch (const error&) {  // the first error is the one to tell
+  } catch (const error&) {  // the first error is the one to report
   }
 }
 
@@ -341,7 +342,7 @@ inline void device_pipe::send(const ring_claim& claim, const staged_batch& stage
   record(api, store.free(claim.ticket), store.copies());
   const batch_work work = store.outputs().work(slot.memory, store.raw(), staged.layout,
                                                staged.boundaries, options_.rules);
-  // Of a batch without rows there is nothing to launch, which CUDA would call an error.
+  // A batch without rows launches nothing: CUDA rejects an empty grid.
   if (work.rows > 0) check(api, api.launch_batch(work, store.copies()), "kernel launch");
   record(api, slot.ready, store.copies());
   bytes_to_device_ += bytes;
