@@ -32,7 +32,7 @@ namespace preprocess = millrace::preprocess;
 constexpr const char* program_name = "preprocess_data_mpi";
 constexpr auto which = preprocess::program::together;
 
-// The flags, the same on all ranks; on rank 0 what is only to be printed has been.
+// Parses the flags, which are the same on all ranks. Rank 0 prints help or version if requested.
 bool take_flags(int argc, char** argv, bool first, preprocess::command_line& line) {
   try {
     line = preprocess::parse_command_line(argc, argv, which);
@@ -97,7 +97,7 @@ int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
   return command::exit_done;
 }
 
-// A rank that fails between two steps would have the others wait forever.
+// If a rank failed between two steps, the others would wait forever.
 int run(preprocess::rank_group& ranks, int argc, char** argv) {
   try {
     return preprocess_data_mpi(ranks, argc, argv);

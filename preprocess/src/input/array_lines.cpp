@@ -22,7 +22,7 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// What a byte outside of strings does; all others are of an element, and that is that.
+// What a byte outside strings means; `plain` bytes are simply part of an element.
 enum kind : std::uint8_t { plain, space, line_end, quote, comma, opening, closing };
 constexpr std::array<kind, 256> kinds = [] {
   std::array<kind, 256> all{};
@@ -35,7 +35,8 @@ constexpr std::array<kind, 256> kinds = [] {
   return all;
 }();
 
-// Whether the text is an array, as far as its first bytes tell; `searched` of them are passed.
+// Whether the text is an array; empty if its first bytes do not decide it yet. The first `searched`
+// bytes need not be examined again.
 std::optional<bool> starts_array(std::string_view head, bool all, std::size_t& searched) {
   head = head.substr(0, array_lines::most_space_bytes);
   if (searched == 0 && head.starts_with(byte_order_mark)) searched = byte_order_mark.size();
@@ -61,9 +62,9 @@ bool array_lines::is_array() {
     const std::string_view text(reinterpret_cast<const char*>(head_.data()), head_.size());
     const auto found = starts_array(text, n == 0, searched);
     if (!found) continue;
-    // A pipe may give a few bytes at a time, and what is no text is told by more of them. What
-    // begins as records do is none, and its reader need not wait; but so does UTF-16, with a zero
-    // behind.
+    // A pipe may deliver a few bytes at a time, and recognizing a foreign format takes more of
+    // them. Bytes that begin like a record are not foreign, so there is no need to wait for more.
+    // UTF-16 also begins like a record, but a zero byte follows.
     const bool begins_record = searched < text.size() && (text[searched] == '{' || *found);
     const bool sure = begins_record && searched + 1 < text.size() && text[searched + 1] != '\0';
     if (!sure && n != 0 && head_.size() < foreign_head_bytes) continue;
@@ -104,7 +105,7 @@ void array_lines::fail(const char* problem) {
   problem_ = problem;
 }
 
-// How many of the bytes are good, which is all unless there is a problem_.
+// Converts in place. Returns how many of the bytes are good: all, unless problem_ was set.
 std::size_t array_lines::convert(std::span<std::byte> bytes) {
   auto* const begin = reinterpret_cast<char*>(bytes.data());
   char* const end = begin + bytes.size();
@@ -121,7 +122,7 @@ std::size_t array_lines::convert(std::span<std::byte> bytes) {
         at = convert_string(at, end);
         break;
       case state::escape:
-        state_ = state::string;  // a line end is none even behind a backslash: left to `string`
+        state_ = state::string;  // a line end after a backslash is left to `string`
         if (*at != '\n' && *at != '\r') ++at;
         break;
       default:
@@ -131,7 +132,7 @@ std::size_t array_lines::convert(std::span<std::byte> bytes) {
   return static_cast<std::size_t>(at - begin);
 }
 
-// White space and perhaps a byte order mark, as is_array() saw.
+// Skips the white space, and perhaps a byte order mark, that is_array() found before the '['.
 char* array_lines::open_array(char* at, char* end) {
   for (; at != end; ++at) {
     if (*at == '\n' || *at == '\r') *at = ' ';
@@ -159,7 +160,7 @@ char* array_lines::convert_outside(char* at, char* end) {
   return at;
 }
 
-// No: there is a problem, at this byte.
+// Returns false if there is a problem at this byte.
 bool array_lines::convert_mark(char& mark) {
   switch (mark) {
     case '"':
@@ -190,7 +191,7 @@ bool array_lines::convert_mark(char& mark) {
   }
 }
 
-// A comma between two elements.
+// Replaces a comma between two elements. Returns false if there is no element before it.
 bool array_lines::separate(char& mark) {
   if (!has_element_) {
     fail("a JSON array with no element before a comma");

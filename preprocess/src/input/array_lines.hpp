@@ -12,21 +12,21 @@
 
 namespace millrace::preprocess {
 
-/// A text that is one JSON array, as JSON lines of the same length, byte for byte: what stands
-/// between two elements becomes the end of a line, so line number N is element number N and every
-/// offset is that of the file. Any other text is given as it is.
+/// Converts a text that is one JSON array to JSON lines of the same length. The separator between
+/// two elements becomes a line end, so line N is element N and byte offsets are those of the file.
+/// Any other text passes through unchanged.
 ///
-/// - The array's own brackets become spaces, the commas between its elements '\n'.
-/// - Line ends elsewhere become spaces, so that each element stays on its line.
-/// - A line end within a string, which is not JSON, becomes the byte 1, which is not either: the
-///   element stays one bad record.
+/// - The array's own brackets become spaces; the commas between its elements become '\n'.
+/// - Other line ends become spaces, so that each element stays on one line.
+/// - A line end inside a string is invalid JSON. It becomes the byte 1, which is also invalid, so
+///   the element remains one bad record.
 ///
-/// What an array is, see is_array(). Brackets are counted, not matched, and elements not judged:
-/// what is wrong within one is left for its reader. What the array itself has wrong is a
-/// format_error at the byte: no element between two commas, text behind its end, no end.
+/// is_array() defines what an array is. Brackets are counted, not matched, and elements are not
+/// validated: errors inside an element are left to its reader. Errors in the array itself throw
+/// format_error at their byte: a missing element at a comma, text after the end, a missing end.
 class array_lines final : public byte_source {
  public:
-  /// White space at the front of a text that is looked through for a '['.
+  /// How far into a text is_array() looks for a '[' after white space.
   static constexpr std::size_t most_space_bytes = std::size_t{1} << 20;
 
   /// @param name  of the file, for errors
@@ -36,7 +36,7 @@ class array_lines final : public byte_source {
   std::uint64_t position_bytes() const noexcept override { return inner_->position_bytes(); }
   void cancel() noexcept override { inner_->cancel(); }
 
-  /// Whether the text is an array. Reads as far as it takes to know; read() gives that again.
+  /// Whether the text is an array. Reads only as far as needed; read() still returns those bytes.
   ///
   /// @throws  as the inner source's read()
   bool is_array();
@@ -56,13 +56,13 @@ class array_lines final : public byte_source {
 
   std::unique_ptr<byte_source> inner_;
   std::filesystem::path name_;
-  std::vector<std::byte> head_;  // looked at by is_array(), not yet given
+  std::vector<std::byte> head_;  // read by is_array(), not yet returned
   std::size_t head_given_ = 0;
   state state_ = state::unknown;
-  std::uint64_t depth_ = 0;   // open brackets, the array's own is the first
-  bool has_element_ = false;  // something is between the last mark and here
-  bool comma_ = false;        // and the last mark is a comma
-  std::uint64_t given_ = 0;   // bytes
+  std::uint64_t depth_ = 0;   // open brackets, including the array's own
+  bool has_element_ = false;  // an element began after the last separator
+  bool comma_ = false;        // the last separator is a comma
+  std::uint64_t given_ = 0;   // bytes returned
   const char* problem_ = nullptr;
 };
 

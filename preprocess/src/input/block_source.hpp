@@ -26,16 +26,17 @@ struct text_place {
 /// The part of the inputs that a run reads, and where it begins.
 struct read_range {
   text_place begin = {};
-  text_place count_from = {};  ///< byte_block::read_bytes counts from here; not behind `begin`
+  text_place count_from = {};  ///< byte_block::read_bytes counts from here; not after `begin`
   text_place end = {};         ///< {number of inputs, 0} for all
-  bool at_line =
-      true;  ///< a line begins at `begin`; else the first one belongs to whoever is before
-  std::uint32_t crc32c = 0;  ///< of the text of begin.input before `begin`, where `at_line`
+  /// A line begins at `begin` and belongs to this range. If false, the first line belongs to the
+  /// range before this one.
+  bool at_line = true;
+  std::uint32_t crc32c = 0;  ///< of the text before `begin` in begin.input, if `at_line`
 };
 
-/// The inputs, one after another, in blocks: of inputs that can be read from the middle, spans for
-/// whoever takes them to read; of others, text. Where the cuts fall changes nothing but memory and
-/// speed. For one thread.
+/// Delivers the inputs, in order, as blocks. For a seekable input, a block carries a span that its
+/// encoder reads later; for other inputs it carries the text. Where the cuts fall affects only
+/// memory and speed. For one thread, except cancel().
 class block_source {
  public:
   /// @param inputs  outlives this
@@ -43,16 +44,16 @@ class block_source {
                const read_limits& limits);
 
   /// @return false at the end.
-  /// @throws io_error, format_error  as byte_source::read, after the whole lines before that; the
-  /// file
-  ///                                 became shorter or longer since the inputs were planned.
-  /// @throws config_error            a pipe or an archive that has to be read from its front again
-  ///                                 holds other text than it did before `begin`.
+  /// @throws io_error, format_error  as byte_source::read, once all whole lines before the error
+  ///                                 were delivered; the file became shorter or longer since the
+  ///                                 inputs were planned.
+  /// @throws config_error            a pipe or an archive that must be read from its start again
+  ///                                 has different text before `begin` than last time.
   /// @throws line_abandoned
   bool next(byte_block& block);
 
-  /// From any thread: a next() that waits for a pipe ends soon. What it gives, errors included,
-  /// means nothing from now on.
+  /// Any thread may call this. A next() that waits for a pipe then returns soon. From now on, the
+  /// caller must ignore what next() returns or throws.
   void cancel() noexcept;
 
  private:
@@ -66,15 +67,15 @@ class block_source {
   read_range range_;
   read_limits limits_;
   std::size_t input_;
-  std::shared_ptr<const seekable_input> seekable_;  // one of the two is open, or none
+  std::shared_ptr<const seekable_input> seekable_;  // at most one of the two is open
   std::optional<sequential_reader> sequential_;
   std::uint64_t offset_ = 0;          // of the next span
-  bool at_line_ = true;               // a line begins there that no span before it owns
+  bool at_line_ = true;               // a line begins there, and no earlier span owns it
   std::uint64_t finished_bytes_ = 0;  // on disk, of inputs before this one
-  std::uint64_t skipped_bytes_ = 0;   // on disk, of the first input, which are another task's
+  std::uint64_t skipped_bytes_ = 0;   // on disk, at the start of the first input: another task's
 
-  std::mutex mutex_;                // of the next two
-  byte_source* reading_ = nullptr;  // what next() may wait for
+  std::mutex mutex_;                // guards the next two
+  byte_source* reading_ = nullptr;  // the source that next() may wait for
   bool cancelled_ = false;
 };
 

@@ -27,7 +27,7 @@ struct giant_line {
   std::uint64_t size_bytes = 0;    ///< with its line end and a leading byte order mark
   std::uint64_t mark_bytes = 0;    ///< size of the mark, which is not in [begin, end)
   bool is_blank = true;            ///< only white space
-  std::uint32_t crc32c = 0;        ///< of these bytes
+  std::uint32_t crc32c = 0;        ///< of all `size_bytes`
 };
 
 /// A span of an input that the encoder of the block will read.

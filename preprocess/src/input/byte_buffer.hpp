@@ -9,18 +9,18 @@
 
 namespace millrace::preprocess {
 
-/// Bytes of any value that must be readable after a text: parsers of JSON read beyond its end.
+/// A text must be followed by this many readable bytes, because JSON parsers read past its end.
 inline constexpr std::size_t text_padding_bytes = 64;
 
-/// Bytes that grow and are reused, and never cleared: a fresh page costs more than what is done
-/// on it, so a buffer that went once round the pipeline is worth keeping.
+/// A growable byte buffer that is reused and never cleared. A fresh page costs more than the work
+/// done on it, so buffers that have been through the pipeline are kept.
 class byte_buffer {
  public:
   std::byte* data() noexcept { return data_.get(); }
   const std::byte* data() const noexcept { return data_.get(); }
   std::size_t capacity() const noexcept { return capacity_; }
 
-  /// Makes room for `size` bytes and keeps the first `used`. Grows by half at least.
+  /// Makes room for `size` bytes and keeps the first `used`. Grows by at least half.
   void reserve(std::size_t size, std::size_t used) {
     if (size <= capacity_) return;
     const std::size_t grown = std::max(size, capacity_ + capacity_ / 2);

@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A file whose first bytes tell what it is compressed with, when the first read brings them.
+/// A file whose compression is detected from its first bytes, at the first read.
 class sniffed_source final : public byte_source {
  public:
   sniffed_source(std::unique_ptr<file_bytes> file, std::uint64_t most_window_bytes)
@@ -29,7 +29,7 @@ class sniffed_source final : public byte_source {
     }
     return inner_->read(out);
   }
-  // Both are asked of the file alone: inner_ changes under another thread's hands.
+  // Both use only the file, because another thread may be replacing inner_.
   std::uint64_t position_bytes() const noexcept override { return file_.position_bytes(); }
   void cancel() noexcept override { file_.cancel(); }
 

@@ -11,54 +11,54 @@
 
 namespace millrace::preprocess {
 
-/// The decompressed bytes of one input, from front to back. For one thread, but for cancel().
+/// The decompressed bytes of one input, read sequentially. For one thread, except cancel().
 class byte_source {
  public:
   virtual ~byte_source() = default;
 
-  /// Writes the next bytes to `out`: at least one, or none at the end of the input.
+  /// Reads the next bytes into `out`. Returns how many: at least one, or 0 at the end of the input.
   ///
-  /// @pre `out` is not empty; no call before this one threw.
+  /// @pre `out` is not empty; no earlier call threw.
   /// @throws io_error      the file cannot be read.
-  /// @throws format_error  compressed data is damaged or cut off, or an array of JSON is none. The
-  ///                       calls before gave what precedes the damage; the offset counts
-  ///                       decompressed bytes from the front of the file.
-  /// @throws config_error  a pipe brings data that this build has no library for; a zstd frame
+  /// @throws format_error  compressed data is damaged or truncated, or a JSON array is malformed.
+  ///                       Earlier calls returned all bytes before the damage. The offset counts
+  ///                       decompressed bytes from the start of the file.
+  /// @throws config_error  a pipe carries data that this build has no library for; a zstd frame
   ///                       needs more memory than input_file::most_window_bytes.
   virtual std::size_t read(std::span<std::byte> out) = 0;
 
-  /// How far in the file on disk the bytes given so far reach, about: what a progress bar shows.
+  /// Approximate position in the file on disk of the bytes returned so far, for progress bars.
   virtual std::uint64_t position_bytes() const noexcept = 0;
 
-  /// From any thread: a read that waits for a pipe stops waiting, and what is read from now on,
-  /// errors included, means nothing.
+  /// Any thread may call this. A read() that waits for a pipe stops waiting. From now on, the
+  /// caller must ignore what read() returns or throws.
   virtual void cancel() noexcept = 0;
 };
 
-/// All of an input as lines of JSON: decompressed, and if it is one JSON array, as `array_lines`
-/// makes it. Whatever takes more than copying runs ahead on a thread of its own, and so does a
-/// pipe, whose compression is told by what it brings.
+/// Opens a whole input as JSON lines: decompressed, and converted by `array_lines` if it is one
+/// JSON array. Unless the input is a plain regular file of JSON lines, a separate thread reads
+/// ahead. The compression of a pipe is detected from its first bytes.
 ///
 /// @throws io_error      the file cannot be opened.
 /// @throws config_error  this build has no library for it.
 std::unique_ptr<byte_source> open_input(const input_file& file);
 
-/// The decompressed bytes of a regular file from a restart point on to the end of the file, read by
-/// the caller's thread. Of a plain file every byte `{n, n}` is a restart point, also one behind its
-/// end. An array of JSON is not made to lines: see is_array().
+/// Opens the decompressed bytes of a regular file from a restart point to the end of the file. The
+/// caller's thread does the reading. In a plain file every byte `{n, n}` is a restart point, even
+/// past its end. A JSON array is not converted to lines: see is_array().
 ///
-/// @param later  the restart points behind `from` in the list that find_restart_points() gave,
-///               whose last is the end of the file; outlives the source; empty for a plain file.
-///               Before a read gives the last byte in front of one, it is proved to be where a
-///               member or frame ends and the next begins, whose checksum is right. So who reads
-///               from one point to just the next knows that nothing is missing between the two.
+/// @param later  the restart points after `from` in the result of find_restart_points(); the last
+///               is the end of the file. Outlives the source; empty for a plain file. Before a
+///               read returns the last byte before a point, it verifies that a member or frame with
+///               a correct checksum ends there and the next one begins. So a caller that reads from
+///               one point to the next knows that no text between them is missing.
 /// @throws io_error      the file cannot be opened.
 /// @throws config_error  this build has no library for it.
 std::unique_ptr<byte_source> open_input_at(const input_file& file, restart_point from,
                                            std::span<const restart_point> later = {});
 
-/// Whether the text of a regular file is one JSON array, which has to be read from its front
-/// (open_input): its first byte that is no white space, behind an optional byte order mark, is `[`.
+/// Whether the text of a regular file is one JSON array: after an optional byte order mark, its
+/// first byte that is not white space is `[`. An array must be read from its start (open_input).
 ///
 /// @throws io_error, format_error, config_error  as open_input and read.
 bool is_array(const input_file& file);

@@ -40,7 +40,7 @@ class bzip2_decoder final : public decoder {
     constexpr std::size_t most = std::numeric_limits<unsigned>::max();
     const auto in_size = static_cast<unsigned>(std::min(in.size(), most));
     const auto out_size = static_cast<unsigned>(std::min(out.size(), most));
-    // libbz2's interface is older than const.
+    // libbz2's interface does not use const.
     stream_.next_in = const_cast<char*>(reinterpret_cast<const char*>(in.data()));  // NOLINT
     stream_.avail_in = in_size;
     stream_.next_out = reinterpret_cast<char*>(out.data());

@@ -18,8 +18,9 @@
 namespace millrace::preprocess {
 namespace {
 
-// zlib by way of Boost, for the whole of a member: it checks the header, the checksum and the size
-// itself. Not Boost's filter of streams, which does not tell where a member ends: the step in it.
+// Decodes whole members with zlib through Boost. zlib itself checks the header, the checksum and
+// the size. This uses the decompressor inside Boost's stream filter, because the filter does not
+// report where a member ends.
 class gzip_decoder final : public decoder {
  public:
   void start() override { inflater_.close(); }
@@ -35,7 +36,7 @@ class gzip_decoder final : public decoder {
       done.ended = !inflater_.filter(from, from_end, to, to_end, false);
     } catch (const boost::iostreams::zlib_error& e) {
       namespace zlib = boost::iostreams::zlib;
-      // Without progress zlib speaks of its buffers, which is no fault of the data.
+      // zlib reports buf_error if it makes no progress; that is not an error in the data.
       if (e.error() != zlib::buf_error) done.problem = "zlib rejected a member";
     }
     in = in.subspan(static_cast<std::size_t>(from - reinterpret_cast<const char*>(in.data())));
@@ -46,7 +47,7 @@ class gzip_decoder final : public decoder {
   const char* name() const noexcept override { return "gzip"; }
 
  private:
-  static constexpr int gzip_window_bits = 15 + 16;  // zlib: the largest window, in gzip's wrapping
+  static constexpr int gzip_window_bits = 15 + 16;  // zlib: largest window, gzip format
 
   boost::iostreams::detail::zlib_decompressor_impl<> inflater_{gzip_window_bits};
 };
@@ -56,7 +57,7 @@ class zstd_decoder final : public decoder {
   explicit zstd_decoder(std::uint64_t most_window_bytes)
       : stream_(::ZSTD_createDCtx()), most_window_bytes_(most_window_bytes) {
     if (stream_ == nullptr) throw std::bad_alloc();
-    // By itself libzstd takes any window above 128 MiB for an attack. The limit here is ours.
+    // By default libzstd refuses windows above 128 MiB. We apply our own limit instead.
     const int most_log = ::ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound;
     (void)::ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, most_log);
   }
@@ -92,7 +93,7 @@ class zstd_decoder final : public decoder {
     void operator()(::ZSTD_DCtx* stream) const noexcept { ::ZSTD_freeDCtx(stream); }
   };
 
-  // Before libzstd makes the window, which it does when the header is whole.
+  // Checks the window before libzstd allocates it, which it does once the header is complete.
   std::string look_at_head(std::span<const std::byte> in) {
     if (window_ || head_bytes_ == head_.size()) return {};
     const auto more = in.first(std::min(in.size(), head_.size() - head_bytes_));

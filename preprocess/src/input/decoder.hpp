@@ -17,9 +17,9 @@ namespace millrace::preprocess {
 class decoder {
  public:
   struct step {
-    bool ended = false;        ///< the unit ended, checksums and all, at the new front of `in`
+    bool ended = false;        ///< the unit, with its checksums, ended at the new start of `in`
     std::string problem = {};  ///< not empty: the data is damaged after the text in `out`
-    /// Not empty: decompressing the unit takes more memory than there is, so it is refused.
+    /// Not empty: the unit is refused, because it needs more memory than allowed or available.
     std::string refusal = {};
   };
 
@@ -28,8 +28,8 @@ class decoder {
   /// Prepares for a unit that begins with the next bytes.
   virtual void start() = 0;
 
-  /// Decompresses from the front of `in` to the front of `out`, and removes from both spans what
-  /// was used. If nothing was used, the unit needs more of `in` or more room in `out`.
+  /// Decompresses from the start of `in` to the start of `out`, and advances both spans past the
+  /// bytes used. If none were used, the unit needs more of `in` or more room in `out`.
   ///
   /// @param last  `in` is the rest of the file
   virtual step decode(std::span<const std::byte>& in, std::span<std::byte>& out, bool last) = 0;
@@ -38,7 +38,7 @@ class decoder {
   virtual const char* name() const noexcept = 0;
 };
 
-/// @param most_window_bytes  as of make_zstd_decoder
+/// @param most_window_bytes  as in make_zstd_decoder
 /// @pre `compressed_with` is not compression::none.
 /// @throws config_error  this build has no library for it.
 std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::string& file_name,
@@ -46,10 +46,10 @@ std::unique_ptr<decoder> make_decoder(compression compressed_with, const std::st
 
 std::unique_ptr<decoder> make_gzip_decoder();
 /// @param most_window_bytes  a frame whose window takes more memory is refused. A window takes
-///                           memory only for the part that text has filled.
+///                           memory only for the part that text has filled so far.
 std::unique_ptr<decoder> make_zstd_decoder(
     std::uint64_t most_window_bytes = most_zstd_window_bytes);
-/// The next two give null, and their versions are empty, in a build without the library.
+/// In a build without the library, the next two return null and their versions are empty.
 std::unique_ptr<decoder> make_bzip2_decoder();
 std::unique_ptr<decoder> make_xz_decoder();
 std::string bzip2_version();

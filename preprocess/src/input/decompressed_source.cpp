@@ -29,7 +29,7 @@ std::size_t decompressed_source::read(std::span<std::byte> out) {
   assert(!out.empty());
   if (!problem_.empty()) fail(problem_);
   if (!later_.empty()) {
-    // Not beyond the next point, at which there is something to prove.
+    // Do not read past the next restart point, which must be verified first.
     const std::uint64_t up_to_point = later_.front().text_offset - text_;
     out = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), up_to_point)));
   }
@@ -43,7 +43,7 @@ std::size_t decompressed_source::read(std::span<std::byte> out) {
   return given;
 }
 
-// Takes in_ on to where a unit begins. No: there is none.
+// Advances in_ to the start of the next unit. Returns false if there is none.
 bool decompressed_source::next_unit() {
   if (!pass_padding()) {
     check_points();
@@ -57,7 +57,8 @@ bool decompressed_source::next_unit() {
   return true;
 }
 
-// Behind a gzip member: tapes and block devices pad with zeros. gzip itself takes them, too.
+// Skips zero padding after a gzip member, as gzip itself does: tapes and block devices pad with
+// zeros. Returns false at the end of the input.
 bool decompressed_source::pass_padding() {
   if (in_.empty() && !refill()) return false;
   if (compression_ != compression::gzip || in_.front() != std::byte{0}) return true;
@@ -77,7 +78,7 @@ bool decompressed_source::refill() {
   return n != 0;
 }
 
-// Decompresses the unit at hand until it gives something, or ends, or is found damaged.
+// Decompresses the current unit until it yields text, ends, or turns out to be damaged.
 void decompressed_source::decompress(std::span<std::byte>& out) {
   const std::size_t room = out.size();
   while (out.size() == room) {
@@ -105,8 +106,8 @@ void decompressed_source::decompress(std::span<std::byte>& out) {
   }
 }
 
-// All text before the next point is out: decompresses on to that point, where nothing more may
-// come.
+// All text before the next restart point was decompressed. Continues to that point and fails if
+// there is more text before it.
 void decompressed_source::reach_point() {
   const std::size_t points = later_.size();
   std::array<std::byte, 1> spare{};
@@ -122,7 +123,7 @@ void decompressed_source::reach_point() {
   if (!problem_.empty()) fail(problem_);
 }
 
-// Between two units: every point up to here must be here.
+// Called between two units. Every restart point at or before this offset must be exactly here.
 void decompressed_source::check_points() {
   const std::uint64_t compressed = compressed_->position_bytes() - in_.size();
   while (!later_.empty() && later_.front().compressed_offset <= compressed) {

@@ -10,14 +10,14 @@
 
 namespace millrace::preprocess {
 
-/// Decompresses another source: any number of members, frames or streams, one after another, to
-/// the end of the file.
+/// Decompresses another source to the end of the file: any number of consecutive members, frames
+/// or streams.
 class decompressed_source final : public byte_source {
  public:
-  /// @param compressed  the compressed bytes, from those of `from` on
+  /// @param compressed  the compressed bytes, starting at `from`
   /// @param name    of the file, for errors
-  /// @param later   as open_input_at's
-  /// @param most_window_bytes  as of input_file
+  /// @param later   as in open_input_at
+  /// @param most_window_bytes  as in input_file
   decompressed_source(std::unique_ptr<byte_source> compressed, compression compressed_with,
                       std::filesystem::path name, restart_point from = {},
                       std::span<const restart_point> later = {},
@@ -41,13 +41,13 @@ class decompressed_source final : public byte_source {
   std::filesystem::path name_;
   std::unique_ptr<decoder> decoder_;
   std::vector<std::byte> buffer_;
-  std::span<const std::byte> in_;  // of buffer_, not yet decompressed
-  bool inside_ = false;            // a unit
-  bool was_full_ = false;          // the decoder may hold text for which there was no room
-  bool ended_ = false;             // compressed_ gave its last byte
-  std::string problem_;            // to be thrown once what precedes it is given
-  bool refused_ = false;           // problem_ is no damage
-  std::uint64_t text_ = 0;         // given so far, from the front of the file
+  std::span<const std::byte> in_;  // the part of buffer_ not yet decompressed
+  bool inside_ = false;            // in the middle of a unit
+  bool was_full_ = false;          // the decoder may hold text that did not fit
+  bool ended_ = false;             // compressed_ has reached its end
+  std::string problem_;            // thrown once all text before it was returned
+  bool refused_ = false;           // problem_ is a refusal, not damage
+  std::uint64_t text_ = 0;         // bytes returned so far, from the start of the file
   std::span<const restart_point> later_;
 };
 

@@ -18,7 +18,7 @@ namespace millrace::preprocess {
 namespace {
 
 io::unique_fd open_fd(const input_file& file) {
-  // Non-blocking, so that a FIFO without a writer is opened, too, and waited for by poll(2).
+  // Non-blocking, so that a FIFO without a writer can be opened; poll(2) waits for the writer.
   if (!file.is_stdin()) return io::open_read_only(file.path, O_NONBLOCK);
   io::unique_fd fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!fd) throw io_error(display_path(file), "dup", errno);
@@ -31,10 +31,11 @@ file_bytes::file_bytes(const input_file& file, std::uint64_t offset)
     : path_(display_path(file)), fd_(open_fd(file)), position_(offset) {
   struct ::stat status {};
   if (::fstat(fd_.get(), &status) != 0) throw io_error(path_, "fstat", errno);
-  // What precedes the place at which stdin stands was for somebody else, so it is no file to us.
+  // Bytes before stdin's current offset belong to someone else, so a redirected file does not count
+  // as a regular file.
   regular_ = S_ISREG(status.st_mode) && !file.is_stdin();
   if (regular_) {
-    // Advice only: its failure changes nothing that matters.
+    // Only advice, so a failure does not matter.
     (void)::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
     pages_ = io::pages_for_reading(fd_, static_cast<std::uint64_t>(status.st_size));
     return;
@@ -47,7 +48,7 @@ void file_bytes::cancel() noexcept {
   if (cancelled_) (void)::eventfd_write(cancelled_.get(), 1);
 }
 
-// Whether there is something to read, be it the end or an error. No: cancelled.
+// Waits until there is something to read, even the end or an error. Returns false if cancelled.
 bool file_bytes::wait() {
   std::array<::pollfd, 2> fds = {{{fd_.get(), POLLIN, 0}, {cancelled_.get(), POLLIN, 0}}};
   if (io::uninterrupted([&] { return ::poll(fds.data(), fds.size(), -1); }) < 0) {
@@ -65,7 +66,7 @@ std::size_t file_bytes::read_file(std::span<std::byte> out) {
     } else {
       const ssize_t n =
           io::uninterrupted([&] { return ::read(fd_.get(), out.data(), out.size()); });
-      // Somebody else read what poll(2) saw: wait for more.
+      // Another reader took the bytes that poll(2) reported: wait for more.
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
       if (n < 0) throw io_error(path_, "read", errno);
       done = static_cast<std::size_t>(n);

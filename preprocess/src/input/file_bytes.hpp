@@ -13,12 +13,12 @@
 
 namespace millrace::preprocess {
 
-/// The bytes of a file, pipe or device as they are.
+/// The raw bytes of a file, pipe or device.
 class file_bytes final : public byte_source {
  public:
-  /// Does not wait for the writer of a FIFO: reading does.
+  /// Opening a FIFO does not wait for its writer; reading does.
   ///
-  /// @param offset  where to begin; other than 0 only in a regular file
+  /// @param offset  where to begin; nonzero only for a regular file
   /// @throws io_error  it cannot be opened.
   explicit file_bytes(const input_file& file, std::uint64_t offset = 0);
 
@@ -26,13 +26,13 @@ class file_bytes final : public byte_source {
   std::uint64_t position_bytes() const noexcept override { return position_ - head_.size(); }
   void cancel() noexcept override;
 
-  /// The next bytes, which read() gives again: `size` of them, or all up to the end.
+  /// Returns the next `size` bytes, or fewer at the end. read() still returns them afterwards.
   ///
   /// @throws io_error  as read().
   std::span<const std::byte> peek(std::size_t size);
 
   bool is_regular() const noexcept { return regular_; }
-  /// As messages call it.
+  /// The path as shown in messages.
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
@@ -41,14 +41,14 @@ class file_bytes final : public byte_source {
 
   std::filesystem::path path_;
   io::unique_fd fd_;
-  io::unique_fd cancelled_;  // an eventfd, readable once cancel() was called; none for a file
+  io::unique_fd cancelled_;  // an eventfd, readable after cancel(); none for a regular file
   bool regular_ = false;
   io::page_cache pages_ = io::page_cache::keep;
-  std::uint64_t position_ = 0;   // behind head_
-  std::vector<std::byte> head_;  // peeked at, not yet given
+  std::uint64_t position_ = 0;   // after head_
+  std::vector<std::byte> head_;  // peeked at, not yet read
 };
 
-/// @param end  byte at which the file ended, before it should have
+/// @param end  byte at which the file ended too early
 inline format_error became_shorter(const std::filesystem::path& path, std::uint64_t end) {
   return {path, end, "the file became shorter while it was being read"};
 }
@@ -58,9 +58,9 @@ inline format_error became_longer(const std::filesystem::path& path, std::uint64
   return {path, end, "the file became longer while it was being read"};
 }
 
-/// Compares how far a file was read that ended, with how long it was when the run was planned. What
-/// is compressed may be cut off, or get more, right where one of its parts ends: then no decoder
-/// finds anything wrong.
+/// Compares the size of a file that was read to its end with its size when the run was planned. A
+/// compressed file may be truncated or extended exactly where one of its parts ends; no decoder
+/// notices that.
 /// @throws format_error  they differ
 inline void expect_whole(const std::filesystem::path& path, std::uint64_t read,
                          std::uint64_t planned) {

@@ -16,13 +16,13 @@ bool is_printable(char c) {
   return c >= ' ' && c <= '~';
 }
 
-// How a text is encoded that is not of bytes, as iconv calls it: by its mark, or since it begins
-// with two characters of ASCII, as JSON does. Empty for all others.
+// The iconv name of a UTF-16 or UTF-32 encoding, detected by its byte order mark, or by two leading
+// ASCII characters, as JSON has. Empty for any other text.
 std::string_view wide_encoding_of(std::string_view head) {
   if (head.starts_with("\0\0\xFE\xFF"sv) || head.starts_with("\xFF\xFE\0\0"sv)) return "UTF-32";
   if (head.starts_with("\xFE\xFF"sv) || head.starts_with("\xFF\xFE"sv)) return "UTF-16";
   if (head.size() < 8) return "";
-  // Two units of so many bytes, that with the letter at `at`.
+  // Whether the text begins with two units of `size` bytes, each with an ASCII character at `at`.
   const auto units = [&](std::size_t size, std::size_t at) {
     for (std::size_t i = 0; i < 2 * size; ++i) {
       if (i % size == at ? !is_printable(head[i]) : head[i] != 0) return false;
@@ -52,8 +52,8 @@ void expect_text(std::span<const std::byte> head, std::string_view name) {
         "a zip archive; unpack it first, or send its text through a pipe: unzip -p FILE | "
         "preprocess_data --input - ...");
   }
-  // A header of tar pads its names with zeros, which no line of JSON has: one may hold the word
-  // there.
+  // A line of JSON may contain "ustar" at this offset, but not zeros. A tar header pads its names
+  // with zeros.
   if (text.size() >= ustar_at + 5 && text.substr(ustar_at, 5) == "ustar" &&
       text.substr(0, ustar_at).find('\0') != text.npos) {
     refuse(

@@ -22,19 +22,19 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-// A file in the folder that goes with its last descriptor.
+// A file in the folder that is deleted when its last descriptor is closed.
 io::unique_fd unnamed_file(const std::filesystem::path& folder) {
   io::unique_fd fd(io::uninterrupted(
       [&] { return ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600); }));
   if (fd) return fd;
-  std::string name = (folder / ".millrace-line-XXXXXX").string();  // not every file system has it
+  std::string name = (folder / ".millrace-line-XXXXXX").string();  // no O_TMPFILE here
   fd = io::unique_fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!fd) throw io_error(folder, "open (a file for a long line)", errno);
   (void)::unlink(name.c_str());
   return fd;
 }
 
-/// Takes the bytes of a line, as they come.
+/// Collects a line from consecutive pieces.
 class line_taker {
  public:
   line_taker(const line_place& place, const read_limits& limits) {

@@ -19,21 +19,20 @@ namespace millrace::preprocess {
 struct line_place {
   std::filesystem::path input;
   std::uint64_t offset_bytes = 0;  ///< in the decompressed input
-  /// The input, if its bytes on disk are the text. Else the line is copied to a file without a
-  /// name.
+  /// The input, if its bytes on disk are the text. If null, the line is copied to an unnamed file.
   std::shared_ptr<const io::unique_fd> plain = nullptr;
 };
 
-/// A giant line, and what was read behind it.
+/// A giant line and the bytes read after it.
 struct followed_line {
   giant_line line;
   std::vector<std::byte> rest;
   bool ended = false;  ///< the input ends with the line
 };
 
-/// Reads `source` on to the end of a line.
+/// Reads the rest of a line from `source`.
 ///
-/// @param head  its bytes so far: without a line end, but perhaps a `\r` at the end
+/// @param head  the bytes of the line read so far: no line end, except perhaps a final `\r`
 /// @throws io_error, format_error  as byte_source::read; the copy cannot be written.
 /// @throws line_abandoned
 followed_line follow_giant_line(byte_source& source, std::span<const std::byte> head,

@@ -34,7 +34,8 @@ bool begins_member(std::span<const std::byte> at) {
 
 }  // namespace
 
-// At least `least` bytes, or all up to the end of the file; if they must be read, `most` are.
+// Returns at least `least` bytes, or all up to the end of the file. Reads `most` bytes if the
+// buffer does not have them.
 std::span<const std::byte> gzip_members::window(std::uint64_t offset, std::size_t least,
                                                 std::size_t most) {
   const std::uint64_t left = file_size_ - offset;
@@ -59,7 +60,7 @@ std::optional<unit_size> gzip_members::size_at(std::uint64_t offset) {
   return unit_size{(padding ? file_size_ : *end) - offset, text};
 }
 
-// BGZF, as bgzip and samtools write: the extra field BC holds the size of the member, less one.
+// BGZF, as bgzip and samtools write it: the extra field BC holds the size of the member minus one.
 std::optional<std::uint64_t> gzip_members::told_end(std::uint64_t offset) {
   const auto head = window(offset, header_window_bytes);
   if (head.size() < 12 || (std::to_integer<unsigned>(head[3]) & 4U) == 0) return std::nullopt;
@@ -99,13 +100,13 @@ std::optional<unit_size> gzip_members::search_end(std::uint64_t offset) {
   return last_member(offset);
 }
 
-// No other one is behind it. Zeros at the end may be its size, or padding.
+// No other member follows. Zeros at the end may be part of its size field, or padding.
 std::optional<unit_size> gzip_members::last_member(std::uint64_t offset) {
   if (window(file_size_ - 1, 1)[0] != std::byte{0}) {
     if (!may_reach(offset, file_size_)) return std::nullopt;
     return unit_size{file_size_ - offset, text_bytes_before(file_size_)};
   }
-  // Without padding its text has less than 2^24 bytes.
+  // If the last byte is part of the size field, the text has less than 2^24 bytes.
   const trial whole = decompress(offset, std::uint64_t{1} << 24);
   if (!whole.ended || !padding_from(offset + whole.size.compressed_bytes)) return std::nullopt;
   return unit_size{file_size_ - offset, whole.size.text_bytes};
@@ -129,8 +130,8 @@ std::uint64_t gzip_members::text_bytes_before(std::uint64_t end) {
   return little_endian(size);
 }
 
-// Whether the size before `end` can be that of the text. Deflate makes of a byte 1032 at most; that
-// a text grows to its double is possible, too, but not worth another search.
+// Whether the size field before `end` can be that of the text. Deflate expands a byte to at most
+// 1032 bytes. A text may also grow to more than twice its size, but that is too rare to search for.
 bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
   const std::uint64_t compressed = end - offset;
   const std::uint64_t text = text_bytes_before(end);

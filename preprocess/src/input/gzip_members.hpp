@@ -14,29 +14,31 @@
 
 namespace millrace::preprocess {
 
-/// Sizes of gzip members (RFC 1952): told by the header in BGZF, else found by searching for what
-/// begins like another member, can be decompressed like one, and comes behind a size that fits.
+/// Finds the sizes of gzip members (RFC 1952). A BGZF header declares the size. Otherwise this
+/// searches for the next member: a valid member header, followed by data that can be decompressed,
+/// and preceded by a plausible size field.
 class gzip_members {
  public:
-  /// How far the end of a member is searched for, and how much text a candidate has to prove itself
-  /// by: chance gets through a few codes of deflate's at most.
+  /// How far to search for the end of a member, and how much text a candidate must decompress to
+  /// be accepted. Random bytes decode as a few deflate codes at most.
   static constexpr std::uint64_t most_compressed_bytes = std::uint64_t{64} << 20;
   static constexpr std::size_t proof_bytes = std::size_t{4} << 10;
 
-  /// The first and the last outlive this.
+  /// `fd` and `path` outlive this.
   gzip_members(const io::unique_fd& fd, std::uint64_t file_size, const std::filesystem::path& path)
       : fd_(fd), file_size_(file_size), path_(path) {}
 
-  /// Of the member at this byte, with the zeros behind it if the file ends in them. Nothing if
-  /// there is none, or its end is not found.
+  /// The sizes of the member at `offset`. If only zero padding follows it up to the end of the
+  /// file, the padding counts as part of it. Empty if no member begins there or its end is not
+  /// found.
   ///
   /// @throws io_error  the file cannot be read.
   std::optional<unit_size> size_at(std::uint64_t offset);
 
  private:
   struct trial {
-    bool sound = false;  ///< no damage was met
-    bool ended = false;  ///< and so was the end; then `size` is the member's
+    bool sound = false;  ///< no damage was found
+    bool ended = false;  ///< the end was reached; then `size` is the member's
     unit_size size = {};
   };
 
@@ -55,7 +57,7 @@ class gzip_members {
   const io::unique_fd& fd_;
   std::uint64_t file_size_;
   const std::filesystem::path& path_;
-  std::vector<std::byte> buffer_;  // of the file, from buffer_offset_ on
+  std::vector<std::byte> buffer_;  // bytes of the file, starting at buffer_offset_
   std::uint64_t buffer_offset_ = 0;
 };
 

@@ -32,10 +32,10 @@ void list_matches(const std::string& folder, const std::string& pattern,
 
 enum class entry_kind : std::uint8_t { file, folder, other };
 
-// What a name in a folder stands for. Pipes and devices are no regular files, so not meant.
+// What an entry of a folder is. Pipes and devices are not regular files, so they are `other`.
 entry_kind kind_of(const std::filesystem::directory_entry& entry) {
   std::error_code error;
-  const auto status = entry.status(error);  // of what a link leads to
+  const auto status = entry.status(error);  // follows links
   if (error) throw io_error(entry.path(), "stat", error.value());
   switch (status.type()) {
     case std::filesystem::file_type::regular:
@@ -92,8 +92,8 @@ bool exists(const std::string& path) {
   return io::is_there(path, io::links::are_not_followed);
 }
 
-// Not glob(3): it takes a folder or a name that it may not look at for one that is not there, which
-// would be so many documents fewer, without a word.
+// Does not use glob(3), which treats an inaccessible folder or name as absent. That would silently
+// drop documents.
 std::vector<std::string> expand_pattern(const std::string& pattern) {
   std::vector<std::string> paths = {pattern.starts_with('/') ? "/" : ""};
   for (std::size_t begin = 0; begin < pattern.size();) {
@@ -115,7 +115,7 @@ std::vector<std::string> expand_pattern(const std::string& pattern) {
     paths = std::move(longer);
   }
   std::sort(paths.begin(), paths.end());  // by byte value: the same order under every locale
-  // `-` alone would be stdin.
+  // A bare `-` would mean stdin.
   if (const auto dash = std::ranges::find(paths, "-"); dash != paths.end()) *dash = "./-";
   return paths;
 }

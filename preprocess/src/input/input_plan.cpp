@@ -31,7 +31,7 @@ void check_name(const input_file& file) {
                   file.path.string(), suffix, first_bytes_of(expected)));
 }
 
-// Nothing in the tokens of a dataset tells what they are, but the index beside them does.
+// A dataset's token file has no signature, but the index next to it does.
 void expect_no_tokens(const std::filesystem::path& path) {
   if (path.extension() != ".bin") return;
   const auto index = std::filesystem::path(path).replace_extension(".idx");
@@ -41,14 +41,14 @@ void expect_no_tokens(const std::filesystem::path& path) {
     const auto head = std::span(buffer).first(io::pread_some(fd, buffer, 0, index));
     if (!is_dataset_index(head)) return;
   } catch (const io_error&) {
-    return;  // there is none
+    return;  // no readable index
   }
   throw config_error(
       fmt::format("{}: the tokens of a dataset (its .idx is in the same folder), not text; {}",
                   path.string(), leave_out_dataset));
 }
 
-// A redirected file shows its size, for progress: what is left of it.
+// For a redirected file, sets the number of remaining bytes, for progress.
 input_file look_at_stdin(std::uint64_t most_window_bytes) {
   input_file file{.path = "-", .most_window_bytes = most_window_bytes};
   struct ::stat status {};
@@ -65,7 +65,7 @@ input_file look_at_stdin(std::uint64_t most_window_bytes) {
 input_file look_at_file(const std::string& name, const struct ::stat& status,
                         std::uint64_t most_window_bytes) {
   input_file file{.path = name, .most_window_bytes = most_window_bytes};
-  // A pipe is not even opened: closed again, it would take its writer down, with all that it wrote.
+  // Do not open a pipe here: closing it again would kill its writer and lose what it wrote.
   if (!S_ISREG(status.st_mode)) return file;
   const io::unique_fd fd = io::open_read_only(file.path);
   file.regular = true;
@@ -87,7 +87,7 @@ input_file look_at_file(const std::string& name, const struct ::stat& status,
   return file;
 }
 
-/// The files of some arguments, one by one appended.
+/// Collects the files of the arguments, in order.
 class planner {
  public:
   planner(const std::function<void(const std::filesystem::path&)>& expect_input,
@@ -114,7 +114,7 @@ class planner {
       return;
     }
     if (argument.find_first_of("*?[") == argument.npos || exists(argument)) {
-      return add_file(argument);  // which says what is wrong
+      return add_file(argument);  // throws the right error
     }
     const auto paths = expand_pattern(argument);
     if (paths.empty()) {

@@ -14,11 +14,12 @@
 
 #include <millrace/formats/detail/utf8.hpp>
 
-/// The bytes of JSON strings: passing them, decoding escapes, and UTF-8. Used by `json_scanner`
-/// and what reads texts behind it.
+/// The bytes of JSON strings: skipping them, decoding escapes, and UTF-8. Used by `json_scanner`
+/// and by the code that reads the texts it finds.
 namespace millrace::preprocess::detail {
 
-/// What a string's plain bytes are copied by, so the most that is written behind the last of them.
+/// Plain bytes of a string are copied in blocks of this size, so at most this many bytes are
+/// written past the last of them.
 inline constexpr std::size_t block_bytes = 16;
 
 constexpr std::uint8_t byte(char c) {
@@ -41,7 +42,8 @@ inline constexpr std::array<std::int16_t, 256> hex_values = [] {
   return values;
 }();
 
-/// What stands for each character behind a backslash; 0 where the escape is another or none.
+/// The character that a one-letter escape stands for, by the letter after the backslash; 0 if
+/// that is `u` or no escape.
 inline constexpr std::array<char, 256> short_escapes = [] {
   std::array<char, 256> values{};
   for (const char c : {'"', '\\', '/'}) values[byte(c)] = c;
@@ -53,7 +55,7 @@ inline constexpr std::array<char, 256> short_escapes = [] {
   return values;
 }();
 
-/// The code unit of four hexadecimal digits, or a negative number.
+/// The code unit of four hexadecimal digits, or a negative number if they are not all digits.
 inline int hex4(const char* at) {
   const int a = hex_values[byte(at[0])];
   const int b = hex_values[byte(at[1])];
@@ -94,11 +96,11 @@ inline char* put_utf8(char* out, int code_point) {
   return out;
 }
 
-/// The end of the plain bytes at `at`: a quote, a backslash, a control character or `end`. `Keep`
-/// appends them at `out_end`, which has room for block_bytes more than there are.
+/// Returns the end of the plain bytes at `at`: a quote, a backslash, a control character or `end`.
+/// If `Keep`, appends them at `out_end`, which must have room for block_bytes more than that.
 template <bool Keep>
 const char* pass_plain(const char* at, const char* end, char*& out_end) {
-  // A store through a char* could change out_end, so that is kept out of the loop.
+  // A store through a char* may alias out_end, so the loop uses a local copy.
   char* out = out_end;
 #if defined(__SSE2__)
   const __m128i quote = _mm_set1_epi8('"');
@@ -122,7 +124,7 @@ const char* pass_plain(const char* at, const char* end, char*& out_end) {
 #else
   constexpr std::uint64_t ones = 0x0101010101010101;
   constexpr std::uint64_t highs = ones * 0x80;
-  const auto below = [](std::uint64_t word, std::uint64_t limit) {  // is any byte? (limit <= 128)
+  const auto below = [](std::uint64_t word, std::uint64_t limit) {  // any byte < limit (<= 128)?
     return (word - ones * limit) & ~word & highs;
   };
   while (end - at >= 8) {
@@ -144,8 +146,8 @@ const char* pass_plain(const char* at, const char* end, char*& out_end) {
   return at;
 }
 
-/// Where the first byte is that begins no well-formed sequence, as Python's
-/// UnicodeDecodeError.start says; the size of `line` if there is none.
+/// Offset of the first byte that does not begin a well-formed sequence, as Python's
+/// UnicodeDecodeError.start; the size of `line` if there is none.
 inline std::size_t first_invalid_utf8(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size()) {

@@ -8,8 +8,10 @@
 
 namespace millrace::preprocess {
 
-/// How many lines lie before `begin` of a plain file, where a line begins; nothing of another one,
-/// or if it cannot be read. It reads all that, so only messages are worth it.
+/// The number of lines before `begin` in a plain file. Empty for other inputs, or if the file
+/// cannot be read. Reads everything before `begin`, so use it only for messages.
+///
+/// @pre a line begins at `begin`
 std::optional<std::int64_t> lines_before(const input_file& file, std::uint64_t begin);
 
 }  // namespace millrace::preprocess

@@ -5,22 +5,22 @@
 #include <cstddef>
 #include <string_view>
 
-/// Where a text and its lines begin: `\n`, `\r\n` and `\r` alone end a line.
+/// Where a text and its lines begin. `\n`, `\r\n` and a lone `\r` end a line.
 namespace millrace::preprocess {
 
-/// U+FEFF as the first character of a file says that it is UTF-8, and is no part of the text.
+/// U+FEFF as the first character of a file marks it as UTF-8 and is not part of the text.
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-/// Bytes of the mark that the text of a file begins with.
+/// Size in bytes of the byte order mark at the start of a file's text; 0 if there is none.
 inline std::size_t mark_bytes_of(std::string_view text) {
   return text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
 }
 
-/// Where the line begins that follows the first line end at or behind `from`.
+/// The start of the line after the first line end at or after `from`.
 ///
-/// @param complete  nothing follows `text`. If something does, a `\r` at its very end tells
-///                  nothing yet: its `\n` may come.
-/// @return npos if there is no such place, or none yet.
+/// @param complete  nothing follows `text`. If false, a `\r` at the very end is undecided: a `\n`
+///                  may follow.
+/// @return npos if there is no such line end, or it is undecided.
 inline std::size_t next_line(std::string_view text, std::size_t from, bool complete) {
   const std::size_t feed = text.find('\n', from);
   const std::size_t back = text.substr(0, std::min(feed, text.size())).find('\r', from);
@@ -29,9 +29,9 @@ inline std::size_t next_line(std::string_view text, std::size_t from, bool compl
   return complete ? back + 1 : text.npos;
 }
 
-/// Where the last line of `text` begins that has no end in it: 0, or behind a line end.
+/// The start of the unterminated last line of `text`: 0, or the position after the last line end.
 ///
-/// @param complete  as above; for a `\r` at the very end
+/// @param complete  as above, for a `\r` at the very end
 inline std::size_t last_line(std::string_view text, bool complete) {
   if (!complete && text.ends_with('\r')) text.remove_suffix(1);
   const std::size_t feed = text.rfind('\n');
@@ -40,13 +40,13 @@ inline std::size_t last_line(std::string_view text, bool complete) {
   return back == text.npos ? behind : behind + back + 1;
 }
 
-/// Whether a text whose last byte was `last`, when it ended, still ends a line there now that the
-/// byte `next` follows.
+/// A text that used to end with the byte `last` is now followed by the byte `next`. Whether a line
+/// still ends between them.
 inline bool ends_line(char last, char next) {
   return last == '\n' || (last == '\r' && next != '\n');
 }
 
-/// Bytes of the line end that `line` has at its end.
+/// Size in bytes of the line end at the end of `line`; 0 if it has none.
 inline std::size_t line_end_bytes(std::string_view line) {
   if (line.ends_with("\r\n")) return 2;
   return line.ends_with('\n') || line.ends_with('\r') ? 1 : 0;

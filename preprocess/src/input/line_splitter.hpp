@@ -6,14 +6,14 @@
 
 namespace millrace::preprocess {
 
-/// The lines of a text, as Python's universal newlines have them: `\n`, `\r\n` and `\r` alone end
-/// a line, nothing else does. The last line may lack its end.
+/// Splits a text into lines as Python's universal newlines do: only `\n`, `\r\n` and a lone `\r`
+/// end a line. The last line may lack its line end.
 class line_splitter {
  public:
   explicit line_splitter(std::string_view text)
       : text_(text), feed_(find('\n')), return_(find('\r')) {}
 
-  /// The next line, without its end; false when there is none.
+  /// Gets the next line, without its line end; false if there is none.
   bool next(std::string_view& line) {
     if (at_ == text_.size()) return false;
     const std::size_t end = feed_ < return_ ? feed_ : return_;
@@ -31,7 +31,7 @@ class line_splitter {
   }
 
  private:
-  // From at_ on; the end of the text if there is none.
+  // The next `c` at or after at_; the end of the text if there is none.
   std::size_t find(char c) const {
     const std::size_t found = text_.find(c, at_);
     return found == text_.npos ? text_.size() : found;
@@ -39,9 +39,8 @@ class line_splitter {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  // The next of each at or behind at_. Both are kept: texts have one kind or the other, and a
-  // search for the kind that is not there, from every line, would take time in proportion to the
-  // square of the text.
+  // The next `\n` and `\r` at or after at_. Both are cached: most texts have only one kind, and
+  // searching for the missing kind from every line would take quadratic time.
   std::size_t feed_;
   std::size_t return_;
 };

@@ -52,7 +52,8 @@ void read_ahead::run() noexcept {
   }
 }
 
-// Half a chunk is enough: what a pipe brings slowly shall not wait for more. No: that was the end.
+// Fills at least half a chunk, so that data from a slow pipe is not held back for long. Returns
+// false at the end.
 bool read_ahead::fill(chunk& to) {
   to.size = 0;
   to.bytes.resize(chunk_bytes);
@@ -70,7 +71,7 @@ void read_ahead::next_chunk() {
     if (!current_.bytes.empty()) free_.push_back(std::move(current_));
     changed_.notify_all();
     changed_.wait(lock, [&] { return cancelled_ || !filled_.empty(); });
-    if (filled_.empty()) {  // cancelled, so it means nothing
+    if (filled_.empty()) {  // cancelled, so the result is ignored
       current_.last = true;
       current_.size = 0;
     } else {

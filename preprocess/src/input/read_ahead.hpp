@@ -13,11 +13,11 @@
 
 namespace millrace::preprocess {
 
-/// What another source gives, read on a thread of its own, at most `chunks` of `chunk_bytes` ahead
-/// of the reader. Errors come in their place, behind what precedes them.
+/// Reads another source on a separate thread, at most `chunks` chunks of `chunk_bytes` ahead of the
+/// reader. An error is thrown after all bytes before it were returned.
 ///
-/// The destructor stops the thread and joins it, whether or not all was read: promptly, for the
-/// inner source is cancelled, too.
+/// The destructor stops and joins the thread, whether or not everything was read. It also cancels
+/// the inner source, so it returns promptly.
 class read_ahead final : public byte_source {
  public:
   static constexpr std::size_t chunks = 4;
@@ -36,8 +36,8 @@ class read_ahead final : public byte_source {
   struct chunk {
     std::vector<std::byte> bytes;
     std::size_t size = 0;
-    std::uint64_t position = 0;  // of the inner source, behind this
-    bool last = false;           // behind it is the end, or the error
+    std::uint64_t position = 0;  // of the inner source, after this chunk
+    bool last = false;           // the end or the error follows
   };
 
   void run() noexcept;
@@ -52,10 +52,10 @@ class read_ahead final : public byte_source {
   std::vector<chunk> free_;
   bool cancelled_ = false;
 
-  std::exception_ptr failure_;  // the thread's; seen by the reader with the last chunk
+  std::exception_ptr failure_;  // set by the thread; read after the last chunk
 
-  chunk current_;          // the reader's own from here on
-  std::size_t given_ = 0;  // of current_
+  chunk current_;          // from here on, used by the reader only
+  std::size_t given_ = 0;  // bytes of current_ already returned
   std::uint64_t position_ = 0;
 
   std::thread thread_;

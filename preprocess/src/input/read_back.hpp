@@ -16,9 +16,9 @@ namespace millrace::preprocess {
 
 inline constexpr std::size_t read_back_bytes = std::size_t{1} << 20;
 
-/// Calls `take(bytes)` with what a writer wrote from `begin` to `end`, in chunks of a mebibyte.
+/// Calls `take(bytes)` with what was written to `file` from `begin` to `end`, in chunks of 1 MiB.
 ///
-/// @throws io_error  it cannot be read, or is there no more.
+/// @throws io_error  the bytes cannot be read, or are no longer there.
 template <class Take>
 void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t end, Take&& take) {
   std::vector<std::byte> chunk(std::min<std::uint64_t>(read_back_bytes, end - begin));
@@ -32,7 +32,7 @@ void read_back(const io::atomic_file& file, std::uint64_t begin, std::uint64_t e
   }
 }
 
-/// Drops what a stopped run wrote behind the first `size` bytes, which it had made safe.
+/// Drops what a stopped run wrote after the first `size` bytes, which it had made durable.
 ///
 /// @throws config_error  the file has fewer.
 inline void cut_back(io::atomic_file& file, std::uint64_t size) {

@@ -13,7 +13,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A plain file from some byte on. Many of these share a descriptor.
+/// A plain file, starting at some byte. Many of these may share a descriptor.
 class pread_source final : public byte_source {
  public:
   pread_source(const std::filesystem::path& path, std::shared_ptr<const io::unique_fd> fd,
@@ -26,7 +26,7 @@ class pread_source final : public byte_source {
     return n;
   }
   std::uint64_t position_bytes() const noexcept override { return at_; }
-  void cancel() noexcept override {}  // no read waits for anybody
+  void cancel() noexcept override {}  // reads do not wait
 
  private:
   const std::filesystem::path& path_;
@@ -35,14 +35,14 @@ class pread_source final : public byte_source {
   std::uint64_t at_;
 };
 
-/// An archive, from a place between two of its parts.
+/// An archive, starting at any place inside one of its parts.
 class skipping_source final : public byte_source {
  public:
   skipping_source(std::unique_ptr<byte_source> from, std::uint64_t skip) : from_(std::move(from)) {
     std::vector<std::byte> dropped(std::min<std::uint64_t>(skip, 1 << 18));
     for (std::size_t n = 0; skip > 0; skip -= n) {
       n = from_->read(std::span(dropped).first(std::min<std::uint64_t>(skip, dropped.size())));
-      if (n == 0) return;  // whoever reads on finds the end
+      if (n == 0) return;  // the next read() finds the end
     }
   }
   std::size_t read(std::span<std::byte> out) override { return from_->read(out); }
@@ -69,7 +69,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
   if (file.compressed_with == compression::none) {
     made->text_bytes_ = file.size_bytes;
     auto fd = io::open_read_only(file.path);
-    // Advice only: nothing that matters depends on it.
+    // Only advice, so a failure does not matter.
     (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
     made->pages_ = io::pages_for_reading(fd, file.size_bytes);
     made->fd_ = std::make_shared<const io::unique_fd>(std::move(fd));
@@ -84,7 +84,7 @@ std::shared_ptr<const seekable_input> seekable_input::open(const input_file& fil
   return made;
 }
 
-// Of an archive: the last point that is not behind `offset`.
+// For an archive: the last restart point at or before `offset`.
 std::size_t seekable_input::point_before(std::uint64_t offset) const {
   const auto behind = std::ranges::upper_bound(points_, offset, {}, &restart_point::text_offset);
   return static_cast<std::size_t>(behind - points_.begin()) - 1;

@@ -15,38 +15,37 @@
 
 namespace millrace::preprocess {
 
-/// An input that can be read from the middle: a plain file, or an archive of parts that were
-/// compressed one by one. For any number of threads.
+/// An input that can be read from the middle: a plain file, or an archive of independently
+/// compressed parts. Thread-safe.
 class seekable_input {
  public:
-  /// @return null for an input that can only be read from its front: a pipe, a JSON array, an
-  ///         archive that is one part or has parts of more than `largest_part_bytes`.
+  /// @return null for an input that can only be read from its start: a pipe, a JSON array, an
+  ///         archive that is one part or has a part of more than `largest_part_bytes`.
   /// @throws io_error      the file cannot be opened.
   /// @throws format_error  an archive is not as long as when the inputs were planned.
   static std::shared_ptr<const seekable_input> open(const input_file& file,
                                                     std::uint64_t largest_part_bytes);
 
   const input_file& file() const noexcept { return file_; }
-  /// Of a plain file; empty for an archive.
+  /// The descriptor of a plain file; null for an archive.
   const std::shared_ptr<const io::unique_fd>& fd() const noexcept { return fd_; }
 
-  /// Decompressed bytes.
+  /// Size of the decompressed text.
   std::uint64_t text_bytes() const noexcept { return text_bytes_; }
 
-  /// The first place at which reading can start that is `least` bytes or more behind `begin`; or
-  /// the end.
+  /// The first place, at least `least` bytes after `begin`, at which reading can start; or the end.
   ///
   /// @pre begin < text_bytes()
   std::uint64_t span_end(std::uint64_t begin, std::uint64_t least) const;
 
-  /// The last place at which reading can start whose bytes on disk are not behind
+  /// The last place in the text at which reading can start and whose offset on disk is at most
   /// `compressed_bytes`.
   std::uint64_t text_before(std::uint64_t compressed_bytes) const;
 
-  /// How far in the file on disk a place of the text is, about.
+  /// Approximate offset on disk of a place in the text.
   std::uint64_t compressed_bytes(std::uint64_t offset) const;
 
-  /// The text from `begin` on, any place of it.
+  /// Opens the text at `begin`, which may be any place in it.
   std::unique_ptr<byte_source> open_at(std::uint64_t begin) const;
 
  private:

@@ -21,7 +21,7 @@ sequential_reader::sequential_reader(std::filesystem::path path,
       offset_(offset),
       rest_(std::move(begun)) {}
 
-// Appends to a block that has `used` bytes until it has `target`, or the input ends or fails.
+// Appends to a block of `used` bytes until it has `target` bytes, or the input ends or fails.
 std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::size_t target) {
   block.buffer.reserve(target + text_padding_bytes, used);
   try {
@@ -31,13 +31,13 @@ std::size_t sequential_reader::append(byte_block& block, std::size_t used, std::
       used += n;
     }
   } catch (...) {
-    // The lines before the damage come first: one of them may be bad, and is told then.
+    // Deliver the lines before the damage first: one of them may be bad and must be reported first.
     failure_ = std::current_exception();
   }
   return used;
 }
 
-// Reads until there is a line end to cut at, or the input ends.
+// Reads until there is a line end at which to cut, or the input ends.
 bool sequential_reader::next(byte_block& block) {
   if (failure_) std::rethrow_exception(failure_);
   block.unread.reset();
@@ -74,7 +74,7 @@ void sequential_reader::finish(byte_block& block, std::size_t used, std::size_t 
   block.end_bytes = offset_;
 }
 
-// All that was read is the beginning of one line.
+// Called if everything read so far is the beginning of one line.
 void sequential_reader::follow_giant(byte_block& block, std::size_t used) {
   const line_place place{path_, offset_};
   auto followed = follow_giant_line(*source_, {block.buffer.data(), used}, place, limits_);

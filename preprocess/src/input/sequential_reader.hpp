@@ -13,13 +13,12 @@
 
 namespace millrace::preprocess {
 
-/// Cuts one input, from its front to its back, into blocks at line ends. For one thread.
+/// Reads one input sequentially and cuts it into blocks at line ends. For one thread.
 class sequential_reader {
  public:
   /// @param path    for messages
-  /// @param offset  of the first byte that `source` gives, in the decompressed input; a line begins
-  ///                there
-  /// @param begun   bytes that were read of `source` already, from there on
+  /// @param offset  where the text begins in the decompressed input; a line begins there
+  /// @param begun   bytes already read from `source`, starting at `offset`
   sequential_reader(std::filesystem::path path, std::unique_ptr<byte_source> source,
                     std::uint64_t offset, const read_limits& limits,
                     std::vector<std::byte> begun = {});
@@ -27,7 +26,8 @@ class sequential_reader {
   /// Reads the next block into `block`, whose buffer is reused.
   ///
   /// @return false at the end of the input.
-  /// @throws io_error, format_error  as byte_source::read, after the whole lines before that.
+  /// @throws io_error, format_error  as byte_source::read, once all whole lines before the error
+  ///                                 were delivered.
   bool next(byte_block& block);
 
   /// Bytes on disk read so far.
@@ -41,10 +41,10 @@ class sequential_reader {
   std::filesystem::path path_;
   std::unique_ptr<byte_source> source_;
   read_limits limits_;
-  std::exception_ptr failure_;   // of source_, thrown once the lines before it are given
-  bool ended_ = false;           // source_ gave its last byte
+  std::exception_ptr failure_;   // of source_, thrown once the lines before it were delivered
+  bool ended_ = false;           // source_ has reached its end
   std::uint64_t offset_;         // of the first byte of rest_
-  std::vector<std::byte> rest_;  // read, but behind the last cut
+  std::vector<std::byte> rest_;  // read, but after the last cut
 };
 
 }  // namespace millrace::preprocess

@@ -19,30 +19,30 @@ struct task_id {
   bool operator==(const task_id&) const = default;
 };
 
-/// More would not sort by name.
+/// With more tasks, output names would not sort in task order.
 inline constexpr std::int64_t most_tasks = 99'999;
 
-/// What one task reads: the lines that begin behind `begin`, or at it where that is the start of a
-/// file, up to the one that begins at `end` or before, whole.
+/// What one task reads: the whole lines that begin after `begin` and not after `end`. A line at the
+/// start of a file belongs to the task that begins there.
 struct task_share {
   task_id id;
   text_place begin;
   text_place end;                ///< {number of inputs, 0} for the last task
-  std::uint64_t disk_bytes = 0;  ///< about, for progress
+  std::uint64_t disk_bytes = 0;  ///< approximate, for progress
 
-  /// A line begins at `begin`, and is this task's.
+  /// A line begins at `begin` and belongs to this task.
   bool at_line() const noexcept { return begin.offset_bytes == 0; }
-  /// The start of the input is this task's, so that it lists the input even if that is empty.
+  /// The start of the input belongs to this task, so it lists the input even if that is empty.
   bool has_start_of(std::size_t input) const noexcept;
-  /// The end of the input is this task's, too.
+  /// The whole input belongs to this task.
   bool has_all_of(std::size_t input) const noexcept {
     return has_start_of(input) && input < end.input;
   }
 };
 
-/// Cuts the inputs into tasks of about equally many bytes on disk: within a plain file anywhere,
-/// within an archive where its parts meet, and otherwise between files. A pure function of the
-/// inputs and the number of tasks: the shares of all tasks are side by side and are all there is.
+/// Cuts the inputs into tasks of about equal size on disk: anywhere in a plain file, between the
+/// parts of an archive, and otherwise between files. A pure function of the inputs and the number
+/// of tasks. The shares of all tasks do not overlap and cover all inputs.
 ///
 /// @param largest_part_bytes  as read_limits says
 /// @pre 0 <= id.index < id.of <= most_tasks
@@ -51,10 +51,10 @@ struct task_share {
 task_share share_of(std::span<const input_file> inputs, const task_id& id,
                     std::uint64_t largest_part_bytes);
 
-/// The share of a run that has no tasks beside it.
+/// The share of a run that is not split into tasks: all inputs.
 task_share whole_share(std::span<const input_file> inputs);
 
-/// PREFIX_00003-of-00016, whose parts merge_datasets puts into order.
+/// PREFIX_00003-of-00016. merge_datasets puts parts with such names in order.
 std::filesystem::path task_prefix(std::filesystem::path prefix, const task_id& id);
 
 }  // namespace millrace::preprocess

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/decoder.hpp"
 
-/// In place of bzip2_decoder.cpp, in a build without libbz2.
+/// Replaces bzip2_decoder.cpp in a build without libbz2.
 namespace millrace::preprocess {
 
 std::unique_ptr<decoder> make_bzip2_decoder() {

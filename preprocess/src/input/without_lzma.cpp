@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "input/decoder.hpp"
 
-/// In place of xz_decoder.cpp, in a build without liblzma.
+/// Replaces xz_decoder.cpp in a build without liblzma.
 namespace millrace::preprocess {
 
 std::unique_ptr<decoder> make_xz_decoder() {

@@ -23,7 +23,7 @@ const char* describe(::lzma_ret error) {
   }
 }
 
-// All streams of a file and the padding between and behind them, as the xz program reads them.
+// Decodes all streams of a file and the padding between and after them, as the xz program does.
 class xz_decoder final : public decoder {
  public:
   xz_decoder() = default;
@@ -32,8 +32,7 @@ class xz_decoder final : public decoder {
   ~xz_decoder() override { ::lzma_end(&stream_); }
 
   void start() override {
-    // No limit of memory: the file says what it needs, which is at most what it was compressed
-    // with.
+    // No memory limit: the file declares what it needs, which is at most what compressing it took.
     if (::lzma_stream_decoder(&stream_, std::numeric_limits<std::uint64_t>::max(),
                               LZMA_CONCATENATED) != LZMA_OK) {
       throw std::bad_alloc();

@@ -33,8 +33,7 @@ std::optional<unit_size> zstd_frames::size_at(std::uint64_t offset) const {
   return unit_size{header->bytes + *blocks + (header->checksum ? 4U : 0U), *header->text_bytes};
 }
 
-// Section 3.1.1.2: three bytes before each block tell its kind and size, and whether it is the
-// last.
+// Section 3.1.1.2: three bytes before each block give its kind, its size and whether it is last.
 std::optional<std::uint64_t> zstd_frames::blocks_bytes(std::uint64_t offset) const {
   for (std::uint64_t at = offset;;) {
     std::array<std::byte, 3> header{};

@@ -13,13 +13,13 @@ struct zstd_header {
   std::size_t bytes = 0;  ///< of the header, with the magic number
   std::uint64_t window_bytes = 0;
   std::optional<std::uint64_t> text_bytes;  ///< if it is declared
-  bool checksum = false;                    ///< behind the blocks
+  bool checksum = false;                    ///< follows the blocks
 
   static constexpr std::uint32_t magic = 0xFD2FB528;
   static constexpr std::size_t most_bytes = 4 + 1 + 1 + 4 + 8;
 };
 
-/// The number in `bytes`, at most eight.
+/// Decodes a number of at most eight bytes.
 constexpr std::uint64_t little_endian(std::span<const std::byte> bytes) noexcept {
   std::uint64_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) {
@@ -28,8 +28,8 @@ constexpr std::uint64_t little_endian(std::span<const std::byte> bytes) noexcept
   return value;
 }
 
-/// @return nothing where `head` begins no frame with text (a skippable one has none), or the
-///         header is cut off.
+/// @return nothing if `head` does not begin a frame with text (a skippable frame has none), or the
+///         header is truncated.
 std::optional<zstd_header> parse_zstd_header(std::span<const std::byte> head);
 
 }  // namespace millrace::preprocess

@@ -12,7 +12,7 @@ constexpr std::string_view file_key = "{\"file\": \"";
 constexpr std::string_view line_key = ", \"line\": ";
 constexpr std::string_view from_key = ", \"from_byte\": ";
 
-// Where the string ends that begins at `at`, behind its closing quote.
+// The end of the string that begins at `at`, after its closing quote.
 std::size_t end_of_string(std::string_view json, std::size_t at) {
   for (; at < json.size() && json[at] != '"'; ++at) {
     if (json[at] == '\\') ++at;
@@ -20,7 +20,7 @@ std::size_t end_of_string(std::string_view json, std::size_t at) {
   return at + 1;
 }
 
-/// Takes the number behind `key` off the front of `text`, if that is what is there.
+/// If `text` begins with `key` and a number, removes both and returns the number.
 template <class T>
 std::optional<T> take(std::string_view& text, std::string_view key) {
   if (!text.starts_with(key)) return std::nullopt;

@@ -8,10 +8,10 @@
 
 namespace millrace::preprocess {
 
-/// A line of a task's P.bad as one of the whole's: adds `lines_before` to the number of the line,
-/// and has it count from `whole_begin` of the file, which is not told where that is 0.
+/// Converts a line of a task's P.bad to a line of the whole's: adds `lines_before` to its line
+/// number, and sets `from_byte` to `whole_begin`, or removes it if that is 0.
 ///
-/// @return nothing if the line counts from the start of its file anyway.
+/// @return nothing if the line has no `from_byte`, so that it counts from the start of its file
 std::optional<std::string> shifted_bad_line(std::string_view line, std::int64_t lines_before,
                                             std::uint64_t whole_begin);
 

@@ -45,7 +45,7 @@ std::vector<block_checksum> joined(std::vector<block_piece> pieces, std::uint64_
   for (const block_piece& piece : pieces) {
     const std::uint64_t block = piece.begin / sum_block_bytes;
     const bool begins = piece.begin % sum_block_bytes == 0;
-    // Where a block is complete, the next ones may have been written whole.
+    // After a complete block, the next ones may have been written completely, without pieces.
     const bool may_skip = begins && expected % sum_block_bytes == 0;
     if (may_skip ? piece.begin < expected : piece.begin != expected) {
       throw format_error(

@@ -7,12 +7,12 @@
 #include <type_traits>
 #include <vector>
 
-/// The checksums of P.sum, where a file is written by several, each somewhere in it.
+/// Checksums for P.sum when several writers each write a part of a file.
 namespace millrace::preprocess {
 
-/// The checksum of what one writer wrote of a block, where that is not the whole block.
+/// The checksum of one writer's share of a block that it did not write completely.
 struct block_piece {
-  std::uint64_t begin = 0;  ///< in the file
+  std::uint64_t begin = 0;  ///< offset in the file
   std::uint32_t bytes = 0;
   std::uint32_t crc32c = 0;
 };
@@ -24,33 +24,34 @@ struct block_checksum {
   std::uint32_t crc32c = 0;
 };
 
-/// Checksums of one range of a file, out of its bytes in pieces of any size, front to back: those
-/// of the blocks that it covers, and of its share of the one at either end. For one thread.
+/// Checksums of one range of a file, from its bytes in order, in pieces of any size: of the blocks
+/// that the range covers, and of its share of the block at either end. For one thread.
 class range_checksums {
  public:
-  /// @param begin  of the range, in the file
+  /// @param begin  offset of the range in the file
   explicit range_checksums(std::uint64_t begin) noexcept : at_(begin) {}
 
-  /// The next bytes. Appends the blocks that they complete, and what ends a block begun by another.
+  /// Adds the next bytes. Appends the blocks that they complete, and the piece that ends a block
+  /// begun by another writer.
   void add(std::span<const std::byte> bytes, std::vector<block_checksum>& blocks,
            std::vector<block_piece>& pieces);
 
-  /// Appends what the range has of its last block, if it does not end with it.
+  /// Appends the range's piece of its last block, if the range does not end at a block boundary.
   void finish(std::vector<block_piece>& pieces) const;
 
  private:
   block_piece open_piece() const noexcept { return {at_ - open_bytes_, open_bytes_, crc_}; }
 
   std::uint64_t at_;
-  std::uint32_t open_bytes_ = 0;  // of the block at `at_`, that came here
-  std::uint32_t crc_ = 0;         // of these
+  std::uint32_t open_bytes_ = 0;  // added so far to the block at `at_`
+  std::uint32_t crc_ = 0;         // of these bytes
 };
 
-/// The blocks that the pieces of all writers together are, in order.
+/// Joins the pieces of all writers into blocks, in order.
 ///
 /// @param pieces      in any order
-/// @param file_bytes  of the whole file
-/// @throws format_error  they leave something out, or overlap. It has no path.
+/// @param file_bytes  size of the whole file
+/// @throws format_error  the pieces have gaps or overlap. The error has no path.
 std::vector<block_checksum> joined(std::vector<block_piece> pieces, std::uint64_t file_bytes);
 
 }  // namespace millrace::preprocess

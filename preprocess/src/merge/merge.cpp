@@ -29,7 +29,7 @@ merge_summary merge(const merge_options& options) {
   summary.type = first.view().type;
   const merged_sidecars sidecars = plan_sidecars(summary.prefixes);
   summary.dropped = sidecars.dropped;
-  // All headers are compared before the first byte is copied: hours may lie between the two.
+  // Compare all headers before the first byte is copied: copying may take hours.
   merged_layout layout{.type = summary.type, .multimodal = options.multimodal, .total = {}};
   std::vector<dataset_extent> extents;
   for (std::size_t i = 0; i < summary.prefixes.size(); ++i) {

@@ -31,31 +31,29 @@ struct merge_summary {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   formats::dtype type{};
-  std::optional<formats::task_range> tasks;  ///< if those are not all of the run
-  std::vector<dropped_sidecar> dropped;  ///< what some of the inputs have, and the output has not
+  std::optional<formats::task_range> tasks;  ///< set if these are not all tasks of the run
+  std::vector<dropped_sidecar> dropped;      ///< that some inputs have, but not the output
 };
 
-/// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory
-/// and, as far as the tokens go, as fast as files are copied. Every file of the folder must belong
-/// to one, hidden files too; folders in it are passed over. Empty datasets may be among them, the
-/// first too.
+/// Concatenates the datasets of a folder, sorted by the bytes of their names, in constant memory.
+/// Tokens are copied at file-copy speed. Every file of the folder must belong to a dataset, even a
+/// hidden one; subfolders are ignored. Datasets may be empty, including the first.
 ///
-/// What lies beside the datasets is merged where all of them have it (a .src or .bad also needs the
-/// .meta of all), and what is not is told in the summary; so that the tasks of a run
-/// together give each file of one process, byte for byte. Where there are checksums, the parts are
-/// held against them.
+/// A sidecar is merged if all datasets have it (a .src or .bad also needs the .meta of all). The
+/// summary lists the sidecars that were dropped. So merging all tasks of a run gives the same files
+/// as one process, byte for byte. Parts with checksums are verified.
 ///
 /// @throws config_error  the folder has no dataset, or a file that belongs to none; dtypes differ;
-///                       `multimodal` and a dataset has no modes; the output exists; what the
-///                       datasets were made of does not go together.
-/// @throws io_error, format_error  an input or the output failed, or a part is not what its
-///                       checksums say. Nothing shows under the final names.
-/// @throws error         the disk has too little room; the message says how much is missing.
-/// @throws stopped       `options.stop` was set before the first file got its final name. What was
-///                       written is removed, and an old output stays whole.
+///                       `multimodal` is set and a dataset has no modes; the output exists; or the
+///                       metas of the datasets are not compatible.
+/// @throws io_error, format_error  an input or the output failed, or a part does not match its
+///                       checksums. No file has its final name.
+/// @throws error         the disk has too little space; the message says how much is missing.
+/// @throws stopped       `options.stop` was set before the first file got its final name. The new
+///                       files are removed, and an old output is unchanged.
 merge_summary merge(const merge_options& options);
 
-/// The stop flag of a merge, with what becomes of it.
+/// The stop flag of a merge, with its message for the user.
 stop_flag stop_flag_of(const merge_options& options);
 
 /// What a user can do if the disk is too small for a merge.

@@ -20,7 +20,7 @@ namespace {
 // The prefix of the dataset that a file of the folder belongs to: its .bin, its .idx, or PREFIX and
 // one other suffix.
 std::filesystem::path prefix_of(const std::filesystem::path& file) {
-  // A link to nowhere is a missing shard, not one shard fewer.
+  // A dangling link means a missing shard, and must not be ignored.
   if (!is_file(file)) throw io_error(file, "open (not a regular file)", EINVAL);
   auto prefix = file;
   prefix.replace_extension();

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t groups_between = std::size_t{1} << 14;  // a few MiB of P.src
 constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
 
-// Says which part it is that does not go with those before it.
+// Names the first part that is not compatible with those before it.
 [[noreturn]] void refuse(std::span<const std::filesystem::path> prefixes,
                          std::span<const formats::dataset_meta> metas, const char* problem) {
   const auto fits = [&](std::size_t count) {
@@ -31,7 +31,7 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
       return false;
     }
   };
-  std::size_t good = 1;  // so many do, and so many and one more may not
+  std::size_t good = 1;  // the first `good` parts are compatible
   for (std::size_t bad = metas.size(); bad - good > 1;) {
     const std::size_t middle = good + (bad - good) / 2;
     (fits(middle) ? good : bad) = middle;
@@ -42,7 +42,7 @@ constexpr std::size_t bad_chunk_bytes = std::size_t{1} << 16;
                   dataset_paths(prefixes[good]).of(sidecar::meta).string(), problem));
 }
 
-// A task may have only bad records, a run may not: as for one that is not cut into tasks.
+// A task may have only bad records, but a whole run may not, as with a run without tasks.
 void expect_good_records(const formats::dataset_meta& whole,
                          std::span<const formats::dataset_meta> parts) {
   if (whole.tasks || !parts.front().tasks || whole.counts.documents != 0) return;
@@ -69,10 +69,10 @@ std::vector<part_change> changes_of(const formats::dataset_meta& whole,
   return changes;
 }
 
-/// Looks at which parts lack what.
+/// Finds out which sidecars the parts lack.
 class part_review {
  public:
-  /// @param metas  one a prefix, or none
+  /// @param metas  one per prefix, or empty
   part_review(std::span<const std::filesystem::path> prefixes,
               std::span<const formats::dataset_meta> metas)
       : prefixes_(prefixes), metas_(metas) {}
@@ -81,7 +81,7 @@ class part_review {
     return std::ranges::any_of(prefixes_, [&](const auto& prefix) { return has(prefix, which); });
   }
 
-  /// Why the whole cannot have it; nothing if it can.
+  /// Why the whole cannot have this sidecar; nothing if it can.
   std::optional<std::string> lack(sidecar which) const {
     const bool needs_meta = which == sidecar::src || which == sidecar::bad;
     if (needs_meta && metas_.empty()) {
@@ -111,7 +111,7 @@ class part_review {
   static std::string there_is_no(const std::filesystem::path& path) {
     return fmt::format("there is no {}", path.string());
   }
-  // A P.bad is there only if there was something to put into it.
+  // A part without bad records has no P.bad.
   static std::optional<std::string> lack_of_bad(const dataset_paths& paths,
                                                 const formats::dataset_meta& meta) {
     if (meta.on_bad_record != "quarantine") {
@@ -191,7 +191,7 @@ void append_places(const dataset_paths& part, const formats::dataset_meta& meta,
   try {
     const formats::src_view view = formats::parse_src(file.bytes());
     expect_src_of(view, meta);
-    names.resize(shift.inputs_before);  // without the one that this part goes on with
+    names.resize(shift.inputs_before);  // without the input that this part continues
     for (std::size_t i = 0; i < view.input_count(); ++i) names.emplace_back(view.input_name(i));
     formats::src_cursor cursor(view);
     std::array<formats::source_place, formats::src_group_documents> moved;
@@ -216,7 +216,7 @@ void append_bad_lines(const dataset_paths& part, const part_change& change, io::
   if (!is_file(path)) return;
   const io::unique_fd fd = io::open_read_only(path);
   std::string text;
-  bool shifting = true;  // only records of the first input can count from within a file
+  bool shifting = true;  // only records of the first input can have a `from_byte`
   for (std::uint64_t offset = 0;;) {
     stop.check();
     const std::size_t kept = text.size();
@@ -227,7 +227,7 @@ void append_bad_lines(const dataset_paths& part, const part_change& change, io::
     offset += n;
     std::size_t done = 0;
     while (shifting) {
-      // What was kept is the beginning of one line: a long one would be searched again and again.
+      // The kept text is the start of one line. Do not search it again: a line can be long.
       const std::size_t end = text.find('\n', std::max(done, kept));
       if (end == text.npos) break;
       const std::string_view line = std::string_view(text).substr(done, end + 1 - done);

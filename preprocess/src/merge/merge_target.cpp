@@ -21,8 +21,8 @@ std::filesystem::path partial_of(std::filesystem::path path) {
   return path;
 }
 
-// Not for reading, too: an NFS client would then read a page around what is written to it, write
-// all of it, and undo what another client wrote there meanwhile.
+// Write-only: with read access, an NFS client would read the page around a write and write all of
+// it back, which would undo what another client wrote there meanwhile.
 io::unique_fd open_for_writing(const std::filesystem::path& path) {
   io::unique_fd fd(
       io::uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW); }));
@@ -110,10 +110,10 @@ void placed_writer::append_copy(const io::unique_fd& from, const std::filesystem
     throw format_error(from_path, from_offset + n,
                        "the file became shorter while it was being read");
   }
-  // Advice only, so that sync() has little left to wait for: it is the one that finds out.
+  // Starts writeback early, so that sync() has little left to wait for. sync() reports errors.
   (void)::sync_file_range(file_.fd.get(), static_cast<::off_t>(offset_), static_cast<::off_t>(n),
                           SYNC_FILE_RANGE_WRITE);
-  io::drop_written(file_.fd, offset_, n);  // the copy knows no flag for it
+  io::drop_written(file_.fd, offset_, n);  // the copy has no flag for it
   if (pages == io::page_cache::pass_through) io::drop_read(from, from_offset, n);
   offset_ += n;
   add_checksums(bytes);

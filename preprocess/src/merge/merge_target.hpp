@@ -17,20 +17,20 @@
 
 namespace millrace::preprocess {
 
-/// One file of the whole, which several processes write to, each at places of its own.
+/// One file of the whole. Several processes write to it, each to its own ranges.
 struct target_file {
   io::unique_fd fd;
-  std::filesystem::path path;         ///< the partial one
-  std::uint64_t checksums_at = 0;     ///< of block 0, in P.sum
-  std::vector<block_piece> pieces{};  ///< of blocks that were written here only in part
+  std::filesystem::path path;         ///< of the partial file
+  std::uint64_t checksums_at = 0;     ///< offset of the checksum of block 0 in P.sum
+  std::vector<block_piece> pieces{};  ///< of blocks that this process wrote only in part
 };
 
-/// The partial files of a whole, as one of its writers has them. For one thread; another process
-/// made them, or this one, in their full sizes: see merged_dataset.
+/// The partial files of a whole, opened by one of its writers. They must already have their full
+/// sizes; this process or another created them: see merged_dataset. For one thread.
 class merge_target {
  public:
   /// @param checksums  there is a P.sum
-  /// @throws io_error  a partial file is not there, or refuses.
+  /// @throws io_error  a partial file does not exist or cannot be opened.
   merge_target(const dataset_paths& paths, const merged_layout& layout, bool checksums);
 
   const merged_layout& layout() const noexcept { return layout_; }
@@ -38,21 +38,23 @@ class merge_target {
   target_file& bin() noexcept { return bin_; }
   target_file& idx() noexcept { return idx_; }
 
-  /// What of the .idx is no part's: its header, and the 0 before document 0. For one writer.
+  /// Writes what belongs to no part of the .idx: its header, and the 0 before document 0. Exactly
+  /// one writer calls it.
   void write_frame();
 
   /// Writes checksums of blocks to P.sum.
   /// @pre has_checksums()
   void put(const target_file& of, std::span<const block_checksum> blocks);
 
-  /// The same of blocks that were written in pieces: call it on one writer, when all have written.
+  /// The same for blocks that were written in pieces. Call it on one writer, after all have
+  /// written.
   ///
-  /// @param bin, idx  the pieces of all writers, this one's included
-  /// @throws format_error  something was not written, or twice.
+  /// @param bin, idx  the pieces of all writers, including this one
+  /// @throws format_error  something was not written, or was written twice.
   void put_joined(std::vector<block_piece> bin, std::vector<block_piece> idx);
 
   /// Makes durable what was written through this object.
-  /// @throws io_error  the kernel could not.
+  /// @throws io_error  fsync failed.
   /// @throws stopped   `stop` is set.
   void sync(const stop_flag& stop);
 
@@ -64,26 +66,26 @@ class merge_target {
   std::filesystem::path sum_path_;
 };
 
-/// Writes one run of bytes of a file, front to back, and sees to its checksums.
+/// Writes one contiguous range of a file sequentially, and computes its checksums.
 class placed_writer {
  public:
-  /// @param target, file  the second is of the first; both outlive this
+  /// @param target, file  `file` belongs to `target`; both must outlive this
   placed_writer(merge_target& target, target_file& file, std::uint64_t offset)
       : target_(target), file_(file), offset_(offset), checksums_(offset) {}
 
   void append(std::span<const std::byte> bytes);
 
-  /// Appends bytes [from_offset, from_offset + size) of another file: in the kernel, as far as that
-  /// can.
+  /// Appends bytes [from_offset, from_offset + size) of another file, copying in the kernel where
+  /// possible.
   ///
-  /// @param bytes  the same, where there are checksums
-  /// @param pages  of the other file
+  /// @param bytes  the same bytes, needed if there are checksums
+  /// @param pages  page cache use for the other file
   /// @throws format_error  the other file ends before that.
   void append_copy(const io::unique_fd& from, const std::filesystem::path& from_path,
                    std::uint64_t from_offset, std::uint64_t size, std::span<const std::byte> bytes,
                    io::page_cache pages);
 
-  /// Call it when all bytes have come.
+  /// Call it after all bytes were appended.
   void finish() { checksums_.finish(file_.pieces); }
 
  private:

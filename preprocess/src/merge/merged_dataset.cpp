@@ -14,7 +14,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// A sidecar of all parts together, but for a few bytes.
+// Total size of a sidecar over all parts: that of the whole, within a few bytes.
 std::uint64_t size_of_all(std::span<const std::filesystem::path> parts, sidecar which) {
   std::uint64_t total = 0;
   for (const auto& part : parts) {
@@ -81,7 +81,7 @@ void merged_dataset::append_sidecars(std::span<const std::filesystem::path> part
 }
 
 void merged_dataset::finish(const stop_flag& stop) {
-  // What was set aside and not needed goes back.
+  // Free reserved space that was not needed.
   if (src_) src_->file().resize(src_->file().size_bytes());
   if (bad_) bad_->resize(bad_->size_bytes());
   std::string root;

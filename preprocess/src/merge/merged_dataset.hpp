@@ -19,21 +19,23 @@
 
 namespace millrace::preprocess {
 
-/// The whole that parts become, as the one process has it that makes and completes it. Tokens, the
-/// index and their checksums are written by any number of merge_targets meanwhile, each part to its
-/// place; the other sidecars, a few bytes a document, by this one, in order and in constant memory.
+/// The whole dataset that is merged from parts, in the one process that creates and completes it.
+/// Any number of merge_targets write tokens, index and their checksums meanwhile, each part to its
+/// place. This object writes the other sidecars (a few bytes per document), in order and in
+/// constant memory.
 ///
-/// Nothing shows under the final names before publish_dataset(). A destructor leaves no file,
-/// unless `keep()` was called. For one thread.
+/// No file has its final name before publish_dataset(). The destructor removes all files, unless
+/// `keep()` was called. For one thread.
 class merged_dataset {
  public:
-  /// Makes the partial files, and sets aside the room that all of them will take.
+  /// Creates the partial files, and reserves the space for all of them.
   ///
   /// @param parts     prefixes, in order
-  /// @param sidecars  outlives this
+  /// @param sidecars  must outlive this
   /// @param advice    what the user can do if the disk is too small
-  /// @throws io_error  the folder does not exist or refuses; another process writes this dataset.
-  /// @throws error     the disk has less room: see reserve_all().
+  /// @throws io_error  the folder does not exist or is not writable; or another process writes this
+  ///                   dataset.
+  /// @throws error     the disk has too little space: see reserve_all().
   /// @throws stopped   `stop` is set.
   merged_dataset(const std::filesystem::path& prefix, const merged_layout& layout,
                  std::span<const std::filesystem::path> parts, const merged_sidecars& sidecars,
@@ -41,7 +43,7 @@ class merged_dataset {
 
   const dataset_paths& paths() const noexcept { return paths_; }
 
-  /// Writes P.src and P.bad, if there are to be such.
+  /// Writes P.src and P.bad, if the whole gets them.
   /// @param parts  prefixes, in order
   /// @throws stopped  `stop` is set.
   void append_sidecars(std::span<const std::filesystem::path> parts, const stop_flag& stop);
@@ -51,10 +53,10 @@ class merged_dataset {
   /// @throws stopped  `stop` is set.
   void finish(const stop_flag& stop);
 
-  /// Leaves the partial files, whatever happens.
+  /// Keeps the partial files, whatever happens.
   void keep() noexcept;
 
-  /// What publish_dataset() will find.
+  /// The sidecars that publish_dataset() will find.
   /// @pre finish() was called
   sidecar_set sidecars() const noexcept;
 

@@ -8,7 +8,7 @@
 
 namespace millrace::preprocess {
 
-/// How much a dataset holds. Those of the parts before a part say where it lies in the whole.
+/// The size of a dataset. The sum for the parts before a part gives its offsets in the whole.
 struct dataset_extent {
   std::uint64_t sequences = 0;
   std::uint64_t documents = 0;
@@ -29,7 +29,7 @@ inline dataset_extent extent_of(const formats::mmidx_view& idx) {
           .bin_bytes = idx.bin_size_bytes};
 }
 
-/// Where everything lies in an `.idx` whose counts are known beforehand: formats/spec/mmidx.md.
+/// Offsets in an `.idx` whose counts are known in advance: formats/spec/mmidx.md.
 struct merged_layout {
   formats::dtype type{};
   bool multimodal = false;
@@ -41,7 +41,7 @@ struct merged_layout {
   std::uint64_t pointer_at(std::uint64_t sequence) const noexcept {
     return length_at(total.sequences) + 8 * sequence;
   }
-  /// Of the documents' ends, the first is the 0 before document 0.
+  /// Entry 0 of the document ends is the 0 before document 0.
   std::uint64_t document_end_at(std::uint64_t index) const noexcept {
     return pointer_at(total.sequences) + 8 * index;
   }

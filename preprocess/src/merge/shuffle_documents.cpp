@@ -36,7 +36,7 @@ namespace {
 
 constexpr std::size_t read_bytes_at_a_time = std::size_t{1} << 20;
 
-/// Entries of an array of an `.idx`, front to back, a chunk at a time.
+/// Reads an array of an `.idx` sequentially, in chunks.
 template <class T>
 class column_reader {
  public:
@@ -44,7 +44,7 @@ class column_reader {
                 const stop_flag& stop)
       : input_(&input), stop_(&stop), array_(array), left_(count) {}
 
-  /// @pre it is not the end
+  /// @pre not at the end
   T next() {
     if (at_ == chunk_.size()) {
       stop_->check();
@@ -67,16 +67,16 @@ class column_reader {
   std::vector<T> chunk_;
 };
 
-/// A document of an input, as its `.idx` tells.
+/// A document of an input, as described by its `.idx`.
 struct stored_document {
-  std::uint64_t begin = 0;  ///< of its tokens, in the .bin
+  std::uint64_t begin = 0;  ///< offset of its tokens in the .bin
   std::uint64_t bytes = 0;
   std::span<const std::int32_t> lengths;
   std::span<const std::int8_t> modes;
 };
 
-/// Calls `work(document)` for each document of an input, in order; holds all of the `.idx` to be
-/// as it must, since what is written is computed from the lengths alone.
+/// Calls `work(document)` for each document of an input, in order. Verifies the whole `.idx`,
+/// because the output is computed from the lengths alone.
 template <class Work>
 void for_each_document(const merge_input& input, bool multimodal, const stop_flag& stop,
                        Work&& work) {
@@ -127,7 +127,8 @@ void for_each_document(const merge_input& input, bool multimodal, const stop_fla
   }
 }
 
-/// The tokens of an input front to back, in long reads, held against its P.sum if there is one.
+/// Reads the tokens of an input sequentially, in long reads. With `checksums`, verifies them
+/// against its P.sum.
 class token_reader {
  public:
   token_reader(const merge_input& input, bool checksums, const stop_flag& stop)
@@ -170,7 +171,7 @@ class token_reader {
     return result;
   }
 
-  /// Call it when all came: checks the `.idx`, too.
+  /// Call it after all tokens were read. It verifies the `.idx` too.
   void finish() {
     if (!check_) return;
     in(input_->paths().bin, [&] { check_->finish(); });
@@ -189,7 +190,7 @@ class token_reader {
   }
 
  private:
-  // What is said of a block says where; this, of which file.
+  // Errors about a block have its offset; this adds the path.
   template <class Work>
   static void in(const std::filesystem::path& of, Work&& work) {
     try {
@@ -210,7 +211,7 @@ class token_reader {
   std::optional<formats::sum_check> check_;
 };
 
-/// The places of an input's documents front to back, as those of the whole.
+/// Reads the places of an input's documents sequentially, converted to places of the whole.
 class place_reader {
  public:
   place_reader(const merge_input& input, const formats::dataset_meta& meta,
@@ -268,11 +269,11 @@ void check_fits(const merge_input& input, const merge_input& first, const merge_
   expect_another_folder(options.output_prefix, options.input);
 }
 
-/// The order of all documents: where the next one of the inputs goes.
+/// The order of all documents: the output index of each input document.
 class turns {
  public:
   turns(std::uint64_t documents, std::uint64_t seed) {
-    if (documents == 0) return;  // nobody asks
+    if (documents == 0) return;  // of() is never called
     const std::uint64_t hash = dataset::absorb(
         dataset::order_hash(dataset::shuffle_of::documents, seed, dataset::name_hash("")), 0);
     order_.emplace(static_cast<std::int64_t>(documents), dataset::keys_of(hash));
@@ -291,8 +292,8 @@ constexpr std::uint64_t varint_bytes(std::uint64_t value) noexcept {
   return bytes;
 }
 
-/// How large P.src can become. What it takes to tell one place by the one before it depends on the
-/// order; that is bounded by the largest numbers that occur.
+/// Upper bound of the size of P.src. The size of a place, encoded as differences from the place
+/// before it, depends on the order. It is bounded by the largest numbers that occur.
 class src_bound {
  public:
   void add(const formats::source_place& place) noexcept {
@@ -303,7 +304,7 @@ class src_bound {
   }
   std::uint64_t bytes(std::span<const std::string> names) const {
     const std::uint64_t groups = formats::src_group_count(documents_);
-    // formats/spec/src.md: a byte that says which differences follow, then each of them as zigzag.
+    // formats/spec/src.md: a byte that says which differences follow, then each as a zigzag number.
     // The first document of a group has none.
     const std::uint64_t differences = 1 + (names.size() > 1 ? varint_bytes(2 * names.size()) : 0) +
                                       varint_bytes(2 * most_line_) + varint_bytes(4 * most_end_);
@@ -318,10 +319,10 @@ class src_bound {
   std::uint64_t most_end_ = 0;
 };
 
-/// What a shuffle will write, found by a pass over everything but the tokens.
+/// The sizes that a shuffle will write, from a pass over everything except the tokens.
 struct shuffle_sizes {
-  std::vector<std::uint64_t> parts;  ///< of the spill: bytes of the documents of each
-  std::uint64_t src_bytes = 0;       ///< of P.src, at most; 0 where there is none
+  std::vector<std::uint64_t> parts;  ///< for each part of the spill: bytes of its documents
+  std::uint64_t src_bytes = 0;       ///< maximum size of P.src; 0 if there is none
 };
 
 shuffle_sizes measure(const merge_options& options, const merged_sidecars& sidecars,

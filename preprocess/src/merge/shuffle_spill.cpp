@@ -16,7 +16,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// What stands before a document; behind it lengths, modes and tokens, padded to eight bytes each.
+/// The header of a document. Its lengths, modes and tokens follow, each padded to eight bytes.
 struct record {
   std::uint64_t turn = 0;
   std::uint64_t sequences = 0;
@@ -62,7 +62,7 @@ shuffle_spill::shuffle_spill(const std::filesystem::path& path, std::uint64_t tu
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].begin = parts_[i].end = file_bytes_;
     parts_[i].left = part_sizes[i];
-    file_bytes_ += (part_sizes[i] + page - 1) / page * page;  // a part is mapped by itself
+    file_bytes_ += (part_sizes[i] + page - 1) / page * page;  // each part is mapped separately
   }
 }
 
@@ -74,7 +74,7 @@ void shuffle_spill::add(const spilled_document& document) {
   part& to = parts_.at(document.turn / turns_of_part_);
   const std::uint64_t size =
       size_of(document.lengths.size(), !document.modes.empty(), document.tokens.size());
-  if (size > to.left) {  // it would go over the next part
+  if (size > to.left) {  // it would overwrite the next part
     throw io_error(file_.partial_path(), "write (an input was replaced by another process)",
                    ESTALE);
   }
@@ -99,7 +99,7 @@ void shuffle_spill::flush(part& to) {
     rest = rest.subspan(next.size());
   }
   if (to.pending.capacity() > 2 * most_pending_) {
-    to.pending = {};  // a giant document leaves no giant buffer
+    to.pending = {};  // frees the buffer of a giant document
   } else {
     to.pending.clear();
   }
@@ -123,7 +123,8 @@ void shuffle_spill::open_part(std::size_t i) {
   if (address == MAP_FAILED) throw io_error(file_.partial_path(), "mmap", errno);
   mapping_ = {static_cast<std::byte*>(address), size};
   bytes_ = mapping_;
-  (void)::madvise(address, size, MADV_WILLNEED);  // else every document would wait for the disk
+  // Otherwise every document would wait for the disk.
+  (void)::madvise(address, size, MADV_WILLNEED);
   for (std::uint64_t offset = 0; offset < size;) {
     const spilled_document document = document_at(offset);
     entries_.push_back({document.turn, offset});
@@ -146,7 +147,7 @@ spilled_document shuffle_spill::document_at(std::uint64_t offset) const {
   spilled_document document;
   document.turn = head.turn;
   document.place = {static_cast<std::uint32_t>(head.input), head.line, head.begin, head.end};
-  // Ours, aligned to eight bytes, in a mapping that begins with a page.
+  // Written by this class, aligned to eight bytes, in a mapping that begins at a page boundary.
   document.lengths = {reinterpret_cast<const std::int32_t*>(at), head.sequences};
   at += padded(4 * head.sequences);
   if (head.has_modes != 0) {

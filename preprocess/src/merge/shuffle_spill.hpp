@@ -15,28 +15,28 @@
 
 namespace millrace::preprocess {
 
-/// A document on its way through a spill: views that last as long as a call.
+/// A document in a spill, as views that are valid during a call.
 struct spilled_document {
-  std::uint64_t turn = 0;  ///< its place in the output
+  std::uint64_t turn = 0;  ///< its index in the output
   formats::source_place place;
   std::span<const std::int32_t> lengths;  ///< of its sequences
-  std::span<const std::int8_t> modes;     ///< one each, or none
+  std::span<const std::int8_t> modes;     ///< one per sequence, or empty
   std::span<const std::byte> tokens;
 };
 
-/// Brings documents into another order at the speed of the disk: they are written once to a file,
-/// each into the part for its range of turns, and read back part by part. Either is done in long
-/// runs, whatever the order is. For one thread.
+/// Reorders documents at disk speed: each is written once to a file, into the part for its range of
+/// turns, and the parts are read back one by one. Reads and writes are long and sequential,
+/// whatever the order is. For one thread.
 ///
-/// Memory: `buffer_bytes` for all parts together, and 16 bytes for each document of one part. The
-/// file has no name that lasts: it goes when this does.
+/// Memory: `buffer_bytes` for all parts together, and 16 bytes per document of one part. The file
+/// is temporary: the destructor removes it.
 class shuffle_spill {
  public:
-  static constexpr std::uint64_t part_bytes = std::uint64_t{256} << 20;    // aimed at
+  static constexpr std::uint64_t part_bytes = std::uint64_t{256} << 20;    // target
   static constexpr std::uint64_t part_documents = std::uint64_t{1} << 20;  // at most
   static constexpr std::size_t buffer_bytes = std::size_t{64} << 20;
 
-  /// How many turns belong to a part, if so much comes.
+  /// Number of turns per part, for totals of this many documents and bytes.
   static std::uint64_t turns_of_part(std::uint64_t documents, std::uint64_t bytes) noexcept;
 
   /// Bytes that a document takes in the file.
@@ -45,24 +45,24 @@ class shuffle_spill {
 
   /// Opens the file.
   ///
-  /// @param path        whose `.partial` the file is
-  /// @param part_sizes  for each part the sum of size_of() of its documents, exactly
+  /// @param path        the file is the `.partial` of this path
+  /// @param part_sizes  for each part, the exact sum of size_of() over its documents
   /// @throws io_error
   shuffle_spill(const std::filesystem::path& path, std::uint64_t turns_of_part,
                 std::span<const std::uint64_t> part_sizes, stop_flag stop = {});
 
-  /// The room that the file will take.
+  /// The space that the file will take.
   room_claim claim() noexcept { return {&file_, file_bytes_}; }
 
   /// Gives the file its size. Call it once, before the first add().
   /// @throws io_error
   void begin();
 
-  /// @throws io_error  ESTALE where it is none of those that the sizes are of
+  /// @throws io_error  with ESTALE if the document exceeds what is left of its part's size
   /// @throws stopped   `stop` is set; checked every few MiB, as in read().
   void add(const spilled_document& document);
 
-  /// Calls `work(document)` for all that were added, in the order of their turns.
+  /// Calls `work(document)` for all added documents, in the order of their turns.
   /// @throws io_error, and what `work` throws
   template <class Work>
   void read(Work&& work) {
@@ -76,9 +76,9 @@ class shuffle_spill {
 
  private:
   struct part {
-    std::uint64_t begin = 0;  // in the file
-    std::uint64_t end = 0;    // of what is written
-    std::uint64_t left = 0;   // for what was not added yet
+    std::uint64_t begin = 0;  // offset in the file
+    std::uint64_t end = 0;    // end of what is written
+    std::uint64_t left = 0;   // bytes not yet added
     std::vector<std::byte> pending;
   };
   struct entry {

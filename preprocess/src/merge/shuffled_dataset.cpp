@@ -58,7 +58,8 @@ std::vector<room_claim> shuffled_dataset::claims(std::uint64_t src_bytes,
   return all;
 }
 
-// atomic_file counts what is appended: the whole length first, then each array in its place.
+// atomic_file counts appended bytes, so this sets the full size first. Then each array is written
+// to its place.
 void shuffled_dataset::begin() {
   idx_.append(formats::encode_mmidx_header(layout_.type, layout_.sequences, layout_.documents));
   idx_.resize(idx_bytes_);
@@ -78,7 +79,7 @@ void shuffled_dataset::flush(column& to) {
 }
 
 void shuffled_dataset::write(std::span<const std::byte> tokens) {
-  while (!tokens.empty()) {  // a giant document is gigabytes
+  while (!tokens.empty()) {  // in chunks: a giant document may have gigabytes
     stop_.check();
     const auto part = tokens.first(std::min(tokens.size(), written_bytes_at_a_time));
     bin_.append(part, io::page_cache::pass_through);
@@ -125,7 +126,7 @@ void shuffled_dataset::finish(std::span<const std::string> inputs,
   if (provenance_) {
     append_places();
     provenance_->finish(inputs);
-    // What was set aside and not needed goes back.
+    // Free reserved space that was not needed.
     provenance_->file().resize(provenance_->file().size_bytes());
   }
   const std::string root = checksums_ ? checksums_->finish(idx_, stop_) : std::string();

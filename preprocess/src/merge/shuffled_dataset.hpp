@@ -22,7 +22,7 @@
 
 namespace millrace::preprocess {
 
-/// What a shuffled_dataset will hold, known beforehand.
+/// The contents of a shuffled_dataset, known in advance.
 struct shuffled_layout {
   formats::dtype type{};
   std::uint64_t sequences = 0;
@@ -33,20 +33,20 @@ struct shuffled_layout {
   bool provenance = false;  ///< P.src
 };
 
-/// A dataset written document by document. As its counts are known, each array of the `.idx` goes
-/// to its place at once. Nothing shows under the final names before finish() ends; without it no
-/// file is left. For one thread.
+/// Writes a dataset document by document. Its counts are known, so each array of the `.idx` is
+/// written directly to its place. No file has its final name before finish() ends. Without
+/// finish(), no file is left. For one thread.
 class shuffled_dataset {
  public:
   /// Opens the files.
-  /// @throws io_error  the folder refuses, or another process writes this dataset.
+  /// @throws io_error  the folder is not writable, or another process writes this dataset.
   shuffled_dataset(const std::filesystem::path& prefix, const shuffled_layout& layout,
                    stop_flag stop = {});
 
   const dataset_paths& paths() const noexcept { return paths_; }
 
-  /// The room that all files will take.
-  /// @param src_bytes, meta_bytes  sizes of P.src and P.meta, at most; 0 for a file that is not
+  /// The space that all files will take.
+  /// @param src_bytes, meta_bytes  maximum sizes of P.src and P.meta; 0 for a file that is not
   ///                               written
   std::vector<room_claim> claims(std::uint64_t src_bytes, std::uint64_t meta_bytes);
 
@@ -58,14 +58,14 @@ class shuffled_dataset {
   /// @throws stopped  `stop` is set; checked every few MiB, as in finish().
   void append(const spilled_document& document);
 
-  /// Completes all files, makes them durable and gives them their names.
+  /// Completes all files, makes them durable and gives them their final names.
   /// @param inputs  names for P.src
-  /// @param meta    without the root of P.sum, which is put in
-  /// @throws io_error  the disk is full, say; or other documents came than the layout tells of
+  /// @param meta    without the root of P.sum, which is filled in
+  /// @throws io_error  for example, the disk is full; or the documents do not match the layout
   void finish(std::span<const std::string> inputs, std::optional<formats::dataset_meta>& meta);
 
  private:
-  /// A run of the `.idx` that is written front to back.
+  /// An array of the `.idx`, written sequentially.
   struct column {
     std::uint64_t offset;
     std::vector<std::byte> pending = {};
@@ -87,7 +87,7 @@ class shuffled_dataset {
   column pointers_;
   column documents_;
   column modes_;
-  std::vector<std::byte> tokens_;  // small documents are gathered before they are written
+  std::vector<std::byte> tokens_;              // buffer: small documents are written together
   std::vector<formats::source_place> places_;  // likewise
   std::int64_t pointer_ = 0;
   std::int64_t sequences_ = 0;

@@ -41,7 +41,7 @@ bool any_is_there(const std::vector<std::filesystem::path>& files) {
   return std::ranges::any_of(files, [](const auto& path) { return io::is_there(path); });
 }
 
-/// One rank's view of the job, from the look at what an earlier one left to the last file removed.
+/// One rank's view of the job, from checking what an earlier job left to removing the last file.
 class mpi_job {
  public:
   mpi_job(rank_group& ranks, const tokenizer::tokenizer& tokenizer, const run_options& options,
@@ -57,12 +57,12 @@ class mpi_job {
   run_summary finish();
 
  private:
-  /// What rank 0 found, for all to know.
+  /// What rank 0 found. All ranks get it.
   enum class start : std::uint8_t {
-    afresh,   ///< tasks must find nothing, or may replace it
-    go_on,    ///< with tasks that were begun, or even done
-    publish,  ///< all is done but the names
-    done,     ///< and these, too
+    afresh,   ///< tasks must find no earlier output, or may replace it
+    go_on,    ///< resume: tasks were begun, or are even done
+    publish,  ///< everything is done except renaming
+    done,     ///< everything is done
   };
 
   void tell_apart();
@@ -95,9 +95,9 @@ class mpi_job {
   std::vector<std::filesystem::path> prefixes_;
   encoder_options encoding_;
   run_identity identity_;
-  formats::sha256::digest digest_{};  // of that
+  formats::sha256::digest digest_{};  // of `identity_`
   start start_ = start::afresh;
-  bool inputs_are_dated_ = true;    // as they were when the job was begun
+  bool inputs_are_dated_ = true;    // their stamps are unchanged since the job was begun
   std::optional<journal> journal_;  // on rank 0
   stage_times busy_;                // of the tasks of all ranks, on rank 0
   double joining_seconds_ = 0;      // on this rank
@@ -138,8 +138,8 @@ run_summary mpi_job::finish() {
   return summary(std::chrono::duration<double>(clock::now() - begun).count());
 }
 
-// What this job is to be, for another to go on with it, and for ranks to find out whether all were
-// told the same.
+// Computes the identity of this job, so that another job can resume it, and its digest, so that
+// ranks can check that all have the same flags.
 void mpi_job::tell_apart() {
   prefixes_ = output_prefixes(options_);
   encoding_ = encoder_options_of(tokenizer_, options_);
@@ -159,7 +159,7 @@ void mpi_job::tell_apart() {
 }
 
 void mpi_job::find_or_begin_job() {
-  // A pipe is refused before anything is made.
+  // Refuses a pipe before any file is created.
   (void)share_of(options_.inputs, {0, tasks_}, options_.limits.largest_part_bytes());
   expect_folder(options_.output_prefix);
   refuse_inputs_among(files_of_run(options_.output_prefix, prefixes_), options_.inputs,
@@ -177,7 +177,7 @@ void mpi_job::find_or_begin_job() {
     if (start_ == start::afresh) {
       refuse_datasets_of_others(options_, prefixes_);
       if (options_.overwrite) {
-        // Else --resume would take parts of such a job for its own.
+        // Otherwise --resume would use leftover parts of another job.
         remove_task_parts(options_.output_prefix, identity_);
         clear_abandoned(*journal_, options_.output_prefix, prefixes_);
       }
@@ -185,7 +185,7 @@ void mpi_job::find_or_begin_job() {
       journal_->begin(identity_, stamps_of(options_.inputs));
     }
   } catch (...) {
-    if (!journal_->identity()) journal_->discard();  // it was only made to have the lock
+    if (!journal_->identity()) journal_->discard();  // it was only created to hold the lock
     throw;
   }
 }
@@ -244,7 +244,7 @@ run_options mpi_job::options_of(std::int64_t task) const {
   return options;
 }
 
-// Of the parts that a task writes, one a key.
+// Prefixes of the parts that a task writes, one per key.
 std::vector<std::filesystem::path> mpi_job::prefixes_of(std::int64_t task) const {
   return output_prefixes(task_prefix(options_.output_prefix, {task, tasks_}), identity_);
 }
@@ -306,18 +306,18 @@ void mpi_job::watch(const progress_state& state) {
   expect_room(state);
 }
 
-// A task is too small to foretell what a disk is going to take, and the whole is no task's.
+// A task is too small to forecast the disk space of the job, and no task writes the whole.
 void mpi_job::expect_room(const progress_state& state) {
   const auto growth = forecast_.next(state.read_bytes, state.input_bytes, true);
   if (!growth) return;
   for (const auto& prefix : prefixes_) {
-    // Then a job before this one has set the room aside, and begun to fill it.
+    // Then an earlier job has reserved the space and begun to fill it.
     if (any_is_there({dataset_paths(prefix).with(".bin.partial")})) return;
   }
   expect_room_for_whole(options_.output_prefix, state.output_bytes, *growth);
 }
 
-// Each task knows only its own.
+// Checked here because each task knows only its own bad records.
 void mpi_job::expect_bad_records_allowed(std::int64_t met) const {
   if (!options_.most_bad_records || met <= *options_.most_bad_records) return;
   throw bad_record_error(fmt::format("{} in all tasks, more than --max-bad-records {}",
@@ -348,7 +348,8 @@ void mpi_job::put_together() {
   });
 }
 
-// Parts go when the wholes are there under their names, and the journal when the parts are gone.
+// Removes the parts after the whole datasets have their final names, and the journal after the
+// parts.
 void mpi_job::publish(const std::vector<sidecar_set>& sidecars) {
   for (std::size_t key = 0; key < prefixes_.size(); ++key) {
     publish_dataset(dataset_paths(prefixes_[key]), sidecars.at(key));

@@ -14,22 +14,23 @@
 
 namespace millrace::preprocess {
 
-/// The work of preprocess_data, done by all ranks: each file byte for byte what run() writes.
+/// Does the work of preprocess_data on all ranks. Each file is byte for byte what run() writes.
 ///
-/// 1. The inputs are cut into tasks, whatever the number of ranks. A task is a run of its own, with
-///    a journal, into parts named as those of `--task`.
-/// 2. When all tasks are done, the ranks put their parts together: parallel_merge.
-/// 3. The wholes get their names; then the parts go.
+/// 1. The inputs are divided into tasks, whatever the number of ranks. Each task is a separate run,
+///    with its own journal. Its outputs are parts, named as with `--task`.
+/// 2. When all tasks are done, the ranks merge the parts: parallel_merge.
+/// 3. The whole datasets get their final names; then the parts are removed.
 ///
-/// PREFIX.journal, which rank 0 keeps, says that a job was begun, with what, and in how many tasks;
-/// and that the wholes are complete, before the first gets its name. So a job that was killed at
-/// any moment leaves either parts to go on with or wholes to give their names.
+/// Rank 0 keeps PREFIX.journal. It records that a job was begun, its identity and its number of
+/// tasks. Before the first whole dataset gets its final name, it also records that all are
+/// complete. So a job killed at any time leaves either parts to resume from, or complete datasets
+/// that only need their names.
 ///
-/// @param options   equal on all ranks, but for `workers`; `stop` is set by this rank's signals
-/// @param tasks     task_count(); tests give other numbers
-/// @param shown     on rank 0: told how all ranks are together, as is `metrics` if not null
-/// @return          on rank 0; of all ranks together
-/// @throws job_ended  on all ranks, once rank 0 has told why
+/// @param options   equal on all ranks, except for `workers`; this rank's signals set `stop`
+/// @param tasks     task_count(); tests pass other numbers
+/// @param shown     on rank 0: gets the total progress of all ranks, as does `metrics` if not null
+/// @return          on rank 0: the summary of all ranks together
+/// @throws job_ended  on all ranks, after rank 0 has reported why
 run_summary run_job(rank_group& ranks, const tokenizer::tokenizer& tokenizer,
                     const run_options& options, std::int64_t tasks, progress& shown,
                     run_metrics* metrics);

@@ -13,17 +13,17 @@
 
 namespace millrace::preprocess {
 
-/// A dataset that all ranks put together from parts: each rank takes as many neighbours, finds by
-/// prefix sums where they lie in the whole, and writes their tokens and index there. Rank 0 writes
-/// P.src and P.bad, which are some thousandth of the rest, and P.meta.
+/// Merges parts to a dataset on all ranks. Each rank takes an equal share of consecutive parts,
+/// finds their offsets in the whole by prefix sums, and writes their tokens and index there. Rank 0
+/// writes P.meta, and P.src and P.bad, which are about a thousandth of the rest.
 ///
-/// Every rank makes one and calls run(). Nothing shows under the final names before
-/// publish_dataset(); a destructor leaves no file, unless keep() was called.
+/// Every rank creates one and calls run(). No file has its final name before publish_dataset(). The
+/// destructor removes all files, unless keep() was called.
 class parallel_merge {
  public:
-  /// @param prefix  of the whole
-  /// @param parts   prefixes, in order; they lie where all ranks see them
-  /// @param signal  not zero: stop soon
+  /// @param prefix  prefix of the whole
+  /// @param parts   prefixes, in order; all ranks must be able to read them
+  /// @param signal  if not zero, stop soon
   parallel_merge(rank_group& ranks, std::filesystem::path prefix,
                  std::vector<std::filesystem::path> parts, const std::atomic<int>& signal)
       : ranks_(ranks),
@@ -31,16 +31,16 @@ class parallel_merge {
         parts_(std::move(parts)),
         stop_(&signal, "all tasks are done, but not yet merged; pass --resume to continue") {}
 
-  /// On return the whole is safe under its partial names.
-  /// @throws job_ended  something failed on some rank, or one was told to stop.
+  /// On return the whole is durable under its partial names.
+  /// @throws job_ended  a step failed on some rank, or a rank got a signal to stop.
   void run();
 
-  /// On rank 0, after run(): as merged_dataset says.
+  /// On rank 0, after run(): see merged_dataset.
   void keep() noexcept { whole_->keep(); }
   sidecar_set sidecars() const noexcept { return whole_->sidecars(); }
 
  private:
-  /// What all ranks need to know of the whole.
+  /// What all ranks need to know about the whole.
   struct shared_plan {
     merged_layout layout;
     bool checksums = false;
@@ -56,7 +56,7 @@ class parallel_merge {
   std::vector<std::filesystem::path> parts_;
   stop_flag stop_;
   std::vector<dataset_extent> extents_;  // of this rank's parts
-  dataset_extent before_;                // the parts of the ranks before
+  dataset_extent before_;                // total of the parts of lower ranks
   shared_plan plan_;
   merged_sidecars sidecars_;               // on rank 0
   std::unique_ptr<merged_dataset> whole_;  // on rank 0

@@ -17,7 +17,7 @@
 
 namespace millrace::preprocess {
 
-/// The job is over on all ranks, and has been told of: what remains is to exit.
+/// The job is over on all ranks, and the reason was reported. The program only needs to exit.
 class job_ended : public std::exception {
  public:
   explicit job_ended(int status) : status_(status) {}
@@ -28,9 +28,9 @@ class job_ended : public std::exception {
   int status_;
 };
 
-/// The processes of one MPI job, as one of them sees them. For its main thread.
+/// The processes of one MPI job, as seen by one of them. For its main thread.
 ///
-/// What waits for others sleeps between two looks: the processor is for those who still work.
+/// A rank that waits for others polls and sleeps, which leaves the processor to those that work.
 class rank_group {
  public:
   /// MPI_Init.
@@ -43,23 +43,23 @@ class rank_group {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  /// Rank 0: it alone talks to the user, and keeps the journal.
+  /// True on rank 0. Only rank 0 prints to the user, and it keeps the journal.
   bool is_first() const noexcept { return rank_ == 0; }
-  /// Numbers of ranks, this one included.
+  /// Numbers of ranks, including this one.
   struct neighbor_count {
-    int on_machine = 1;     ///< of this machine
-    int on_same_cores = 1;  ///< of these, those that may run on exactly the cores of this rank
+    int on_machine = 1;     ///< on this machine
+    int on_same_cores = 1;  ///< on this machine, with exactly the same core affinity as this rank
   };
-  /// Collective: all ranks have to call it together.
+  /// Collective: all ranks must call it.
   neighbor_count count_neighbors() const;
 
-  /// Runs a step on every rank, and goes on when all have done it. If one or several have failed,
-  /// rank 0 tells why in one sentence, the first one's, and all ranks end.
+  /// Runs a step on every rank, and returns when all have finished it. If any rank failed, rank 0
+  /// reports the reason of the first rank with the most serious failure, and all ranks end.
   ///
-  /// @throws job_ended  on all ranks, if the step threw on any
+  /// @throws job_ended  on all ranks, if the step threw on any rank
   void together(const std::function<void()>& step);
 
-  /// From rank 0 to all.
+  /// Broadcasts a value from rank 0 to all ranks.
   template <class T>
   void share(T& value) requires std::is_trivially_copyable_v<T> {
     share_bytes(std::as_writable_bytes(std::span(&value, 1)));
@@ -72,7 +72,7 @@ class rank_group {
     share_bytes(std::as_writable_bytes(std::span(values)));
   }
 
-  /// Of all ranks, in their order, to rank 0; nothing to the others.
+  /// Gathers the values of all ranks, in rank order, on rank 0. Returns an empty vector elsewhere.
   template <class T>
   std::vector<T> gather(std::span<const T> mine) requires std::is_trivially_copyable_v<T> {
     const std::vector<std::byte> bytes = gather_bytes(std::as_bytes(mine));
@@ -81,19 +81,19 @@ class rank_group {
     return all;
   }
 
-  /// What the ranks before this one have together: MPI_Exscan.
+  /// Sum over the lower ranks: MPI_Exscan.
   dataset_extent before(const dataset_extent& mine) const;
-  /// What all have together.
+  /// Sum over all ranks.
   dataset_extent total(const dataset_extent& mine) const;
   double total(double mine) const;
   std::uint64_t most(std::uint64_t mine) const;
 
-  /// A short message to another rank. It is on its way on return.
+  /// Sends a short message to another rank. On return it has been handed to MPI.
   template <class T>
   void send(int to, const T& message) const requires std::is_trivially_copyable_v<T> {
     send_bytes(to, std::as_bytes(std::span(&message, 1)));
   }
-  /// The next message of a rank, if there is one; -1: of any.
+  /// The next message from rank `from` (-1: from any rank), if there is one.
   template <class T>
   std::optional<T> receive(int from,
                            int* sender = nullptr) const requires std::is_trivially_copyable_v<T> {
@@ -104,7 +104,7 @@ class rank_group {
     return message;
   }
 
-  /// Ends all ranks at once, without a word to them: where one of them cannot go on.
+  /// Ends all ranks at once, without notifying them: for a rank that cannot continue.
   [[noreturn]] void abort(int status) const;
 
  private:

@@ -8,12 +8,11 @@
 
 namespace millrace::preprocess {
 
-/// How many tasks processes share that work together: one for each 32 MiB of the inputs on disk,
-/// and at most 4096. It depends on the inputs alone, so that other processes, in another number, go
-/// on with the same tasks.
+/// Number of tasks that cooperating processes share: one per 32 MiB of the inputs on disk, at most
+/// 4096. It depends only on the inputs, so another number of processes resumes the same tasks.
 ///
-/// Many more than processes, for they take one after the other and end at about the same time;
-/// large enough that what a task costs beside its work, some files made durable, is little.
+/// There are many more tasks than processes. Each process takes one after another, so all finish at
+/// about the same time. A task is large enough to make its fixed cost, a few fsyncs, small.
 std::int64_t task_count(std::span<const input_file> inputs);
 
 }  // namespace millrace::preprocess

@@ -20,18 +20,18 @@ constexpr std::chrono::milliseconds look_period{5};
 constexpr std::chrono::milliseconds report_period{250};
 constexpr int most_notes = 10;
 
-// From rank 0: the number of a task, or one of these.
-constexpr std::int64_t order_leave = -1;  // the last one that a rank gets
-constexpr std::int64_t order_stop = -2;   // the job ends: stop what you do
+// An order from rank 0 is the number of a task, or one of these.
+constexpr std::int64_t order_leave = -1;  // the last order that a rank gets
+constexpr std::int64_t order_stop = -2;   // the job ends: stop the current task
 
-/// To rank 0.
+/// A message to rank 0.
 struct rank_report {
   progress_state state;        // of this rank so far
-  bool wants_order = false;    // it has nothing to do
-  bool is_in_trouble = false;  // it failed, or was told to stop: the job is to end
+  bool wants_order = false;    // the rank is idle
+  bool is_in_trouble = false;  // it failed or got a stop signal: the job must end
 };
 
-/// Rank 0's other half: knows which task is next, and how far everybody is.
+/// The coordinator on rank 0: knows which task is next, and the progress of all ranks.
 class task_desk {
  public:
   task_desk(rank_group& ranks, std::int64_t tasks)
@@ -93,8 +93,8 @@ class task_desk {
   std::deque<std::int64_t> own_;
 };
 
-/// What every rank does. Its main thread alone talks to MPI, whose transports may need it to do so
-/// all the time.
+/// The worker on every rank. Only its main thread calls MPI, and it does so continually, because
+/// some transports need that.
 class task_taker {
  public:
   task_taker(rank_group& ranks, const task_phase_options& options)
@@ -104,7 +104,7 @@ class task_taker {
 
   void run() {
     bool left = false;
-    bool waiting = false;  // for an order that was asked for
+    bool waiting = false;  // for an order that was requested
     while (!left || (desk_ && !desk_->all_left())) {
       if (*options_.signal != 0) be_in_trouble();
       collect();
@@ -127,13 +127,13 @@ class task_taker {
       if (clock::now() - watched_ > report_period) watch();
       pause();
     }
-    watch();  // all have told the last of it when they asked for more
+    watch();  // all ranks have reported their final state when they requested more work
     if (failure_) std::rethrow_exception(failure_);
     if (stop_ != 0) throw stopped("stopped; the finished work is safe; pass --resume to continue");
   }
 
  private:
-  // That there is no thread to be had must not keep this rank from telling the others.
+  // If no thread can be started, this rank must still tell the others.
   void begin(std::int64_t task) {
     try {
       running_ = std::async(std::launch::async,
@@ -158,7 +158,7 @@ class task_taker {
     progress_.update({});
   }
 
-  // With what is being thrown: call it in a handler.
+  // Records the current exception: call it in a handler.
   void fail() {
     if (!failure_) failure_ = std::current_exception();
     be_in_trouble();
@@ -209,12 +209,12 @@ class task_taker {
   std::optional<task_desk> desk_;  // on rank 0
   std::atomic<int> stop_{0};
   task_progress progress_;
-  progress_state done_;  // of the tasks that this rank has done
+  progress_state done_;  // total of the tasks that this rank has finished
   bool in_trouble_ = false;
   std::exception_ptr failure_;
   clock::time_point reported_ = clock::now();
   clock::time_point watched_ = clock::now();
-  std::future<run_summary> running_;  // last: its thread uses the others
+  std::future<run_summary> running_;  // last: its thread uses the other members
 };
 
 }  // namespace

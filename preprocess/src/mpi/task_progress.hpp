@@ -8,12 +8,12 @@
 
 namespace millrace::preprocess {
 
-/// How a task goes, for another thread to ask. Its notes on records are printed by rank 0, and only
-/// the first few, as examples: each rank's would fill the screen. What a task says of itself as a
-/// run is not, for it is only a part of one.
+/// Progress of a task, readable from another thread. Only rank 0 prints notes about records, and
+/// only the first few, as examples: notes from all ranks would fill the screen. A task's notes
+/// about the run itself are dropped, because the task is only a part of the run.
 class task_progress : public progress {
  public:
-  /// @param most_notes  to print; 0: none
+  /// @param most_notes  most notes to print; 0: none
   explicit task_progress(int most_notes) : progress(style::silent, 1, 0), notes_left_(most_notes) {}
 
   void update(const progress_state& state) override {

@@ -9,19 +9,19 @@
 
 namespace millrace::preprocess {
 
-/// A record that was dropped, and why: what P.bad keeps of it.
+/// A dropped record and the reason, as P.bad stores them.
 struct bad_record {
   std::string_view file;
   std::int64_t line = 0;             ///< from 1
-  std::uint64_t byte = 0;            ///< first of the record, in the decompressed file
-  std::uint64_t size = 0;            ///< bytes of the record
-  const record_fault& fault;         ///< its offset is in the record
-  const std::string* raw = nullptr;  ///< the record, or null: too long to be kept
-  /// Where lines count from, in the decompressed file: not 0 if a task began within.
+  std::uint64_t byte = 0;            ///< offset of the record in the decompressed file
+  std::uint64_t size = 0;            ///< size of the record in bytes
+  const record_fault& fault;         ///< its offset is relative to the record
+  const std::string* raw = nullptr;  ///< the record, or null if it is too long to store
+  /// Byte in the decompressed file where line counting starts; not 0 if a task begins inside it.
   std::uint64_t from_byte = 0;
 };
 
-/// One line of P.bad, as formats/spec/bad.md has it.
+/// One line of P.bad, as formats/spec/bad.md defines it.
 std::string bad_record_line(const bad_record& record);
 
 }  // namespace millrace::preprocess

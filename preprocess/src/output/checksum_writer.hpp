@@ -15,31 +15,30 @@
 
 namespace millrace::preprocess {
 
-/// Size of the `.sum` of a `.bin` and a `.idx` of these sizes.
+/// Size of the `.sum` for a `.bin` and an `.idx` of these sizes.
 constexpr std::uint64_t sum_bytes(std::uint64_t bin_bytes, std::uint64_t idx_bytes) noexcept {
   return formats::sum_header_bytes + formats::sum_root_bytes +
          4 * (formats::sum_block_count(bin_bytes) + formats::sum_block_count(idx_bytes));
 }
 
-/// Completes a `.sum` that has its checksums, and no more: puts its header right, and its root
-/// behind them.
+/// Completes a `.sum` that has only its checksums: fills in its header and appends its root.
 /// @return the root, in hexadecimal
 std::string complete_sum(io::atomic_file& sum, std::uint64_t bin_bytes, std::uint64_t idx_bytes);
 
-/// Writes a `.sum` while the `.bin` is written (formats/spec/sum.md). For one thread.
+/// Writes a `.sum` while the `.bin` is being written (formats/spec/sum.md). For one thread.
 class checksum_writer {
  public:
   using state = formats::block_checksums::state;
 
-  /// Goes on from `from`, or starts afresh if that is `state{}`.
+  /// Resumes from `from`, or starts from scratch if it is `state{}`.
   checksum_writer(const std::filesystem::path& path, io::atomic_file::start how,
                   const state& from = {});
 
-  /// The next bytes of the `.bin`.
+  /// Adds the next bytes of the `.bin`.
   void add(std::span<const std::byte> bytes);
   const state& save() const noexcept { return bin_.save(); }
 
-  /// Forgets what was added since.
+  /// Discards what was added since `to`.
   void go_back(const state& to);
 
   /// Reads the finished `.idx` and completes the file, under its partial name.

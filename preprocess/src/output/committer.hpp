@@ -127,11 +127,11 @@ class committer {
   run_state state_;
   std::string first_fault_;
   bool untouched_ = true;
-  bool begun_;             // the first line is known
+  bool begun_;             // the first line number is known
   std::size_t notes_ = 0;  // given so far, at most most_notes
   bool told_of_more_ = false;
-  bool counted_ = false;                       // the next is known
-  std::optional<std::int64_t> lines_before_;   // of the input that the run begins within
+  bool counted_ = false;                       // `lines_before_` was computed
+  std::optional<std::int64_t> lines_before_;   // of the input inside which the run begins
   std::vector<formats::source_place> places_;  // reused
 };
 

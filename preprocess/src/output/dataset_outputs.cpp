@@ -28,7 +28,7 @@ dataset_outputs::dataset_outputs(std::span<const std::filesystem::path> prefixes
                                  const output_states* from)
     : partitions_(partitions), token_bytes_(formats::size_bytes(options.type)) {
   assert(partitions >= 1);
-  // Checksums are of the whole, and bad records are no documents.
+  // Checksums are those of the whole dataset, and bad records are not documents.
   dataset_options of_part = options;
   of_part.checksums = of_part.quarantine = false;
   for (const auto& prefix : prefixes) {

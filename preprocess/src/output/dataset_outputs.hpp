@@ -18,45 +18,46 @@
 
 namespace millrace::preprocess {
 
-/// How far the outputs of a run are.
+/// The progress of the outputs of a run.
 struct output_states {
-  std::vector<dataset_state> wholes;  ///< one a key
-  std::vector<dataset_state> parts;   ///< one a key and partition, key by key; or none at all
+  std::vector<dataset_state> wholes;  ///< one per key
+  std::vector<dataset_state> parts;   ///< one per key and partition, key by key; or empty
 };
 
-/// The datasets that a run writes, one a key: in the order of the input, or, with P > 1 partitions,
-/// first all documents from lines whose number is 0 modulo P, then those with 1, and so on. Each
-/// partition is a dataset of its own until join() puts them one behind the other.
+/// The datasets that a run writes, one per key: in input order, or, with P > 1 partitions, first
+/// all documents from lines whose number is 0 modulo P, then those with 1, and so on. Each
+/// partition is a separate dataset until join() concatenates them.
 ///
-/// Lines count from 0 through all inputs, blank and bad ones too. For one thread, but for sync().
+/// Lines are numbered from 0 across all inputs, including blank and bad ones. For one thread,
+/// except for sync().
 class dataset_outputs {
  public:
-  /// @param from  what to go on from; null for a fresh start
+  /// @param from  the state to resume from; null for a fresh start
   dataset_outputs(std::span<const std::filesystem::path> prefixes, const dataset_options& options,
                   std::size_t partitions, const output_states* from);
 
   /// Appends the documents of a block.
   ///
-  /// @param lines_before  how many lines precede the block's first
+  /// @param lines_before  number of lines before the block's first line
   void append(const encoded_block& block, std::int64_t lines_before);
-  /// Where they come from; in their order.
+  /// Appends the origins of the block's documents, in the same order.
   void append_places(const encoded_block& block, std::int64_t lines_before,
                      std::span<const formats::source_place> places);
-  /// To the dataset of each key.
+  /// Appends a line to the P.bad of each key's dataset.
   void append_bad(std::string_view line);
 
-  /// Whose the documents of a line are, one a key.
+  /// The writers that receive the documents of a line, one per key.
   std::vector<dataset_writer*> writers_of_line(std::int64_t line);
-  /// Takes back the sequences that these got since `to`, which no document has ended.
+  /// Removes the sequences that these writers got since `to`. No document has ended since then.
   void go_back_line(std::int64_t line, const output_states& to);
 
-  /// Puts partitions one behind the other, from wherever the wholes are; nothing where there are
-  /// none.
+  /// Concatenates the partitions, resuming where the whole datasets end. Does nothing without
+  /// partitions.
   ///
   /// @param inputs       names for P.src
-  /// @param chunk_bytes  about so many are copied between two calls of `go_on`
-  /// @param go_on        false: stop, so that another call goes on later
-  /// @return whether all is in place
+  /// @param chunk_bytes  approximate number of bytes copied between two calls of `go_on`
+  /// @param go_on        returns false to stop; a later call resumes
+  /// @return true if everything is in place
   bool join(std::span<const std::string> inputs, std::size_t chunk_bytes,
             const std::function<bool()>& go_on);
 
@@ -70,7 +71,7 @@ class dataset_outputs {
   std::list<dataset_writer>& parts() noexcept { return parts_; }
 
  private:
-  /// What a block has for one partition.
+  /// The part of a block that belongs to one partition.
   struct slice {
     std::vector<std::byte> ids;
     std::vector<std::int32_t> lengths;
@@ -87,9 +88,9 @@ class dataset_outputs {
 
   std::size_t partitions_;
   std::size_t token_bytes_;
-  std::list<dataset_writer> wholes_;  // lists, since a writer does not move
+  std::list<dataset_writer> wholes_;  // lists, since a writer cannot be moved
   std::list<dataset_writer> parts_;
-  std::vector<dataset_writer*> part_of_;  // those, by number
+  std::vector<dataset_writer*> part_of_;  // `parts_` by index
   std::vector<slice> slices_;             // reused
 };
 

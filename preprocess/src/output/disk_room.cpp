@@ -16,9 +16,9 @@
 namespace millrace::preprocess {
 namespace {
 
-// Some file systems fill what they set aside: a signal must not wait for all of it.
+// Some file systems fill reserved space with zeros. A signal must not wait for all of it.
 constexpr std::uint64_t reserved_chunk_bytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t page_bytes = 4096;  // what most file systems round the size of a file to
+constexpr std::uint64_t page_bytes = 4096;  // most file systems round file sizes up to this
 constexpr std::uint64_t stat_block_bytes = 512;
 
 std::uint64_t bytes_to_come(const room_claim& claim) {
@@ -48,9 +48,9 @@ std::optional<std::uint64_t> free_bytes_of(const std::filesystem::path& folder) 
   if (io::uninterrupted([&] { return ::statvfs(folder.c_str(), &disk); }) != 0) {
     return std::nullopt;
   }
-  // FUSE reports this for a file system without statfs, which need not be full.
+  // FUSE reports this for a file system without statfs. It does not mean a full disk.
   if (disk.f_blocks == 0) return std::nullopt;
-  // Some file systems keep blocks that root alone may fill.
+  // Some file systems keep blocks that only root may use.
   const std::uint64_t blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
   return blocks * disk.f_frsize;
 }

@@ -7,7 +7,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// So much text is a sample, and so much of what it foretells is certain.
+/// A sample size, and the share of its extrapolated growth that counts as certain.
 struct sample {
   std::uint64_t text_bytes;
   double certain_part;

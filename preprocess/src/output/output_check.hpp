@@ -9,39 +9,39 @@
 
 #include "input/input_plan.hpp"
 
-/// What can be wrong with an output before the first byte of it is written.
+/// Checks of an output before its first byte is written.
 namespace millrace::preprocess {
 
-/// @throws config_error  the folder that `prefix` names is not there.
+/// @throws config_error  the folder of `prefix` does not exist.
 void expect_folder(const std::filesystem::path& prefix);
 
-/// Call it while the writer of `prefix` holds its locks: before, another run may just be about to
+/// Call it while the writer of `prefix` holds its locks: before that, another run may be about to
 /// finish.
 ///
-/// @throws config_error  PREFIX.bin, PREFIX.idx or one of their sidecars exists, be it as a link to
-///                       nowhere.
+/// @throws config_error  PREFIX.bin, PREFIX.idx or one of their sidecars exists, even as a dangling
+///                       link.
 void refuse_existing(const std::filesystem::path& prefix);
 
-/// Every file that a run writes, for a time or for good.
+/// Every file that a run writes, temporary or final.
 ///
 /// @param prefixes    of the datasets
-/// @param partitions  of each
+/// @param partitions  number of partitions per dataset
 std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& output_prefix,
                                                 std::span<const std::filesystem::path> prefixes,
                                                 std::size_t partitions = 1);
 
-/// Of a file that a run writes beside its outputs.
+/// Checks a file that a run writes in addition to its outputs.
 ///
-/// @param files   of the run
-/// @param option  that names `path`
-/// @throws config_error  its folder is not there, or it is a folder, or one of `files`.
+/// @param files   the files of the run
+/// @param option  the option that names `path`
+/// @throws config_error  its folder does not exist, or it is a folder, or one of `files`.
 void expect_own_file(const std::filesystem::path& path,
                      std::span<const std::filesystem::path> files, std::string_view option);
 
 /// Call it before any of `files` is opened for writing.
 ///
-/// @param option  that names the files, for the message
-/// @throws config_error  an input is one of `files`, under whatever name.
+/// @param option  the option that names the files, for the message
+/// @throws config_error  an input is one of `files`, under any name.
 void refuse_inputs_among(std::span<const std::filesystem::path> files,
                          std::span<const input_file> inputs, std::string_view option);
 

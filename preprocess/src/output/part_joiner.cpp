@@ -14,7 +14,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Where `chunk_bytes` of whole items of a file end, from an item on.
+// The end of a chunk of complete items that starts at `from`: about `chunk_bytes`, at least one
+// item, at most up to `end`.
 std::uint64_t end_of_chunk(std::uint64_t from, std::uint64_t end, std::size_t chunk_bytes,
                            std::uint64_t item_bytes) {
   const std::uint64_t most = std::max<std::uint64_t>(chunk_bytes / item_bytes, 1) * item_bytes;
@@ -30,8 +31,8 @@ part_joiner::part_joiner(dataset_writer& whole, std::span<dataset_writer* const>
       inputs_(inputs),
       chunk_bytes_(std::min(chunk_bytes, read_back_bytes)) {}
 
-// The ends of a part's documents come first: until its lengths follow, the whole counts sequences
-// from where the part begins, as the part itself does.
+// The document ends of a part are copied first: until its lengths follow, the whole counts
+// sequences from the start of the part, as the part itself does.
 bool part_joiner::next() {
   for (; part_ < parts_.size(); ++part_) {
     dataset_writer& part = *parts_[part_];
@@ -87,7 +88,7 @@ void part_joiner::copy_tokens(dataset_writer& part, std::uint64_t from) {
             [&](auto bytes) { whole_.append(bytes, {}, {}); });
 }
 
-// By groups, as they are decoded: a state between two calls is between two of them.
+// Copies complete groups, so that a state saved between two calls is at a group boundary.
 void part_joiner::copy_places(dataset_writer& part, std::uint64_t from) {
   if (!places_) {
     const auto path = part.finish_places(inputs_);

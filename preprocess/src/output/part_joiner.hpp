@@ -14,22 +14,22 @@
 
 namespace millrace::preprocess {
 
-/// Puts the parts of a dataset one behind the other, some bytes at a time.
+/// Concatenates the parts of a dataset, one chunk at a time.
 ///
-/// How far that is shows in the state of the whole alone, so that whoever stops between two calls
-/// of next() may go on with another joiner, in another process. For one thread.
+/// The state of the whole is the only progress record. After a stop between two calls of next(),
+/// another joiner can resume, even in another process. For one thread.
 class part_joiner {
  public:
-  /// @param whole        the start of all that, mostly nothing
-  /// @param parts        in order; outlive this, as `whole` does
+  /// @param whole        has what was joined so far, usually nothing; must outlive this
+  /// @param parts        in order; must outlive this
   /// @param inputs       names for the parts' P.src
-  /// @param chunk_bytes  about so many are copied by a call
+  /// @param chunk_bytes  approximate number of bytes copied per call
   part_joiner(dataset_writer& whole, std::span<dataset_writer* const> parts,
               std::span<const std::string> inputs, std::size_t chunk_bytes);
 
-  /// Appends the next bytes; false when there are none.
+  /// Appends the next bytes; returns false when there are none.
   ///
-  /// @throws io_error, format_error  a part cannot be read, or is not as it was written.
+  /// @throws io_error, format_error  a part cannot be read, or has changed since it was written.
   bool next();
 
  private:
@@ -42,9 +42,9 @@ class part_joiner {
   std::span<dataset_writer* const> parts_;
   std::span<const std::string> inputs_;
   std::size_t chunk_bytes_;
-  std::size_t part_ = 0;                 // the next is of this one
-  dataset_state before_;                 // the sums of those before it
-  std::optional<io::file_mapping> src_;  // of that part, once it is needed
+  std::size_t part_ = 0;                 // has the next bytes
+  dataset_state before_;                 // totals of the parts before it
+  std::optional<io::file_mapping> src_;  // P.src of that part, once it is needed
   std::optional<formats::src_view> places_;
 };
 

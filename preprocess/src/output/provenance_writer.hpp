@@ -12,13 +12,13 @@
 
 namespace millrace::preprocess {
 
-/// Writes a `.src` while documents come (formats/spec/src.md): the payload to its place, the
-/// directory to a file aside. For one thread.
+/// Writes a `.src` as documents arrive (formats/spec/src.md): the payload to its final place, the
+/// directory to a separate file. For one thread.
 class provenance_writer {
  public:
   using state = formats::src_encoder::state;
 
-  /// Goes on from `from`, or starts afresh if that is `state{}`.
+  /// Resumes from `from`, or starts from scratch if it is `state{}`.
   provenance_writer(const std::filesystem::path& path, io::atomic_file::start how,
                     const state& from = {});
 
@@ -26,7 +26,7 @@ class provenance_writer {
   const state& save() const noexcept { return encoder_.save(); }
 
   /// Completes the file, under its partial name.
-  /// @param names  of all inputs
+  /// @param names  the names of all inputs
   void finish(std::span<const std::string> names);
 
   io::atomic_file& file() noexcept { return file_; }

@@ -24,9 +24,9 @@ struct input_start {
   output_states outputs;
 };
 
-/// How far a run is: what it reads next, what it found, and how far its outputs are.
+/// The progress of a run: what it reads next, what it found, and the progress of its outputs.
 struct run_state {
-  text_place next;                  ///< a line begins there
+  text_place next;                  ///< where the next line begins
   std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
   record_counts counts;
   output_states outputs;

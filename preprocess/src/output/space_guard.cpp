@@ -18,8 +18,8 @@ std::filesystem::path folder_of(dataset_outputs& outputs) {
   return io::parent_folder(outputs.wholes().front().paths().prefix);
 }
 
-/// The files of a run as they will be when every dataset has grown by `growth`. With partitions the
-/// whole dataset comes on top: it is joined from the parts, and the parts go only after that.
+/// The files of a run after every dataset has grown by `growth`. With partitions, the whole dataset
+/// needs additional space, because the parts are removed only after they were joined.
 std::vector<room_claim> claims_of(dataset_outputs& outputs, double growth,
                                   std::uint64_t names_bytes = 0) {
   std::vector<room_claim> claims;
@@ -27,7 +27,7 @@ std::vector<room_claim> claims_of(dataset_outputs& outputs, double growth,
   auto part = outputs.parts().begin();
   for (dataset_writer& whole : outputs.wholes()) {
     dataset_state grown = whole.state().grown(growth);
-    if (partitions != 0) {  // the whole may be joined in part already
+    if (partitions != 0) {  // some of the whole may be joined already
       grown = {};
       grown.bad_bytes = whole.state().grown(growth).bad_bytes;
     }

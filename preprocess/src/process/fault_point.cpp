@@ -10,7 +10,7 @@
 namespace millrace::preprocess {
 namespace {
 
-/// A signal that the environment orders for one of the steps.
+/// A signal that an environment variable requests at one of the steps.
 class signal_order {
  public:
   signal_order(const char* variable, int signal) : signal_(signal) {

@@ -10,13 +10,13 @@
 
 namespace millrace::preprocess {
 
-/// Seconds that each stage of a run was busy, not waiting for another. Of a job of many processes,
-/// summed over these: each has one reader, one committer, and workers of its own.
+/// Seconds that each stage of a run was busy, not waiting for another stage. For a job of several
+/// processes, summed over the processes: each has one reader, one committer and its own workers.
 struct stage_times {
   double read = 0;        ///< by the one reader: reading, decompressing, cutting into blocks
   double read_spans = 0;  ///< the same by the workers, summed over them
   double encode = 0;      ///< parsing and tokenizing, summed over the workers
-  double write = 0;       ///< giving encoded blocks, and in a job its parts, their place in outputs
+  double write = 0;       ///< writing encoded blocks, and in a job its parts, to the outputs
   double sync = 0;        ///< completing the outputs and making them durable
 
   stage_times& operator+=(const stage_times& more) noexcept {
@@ -29,15 +29,15 @@ struct stage_times {
   }
 };
 
-/// The stage that a run waited for, e.g. "encode", and the part of its time that it was busy. No
-/// name where no stage was timed.
+/// The bottleneck of a run, e.g. "encode", and the fraction of the run's time that it was busy. The
+/// name is empty if no stage was timed.
 struct slow_stage {
   std::string_view name;
-  double busy_part = 0;  ///< of the run's time; of what many do side by side, of all their time
+  double busy_part = 0;  ///< of the run's time, averaged over parallel workers or processes
 };
 
 /// @param workers    of all processes together
-/// @param processes  that the run had: what is serial in one of them is not in all
+/// @param processes  of the run; a stage that is serial in each process runs in all in parallel
 inline slow_stage slowest_stage(const stage_times& busy, double seconds, int workers,
                                 int processes = 1) {
   slow_stage slowest;
@@ -54,14 +54,14 @@ inline slow_stage slowest_stage(const stage_times& busy, double seconds, int wor
   return slowest;
 }
 
-/// Adds up how long each stage is busy. Any thread.
+/// Sums how long each stage is busy. Any thread.
 ///
 ///   const auto timed = clock.time(stage_clock::stage::encode);  // until the end of the scope
 class stage_clock {
  public:
   enum class stage : std::uint8_t { read, read_spans, encode, write, sync };
 
-  /// Adds the time that it lives.
+  /// Adds its lifetime to the stage's time.
   class running {
    public:
     running(stage_clock& clock, stage which)
@@ -81,7 +81,7 @@ class stage_clock {
 
   [[nodiscard]] running time(stage which) { return {*this, which}; }
 
-  /// So far, of all that ended.
+  /// The times so far, of all `running` objects that were destroyed.
   stage_times busy() const noexcept {
     return {.read = seconds(stage::read),
             .read_spans = seconds(stage::read_spans),

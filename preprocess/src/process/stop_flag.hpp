@@ -12,7 +12,7 @@
 
 namespace millrace::preprocess {
 
-/// A signal stopped the work. The message says what became of it.
+/// A signal stopped the work. The message says what became of the work.
 class stopped : public error {
  public:
   using error::error;
@@ -21,7 +21,7 @@ class stopped : public error {
 /// How much to write between two calls of stop_flag::check().
 inline constexpr std::size_t written_bytes_at_a_time = std::size_t{4} << 20;
 
-/// What a stop is reported with: the name of the signal, then what became of the work.
+/// The message of a stop: the name of the signal, then what became of the work.
 std::string stop_message(int signal, std::string_view consequence);
 
 /// Whether a signal has asked for long work to stop. Any thread.
@@ -45,9 +45,9 @@ class stop_flag {
   std::string consequence_;
 };
 
-/// The run is to stop, so a worker abandoned a giant line, or a text that takes long to normalize.
-/// The catcher drops what the line has given so far. The next run begins with that line, or with
-/// its block.
+/// The run was asked to stop, so a worker abandoned a giant line or a text that takes long to
+/// normalize. The handler drops what the line has produced so far. The next run resumes at that
+/// line or its block.
 ///
 /// Not derived from `error`, so that handlers of errors do not catch it.
 class line_abandoned : public std::exception {
@@ -55,10 +55,10 @@ class line_abandoned : public std::exception {
   const char* what() const noexcept override { return "a long line was left to the next run"; }
 };
 
-/// Call it before each piece of a giant line, which may have gigabytes: a run must stop soon after
-/// a signal (Slurm kills it after 30 s).
+/// Call this before each piece of a giant line, which may have gigabytes. A run must stop soon
+/// after a signal (Slurm kills it after 30 s).
 ///
-/// @param stop  not zero: stop; null if nothing can
+/// @param stop  nonzero means stop; may be null
 /// @throws line_abandoned
 inline void expect_going_on(const std::atomic<int>* stop) {
   if (stop != nullptr && stop->load() != 0) throw line_abandoned();

@@ -12,7 +12,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Ids of one huge text are not kept for the ordinary ones that follow it.
+// After a huge text, the id buffer shrinks to this many ids.
 constexpr std::size_t kept_ids = std::size_t{1} << 20;
 
 bool is_blank(std::string_view line) {
@@ -111,15 +111,15 @@ std::optional<record_fault> block_encoder::encode_record(std::string_view line,
   return std::nullopt;
 }
 
-// The text, or its sentences. Valid until the next call, and as long as `text`.
+// The text itself, or its sentences. Valid until the next call and while `text` lives.
 std::span<const std::string_view> block_encoder::sequences_of(const std::string_view& text) {
   if (!splitter_) return {&text, 1};
   splitter_->split(text, sentences_);
   return sentences_;
 }
 
-// One sequence for each text or sentence that has tokens; the document's end comes last, so that a
-// document cut short by a fault is told by its missing end.
+// Appends one sequence for each text or sentence that has tokens. The document's end is appended
+// last, so drop_record() recognizes a document cut short by a fault by its missing end.
 template <class Id>
 std::optional<record_fault> block_encoder::encode_document(std::size_t key, encoded_column& column,
                                                            record_counts& counts) {
@@ -170,7 +170,7 @@ std::optional<record_fault> block_encoder::encode_sequence(std::size_t key, std:
   return std::nullopt;
 }
 
-// Takes back what the last record left: every column keeps the documents that all columns have.
+// Removes what a faulty record left: every column keeps only the documents that all columns have.
 void block_encoder::drop_record(encoded_block& out) const {
   const std::size_t item = formats::size_bytes(options_.dtype);
   const auto documents = static_cast<std::size_t>(out.counts.documents);

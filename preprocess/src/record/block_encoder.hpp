@@ -23,14 +23,14 @@
 
 namespace millrace::preprocess {
 
-/// Of one sequence, the end of its document among them: the index has its length as an int32
-/// (megatron-core, indexed_dataset.py).
+/// Limit for one sequence, including the end-of-document token: the index stores its length as an
+/// int32 (megatron-core, indexed_dataset.py).
 inline constexpr std::int64_t most_sequence_tokens = std::numeric_limits<std::int32_t>::max();
 
-/// A text made a sequence that is longer.
+/// The fault of a text whose sequence is longer than that.
 ///
-/// @param tokens  of the sequence, its end of document included where it has one
-/// @param most    most_sequence_tokens; less only to test it
+/// @param tokens  of the sequence, including its end-of-document token if it has one
+/// @param most    most_sequence_tokens; smaller only in tests
 inline record_fault too_many_tokens(const text_key& key, std::int64_t tokens, std::int64_t most) {
   return {fault_kind::not_encodable, 0,
           "text of key \"" + key.name + "\" has " + std::to_string(tokens) +
@@ -39,12 +39,12 @@ inline record_fault too_many_tokens(const text_key& key, std::int64_t tokens, st
 
 /// What a run does with a bad record.
 enum class bad_record_policy : std::uint8_t {
-  fail,        ///< the first one, in input order, ends the run
-  skip,        ///< dropped under all keys, and counted
-  quarantine,  ///< as `skip`, and kept for whoever wants to look at it
+  fail,        ///< the first bad record, in input order, ends the run
+  skip,        ///< the record is dropped under all keys, and counted
+  quarantine,  ///< as `skip`, and the record is stored for inspection
 };
 
-/// How texts are split into sentences, each a sequence.
+/// How texts are split into sentences. Each sentence is a sequence.
 struct sentence_options {
   std::string language = "english";  ///< `--lang`
   bool keep_newlines = false;        ///< `--keep-newlines`
@@ -58,16 +58,16 @@ struct encoder_options {
   std::optional<sentence_options> sentences = std::nullopt;  ///< `--split-sentences`
   /// Size of the tokenizer encoder's pretoken cache.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
-  std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
+  std::int64_t most_tokens = most_sequence_tokens;  ///< per sequence; smaller only in tests
   /// If it becomes nonzero while texts take long, encode() soon throws line_abandoned and abandons
   /// the block. Null if nothing sets it.
   const std::atomic<int>* stop = nullptr;
 };
 
-/// Turns blocks of lines into documents: one a thread.
+/// Turns blocks of lines into documents. Use one per thread.
 ///
-/// A pure function of the block, the options and the tokenizer, so that which thread does which
-/// block changes nothing.
+/// The result is a pure function of the block, the options and the tokenizer. It does not depend on
+/// which thread encodes which block.
 class block_encoder {
  public:
   /// @param tokenizer  outlives this
@@ -76,10 +76,10 @@ class block_encoder {
   /// Overwrites `out`, whose buffers are reused. Under bad_record_policy::fail it stops at the
   /// first bad record.
   ///
-  /// @throws line_abandoned  encoder_options::stop is set, and a tokenizer is normalizing a text
+  /// @throws line_abandoned  encoder_options::stop is set while the tokenizer normalizes a text
   void encode(const byte_block& block, encoded_block& out);
 
-  /// Of this thread, for lines that are in no block.
+  /// This thread's encoder, for lines that are not in a block.
   tokenizer::encoder& encoder() noexcept { return *encoder_; }
 
  private:

@@ -13,14 +13,14 @@
 
 namespace millrace::preprocess {
 
-/// What was met in a part of the input. Counts of parts add up to those of the whole.
+/// What a part of the input contained. The counts of parts add up to those of the whole.
 struct record_counts {
   std::int64_t lines = 0;            ///< line ends, and a last line without one
   std::int64_t blank_lines = 0;      ///< only white space: skipped
   std::int64_t documents = 0;        ///< records that became a document
-  std::int64_t empty_documents = 0;  ///< of those, documents without a token, under any key
+  std::int64_t empty_documents = 0;  ///< of those, documents with no tokens under some key
   std::int64_t lone_surrogates = 0;  ///< replaced by U+FFFD
-  std::int64_t special_tokens = 0;   ///< that texts spelled out, and that became ids
+  std::int64_t special_tokens = 0;   ///< spelled out in texts and encoded as their ids
   std::int64_t text_bytes = 0;       ///< UTF-8 bytes given to the tokenizer
   std::array<std::int64_t, fault_kinds> bad_records{};  ///< by fault_kind
 
@@ -40,8 +40,7 @@ struct record_counts {
   }
 };
 
-/// Where a record is, relative to the block's text. A block has more than 4 GiB where a line has:
-/// one that is split into sentences is read whole.
+/// Where a record is, relative to the block's text. A block with a huge line may exceed 4 GiB.
 struct record_place {
   std::int64_t line = 0;    ///< lines before it in the block
   std::uint64_t begin = 0;  ///< byte
@@ -57,24 +56,24 @@ struct block_fault {
 
 /// The documents of one block under one key.
 struct encoded_column {
-  byte_buffer ids;                          ///< in the dataset's dtype, sequence after sequence
-  std::size_t ids_bytes = 0;                ///< of `ids`
-  std::vector<std::int32_t> lengths;        ///< a sequence each, in tokens
+  byte_buffer ids;                          ///< of all sequences, in the dataset's dtype
+  std::size_t ids_bytes = 0;                ///< used bytes of `ids`
+  std::vector<std::int32_t> lengths;        ///< one per sequence, in tokens
   std::vector<std::int64_t> document_ends;  ///< sequences of this block up to each document's end
 };
 
-/// A block, tokenized: what the committer needs to give it its place.
+/// A tokenized block: what the committer needs to write it to the outputs.
 struct encoded_block {
   std::size_t input = 0;          ///< index of the file in the plan
   std::uint64_t begin_bytes = 0;  ///< of the block, in the decompressed input
-  std::uint64_t end_bytes = 0;    ///< without a giant line behind it
+  std::uint64_t end_bytes = 0;    ///< without a giant line after it
   std::uint64_t text_offset = 0;  ///< as byte_block::text_offset
   std::uint32_t crc32c = 0;       ///< of the bytes from `begin_bytes` to `end_bytes`
   std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes
   record_counts counts;
-  std::vector<encoded_column> columns;  ///< one a key
-  std::vector<record_place> places;     ///< one a document
-  std::vector<block_fault> faults;      ///< one a bad record
+  std::vector<encoded_column> columns;  ///< one per key
+  std::vector<record_place> places;     ///< one per document
+  std::vector<block_fault> faults;      ///< one per bad record
 };
 
 }  // namespace millrace::preprocess

@@ -11,10 +11,11 @@
 namespace millrace::preprocess {
 namespace {
 
-// Room for texts is taken by powers of two, but given back after a line that needed more than this.
+// The buffer for texts grows by powers of two. If it exceeds this size, it is replaced as soon as a
+// line needs no more than this.
 constexpr std::size_t kept_room_bytes = std::size_t{4} << 20;
 
-/// A line that is all there.
+/// A line that is entirely in memory.
 struct whole_line {
   explicit whole_line(std::string_view line)
       : at(line.data()), end(line.data() + line.size()), begin(line.data()) {}
@@ -26,7 +27,7 @@ struct whole_line {
   const char* begin;
 };
 
-/// Texts one behind the other, in room that is there.
+/// Appends consecutive texts to memory that is large enough.
 struct kept_text {
   static constexpr bool is_kept = true;
   const char* plain(const char* at, const char* line_end) {
@@ -40,7 +41,7 @@ struct kept_text {
 
 }  // namespace
 
-// What becomes of a line: the texts of wanted keys.
+// Collects the texts of wanted keys; the `Record` of json_scanner.
 class exact_json::reading {
  public:
   static constexpr bool keeps_texts = true;
@@ -68,7 +69,7 @@ class exact_json::reading {
 exact_json::exact_json(std::vector<std::string> keys) : wanted_(plain_keys(std::move(keys))) {}
 exact_json::exact_json(std::span<const text_key> keys) : wanted_({keys.begin(), keys.end()}) {}
 
-// Decoding never makes a string longer, so a line's texts have room in its own size.
+// Decoding never makes a string longer, so the texts of a line fit in the size of the line.
 void exact_json::make_room(std::size_t line_bytes) {
   const std::size_t needed = line_bytes + detail::block_bytes;
   if (needed <= room_bytes_ && (room_bytes_ <= kept_room_bytes || needed > kept_room_bytes)) return;

@@ -17,26 +17,26 @@
 
 namespace millrace::preprocess {
 
-/// What `record_parser` does, for every line and by the letter: Python 3.11's `json.loads(line)`
-/// of a line decoded strictly as UTF-8, then for every key `[path[0]][path[1]]...`, where what is
-/// no object has no keys.
+/// The reference behavior of `record_parser`, for every line: Python 3.11's `json.loads(line)` of a
+/// line decoded strictly as UTF-8, then `[path[0]][path[1]]...` for every key, where only objects
+/// have keys.
 ///
-/// One pass, without recursion, and no memory but one buffer for the decoded texts. Of several
-/// faults it names the first of: invalid_utf8, invalid_json, not_an_object, then missing_key or
-/// wrong_type in the order of the keys. For one thread.
+/// One pass, without recursion. The only memory is one buffer for the decoded texts. If there are
+/// several faults, it reports the first of: invalid_utf8, invalid_json, not_an_object, then
+/// missing_key or wrong_type in the order of the keys. For one thread.
 class exact_json {
  public:
   /// @param keys  at least one; distinct; UTF-8 (so none matches a key with a lone surrogate)
   explicit exact_json(std::span<const text_key> keys);
-  /// The same of keys that are no paths.
+  /// The same, for keys that are not paths.
   explicit exact_json(std::vector<std::string> keys);
 
-  /// Parses a line, given without its line end. Reads nothing behind it.
+  /// Parses a line, passed without its line end. Reads nothing after it.
   ///
-  /// @return nothing, or what is wrong; then texts() says nothing.
+  /// @return nothing, or the fault; texts() is meaningless after a fault.
   std::optional<record_fault> parse(std::string_view line);
 
-  /// As record_parser's. Valid until the next parse().
+  /// As in record_parser. Valid until the next parse().
   std::span<const std::string_view> texts(std::size_t key) const { return wanted_.texts(key); }
   std::int64_t lone_surrogates() const noexcept { return wanted_.lone_surrogates(); }
 

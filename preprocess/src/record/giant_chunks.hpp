@@ -15,23 +15,23 @@
 
 namespace millrace::preprocess {
 
-/// Some parts of texts, one behind the other, and what becomes of them.
+/// Consecutive parts of texts, and their ids once encoded.
 struct giant_chunk {
   struct part {
     std::size_t begin = 0;  ///< in `text`
     std::size_t end = 0;
-    bool is_first = true;            ///< its text begins with it
-    bool is_last = true;             ///< its text ends with it
+    bool is_first = true;            ///< the part begins its text
+    bool is_last = true;             ///< the part ends its text
     std::uint64_t offset_bytes = 0;  ///< of the part, in its text
   };
 
-  text_bytes text;  ///< also what is between sentences
+  text_bytes text;  ///< includes what is between sentences
   std::vector<part> parts;
 
   // Filled by encode().
   tokenizer::id_buffer ids;
-  std::vector<std::size_t> id_ends;              ///< of each part that was encoded, in `ids`
-  std::optional<tokenizer::encode_fault> fault;  ///< of the part after those, in its text
+  std::vector<std::size_t> id_ends;              ///< end in `ids` of each encoded part
+  std::optional<tokenizer::encode_fault> fault;  ///< of the next part; offset in its text
   std::int64_t special_tokens = 0;
 
   /// Encodes the parts, up to the first that has a fault.
@@ -42,16 +42,17 @@ struct giant_chunk {
   }
 };
 
-/// Cuts the texts of a value into chunks of about `chunk_bytes`, at places that change no ids. A
-/// text of a tokenizer that knows no such place there makes a longer chunk. With a splitter each
-/// sentence is a part, first and last, and chunks are cut between sentences. For one thread.
+/// Cuts the texts of a value into chunks of about `chunk_bytes`, at places that do not change the
+/// ids. A chunk is longer if the tokenizer knows no such place in its text. With a splitter, each
+/// sentence is a part that is both first and last, and chunks are cut between sentences. For one
+/// thread.
 class giant_chunk_reader {
  public:
   /// @param tokenizer  outlives this
   giant_chunk_reader(const tokenizer::tokenizer& tokenizer, giant_texts texts,
                      std::size_t chunk_bytes, std::optional<sentence_splitter> splitter = {});
 
-  /// Fills text and parts of `chunk`, whose buffers are reused; false if there is nothing left.
+  /// Fills text and parts of `chunk`, whose buffers are reused. Returns false if nothing is left.
   /// @throws io_error  as line_window
   bool next(giant_chunk& chunk);
 
@@ -70,9 +71,9 @@ class giant_chunk_reader {
   std::size_t chunk_bytes_;
   std::optional<sentence_splitter> splitter_;
   std::vector<std::string_view> sentences_;  // reused
-  text_bytes rest_;                          // of the text at hand, not yet in a chunk
-  bool open_ = false;                        // there is a text at hand
-  std::uint64_t given_ = 0;                  // bytes of it in chunks
+  text_bytes rest_;                          // of the current text, not yet in a chunk
+  bool open_ = false;                        // there is a current text
+  std::uint64_t given_ = 0;                  // bytes of it already in chunks
 };
 
 }  // namespace millrace::preprocess

@@ -16,13 +16,13 @@
 namespace millrace::preprocess {
 namespace {
 
-/// The documents' share of a key: counts what comes and finds out what is too much.
+/// Writes one key's part of the document: counts it and finds sequences that are too long.
 class key_writer {
  public:
   key_writer(std::size_t key, const giant_options& options, id_sink& sink, record_counts& counts)
       : key_(key), options_(options), sink_(sink), counts_(counts) {}
 
-  /// @return false: there is a fault
+  /// @return false if there is a fault
   bool write(const giant_chunk& chunk) {
     counts_.special_tokens += chunk.special_tokens;
     counts_.text_bytes += static_cast<std::int64_t>(chunk.text.size);
@@ -39,8 +39,8 @@ class key_writer {
     return false;
   }
 
-  /// Behind the last text.
-  /// @return false: there is a fault
+  /// Call this after the last text.
+  /// @return false if there is a fault
   bool end_document() {
     counts_.empty_documents = counts_.empty_documents != 0 || ended_length_ == 0 ? 1 : 0;
     if (ended_length_ == 0) return true;
@@ -55,7 +55,8 @@ class key_writer {
   std::optional<record_fault> take_fault() { return std::move(fault_); }
 
  private:
-  // Which sequence is the document's last, and gets its end, shows only when another one comes.
+  // The document's last sequence gets its end-of-document token. Whether a sequence is the last is
+  // known only when the next one begins, so ending a sequence is deferred.
   void append(std::span<const std::int32_t> ids) {
     if (ids.empty()) return;
     if (length_ == 0 && ended_length_ != 0) end_sequence();
@@ -86,8 +87,8 @@ class key_writer {
   const giant_options& options_;
   id_sink& sink_;
   record_counts& counts_;
-  std::int64_t length_ = 0;        // of the sequence at hand
-  std::int64_t ended_length_ = 0;  // of the one before it, which has not been ended yet
+  std::int64_t length_ = 0;        // of the current sequence
+  std::int64_t ended_length_ = 0;  // of the previous one, not yet reported to sink_
   std::optional<record_fault> fault_;
 };
 
@@ -112,8 +113,8 @@ class chunk_pool {
   std::vector<giant_chunk*> free_;
 };
 
-// Where parts have to be encoded one after another, that is by one encoder which nobody else uses:
-// threads that wait here may be given other work meanwhile.
+// Selects the encoder. If parts must be encoded in order, they need one encoder that nothing else
+// uses, because a waiting thread may run other work that uses the thread's encoder.
 struct encoding {
   encoding(const tokenizer::tokenizer& tokenizer, std::size_t memory_bytes,
            const encoder_of_thread& of_thread, const std::atomic<int>* stop)
@@ -128,7 +129,7 @@ struct encoding {
   const encoder_of_thread& shared;
 };
 
-// Adds the time that it lives to a stage's, where anybody wants to know.
+// Adds its lifetime to a stage's time, if there is a clock.
 class optional_timer {
  public:
   optional_timer(stage_clock* clock, stage_clock::stage which) {

@@ -19,52 +19,52 @@
 
 namespace millrace::preprocess {
 
-/// Takes the ids of a giant record: key after key, in the order of the keys; under each key
-/// sequence after sequence. A fault may come after some of them: then the caller takes them back.
+/// Receives the ids of a giant record in order: key by key, and sequence by sequence within a key.
+/// If a fault follows, the caller must undo what was received.
 class id_sink {
  public:
   virtual ~id_sink() = default;
 
-  /// More ids of the sequence at hand.
+  /// More ids of the current sequence.
   virtual void append(std::size_t key, std::span<const std::int32_t> ids) = 0;
-  /// The sequence has ended.
-  /// @param length  of its ids, at least 1
+  /// Ends the current sequence.
+  /// @param length  number of its ids, at least 1
   virtual void end_sequence(std::size_t key, std::int32_t length) = 0;
 };
 
 struct giant_options {
   std::vector<text_key> keys;                                ///< at least one; distinct
-  std::optional<std::int32_t> append_eod;                    ///< as encoder_options
-  std::optional<sentence_options> sentences = std::nullopt;  ///< likewise
-  /// Likewise.
+  std::optional<std::int32_t> append_eod;                    ///< as in encoder_options
+  std::optional<sentence_options> sentences = std::nullopt;  ///< as in encoder_options
+  /// As in encoder_options.
   std::size_t tokenizer_bytes = tokenizer::tokenizer::default_encoder_bytes;
-  int workers = 1;                                  ///< chunks that are encoded at a time
-  std::size_t window_bytes = std::size_t{1} << 18;  ///< of the line, at hand
+  int workers = 1;                                  ///< chunks encoded concurrently
+  std::size_t window_bytes = std::size_t{1} << 18;  ///< of the line, in memory at a time
   std::size_t chunk_bytes = std::size_t{1} << 20;   ///< of text, encoded at a time
-  std::int64_t most_tokens = most_sequence_tokens;  ///< of a sequence; less only to test it
-  stage_clock* clock = nullptr;  ///< told how long it reads, encodes and writes, or nothing
+  std::int64_t most_tokens = most_sequence_tokens;  ///< per sequence; smaller only in tests
+  stage_clock* clock = nullptr;  ///< measures reading, encoding and writing; may be null
 };
 
-/// The encoder of the thread that asks, which nobody else uses and that outlives the call.
+/// Returns the calling thread's own encoder. Nothing else uses it, and it outlives the call.
 using encoder_of_thread = std::function<tokenizer::encoder&()>;
 
-/// Encodes one line that is too long for memory: what block_encoder makes of it, the same ids,
-/// counts, faults and words, for any window, chunk and number of workers.
+/// Encodes one line that is too long for memory. The ids, counts, faults and messages are those of
+/// block_encoder, for any window, chunk size and number of workers.
 ///
-/// The line is read twice: once to see that all of it is valid and where the wanted values are,
-/// then value by value, decoded and cut where the tokenizer says that it changes nothing. Chunks
-/// are encoded by the threads of the task_arena that it is called in. At most `workers` + 2 are in
-/// flight, so that memory depends on neither the line nor its texts, with this exception: a text
-/// in which the tokenizer knows no place to cut, or a sentence, is encoded as a whole.
+/// The line is read twice. The first pass validates it and finds the wanted values. The second pass
+/// decodes value by value and cuts the texts where the tokenizer says that this does not change the
+/// ids. The threads of the calling task_arena encode the chunks. At most `workers` + 2 chunks are
+/// in flight, so memory does not depend on the size of the line or its texts, with one exception: a
+/// text in which the tokenizer knows no place to cut, or a sentence, is encoded as a whole.
 ///
-/// @param line      is not blank (the caller knows)
+/// @param line      must not be blank; the caller checks this
 /// @param encoder   called by any thread of the arena, between and during calls of `sink`
-/// @param sink      called by one thread at a time, though not always the same
-/// @param[out] counts  what the record adds to those of its input, lines apart; if it is bad,
-///                  bad_records alone
-/// @return nothing, or what is wrong; its offset is in the line
-/// @throws io_error  the line cannot be read; and what `sink` throws
-/// @throws line_abandoned  `line.stop` was set: within a window, or a chunk for each worker
+/// @param sink      called by one thread at a time, not always the same
+/// @param[out] counts  what the record adds to the counts of its input, except `lines`; only
+///                  bad_records if the record is bad
+/// @return nothing, or the fault; its offset is relative to the line
+/// @throws io_error  the line cannot be read; also what `sink` throws
+/// @throws line_abandoned  `line.stop` was set; noticed within one window, or one chunk per worker
 std::optional<record_fault> encode_giant_record(const line_range& line,
                                                 const giant_options& options,
                                                 const tokenizer::tokenizer& tokenizer,

@@ -18,11 +18,11 @@ struct giant_value {
   std::uint64_t offset_bytes = 0;
 };
 
-/// What `exact_json` says of a line, of one that is too long for memory: by the same scanner, so
-/// the same faults with the same offsets and words. Takes memory for the window and the keys.
+/// Does what `exact_json` does, for a line that is too long for memory. Uses the same scanner, so
+/// faults have the same offsets and messages. Needs memory only for the window and the keys.
 ///
 /// @param window_bytes  at least line_window::least_bytes
-/// @param[out] values  one a key, if nothing is returned
+/// @param[out] values  one per key, if no fault is returned
 /// @throws io_error  as line_window
 std::optional<record_fault> scan_giant_line(const line_range& line, std::span<const text_key> keys,
                                             std::size_t window_bytes,

@@ -15,7 +15,7 @@ bool giant_texts::have(std::size_t count) {
   return true;
 }
 
-// The scanner has found all of it valid, so between texts there are brackets, commas and spaces.
+// The scanner has validated the line, so between texts there are only brackets, commas and spaces.
 bool giant_texts::next() {
   if (!started_) {
     started_ = true;
@@ -38,7 +38,8 @@ bool giant_texts::read(text_bytes& out) {
   out.buffer.reserve(out.size + window_bytes_ + detail::block_bytes, out.size);
   char* const start = reinterpret_cast<char*>(out.buffer.data());
   char* to = start + out.size;
-  // To the end of what is at hand. An escape at its end may bring more, of which nothing is taken.
+  // Reads to the end of the bytes now in memory. An escape at the end may load more bytes; those
+  // are left for the next call.
   bool ended = false;
   const char* limit = window_.end;
   while (window_.at != limit && !ended) {

@@ -10,7 +10,7 @@
 
 namespace millrace::preprocess {
 
-/// Bytes of text, decoded: grows at its end.
+/// Decoded text that grows at its end.
 struct text_bytes {
   byte_buffer buffer;
   std::size_t size = 0;
@@ -22,20 +22,20 @@ struct text_bytes {
 class giant_texts {
  public:
   /// @param line   its descriptor outlives this
-  /// @param value  what scan_giant_line has found in it
+  /// @param value  from scan_giant_line
   giant_texts(const line_range& line, giant_value value, std::size_t window_bytes);
 
-  /// Goes to the next text; false if there is none.
-  /// @pre there was none yet, or read() has returned false
+  /// Moves to the next text. Returns false if there is none.
+  /// @pre this is the first call, or read() has returned false
   bool next();
 
-  /// Appends more of the text, whole characters, at most a window at a time.
+  /// Appends more of the text, in whole characters, at most one window at a time.
   ///
-  /// @return false at its end.
+  /// @return false at the end of the text.
   /// @throws io_error  as line_window
   bool read(text_bytes& out);
 
-  /// Lone surrogates so far, each of which is a U+FFFD now.
+  /// Lone surrogates so far, each replaced by U+FFFD.
   std::int64_t lone_surrogates() const noexcept { return lone_surrogates_; }
 
  private:

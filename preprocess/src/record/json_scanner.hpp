@@ -15,11 +15,11 @@
 
 namespace millrace::preprocess {
 
-/// Deepest nesting of objects and lists that is accepted.
+/// Deepest accepted nesting of objects and lists.
 ///
-/// What `json.loads` takes when a script calls it at its top level, measured on Python 3.11.2 and
-/// 3.11.7: each level costs its scanner one of the interpreter's 1,000 nested calls, and five are
-/// gone by then. Python called from deeper inside a program refuses a little earlier.
+/// This is what `json.loads` accepts when called at the top level of a script, measured on Python
+/// 3.11.2 and 3.11.7. Each level uses one of the interpreter's 1,000 nested calls, and five are
+/// already in use. Called from deeper inside a program, Python accepts slightly less.
 inline constexpr std::size_t max_nesting = 995;
 
 /// Most digits of an integer: Python's default `sys.int_info.default_max_str_digits`. Numbers with
@@ -28,7 +28,7 @@ inline constexpr std::size_t max_integer_digits = 4300;
 
 namespace detail {
 
-/// A text that nobody wants.
+/// Skips a text that is not wanted.
 struct no_text {
   static constexpr bool is_kept = false;
   static const char* plain(const char* at, const char* end) {
@@ -41,18 +41,18 @@ struct no_text {
 
 /// One pass over one line of JSON, without recursion: the grammar of Python 3.11's `json.loads`.
 ///
-/// `Bytes` is where the line comes from, with `at` and `end` of what is at hand:
-///   bool refill()             more of the line behind `end`, what is before `at` may go; false at
-///                             its end
+/// `Bytes` is the source of the line; the bytes in memory are [`at`, `end`):
+///   bool refill()             reads more of the line after `end` and may drop what is before `at`;
+///                             false at the end of the line
 ///   std::size_t offset(at)    in the line
-/// `Record` is what becomes of it:
-///   wanted()                  the wanted_texts that is told of all
-///   text                      takes decoded texts, as no_text does
-///   begin_text(), take_key()  the key that went to `text` since; nothing if it is surely none that
-///                             is wanted
-///   keeps_texts               whether strings that are wanted go to `text` as well; then
-///   taken_text()              that string
-/// Members that return false have left a fault.
+/// `Record` receives the results:
+///   wanted()                  the wanted_texts that is notified of keys and brackets
+///   text                      receives decoded texts; has the interface of no_text
+///   begin_text(), take_key()  take_key() returns the key written to `text` since begin_text();
+///                             nothing if it certainly is not a wanted key
+///   keeps_texts               whether wanted strings are written to `text` as well; if so,
+///   taken_text()              returns such a string
+/// A member function that returns false has set the fault.
 template <class Bytes, class Record>
 class json_scanner {
  public:
@@ -137,7 +137,7 @@ class json_scanner {
     return true;
   }
 
-  // Passes what stands between two members or two elements.
+  // Skips the separator between two members or two elements.
   bool comma(const char* otherwise) {
     if (!next_is(',')) return fail(otherwise);
     ++in_.at;
@@ -172,7 +172,7 @@ class json_scanner {
     record_.begin_text();
     if (!string(record_.text)) return false;
     const std::optional<std::string_view> key = record_.take_key();
-    // A wanted key may itself hold a U+FFFD: it is not what stands for a lone surrogate.
+    // A wanted key may contain a real U+FFFD, which must not match a replaced lone surrogate.
     if (key && lone_surrogates_ == 0) {
       to_ = record_.wanted().match(depth_, *key);
     } else {
@@ -183,7 +183,7 @@ class json_scanner {
     return true;
   }
 
-  // Where the value at this place goes: it is that of a wanted key, or in a list that is.
+  // The slot of the value at this place: the value of a wanted key, or an element of such a list.
   slot* destination() const {
     return depth_ == to_depth_ || (depth_ == to_depth_ + 1 && to_list_) ? to_ : nullptr;
   }
@@ -228,7 +228,7 @@ class json_scanner {
     return true;
   }
 
-  // Any value but a string.
+  // Any value except a string.
   bool other_value() {
     if (!more()) return fail("expected a value");
     switch (*in_.at) {
@@ -287,7 +287,7 @@ class json_scanner {
       if (next_is('+') || next_is('-')) ++in_.at;
       if (skip_digits() == 0) return fail("expected a digit in an exponent");
     }
-    // Python reads floats of any length, but turns no long integer into a number.
+    // Python accepts floats of any length, but limits the digits of integers.
     static_assert(max_integer_digits == 4300, "the message says so");
     if (integer && digits > max_integer_digits) {
       return fail_at(start, "an integer of more than 4300 digits");
@@ -295,7 +295,7 @@ class json_scanner {
     return true;
   }
 
-  // A string, at its opening quote; counts the lone surrogates of one that is kept.
+  // Reads a string at its opening quote. Counts lone surrogates if the text is kept.
   template <class Text>
   bool string(Text& text) {
     const std::size_t start = offset();
@@ -303,7 +303,7 @@ class json_scanner {
     lone_surrogates_ = 0;
     for (;;) {
       in_.at = text.plain(in_.at, in_.end);
-      while (next_is('\\')) {  // escapes often come in rows
+      while (next_is('\\')) {  // escapes often follow each other
         if (!escape(text)) return false;
       }
       if (!more()) return fail_at(start, "a string without its closing quote");
@@ -332,7 +332,7 @@ class json_scanner {
     in_.at += 6;
     if constexpr (Text::is_kept) {
       if (is_high_surrogate(unit) && have(6) && in_.at[0] == '\\' && in_.at[1] == 'u') {
-        // Anything but a low surrogate is left for the next turn: it may begin a pair itself.
+        // Anything except a low surrogate is left for the next call: it may begin a pair itself.
         if (const int low = hex4(in_.at + 2); is_low_surrogate(low)) {
           unit = code_point_of_pair(unit, low);
           in_.at += 6;
@@ -347,19 +347,19 @@ class json_scanner {
     return true;
   }
 
-  Bytes in_;  // not by reference, which would cost a tenth of the time of escapes
+  Bytes in_;  // by value: a reference makes escapes 10% slower
   Record record_;
   [[no_unique_address]] no_text unwanted_;
 
   char root_byte_ = 0;
   std::size_t root_offset_ = 0;
-  std::size_t closing_ = 0;           // where the last bracket is that closed something
-  std::bitset<max_nesting> objects_;  // of each open level: is it an object?
+  std::size_t closing_ = 0;           // offset of the last closing bracket
+  std::bitset<max_nesting> objects_;  // for each open level: whether it is an object
   std::size_t depth_ = 0;             // open levels
-  bool first_ = false;                // the innermost was opened just now
+  bool first_ = false;                // the innermost level was just opened
   slot* to_ = nullptr;                // of the last key that was looked at, if it is wanted
   std::size_t to_depth_ = 0;          // of the object with that key
-  bool to_list_ = false;              // and its value is a list
+  bool to_list_ = false;              // the value of that key is a list
   std::int64_t lone_surrogates_ = 0;  // in the last string that was kept
 
   std::size_t fault_at_ = 0;

@@ -12,53 +12,53 @@
 
 namespace millrace::preprocess {
 
-/// A line that lies in a file, without its end.
+/// The byte range of a line in a file, without its line end.
 struct line_range {
-  const io::unique_fd& fd;     ///< open for reading, a regular file; used by pread alone
+  const io::unique_fd& fd;     ///< a regular file, open for reading; used only with pread
   std::filesystem::path path;  ///< for messages
   std::uint64_t begin_bytes = 0;
   std::uint64_t end_bytes = 0;
-  /// Not zero: it is read no further, as line_abandoned says. Null if nothing sets it.
+  /// If it becomes nonzero, reading stops with line_abandoned. Null if nothing sets it.
   const std::atomic<int>* stop = nullptr;
 
   std::uint64_t size_bytes() const noexcept { return end_bytes - begin_bytes; }
 };
 
-/// Reads a line front to back through a buffer of fixed size, and checks that it is UTF-8. What is
-/// at hand ends where a character does. The file is read, not mapped: mapped pages would count as
-/// memory of the process. For one thread.
+/// Reads a line sequentially through a buffer of fixed size and checks that it is UTF-8. The bytes
+/// in [`at`, `end`) always end at a character boundary. The file is read, not mapped: mapped pages
+/// would count as memory of the process. For one thread.
 class line_window {
  public:
   static constexpr std::size_t least_bytes = 16;
 
   /// @param line  its descriptor outlives this
-  /// @param offset_bytes  where in the line to begin, at the start of a character
+  /// @param offset_bytes  offset in the line at which to begin: the start of a character
   /// @pre window_bytes >= least_bytes, offset_bytes <= line.size_bytes()
   line_window(line_range line, std::size_t window_bytes, std::uint64_t offset_bytes = 0);
 
-  /// Reads more of the line; what is before `at` may go, what is from there on stays.
+  /// Reads more of the line. Bytes before `at` may be dropped; those from `at` on are kept.
   ///
-  /// @return false if nothing came, for the line has ended or is not UTF-8.
+  /// @return false if there was nothing to add, because the line has ended or is not UTF-8.
   /// @pre end - at < 8
-  /// @throws io_error  it cannot be read, or the file has become shorter.
+  /// @throws io_error  the line cannot be read, or the file has become shorter.
   /// @throws line_abandoned
   bool refill();
 
   std::size_t offset(const char* place) const noexcept {
     return static_cast<std::size_t>(base_ + static_cast<std::uint64_t>(place - buffer_.get()));
   }
-  /// Where in the line the first byte is that begins no well-formed sequence, of what was read.
+  /// Offset in the line of the first byte read so far that does not begin a well-formed sequence.
   std::optional<std::uint64_t> invalid() const noexcept { return invalid_; }
 
-  const char* at;   ///< what is at hand begins here: its user moves on
-  const char* end;  ///< and ends here
+  const char* at;   ///< begin of the bytes in memory; the user advances it
+  const char* end;  ///< end of the bytes in memory
 
  private:
   line_range line_;
   std::size_t size_;
   std::unique_ptr<char[]> buffer_;
-  std::size_t filled_ = 0;  // bytes in the buffer; after `end` is the start of a character
-  std::uint64_t base_;      // in the line, of the buffer's first byte
+  std::size_t filled_ = 0;  // bytes in the buffer; those after `end` begin a character
+  std::uint64_t base_;      // offset in the line of the buffer's first byte
   std::optional<std::uint64_t> invalid_;
 };
 

@@ -13,13 +13,13 @@
 namespace millrace::preprocess {
 namespace {
 
-// Longer lines go the exact way: simdjson takes up to 14 bytes of memory for each byte of a line,
-// and keeps them.
+// Longer lines go to exact_json: simdjson allocates up to 14 bytes of memory per byte of a line and
+// keeps them.
 constexpr std::size_t longest_for_simdjson = std::size_t{1} << 20;
 constexpr std::size_t least_capacity = std::size_t{1} << 14;
 
-// A list or object without contents is no level to simdjson. One level less than ours leaves to
-// the exact way whatever is near the limit.
+// simdjson does not count an empty list or object as a level. With a limit one below ours, lines
+// near the limit go to exact_json.
 constexpr std::size_t simdjson_nesting = max_nesting - 1;
 
 static_assert(record_parser::padding_bytes >= simdjson::SIMDJSON_PADDING);
@@ -43,10 +43,10 @@ struct record_parser::state {
 
   exact_json exact;
   simdjson::dom::parser parser;
-  simdjson::dom::document document;  // not the parser's own, whose capacity grows line by line
+  simdjson::dom::document document;  // the parser's own would grow line by line
   std::size_t capacity_bytes = 0;
   std::vector<field> fields;
-  bool exactly = false;  // the last line went the exact way
+  bool exactly = false;  // exact_json parsed the last line
 };
 
 void record_parser::state::make_room(std::size_t line_bytes) {
@@ -59,7 +59,7 @@ void record_parser::state::make_room(std::size_t line_bytes) {
   capacity_bytes = wanted;
 }
 
-// Leaves the last of the fields that have a key's name, as Python does.
+// For duplicate keys the last one wins, as in Python.
 bool record_parser::state::find_fields(const simdjson::dom::object& object) {
   const std::span<const text_key> keys = exact.keys();
   for (field& each : fields) each.found = false;
@@ -76,7 +76,7 @@ bool record_parser::state::find_fields(const simdjson::dom::object& object) {
   return true;
 }
 
-// From the value of a path's first key to that of its last.
+// Follows a path from the value of its first key to the value of its last.
 bool record_parser::state::follow(const text_key& key, field& to) {
   for (std::size_t level = 1; to.found && level < key.path.size(); ++level) {
     simdjson::dom::object object;
@@ -107,11 +107,11 @@ bool record_parser::state::take_texts(field& from) {
   return true;
 }
 
-// Says no to every line that it is not sure of: whatever simdjson refuses, for Python may accept
-// it; and every bad record, so that what is said of it never depends on simdjson.
+// Returns false for every line that it is not sure of: lines that simdjson rejects, because Python
+// may accept them, and all bad records, so that their messages never depend on simdjson.
 bool record_parser::state::parse_with_simdjson(std::string_view line) {
-  // Later versions of simdjson pass a byte order mark, so look at the first byte ourselves. An
-  // element of an array that was printed for people stands behind spaces.
+  // Later versions of simdjson skip a byte order mark, so look at the first byte ourselves. An
+  // element of a pretty-printed array is preceded by spaces.
   const std::size_t begin = line.find_first_not_of(" \t");
   if (begin == line.npos || line[begin] != '{' || line.size() > longest_for_simdjson) return false;
   make_room(line.size());
@@ -141,7 +141,7 @@ std::span<const std::string_view> record_parser::texts(std::size_t key) const {
   return state_->fields[key].texts;
 }
 
-// simdjson refuses every escape of a surrogate that is not half of a pair.
+// simdjson rejects every escaped surrogate that is not half of a pair, so its lines have none.
 std::int64_t record_parser::lone_surrogates() const noexcept {
   return state_->exactly ? state_->exact.lone_surrogates() : 0;
 }

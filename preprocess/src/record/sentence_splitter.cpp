@@ -22,7 +22,7 @@ namespace {
 using break_handle = io::unique_handle<::UBreakIterator*, nullptr, ubrk_close>;
 using text_handle = io::unique_handle<::UText*, nullptr, utext_close>;
 
-// What NLTK's \s matches: the white space of Python's str. ICU's own notion lacks U+001C to U+001F.
+// What NLTK's \s matches: the white space of Python's str. ICU's own set lacks U+001C to U+001F.
 bool is_space(UChar32 c) {
   if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
   return u_isUWhiteSpace(c) != 0;
@@ -32,11 +32,11 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// The character that a whole UTF-8 sequence spells out.
+// The character encoded by a complete UTF-8 sequence.
 UChar32 character(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence.front());
   if (first < 0x80) return first;
-  // As many leading ones as there are bytes.
+  // The first byte has as many leading one bits as there are bytes.
   auto c = static_cast<UChar32>(first & (0x7FU >> sequence.size()));
   for (const char next : sequence.substr(1)) c = c << 6 | (next & 0x3F);
   return c;
@@ -69,9 +69,8 @@ std::string_view without_spaces_behind(std::string_view text) {
   return text.substr(0, end);
 }
 
-// A part that ICU ends behind a line end, and that has no full stop before it, is the middle of a
-// sentence to NLTK. (ICU's status of a boundary says the same, but not where it filters
-// abbreviations.)
+// ICU ends a part after a line end. If there is no full stop before it, NLTK does not end the
+// sentence there. (ICU's rule status says the same, but not if ICU filters abbreviations.)
 bool ends_by_line_alone(std::string_view part, bool greek) {
   bool at_line_end = false;
   for (std::size_t at = part.size(); at > 0;) {
@@ -92,13 +91,13 @@ bool ends_by_line_alone(std::string_view part, bool greek) {
       case U_SB_STERM:
         return false;
       default:
-        return at_line_end && !(greek && (c == ';' || c == 0x37E));  // its question marks
+        return at_line_end && !(greek && (c == ';' || c == 0x37E));  // Greek question marks
     }
   }
   return at_line_end;
 }
 
-// The window's end moved back to the start of a character.
+// The first `bytes` bytes, or fewer so that the window ends at a character boundary.
 std::string_view first_window(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && is_continuation(text[bytes])) --bytes;
@@ -128,7 +127,7 @@ sentence_splitter::sentence_splitter(std::string_view language, bool keep_newlin
                                      std::size_t window_bytes)
     : state_(std::make_unique<state>()) {
   assert(window_bytes >= 8 && window_bytes <= usual_window_bytes);
-  // ss=standard: with the abbreviations that CLDR lists for the language.
+  // ss=standard: use the abbreviations that CLDR lists for the language.
   const std::string locale = std::string(locale_of_language(language)) + "@ss=standard";
   UErrorCode code = U_ZERO_ERROR;
   state_->breaks = break_handle(ubrk_open(UBRK_SENTENCE, locale.c_str(), nullptr, 0, &code));
@@ -151,8 +150,8 @@ void sentence_splitter::split(std::string_view text, std::vector<std::string_vie
   }
 }
 
-// What decides on the end of a sentence may lie behind it, up to the next full stop. So the last
-// end that is seen is not sure, but the one before it is.
+// Whether a sentence ends may depend on text after it, up to the next full stop. So the last end
+// found is not certain, but the one before it is.
 std::size_t sentence_splitter::split_front(std::string_view text,
                                            std::vector<std::string_view>& sentences) {
   state_->find_boundaries(first_window(text, state_->window_bytes));
@@ -172,8 +171,8 @@ std::size_t sentence_splitter::state::append_sentences(std::string_view passage,
   return start;
 }
 
-// The rest of a text is a sentence. The rest of a window starts the next one, and so does the
-// sentence before it, for what decides on its end may lie beyond the window.
+// The rest of a text is a sentence. The rest of a window goes to the next window, together with the
+// sentence before it, because the end of that sentence may depend on text beyond the window.
 void sentence_splitter::state::find_ends(std::string_view window, bool is_last) {
   find_boundaries(window);
   if (is_last || ends.empty()) {
@@ -183,7 +182,7 @@ void sentence_splitter::state::find_ends(std::string_view window, bool is_last) 
   }
 }
 
-// Those inside the window, each moved behind the white space that follows it.
+// Finds the boundaries inside the window, each moved to after the white space that follows it.
 void sentence_splitter::state::find_boundaries(std::string_view window) {
   ends.clear();
   UErrorCode code = U_ZERO_ERROR;
@@ -193,7 +192,7 @@ void sentence_splitter::state::find_boundaries(std::string_view window) {
   ubrk_setUText(breaks.get(), text.get(), &code);
   expect_success(code, "ubrk_setUText");
 
-  std::size_t taken = skip_spaces(window, 0);  // white space alone is no sentence
+  std::size_t taken = skip_spaces(window, 0);  // leading white space is not a sentence
   auto start = static_cast<std::size_t>(ubrk_first(breaks.get()));
   for (std::int32_t next = ubrk_next(breaks.get()); next != UBRK_DONE;
        next = ubrk_next(breaks.get())) {

@@ -9,18 +9,18 @@ namespace millrace::preprocess {
 
 /// Where in a record a text is: `record[path[0]][path[1]]...`.
 struct text_key {
-  std::string name;               ///< as it was given: what messages and outputs are named by
-  std::vector<std::string> path;  ///< at least one key, from the record inwards
+  std::string name;               ///< as the user wrote it; names messages and outputs
+  std::vector<std::string> path;  ///< at least one key, outermost first
   bool operator==(const text_key&) const = default;
 };
 
-/// One key of the record itself; a dot in it is a part of the key.
+/// A key of the record itself. A dot in it is part of the key.
 text_key plain_key(std::string name);
 std::vector<text_key> plain_keys(std::vector<std::string> names);
 
 /// `meta.text`: the key `text` of the object under `meta`.
 ///
-/// @throws config_error  there is nothing before, between or behind dots; the sentence says so of
+/// @throws config_error  a key before, between or after dots is empty; the message names
 ///                       `--text-key`.
 text_key key_of_path(std::string dotted);
 

@@ -13,13 +13,13 @@
 namespace millrace::preprocess {
 namespace {
 
-// Texts of a list are kept for the next line, up to so many.
+// Room for up to this many texts of a list is kept for the next line.
 constexpr std::size_t kept_texts = std::size_t{64} << 10;
 
-// How much a message tells of the keys that a record has.
+// How many of a record's keys a message shows.
 constexpr std::size_t most_names = 8;
 
-// The key that somebody may have meant who gave `wanted`; empty if there is none.
+// The key that the user may have meant by `wanted`; empty if there is none.
 std::string_view likely_key(std::string_view wanted, std::span<const std::string> names) {
   constexpr std::array<std::string_view, 4> usual = {"text", "content", "raw_content", "body"};
   if (const std::string_view nearest = command::nearest_name(wanted, names); !nearest.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for sentence_splitter.cpp in a build without the library.
+// Replaces sentence_splitter.cpp in a build without ICU.
 #include <millrace/error.hpp>
 
 #include "record/sentence_languages.hpp"

@@ -19,7 +19,7 @@ namespace {
 
 std::int64_t tasks_of(const run_identity& run) {
   const auto entry = std::ranges::find(run, tasks_entry, &run_identity::value_type::first);
-  std::int64_t tasks = 0;  // it was one process that wrote the wholes
+  std::int64_t tasks = 0;  // a single process wrote the whole datasets
   if (entry != run.end()) {
     const std::string& value = entry->second;
     std::from_chars(value.data(), value.data() + value.size(), tasks);
@@ -41,7 +41,7 @@ void remove_task_parts(const std::filesystem::path& output_prefix, const run_ide
     const auto prefix = task_prefix(output_prefix, {task, tasks});
     const auto files = files_of_run(prefix, output_prefixes(prefix, run));
     if (!any_is_there(files)) continue;
-    // Whoever writes that part now has its lock. And a state must not outlive its files.
+    // A process that writes that part now holds its lock. And a state must not outlive its files.
     journal part(prefix, journal::start::afresh);
     part.clear();
     for (const auto& path : files) {

@@ -25,8 +25,8 @@ void checkpointer::update() {
   if (clock::now() - last_ < period_ || is_running()) return;
   collect();
   last_ = clock::now();
-  // The state is copied: it moves on while its files are synced, and what they hold behind it does
-  // no harm.
+  // The state is copied, because it changes while its files are synced. Bytes in the files after
+  // the copied state do no harm.
   running_ = std::async(std::launch::async, [this, state = committer_.state()] {
     return preprocess::make_safe(committer_, journal_, state);
   });

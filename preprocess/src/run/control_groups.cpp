@@ -17,8 +17,8 @@ limit lower(limit a, limit b) {
   return b ? std::min(*a, *b) : a;
 }
 
-// Over the group and all above it. In a container the path may be the host's, whose lower part is
-// not there; then what is mounted as the root is the container's own group.
+// Minimum over the group and all groups above. In a container the path may be that of the host, and
+// its lower part may not exist. Then the mounted root is the container's own group.
 limit least_upwards(const fs::path& mount, std::string group,
                     control_group_limit::reader limit_of) {
   limit least;
@@ -40,7 +40,7 @@ limit limit_of_line(const control_group_limit& which, const std::string& line,
   const std::string controllers = line.substr(first + 1, second - first - 1);
   const std::string group = line.substr(second + 1);
   if (controllers.empty()) {
-    // Beside version 1, version 2 has a folder of its own.
+    // If version 1 is mounted too, version 2 has its own folder.
     return lower(least_upwards(mounts, group, which.version_2),
                  least_upwards(mounts / "unified", group, which.version_2));
   }

@@ -17,8 +17,8 @@
 namespace millrace::preprocess {
 namespace {
 
-// Count this up when what a record holds changes. Version 3 had no change times in its stamps and
-// no records of kind t; its journals are still read.
+// Increase this when the contents of a record change. Version 3 had no change times in its stamps
+// and no records of kind t; its journals are still readable.
 constexpr std::uint32_t journal_version = 4;
 constexpr std::uint32_t version_without_change_times = 3;
 
@@ -35,7 +35,7 @@ static_assert(std::is_trivially_copyable_v<record_counts>);
 static_assert(std::is_trivially_copyable_v<input_total>);
 static_assert(std::is_trivially_copyable_v<text_place>);
 
-/// Fields into a payload.
+/// Writes fields to a payload.
 class payload_writer {
  public:
   explicit payload_writer(char kind) { put(kind); }
@@ -62,7 +62,7 @@ class payload_writer {
   std::vector<std::byte> bytes_;
 };
 
-/// And out of it again. The record's checksum holds, so it is as some version wrote it.
+/// Reads fields from a payload. The record's checksum was correct, so some version wrote it so.
 class payload_reader {
  public:
   explicit payload_reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -193,7 +193,7 @@ void journal::take(std::span<const std::byte> payload) {
   } else if (kind == 's') {
     if (!state_) state_.emplace();
     state_->next = reader.take<text_place>();
-    state_->inputs.resize(reader.take<std::size_t>());  // those before it are known
+    state_->inputs.resize(reader.take<std::size_t>());  // from earlier records
     for (const auto& total : reader.take_all<input_total>()) state_->inputs.push_back(total);
     inputs_written_ = std::max<std::size_t>(state_->inputs.size(), 1) - 1;
     state_->counts = reader.take<record_counts>();
@@ -227,7 +227,7 @@ void journal::begin(const run_identity& identity, const std::vector<input_stamp>
   }
   writer.put_all(std::span(stamps));
   file_.append(writer.bytes());
-  // Else a power loss could leave a state in here, and not the files that it is the state of.
+  // Otherwise a power loss could leave a state here without the files that it describes.
   file_.sync_names();
   identity_ = identity;
   stamps_ = stamps;
@@ -244,7 +244,7 @@ void journal::renew_stamps(const std::vector<input_stamp>& stamps) {
 void journal::write(const run_state& state) {
   payload_writer writer('s');
   writer.put(state.next);
-  // Totals of inputs that were left behind do not change, and were written before.
+  // Totals of completed inputs do not change, and were written before.
   writer.put(inputs_written_);
   writer.put_all(std::span(state.inputs).subspan(inputs_written_));
   writer.put(state.counts);
@@ -257,7 +257,7 @@ void journal::write(const run_state& state) {
 }
 
 void journal::go_back(std::size_t first) {
-  if (state_->next.input == first) {  // that is all, and where its first line began may differ
+  if (state_->next.input == first) {  // nothing else was read, and its first line may move
     state_.reset();
     return;
   }
@@ -267,14 +267,14 @@ void journal::go_back(std::size_t first) {
   before.counts = before.start.counts;
   before.outputs = before.start.outputs;
   before.damaged = false;
-  write(before);  // the files still hold more, and are cut back when they are opened
+  write(before);  // the files still have more, and are truncated when they are opened
   state_ = std::move(before);
 }
 
 void journal::write_finished(const std::vector<sidecar_set>& sidecars) {
   payload_writer writer('f');
   writer.put_all(std::span(sidecars));
-  file_.sync_names();  // P.meta came last
+  file_.sync_names();  // P.meta was created since
   file_.append(writer.bytes());
 }
 

@@ -17,7 +17,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// True as well if that cannot be found out.
+// Also true if that cannot be determined.
 bool may_have_output(const std::filesystem::path& prefix) {
   const dataset_paths paths(prefix);
   try {
@@ -118,7 +118,7 @@ void open_run::read_all() {
                             command::counted(committer_.state().counts.documents, "document")));
 }
 
-// All bad records of the run may be in this task's share: the merge decides over all tasks.
+// Not for a task: all bad records of the run may be in its share. The merge checks all tasks.
 void open_run::expect_good_records() {
   const record_counts& counts = committer_.state().counts;
   const std::int64_t bad = counts.bad_record_total();
@@ -137,8 +137,8 @@ void open_run::expect_good_records() {
                           first));
 }
 
-// Keeps what was committed, or leaves no trace if that is nothing. Exception: if the run was to
-// replace an output, the journal still says so.
+// Keeps what was committed. If that is nothing, it leaves no files, except that the journal still
+// says if the run was to replace an output.
 void open_run::give_up() {
   if (committer_.is_untouched()) {
     committer_.forget();
@@ -192,14 +192,14 @@ std::vector<sidecar_set> open_run::complete() {
     sidecars = finish_files();
     journal_.write_finished(sidecars);
   } catch (...) {
-    // What finish_files() adds comes after the state, or is written again by the next run.
+    // Data added by finish_files() is after the state, or is written again by the next run.
     give_up();
     throw;
   }
   return sidecars;
 }
 
-// For P.src.
+// Names for P.src.
 std::vector<std::string> open_run::names_of_inputs(const run_state& state) const {
   std::vector<std::string> names;
   for (const std::size_t input : listed_inputs(run_.options, state)) {
@@ -210,7 +210,7 @@ std::vector<std::string> open_run::names_of_inputs(const run_state& state) const
 
 std::vector<sidecar_set> open_run::finish_files() {
   run_state state = committer_.state();
-  state.inputs.resize(run_.options.inputs.size());  // totals of those without a line as well
+  state.inputs.resize(run_.options.inputs.size());  // also has totals of inputs without a line
   const std::vector<std::string> names = names_of_inputs(state);
   std::vector<sidecar_set> sidecars;
   std::size_t key = 0;

@@ -26,7 +26,7 @@ struct run_context {
   const millrace::tokenizer::tokenizer& tokenizer;
   const run_options& options;
   preprocess::progress& progress;
-  run_metrics* metrics;  ///< null if nobody wants them
+  run_metrics* metrics;  ///< null if not requested
   std::vector<std::filesystem::path> prefixes;
   encoder_options encoding;
   run_identity identity;

@@ -170,7 +170,7 @@ bool take(const po::variables_map& given, const char* name, To& to) {
   return true;
 }
 
-// What `read` makes of a value; where it refuses that, the command line is wrong.
+// Returns `read()`, and reports a config_error from it as a usage error.
 template <class Read>
 auto or_misuse(Read&& read) {
   try {
@@ -314,7 +314,7 @@ void take_run(const po::variables_map& given, run_options& run) {
   }
 }
 
-// The screen of help that is asked for; empty: the first.
+// The requested help group; empty: the first screen.
 std::string help_group_of(const po::variables_map& given) {
   const auto words = given["help"].as<std::vector<std::string>>();
   if (words.empty()) return "";
@@ -326,7 +326,7 @@ std::string help_group_of(const po::variables_map& given) {
       "--help {}: expected files, work, tokenizer, sentences, all or no value", words.front()));
 }
 
-// Bytes are rarely what somebody wants who names no tokenizer, so there is no default.
+// A user who names no tokenizer rarely wants bytes, so there is no default.
 tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) {
   if (auto options = tokenizer::tokenizer_options_of(given)) return *std::move(options);
   throw usage_error(fmt::format("--tokenizer-type is required: {}", tokenizer::types_and_files));

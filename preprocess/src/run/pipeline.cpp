@@ -52,7 +52,7 @@ class run_in_progress {
       summary = done ? *done : write();
       if (done) tell_done(summary);
     } catch (...) {
-      if (!kept_) journal_.discard();  // it was only made to hold the lock
+      if (!kept_) journal_.discard();  // it was only created to hold the lock
       throw;
     }
     for (output_summary& output : summary.outputs) output.files = files_there(output.prefix);
@@ -80,10 +80,10 @@ class run_in_progress {
   bool kept_;  // there is an unfinished run, this one or another
 };
 
-// For a person who watches the rates, or the metrics, of a run that had nothing to do.
+// Reports a run that had nothing to do, on the progress display and in the metrics.
 void run_in_progress::tell_done(const run_summary& summary) {
   const bool blind = std::ranges::any_of(run_.options.inputs, [](const input_file& file) {
-    return !file.regular;  // a pipe, which is not drained to find out
+    return !file.regular;  // a pipe, which is not drained to compare it
   });
   run_.progress.note_outcome(std::string("already complete: nothing was written") +
                              (blind ? "; input from a pipe was not compared" : ""));
@@ -91,7 +91,8 @@ void run_in_progress::tell_done(const run_summary& summary) {
   run_.metrics->finish(progress_of(summary));
 }
 
-// What an earlier run left: its result, if it is the one wanted here; or nothing in the way.
+// The result of an earlier run, if it is the one that this run would write. Otherwise nothing, and
+// no earlier output is in the way.
 std::optional<run_summary> run_in_progress::earlier_outputs() {
   if (run_.options.overwrite) return std::nullopt;
   if (journal_.identity()) {
@@ -110,10 +111,10 @@ std::optional<run_summary> run_in_progress::earlier_outputs() {
                       display_path(run_.options.inputs[journal_.state()->next.input]).string()));
       journal_.go_back(run_.options.share().begin.input);
     }
-    // The next run then need not compare these inputs again. The journal must not get the stamp of
-    // a mended file while it still holds the state of the damaged one: a run that resumed after a
-    // kill would take that state for one of the mended file. So this comes after go_back(); and
-    // where that left no state, write() clears the journal and begins it with new stamps.
+    // With new stamps, the next run need not compare these inputs again. The journal must not get
+    // the stamp of a repaired file while it still has the state of the damaged one: after a kill, a
+    // resumed run would apply that state to the repaired file. So this comes after go_back(). If
+    // go_back() left no state, write() clears the journal and begins it with new stamps.
     if (journal_.state() && !journal_.finished() && inputs.stamps != journal_.stamps()) {
       journal_.renew_stamps(inputs.stamps);
     }

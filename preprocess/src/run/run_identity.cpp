@@ -27,15 +27,15 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-// A run that ends with its first bad record has met none, so it may go on as one that drops them.
+// A run that ends with its first bad record has dropped none, so it may resume with `skip`.
 std::string policy_of(const run_options& options) {
   return options.on_bad_record == bad_record_policy::quarantine ? "quarantine" : "fail or skip";
 }
 
 using tell_function = std::function<void(const std::string&)>;
 
-// Whether the file still begins with the lines that were read of it, and, if it was read to its
-// end, still ends there.
+// True if the file still begins with the lines that were read and, if it was read to its end, still
+// ends there.
 bool has_text(const input_file& file, const input_total& total, bool to_its_end,
               const run_options& options, const stop_flag& stop) {
   const std::uint64_t largest_part_bytes = options.limits.largest_part_bytes();
@@ -63,16 +63,16 @@ bool has_text(const input_file& file, const input_total& total, bool to_its_end,
   return ended || (!to_its_end && ends_line(last, static_cast<char>(chunk.front())));
 }
 
-/// An input that is read again, to compare it.
+/// An input to read again and compare.
 struct comparison {
   std::size_t input;
-  input_total total;  ///< what was read of it
+  input_total total;  ///< the part of it that was read
   bool to_its_end;    ///< it was read to its end
 };
 
-// Calls `differs` with each input that does not have the text that was read of it.
+// Calls `differs` with each input whose text differs from what was read.
 //
-// @param if_stopped  what became of the output, for the message of `stopped`
+// @param if_stopped  state of the output, for the message of `stopped`
 template <class Differs>
 void compare_inputs(std::span<const comparison> comparisons, const std::string& why,
                     const run_options& options, const tell_function& tell,
@@ -102,7 +102,7 @@ void compare_inputs(std::span<const comparison> comparisons, const std::string& 
                   display_path(file).string()));
 }
 
-// Of P.meta: what can be missing beside it.
+// The sidecars that P.meta names, which may be missing.
 std::vector<sidecar> sidecars_of(const formats::dataset_meta& meta) {
   std::vector<sidecar> all;
   if (meta.sum_version) all.push_back(sidecar::sum);
@@ -139,9 +139,9 @@ std::int64_t modified_nanoseconds(const std::filesystem::path& path) {
   return nanoseconds(status.st_mtim);
 }
 
-// When what a path names became what it is. Not its modification time alone: a file that takes the
-// place of another may bring an older one along, as cp -p, mv, tar and links do, but no older
-// change time.
+// When the file at a path became what it is. The modification time alone is not enough: a file that
+// replaces another may have an older one, as with cp -p, mv, tar and links, but not an older change
+// time.
 std::int64_t changed_nanoseconds(const std::filesystem::path& path) {
   struct ::stat file {};
   struct ::stat link {};
@@ -228,7 +228,7 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
   bool old_journal = false;
   for (std::size_t i = 0; i < state.inputs.size(); ++i) {
     if (!options.inputs[i].regular) {
-      // What can be read only once is compared when it is read again, up to where the run was.
+      // A pipe can be read only once. It is compared while the run reads it up to its last state.
       found.restart = found.restart || (damaged && i == state.next.input);
       continue;
     }
@@ -264,11 +264,11 @@ void expect_as_finished(std::span<const std::filesystem::path> prefixes,
   for (std::size_t key = 0; key < prefixes.size(); ++key) {
     expect_sidecars(dataset_paths(prefixes[key]), metas[key]);
   }
-  // Of several outputs each has the same inputs.
+  // All outputs have the same inputs.
   const dataset_paths paths(prefixes.front());
   const auto meta_path = paths.of(sidecar::meta);
   const auto written = modified_nanoseconds(meta_path);
-  // Where the clock was set back since, no date tells which came first.
+  // If the clock was set back since then, dates do not show which was first.
   const bool dated = options.trust_dates && written <= now_nanoseconds();
   const task_share share = options.share();
   std::vector<comparison> newer;

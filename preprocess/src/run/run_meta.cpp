@@ -19,7 +19,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// What a run is told, without what it finds.
+// P.meta contents from the settings of a run, without its results.
 formats::share_bounds bounds_of(const task_share& share, std::span<const input_file> inputs) {
   constexpr std::byte zero{0};
   formats::share_bounds bounds{.begin = {share.begin.input, share.begin.offset_bytes},
@@ -65,7 +65,7 @@ formats::dataset_meta told_meta(const tokenizer::tokenizer& tokenizer,
   return meta;
 }
 
-// But for what it found, and for its share.
+// Compares the settings, but not the results and the share.
 bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   if (found.tasks && told.tasks) found.tasks->share = told.tasks->share;
   found.inputs = told.inputs;
@@ -75,7 +75,7 @@ bool was_told(formats::dataset_meta found, const formats::dataset_meta& told) {
   return found == told;
 }
 
-// Of a task: what follows from the inputs of all tasks.
+// Checks the share of a task, which depends on the inputs of all tasks.
 void expect_share(const formats::dataset_meta& found, const formats::dataset_meta& told,
                   const std::filesystem::path& prefix) {
   if (!told.tasks || !found.tasks->share || found.tasks->share == told.tasks->share) return;
@@ -90,7 +90,7 @@ bool is_there(const std::filesystem::path& prefix) {
   return is_file(paths.bin) && is_file(paths.idx) && is_file(paths.of(sidecar::meta));
 }
 
-// As far as the sizes of both files tell.
+// Compares only the sizes of both files.
 bool is_of(const formats::dataset_meta& meta, const dataset_paths& paths) {
   const std::uint64_t idx_bytes = formats::mmidx_header_bytes +
                                   12 * static_cast<std::uint64_t>(meta.counts.sequences) +
@@ -127,7 +127,7 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
     const bool named =
         next < found.size() && formats::is_path_of(found[next].path, display_path(file).string());
     if (!share.has_start_of(i)) {
-      // A task that begins within a file may have had no line of it.
+      // A task that begins inside a file may have had no line of it.
       if (i != share.begin.input || !named || found[next].begin <= share.begin.offset_bytes) {
         continue;
       }

@@ -24,14 +24,15 @@
 namespace millrace::preprocess {
 namespace {
 
-/// What travels down the pipeline: a block and what became of it.
+/// An item of the pipeline: a block and its results.
 struct work_item {
   byte_block block;
   encoded_block encoded;
   std::exception_ptr failure;  // of reading or encoding; the last stage rethrows it
 };
 
-/// The items of one run, reused: never more than are in flight at once. Any thread.
+/// The items of one run. They are reused, so there are never more than are in flight at once. Any
+/// thread.
 class item_pool {
  public:
   explicit item_pool(std::size_t usual_bytes) : largest_bytes_(8 * usual_bytes) {}
@@ -45,7 +46,7 @@ class item_pool {
   }
 
   void give_back(work_item* item) {
-    // A giant line's memory is let go: kept, a few of them would be all that there is.
+    // Free the memory of a giant line: keeping that of several could use up all memory.
     if (item->block.buffer.capacity() > largest_bytes_) *item = work_item();
     const std::scoped_lock lock(mutex_);
     free_.push_back(item);
@@ -62,7 +63,7 @@ bool is_stopped(const run_options& options) {
   return options.stop != nullptr && options.stop->load() != 0;
 }
 
-/// Looks every now and then whether the run is to stop, for a reader that waits for a pipe cannot.
+/// Checks periodically whether the run must stop: a reader that waits for a pipe cannot check.
 class stop_watch {
  public:
   stop_watch(const run_options& options, block_source& source)
@@ -102,7 +103,7 @@ class stages {
     if (options.stop != nullptr) watch_.emplace(options, source_);
   }
 
-  /// @return whether the inputs ended
+  /// @return true if the inputs ended
   bool run();
 
  private:
@@ -127,15 +128,15 @@ class stages {
   tbb::enumerable_thread_specific<block_encoder> encoders_;
   item_pool pool_;
   std::atomic<std::int64_t> in_flight_ = 0;
-  // Of the reader.
+  // For the reader.
   bool failed_ = false;
   bool stopped_ = false;
-  // Of the committer: it gave a line up, so nothing after that line may be committed.
+  // For the committer: it abandoned a line, so nothing after that line may be committed.
   bool abandoned_ = false;
 };
 
-// Null ends the pipeline. An error of the input travels on as an item, so that a bad record before
-// it is reported first, as in one thread.
+// Null ends the pipeline. An input error is passed on as an item, so that a bad record before it is
+// reported first, as with a single thread.
 work_item* stages::read(tbb::flow_control& flow) {
   work_item* item = failed_ || is_stopped(options_) ? nullptr : pool_.take();
   const auto timed = clock_.time(stage::read);
@@ -177,7 +178,7 @@ void stages::commit(work_item* item) {
   try {
     commit_block(*item);
   } catch (const line_abandoned&) {
-    abandoned_ = true;  // before it was read to its end
+    abandoned_ = true;  // the line was not read to its end
     return;
   }
   pool_.give_back(item);
@@ -195,7 +196,7 @@ void stages::commit_block(const work_item& item) {
     try {
       for (auto& note : commit_giant(item)) report.notes.push_back(std::move(note));
     } catch (const line_abandoned&) {
-      abandoned_ = true;  // what came before the line is reported now: nobody reports it again
+      abandoned_ = true;  // continue: notes from before the line must be reported now
     }
   }
   report.read_bytes = item.encoded.read_bytes;

@@ -23,7 +23,7 @@ limit quotient(double quota, double period) {
   return quota / period;
 }
 
-// "200000 100000", or "max 100000" where there is no limit.
+// "200000 100000", or "max 100000" if there is no limit.
 limit version_2_limit(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
   double quota = 0;
@@ -32,7 +32,7 @@ limit version_2_limit(const fs::path& group) {
   return std::nullopt;
 }
 
-// A quota of -1 is none.
+// A quota of -1 means no limit.
 limit version_1_limit(const fs::path& group) {
   double quota = 0;
   double period = 0;
@@ -42,7 +42,7 @@ limit version_1_limit(const fs::path& group) {
   return std::nullopt;
 }
 
-// The kernel refuses a mask that is too small for the processors that it could have.
+// The kernel rejects a mask that is too small for its maximum number of processors.
 int affinity_cores() {
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<::cpu_set_t> mask(sets);

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 std::optional<double> number_in(const fs::path& path) {
   std::ifstream file(path);
   double bytes = 0;
-  if (file >> bytes && bytes > 0) return bytes;  // not where it says "max"
+  if (file >> bytes && bytes > 0) return bytes;  // fails for "max"
   return std::nullopt;
 }
 

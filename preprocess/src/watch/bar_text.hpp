@@ -8,24 +8,24 @@
 
 namespace millrace::preprocess {
 
-/// What a bar shows. Rates are per second.
+/// The values that a progress bar shows. Rates are per second.
 struct bar_view {
   std::int64_t documents = 0;
   double megabytes_rate = 0;
   double documents_rate = 0;
   double tokens_rate = 0;
-  std::optional<double> done;  ///< 0 to 1; nothing where the size of the inputs is not known
+  std::optional<double> done;  ///< 0 to 1; nothing if the size of the inputs is unknown
   std::optional<double> seconds_left;
 };
 
-/// One line, without its end, of fewer than `columns` characters, so that no terminal wraps it:
+/// One line without a line end, shorter than `columns` characters, so that no terminal wraps it:
 ///
 ///   [=======>      ]  54%  81.2 MB/s  3214 docs/s  19.8M tokens/s  1:23 left
 ///
-/// What does not fit is left out, the least wanted first.
+/// Fields that do not fit are omitted, the least important first.
 std::string bar_line(const bar_view& view, std::size_t columns);
 
-/// "9999", "12.3k", "4.56M": three digits or so.
+/// "9999", "12.3k", "4.56M": about three digits.
 std::string short_number(double value);
 
 /// "42 s", "3:05", "27:00:00".

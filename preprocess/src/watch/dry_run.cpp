@@ -21,7 +21,7 @@
 namespace millrace::preprocess {
 namespace {
 
-constexpr std::uint64_t most_decompressed = 4;  // bytes per byte on disk, of what is taken whole
+constexpr std::uint64_t most_decompressed = 4;  // bytes per byte on disk, when encoding everything
 constexpr std::size_t places = 256;
 constexpr std::size_t compressed_files = 64;
 constexpr std::size_t place_bytes = std::size_t{128} << 10;
@@ -51,7 +51,7 @@ double resident_bytes() {
 struct piece {
   double bytes = 0;
   sampled_counts found = {};
-  std::pair<std::size_t, std::uint64_t> place = {};  // file and byte in it, where it matters
+  std::pair<std::size_t, std::uint64_t> place = {};  // file and byte offset, if needed
 
   void add(const piece& other) {
     bytes += other.bytes;
@@ -61,7 +61,7 @@ struct piece {
   }
 };
 
-// Pieces that stand for `bytes` of decompressed input.
+// Pieces that represent `bytes` of decompressed input.
 struct stratum {
   std::vector<piece> pieces;
   estimate bytes;
@@ -118,7 +118,7 @@ class sampler {
     return out;
   }
 
-  // What is small is taken as it is: exact, and sooner done than spread out.
+  // Encodes small inputs completely: exact, and faster than spread samples.
   bool take_all() {
     std::uint64_t bytes = 0;
     for (const input_file& input : options_.inputs) bytes += input.size_bytes;
@@ -190,7 +190,7 @@ class sampler {
     }
   }
 
-  // Few: each stands for itself.
+  // For few files: each is a stratum.
   void take_compressed_file(std::size_t file, std::size_t files) {
     stratum part;
     const compressed_sample read =
@@ -203,7 +203,8 @@ class sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  // Many: some stand for all, each a piece. A file that is hit twice counts twice.
+  // For many files: some represent all, and each is one piece. A file that is hit twice counts
+  // twice.
   void take_some_compressed(const std::vector<std::uint64_t>& compressed) {
     stratum part;
     double on_disk = 0;
@@ -230,11 +231,11 @@ class sampler {
     if (!part.pieces.empty()) strata_.push_back(std::move(part));
   }
 
-  // At least one piece is encoded, and more of them for as long as the file's share of the time.
+  // Encodes at least one piece, and more until the file's share of the time is used up.
   compressed_sample read_compressed(std::size_t file, std::uint64_t text_bytes,
                                     double share_seconds, std::vector<piece>& pieces) {
     const auto began = clock::now();
-    // Of the whole process, for what decompresses may be a thread of its own.
+    // CPU time of the whole process, because decompression may use a separate thread.
     const double before = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
     double encoding = 0;
     const auto encode = [&](std::string_view lines) {
@@ -250,7 +251,7 @@ class sampler {
     return read;
   }
 
-  // Of one worker, once the first half of the sample has warmed its caches.
+  // Of one worker, measured after the first half of the sample has warmed its caches.
   double encode_seconds_per_byte() const {
     sampled_amount sum;
     for (std::size_t i = timings_.size() / 2; i < timings_.size(); ++i) {
@@ -290,13 +291,13 @@ class sampler {
     const double encode = encode_seconds_per_byte();
     const double decompress = decompress_.bytes > 0 ? decompress_.amount / decompress_.bytes : 0;
     out.encode_rate = encode > 0 ? 1 / encode : 0;
-    // One thread decompresses, while all of them share all the work.
+    // Only one thread decompresses; all threads share the total work.
     out.seconds =
         out.input_bytes.value * std::max(decompress, (decompress + encode) / options_.workers);
     const double input = out.input_bytes.value;
     const double ids_per_byte = input > 0 ? out.bin_bytes / input : 0;
     const double encoder = std::max(0.0, resident_bytes() - resident_before_);
-    std::uint64_t window = 0;  // of one file at a time
+    std::uint64_t window = 0;  // the largest: one file is read at a time
     for (const input_file& each : options_.inputs) window = std::max(window, each.window_bytes);
     out.memory_bytes = resident_before_ + static_cast<double>(window) + encoder * options_.workers +
                        static_cast<double>(options_.blocks_in_flight) *
@@ -307,10 +308,10 @@ class sampler {
   const sample_encoder& encode_;
   const double resident_before_;
   const clock::time_point start_ = clock::now();
-  clock::time_point begun_ = start_;  // this way of sampling
+  clock::time_point begun_ = start_;  // of the current sampling method
   std::vector<bool> from_start_;      // files that cannot be read from the middle
   std::vector<stratum> strata_;
-  std::vector<sampled_amount> timings_;  // seconds of encoding, one a call
+  std::vector<sampled_amount> timings_;  // seconds of encoding, one per call
   sampled_amount decompress_;            // seconds of reading compressed files
   record_counts met_;
   bool exact_ = false;

@@ -19,22 +19,22 @@
 
 namespace millrace::preprocess {
 
-/// What an encoder makes of some lines.
+/// An encoder's counts for some lines.
 struct sampled_counts {
   record_counts counts;
   std::int64_t tokens = 0;     ///< over all keys
   std::int64_t sequences = 0;  ///< over all keys
 };
 
-/// Encodes whole lines, behind which `record_parser::padding_bytes` can be read.
+/// Encodes complete lines. `record_parser::padding_bytes` after them must be readable.
 using sample_encoder = std::function<sampled_counts(std::string_view lines)>;
 
-/// An encoder of samples that skips bad records, whatever `options` say of them.
+/// An encoder for samples. It skips bad records, whatever `options` says about them.
 ///
-/// @param tokenizer  outlives it
+/// @param tokenizer  must outlive the encoder
 sample_encoder make_sample_encoder(const tokenizer::tokenizer& tokenizer, encoder_options options);
 
-/// A run to foretell.
+/// The run to estimate.
 struct dry_run_options {
   std::span<const input_file> inputs = {};
   std::size_t keys = 1;         ///< outputs
@@ -42,20 +42,20 @@ struct dry_run_options {
   int workers = 1;
   std::size_t block_bytes = std::size_t{512} << 10;
   std::size_t blocks_in_flight = 4;
-  double sidecar_bytes_per_document = 0;  ///< of all files beside .bin and .idx
-  double most_seconds = 4;  ///< for each way of sampling; a place that was begun is finished
-  /// Inputs of up to so many bytes on disk are encoded whole, if the time allows.
+  double sidecar_bytes_per_document = 0;  ///< in all files except .bin and .idx
+  double most_seconds = 4;  ///< for each sampling method; a place in progress is completed
+  /// Inputs of up to this many bytes on disk are encoded completely, if time allows.
   std::uint64_t whole_bytes = std::uint64_t{32} << 20;
 };
 
-/// What a run would do. Sizes in bytes.
+/// The predicted results of a run. Sizes in bytes.
 struct dry_run_report {
   tokenizer_choice tokenizer = {};  ///< left empty by dry_run()
-  bool exact = false;               ///< all of the input was encoded
+  bool exact = false;               ///< the whole input was encoded
   double sampled_bytes = 0;
   std::size_t sampled_places = 0;
   double sampling_seconds = 0;
-  record_counts sampled;  ///< what was met in the sample
+  record_counts sampled;  ///< counts in the sample
 
   std::uint64_t input_files = 0;
   std::uint64_t read_bytes = 0;  ///< on disk
@@ -68,22 +68,22 @@ struct dry_run_report {
   double sidecar_bytes = 0;
 
   int workers = 0;
-  double seconds = 0;              ///< of the run, where the disks keep up
-  double encode_rate = 0;          ///< decompressed bytes a second of one worker
-  double memory_bytes = 0;         ///< at most, but for longer lines than blocks
-  std::vector<std::string> notes;  ///< a sentence each
+  double seconds = 0;              ///< duration of the run, if the disks keep up
+  double encode_rate = 0;          ///< decompressed bytes per second per worker
+  double memory_bytes = 0;         ///< at most, except for lines longer than a block
+  std::vector<std::string> notes;  ///< one sentence each
 };
 
-/// Encodes a sample of the inputs and works out what all of them would give. Inputs of up to
-/// `whole_bytes` are encoded whole, and the counts are exact. Of larger ones it takes 256 places of
-/// 128 KiB, spread evenly over the bytes of plain files, and the starts of up to 64 compressed ones
-/// (and arrays of JSON); the same places each time, unless the time runs out.
+/// Encodes a sample of the inputs and extrapolates to all of them. Inputs of up to `whole_bytes` in
+/// total are encoded completely, and the counts are exact. Larger inputs are sampled: 256 places of
+/// 128 KiB, spread evenly over the bytes of plain files, and the starts of up to 64 compressed
+/// files (and JSON arrays). The places are the same each time, unless time runs out.
 ///
 /// @throws io_error, format_error  an input cannot be read.
-/// @throws config_error  an input is no regular file: what is read from a pipe is gone.
+/// @throws config_error  an input is not a regular file: data read from a pipe is lost.
 dry_run_report dry_run(const dry_run_options& options, const sample_encoder& encode);
 
-/// A table for a person.
+/// The report as a table for the user.
 std::string describe(const dry_run_report& report);
 
 /// One JSON object, one line.

@@ -7,7 +7,7 @@
 
 namespace millrace::preprocess {
 
-/// A number and its standard error: in two cases of three the truth is no further away.
+/// A number and its standard error: the true value is within it in two of three cases.
 struct estimate {
   double value = 0;
   double error = 0;
@@ -19,16 +19,17 @@ struct estimate {
   }
 };
 
-/// What a piece of the input holds of something: documents, tokens.
+/// An amount, such as documents or tokens, in one piece of the input.
 struct sampled_amount {
   double bytes = 0;
   double amount = 0;
 };
 
-/// The amount in `total_bytes` of input, of which `pieces` are a sample, in the order of the input:
-/// the ratio estimator. Its error comes from how much neighbours differ, for pieces that are spread
-/// evenly meet every part of the input, however much parts differ. It is 0 where the pieces are
-/// all there is. One piece says nothing of its error, which then is as large as the value.
+/// Ratio estimate of the amount in `total_bytes` of input from the sample `pieces`, in input order.
+///
+/// The error is computed from the differences of neighboring pieces: evenly spread pieces cover
+/// every part of the input, however much the parts differ. The error is 0 if the pieces are the
+/// whole input. With one piece it is unknown, and set to the value.
 inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate& total_bytes) {
   double bytes = 0;
   double amount = 0;
@@ -50,13 +51,13 @@ inline estimate scaled_up(std::span<const sampled_amount> pieces, const estimate
     if (i > 0) squares += (off - off_before) * (off - off_before) / 2;
     off_before = off;
   }
-  // Of the mean of `count` pieces, drawn without putting back, in units of a piece's mean bytes.
+  // Standard error of the mean amount in `count` pieces, drawn without replacement.
   const double of_mean = std::sqrt(unseen * squares / (count - 1) / count);
   out += {0, of_mean / (bytes / count) * total_bytes.value};
   return out;
 }
 
-/// The mean of `values`, and its error where they are a sample of many more.
+/// The mean of `values`, and its error as a sample of a much larger population.
 inline estimate mean_of(std::span<const double> values) {
   if (values.empty()) return {};
   const auto count = static_cast<double>(values.size());

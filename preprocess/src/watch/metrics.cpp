@@ -20,7 +20,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Not blocking, so that a FIFO that nobody reads cannot hold up the run.
+// Nonblocking, so that a FIFO without a reader cannot block the run.
 constexpr int open_flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK;
 
 io::unique_fd open_to_write(const std::filesystem::path& path, int flags) {
@@ -74,7 +74,7 @@ void run_metrics::run(std::chrono::milliseconds period) {
     const progress_state state = state_;
     lock.unlock();
     write_sample(state, false);
-    // After a stall there is one sample, not all those that were missed.
+    // After a stall, write one sample, not all those that were missed.
     next = std::max(next + period, clock::now());
     lock.lock();
   }
@@ -108,7 +108,7 @@ void run_metrics::write_sample(const progress_state& state, bool finished) {
   before_ = now;
 }
 
-// One write a line: whoever reads along sees whole lines.
+// One write per line, so that a concurrent reader sees complete lines.
 void run_metrics::write_line(std::string_view line) {
   if (!file_) file_ = open_to_write(path_, O_TRUNC | O_APPEND);
   const std::string text = fmt::format("{}{}", torn_ ? "\n" : "", line);

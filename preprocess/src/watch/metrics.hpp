@@ -19,36 +19,37 @@
 namespace millrace::preprocess {
 
 enum class metrics_format : std::uint8_t {
-  json,        ///< a line of JSON more for each sample; the file is emptied first
-  prometheus,  ///< the whole file replaced by each sample, so that no reader sees half of one
+  json,        ///< each sample appends one JSON line; the file is emptied first
+  prometheus,  ///< each sample atomically replaces the whole file
 };
 
 /// @throws config_error  `name` is neither `json` nor `prometheus`.
 metrics_format metrics_format_of(std::string_view name);
 
-/// Writes how a run goes to a file for other programs: each second, on a thread of its own, so that
-/// a run that hangs shows as one whose numbers stand still; and once more at the end.
+/// Writes the progress of a run to a file for other programs: every second, and once at the end. It
+/// uses its own thread, so that the numbers of a hanging run are still written, but stop changing.
 ///
-/// Metrics never end a run: what cannot be written is lost, and noted once. Nothing is synced.
+/// Metrics never end a run: samples that cannot be written are lost, and noted once. Nothing is
+/// synced.
 class run_metrics {
  public:
   static constexpr std::chrono::milliseconds usual_period{1000};
 
-  /// @param total_bytes  on disk, of all inputs; 0 where it is not known
+  /// @param total_bytes  size of all inputs on disk; 0 if unknown
   run_metrics(std::filesystem::path path, metrics_format format, std::uint64_t total_bytes,
               std::chrono::milliseconds period = usual_period);
   run_metrics(const run_metrics&) = delete;
   run_metrics& operator=(const run_metrics&) = delete;
-  /// Without finish() before, the last sample says that the run has not finished.
+  /// If finish() was not called, the last sample says that the run has not finished.
   ~run_metrics();
 
-  /// What the next samples say. Any thread.
+  /// Sets the state for the next samples. Any thread.
   void update(const progress_state& state);
 
-  /// Writes the last sample, of a run that ended well; update() changes nothing from then on.
+  /// Writes the last sample, of a successful run. update() has no effect afterwards.
   void finish(const progress_state& state);
 
-  /// Why something could not be written, for a person: one line, given once. Any thread.
+  /// Why something could not be written, for the user: one line, returned once. Any thread.
   std::optional<std::string> take_note();
 
  private:
@@ -65,18 +66,18 @@ class run_metrics {
   const std::uint64_t total_bytes_;
   const clock::time_point start_ = clock::now();
 
-  std::mutex mutex_;  // guards the next five
+  std::mutex mutex_;  // guards the members up to `note_`
   std::condition_variable wake_;
   progress_state state_;
   bool ended_ = false;
   bool failed_ = false;
   std::optional<std::string> note_;
 
-  // Of whoever writes: the thread, and end() once it has joined that.
-  io::unique_fd file_;  // open from the first line on
-  bool torn_ = false;   // the last line was cut off
+  // For the writer only: the thread, and end() after it has joined the thread.
+  io::unique_fd file_;  // opened for the first line
+  bool torn_ = false;   // the last line is incomplete
   metrics_sample before_;
-  std::thread thread_;  // last, so that all else is there when it starts
+  std::thread thread_;  // last, so that all other members exist when it starts
 };
 
 }  // namespace millrace::preprocess

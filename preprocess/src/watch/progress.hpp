@@ -11,9 +11,9 @@
 
 namespace millrace::preprocess {
 
-/// Tells a person on stderr how a run goes: a bar on a terminal, Megatron's lines elsewhere. Both
-/// come at most once a second or so, however fast documents go by. A bar shows rates of late and
-/// what time they leave; lines show rates since the start, as Megatron's do. For one thread.
+/// Shows the progress of a run on stderr: a bar on a terminal, Megatron's lines elsewhere. Both are
+/// updated at most about once per second. A bar shows recent rates and the remaining time that they
+/// imply. Lines show rates since the start, as Megatron's do. For one thread.
 class progress {
  public:
   enum class style : std::uint8_t { silent, lines, bar };
@@ -21,17 +21,17 @@ class progress {
   /// Bar on a terminal, lines otherwise.
   static style style_of_stderr();
 
-  /// @param log_interval  documents between two lines, at least
-  /// @param total_bytes   on disk, of all inputs; 0 where it is not known
+  /// @param log_interval  minimum number of documents between two lines
+  /// @param total_bytes   size of all inputs on disk; 0 if unknown
   progress(style how, std::int64_t log_interval, std::uint64_t total_bytes);
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
-  virtual ~progress() { close(); }  // what is said of a failure starts on a clean line
+  virtual ~progress() { close(); }  // so that an error message starts on a clean line
 
   virtual void update(const progress_state& state);
-  /// A line that stays, such as a skipped record.
+  /// Prints a permanent line, for example for a skipped record.
   virtual void note(std::string_view line);
-  /// The same of the run itself: what there was to do, or what it leaves.
+  /// The same for a note about the run itself: what it had to do, or what it left.
   virtual void note_outcome(std::string_view line) { note(line); }
   /// Removes the bar.
   void close() noexcept;

@@ -7,8 +7,8 @@
 
 namespace millrace::preprocess {
 
-/// How far a run is: what a person is shown and what metrics say. All but `blocks_in_flight` only
-/// ever grow.
+/// The progress of a run, as shown to the user and in metrics. All members except
+/// `blocks_in_flight` only increase.
 struct progress_state {
   std::int64_t documents = 0;
   std::uint64_t input_bytes = 0;      ///< decompressed, committed
@@ -16,10 +16,10 @@ struct progress_state {
   std::int64_t tokens = 0;            ///< over all keys
   std::uint64_t output_bytes = 0;     ///< written to all outputs
   std::int64_t bad_records = 0;       ///< skipped
-  std::int64_t blocks_in_flight = 0;  ///< read, and not yet committed
+  std::int64_t blocks_in_flight = 0;  ///< read but not yet committed
   stage_times busy = {};
 
-  /// Of several runs together.
+  /// Adds the progress of another run.
   progress_state& operator+=(const progress_state& more) noexcept {
     documents += more.documents;
     input_bytes += more.input_bytes;

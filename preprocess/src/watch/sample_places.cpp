@@ -7,7 +7,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// 0 .. count - 1, each once. Steps of about the golden section leave no two of the first few close.
+// A permutation of 0 .. count - 1. Steps of about the golden ratio keep the first few far apart.
 std::vector<std::size_t> jumping_order(std::size_t count) {
   std::size_t step = std::max<std::size_t>(1, count * 618 / 1000);
   while (std::gcd(step, count) != 1) ++step;
@@ -16,14 +16,14 @@ std::vector<std::size_t> jumping_order(std::size_t count) {
   return order;
 }
 
-// The first byte behind each file, all of them laid end to end.
+// The end offset of each file in their concatenation.
 std::vector<std::uint64_t> ends_of(std::span<const std::uint64_t> sizes) {
   std::vector<std::uint64_t> ends(sizes.size());
   std::partial_sum(sizes.begin(), sizes.end(), ends.begin());
   return ends;
 }
 
-// The file that holds the byte at `at`, which is less than the last of `ends`.
+// The file that has the byte at `at`, which must be less than the last of `ends`.
 std::size_t file_at(const std::vector<std::uint64_t>& ends, std::uint64_t at) {
   return static_cast<std::size_t>(std::ranges::upper_bound(ends, at) - ends.begin());
 }

@@ -16,17 +16,18 @@ struct sample_range {
   bool operator==(const sample_range&) const = default;
 };
 
-/// A place to sample: neighbouring bytes, mostly of one file; of several where they are small.
+/// A place to sample: contiguous bytes, usually of one file, but of several if they are small.
 using sample_place = std::vector<sample_range>;
 
 /// At most `count` places of `place_bytes` each, spread evenly over the bytes of all files as if
-/// they were one, so that each byte is as likely as any other to be in one. Always the same for the
-/// same sizes. In an order that jumps about, so that the first few are spread evenly too.
+/// concatenated, so that each byte is equally likely to be in one. The same sizes always give the
+/// same places. Their order is scattered, so that the first few are spread evenly too.
 std::vector<sample_place> sample_places(std::span<const std::uint64_t> file_sizes,
                                         std::size_t count, std::uint64_t place_bytes);
 
-/// The files that `count` points hit that are spread evenly over the bytes of all: `count` indices,
-/// in the order of sample_places(). Larger files may come more than once, empty ones never.
+/// The files hit by `count` points that are spread evenly over the bytes of all files: `count`
+/// indices, in the order of sample_places(). Larger files may occur more than once, empty ones
+/// never.
 std::vector<std::size_t> sample_files(std::span<const std::uint64_t> file_sizes, std::size_t count);
 
 }  // namespace millrace::preprocess

@@ -21,8 +21,8 @@ std::string_view without_mark(std::string_view text) {
   return text.substr(mark_bytes_of(text));
 }
 
-// The first place at or behind `from` (at least 1) where a line starts, with `\n`, `\r\n` and `\r`
-// as line ends. Behind a last `\r` that cannot be said, so the end of `text` is none.
+// The first line start at or after `from` (at least 1), with `\n`, `\r\n` and `\r` as line ends.
+// The end of `text` is never one, because after a final `\r` that is unknown.
 std::size_t line_start(std::string_view text, std::size_t from) {
   for (std::size_t at = from; at < text.size(); ++at) {
     const char before = text[at - 1];
@@ -40,7 +40,7 @@ std::span<std::byte> bytes_of(std::vector<char>& buffer, std::size_t begin, std:
 bool sample_reader::read(const input_file& file, const sample_range& range,
                          const take_lines& take) {
   const io::unique_fd fd = io::open_read_only(file.path);
-  // The byte before the range tells whether a line starts with it.
+  // The byte before the range shows whether a line starts at its beginning.
   const std::uint64_t origin = range.begin == 0 ? 0 : range.begin - 1;
   const auto behind = static_cast<std::size_t>(range.end - origin);
   std::size_t size = 0;
@@ -51,7 +51,7 @@ bool sample_reader::read(const input_file& file, const sample_range& range,
     const std::string_view text(buffer_.data(), size);
     const bool at_end = size < wanted;
     const std::size_t first = range.begin == 0 ? 0 : line_start(text, 1);
-    if (first >= behind) return true;  // or there is none
+    if (first >= behind) return true;  // also if there is none
     const std::size_t last = line_start(text, std::max<std::size_t>(behind, 1));
     if (last != text.npos || at_end) {
       const std::string_view lines = text.substr(first, std::min(last, size) - first);
@@ -84,8 +84,8 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
   while (true) {
     const std::uint64_t position = source->position_bytes();
     const std::size_t got = source->read(bytes_of(buffer, held, buffer.size() - padding));
-    // The file may be read in steps. Where one begins, all before it had been decompressed: only
-    // there do the two counts belong together.
+    // The file may be read in steps. When a step begins, all data before it has been decompressed:
+    // only then do the two counts match.
     if (source->position_bytes() != position && position != 0) {
       sample.compression_ratio = static_cast<double>(produced) / static_cast<double>(position);
       ++jumps;
@@ -101,7 +101,7 @@ compressed_sample read_start(const input_file& file, std::size_t piece_bytes,
       return sample;
     }
     if (held + padding < buffer.size()) continue;
-    // At the last line start that is certain; a line that fills the buffer makes it grow.
+    // Split at the last certain line start. The buffer grows if one line fills it.
     const std::string_view text(buffer.data(), held);
     const std::size_t feed = text.find_last_of("\r\n", held - 2);
     const bool pair = feed != text.npos && text[feed] == '\r' && text[feed + 1] == '\n';

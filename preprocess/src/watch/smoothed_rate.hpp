@@ -5,12 +5,12 @@
 
 namespace millrace::preprocess {
 
-/// Something per second, of late: a mean whose weights halve every ten seconds into the past, so
-/// that it neither jumps with each block nor remembers the slow start of a run for hours.
+/// Recent rate per second: an exponentially weighted mean with a half-life of ten seconds. It
+/// neither jumps with each block nor remembers the slow start of a run for hours.
 class smoothed_rate {
  public:
-  /// @param total    so far; never less than before
-  /// @param seconds  since the start; calls that do not come later change nothing
+  /// @param total    total so far; never less than before
+  /// @param seconds  since the start; if not later than in the last call, nothing changes
   void update(double total, double seconds) {
     const double passed = seconds - seconds_;
     if (!(passed > 0)) return;
@@ -27,7 +27,7 @@ class smoothed_rate {
   static constexpr double half_life_seconds = 10;
 
   double sum_ = 0;
-  double weight_ = 0;  // of the time seen so far: without it, the first rates would start at zero
+  double weight_ = 0;  // of the time so far: without it, the first rates would start at zero
   double total_ = 0;
   double seconds_ = 0;
 };

@@ -24,8 +24,7 @@ double per_second(double amount, double seconds) {
   return seconds > 0 ? amount / seconds : 0;
 }
 
-// VmHWM, not getrusage's ru_maxrss: that one starts with the memory of the program that called
-// exec.
+// VmHWM, not getrusage's ru_maxrss, which includes the memory of the program that called exec.
 std::uint64_t peak_resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -35,7 +34,7 @@ std::uint64_t peak_resident_bytes() {
   return 0;
 }
 
-// As a shell takes it, and on one line whatever a path holds.
+// Quotes a word for a shell, on one line whatever characters it has.
 std::string shell_word(std::string_view word) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
@@ -51,7 +50,7 @@ std::string shell_word(std::string_view word) {
   return command::one_line(out + '\'');
 }
 
-// "out.bin (6 bytes), .idx, .meta and .bad": what all have in common once.
+// "out.bin (6 bytes), .idx, .meta and .bad": the common prefix is printed once.
 std::string listed_files(const output_summary& output) {
   std::string text = fmt::format("{}.bin ({} bytes)", output.prefix,
                                  grouped(static_cast<std::int64_t>(output.bin_bytes)));
@@ -86,7 +85,7 @@ std::vector<std::string> data_path(const run_summary& summary) {
     arguments.push_back(std::to_string(output.tokens));
     arguments.push_back(output.prefix);
   }
-  // Of one, Megatron takes the prefix alone: with a weight it would make a blend of one.
+  // A single output is passed without a weight: with one, Megatron would make a blend of one.
   if (arguments.size() == 2) arguments.erase(arguments.begin());
   return arguments;
 }

@@ -12,8 +12,8 @@ namespace millrace::preprocess {
 
 /// Which tokenizer a run uses, for its summary.
 struct tokenizer_choice {
-  std::string type;                ///< as `--tokenizer-type` names it
-  std::vector<std::string> files;  ///< files and folders, as they were given
+  std::string type;                ///< name in `--tokenizer-type`
+  std::vector<std::string> files;  ///< files and folders, as given by the user
 };
 
 inline tokenizer_choice choice_of(const tokenizer::tokenizer_options& options) {

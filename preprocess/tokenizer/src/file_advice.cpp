@@ -17,15 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a tokenizer's file may be, by its first bytes.
+/// The kind of a tokenizer's file, detected from its first bytes.
 enum class file_kind : std::uint8_t {
   unknown,
-  tokenizer_json,    // of Hugging Face
+  tokenizer_json,    // Hugging Face's tokenizer.json
   tokenizer_config,  // tokenizer_config.json
   sentencepiece,     // a .model
   ranks,             // .tiktoken
   megatron_vocab,    // .vocab.json of TikTokenizer
-  vocab_json,        // of GPT-2
+  vocab_json,        // GPT-2's vocab.json
   merges,            // merges.txt
   word_pieces,       // vocab.txt
 };
@@ -105,7 +105,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The sentence for a file of a kind.
+/// The sentence that says which type and flag a file of this kind needs.
 std::string use_of(file_kind kind, const fs::path& path) {
   const std::string name = path.string();
   const auto model = [&](const char* what, const char* type, const char* more = "") {
@@ -158,7 +158,7 @@ bool takes_model(std::string_view type, file_kind kind) {
   return kind == file_kind::ranks || kind == file_kind::megatron_vocab;  // TikTokenizer
 }
 
-/// A file of a folder that some type takes.
+/// The sentence that names a file in the folder that some type can read.
 std::string use_of_folder(const fs::path& folder, std::string_view type) {
   const auto in = [&](const char* name) { return folder / name; };
   const std::string start = folder.string() + " is a folder";
@@ -182,7 +182,7 @@ std::string use_of_folder(const fs::path& folder, std::string_view type) {
   return start + " without a tokenizer.json, tokenizer.model, vocab.json or vocab.txt";
 }
 
-// "meta-llama/Llama-3.1-8B" or "gpt2", as the hub names models.
+// True for names like "meta-llama/Llama-3.1-8B" or "gpt2", as the hub names models.
 bool is_hub_name(const std::string& name) {
   const auto slashes = std::count(name.begin(), name.end(), '/');
   return slashes <= 1 && name.front() != '/' && name.front() != '.' && name.back() != '/' &&
@@ -190,7 +190,7 @@ bool is_hub_name(const std::string& name) {
          (slashes == 1 || name.find('.') == name.npos);
 }
 
-/// Where the programs of Hugging Face keep what they download.
+/// The download cache of Hugging Face's programs.
 std::optional<fs::path> hub_cache() {
   const auto variable = [](const char* name) -> std::optional<fs::path> {
     const char* value = std::getenv(name);
@@ -206,7 +206,7 @@ std::optional<fs::path> hub_cache() {
   return std::nullopt;
 }
 
-/// The version of a model that `main` names, else the last of them by name.
+/// The version of a model that `main` refers to, otherwise the last version by name.
 std::optional<fs::path> cached_snapshot(const fs::path& cache, std::string name) {
   if (const std::size_t slash = name.find('/'); slash != name.npos) name.replace(slash, 1, "--");
   const fs::path model = cache / ("models--" + name);
@@ -249,7 +249,7 @@ std::string advice_on_model(const fs::path& path, std::string_view type) {
   return takes_model(type, kind) ? "" : use_of(kind, path);
 }
 
-/// Of --vocab-file and --merge-file, which take one kind of file each.
+/// Advice on --vocab-file and --merge-file, which take one kind of file each.
 std::string advice_on_file(const fs::path& path, const char* flag, const char* name,
                            file_kind wanted, std::string_view type) {
   if (path.empty() || !is_there(path)) return "";
@@ -283,7 +283,7 @@ std::string file_advice(const tokenizer_options& options) {
 }
 
 std::string_view likely_type(std::string_view typed) {
-  // What people call a type, beside its name without its last word: "gpt2", "huggingface".
+  // Common names of a type besides its name without the last word: "gpt2", "huggingface".
   struct nickname {
     std::string_view name;
     std::string_view type;

@@ -8,14 +8,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What to do where the files of a type could not be read as what the type takes: another type or
-/// flag that fits a file, the file of a folder, or where a model of the Hugging Face hub lies in
-/// this machine's cache. Looks at the files again, so it is for a failure only.
+/// Advice for files that could not be read as the tokenizer type expects: another type or flag that
+/// fits a file, the right file of a folder, or the path of a Hugging Face hub model in this
+/// machine's cache. Reads the files again, so call it only after a failure.
 ///
-/// @return a sentence, or nothing where the files look like what the type takes
+/// @return a sentence, or an empty string if the files look as the type expects
 std::string file_advice(const tokenizer_options& options);
 
-/// The type that somebody may have meant who wrote `typed`; empty where there is none.
+/// The type that a user who wrote `typed` probably meant; empty if there is none.
 std::string_view likely_type(std::string_view typed);
 
 }  // namespace millrace::tokenizer::detail

@@ -73,7 +73,7 @@ constexpr std::array known_options = {
                  [](const auto& o) { return o.null_pad_id.has_value(); }},
 };
 
-// One type: what it needs, what it takes besides, and how to build it.
+// A tokenizer type: its required options, its other options, and the function that builds it.
 struct known_type {
   std::string_view name;
   option_set needs;
@@ -143,7 +143,7 @@ constexpr std::array known_types = {
                make_hugging_face},
     known_type{"BertWordPieceLowerCase", vocab_file,
                hf_flags | special_tokens | in_text | eod_token, make_bert<true>},
-    // No special tokens: Megatron takes them and makes no use of them.
+    // No special tokens: Megatron accepts them but does not use them.
     known_type{"BertWordPieceCase", vocab_file, hf_flags | in_text | eod_token, make_bert<false>},
     known_type{"TikTokenizer", model,
                vocab_size | special_tokens | in_text | eod_token | tiktoken_pattern |
@@ -151,7 +151,7 @@ constexpr std::array known_types = {
                detail::make_tiktoken_tokenizer},
 };
 
-// Types of Megatron's that do not tokenize texts, and why.
+// Megatron types that do not tokenize texts, and the reason.
 struct refused_type {
   std::string_view name;
   std::string_view reason;
@@ -208,7 +208,7 @@ std::unique_ptr<tokenizer> make_tokenizer(const tokenizer_options& options) {
   try {
     return type.make(options);
   } catch (const error& e) {
-    // Of flags that contradict each other, files say nothing; of a folder, what is missing in it.
+    // Files do not explain contradictory flags, but may explain what is missing in a folder.
     const bool of_flags = dynamic_cast<const config_error*>(&e) != nullptr;
     if (of_flags && !io::is_folder(options.model)) throw;
     const std::string advice = detail::file_advice(options);

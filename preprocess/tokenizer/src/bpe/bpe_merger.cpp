@@ -8,11 +8,11 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Up to here a scan over all ranks for each merge beats the heap; nearly every pretoken of real
-// text is far below.
+// Up to this size, scanning all ranks for each merge is faster than the heap. Nearly every pretoken
+// of real text is far shorter.
 constexpr std::size_t short_size = 96;
 
-// Scratch for one huge pretoken is not kept for the ordinary ones that follow it.
+// Larger scratch memory is freed after a huge pretoken, as ordinary ones do not need it.
 constexpr std::size_t kept_links = std::size_t{1} << 20;
 
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
@@ -27,7 +27,7 @@ std::size_t bpe_merger::merge(std::span<std::int32_t> symbols) {
 
 std::size_t bpe_merger::merge_short(std::span<std::int32_t> symbols) const noexcept {
   std::size_t count = symbols.size();
-  std::array<merge_table::merge, short_size> pairs;  // pairs[i] is that of symbols i and i + 1
+  std::array<merge_table::merge, short_size> pairs;  // pairs[i]: the merge of symbols i and i + 1
   for (std::size_t i = 0; i + 1 < count; ++i) {
     pairs[i] = merges_->find(symbols[i], symbols[i + 1]);
   }
@@ -75,7 +75,7 @@ std::size_t bpe_merger::merge_long(std::span<std::int32_t> symbols) {
     const auto left = static_cast<std::uint32_t>(open_.back());
     const auto rank = static_cast<std::uint32_t>(open_.back() >> 32);
     open_.pop_back();
-    // An entry is stale once either of its two symbols has merged with another.
+    // An entry is stale after either of its two symbols has merged with another.
     if (symbols[left] == merged_away) continue;
     const std::uint32_t right = links_[left].after;
     if (right == nobody) continue;

@@ -10,23 +10,23 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Byte-pair encoding of one pretoken at a time: of all neighbours that have a merge, the one of
-/// lowest rank merges, the leftmost on ties, until there is none.
+/// Byte-pair encoding of one pretoken at a time. Repeatedly merges the adjacent pair of lowest
+/// rank, the leftmost on ties, until no pair has a merge.
 ///
-/// Owns the scratch memory of that, for one thread.
+/// Owns its scratch memory; for one thread.
 class bpe_merger {
  public:
-  /// Longest pretoken: places in it are 32-bit.
+  /// Longest pretoken: offsets into it are 32-bit.
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
-  /// @param merges  outlives this
+  /// @param merges  must outlive this object
   explicit bpe_merger(const merge_table& merges) : merges_(&merges) {}
 
-  /// Merges `symbols`, the ids of single bytes, as far as they go.
+  /// Merges `symbols`, the ids of single bytes, until no merge applies.
   ///
-  /// Time grows as n log n with their number whatever they are.
+  /// Takes O(n log n) time in the worst case.
   /// @pre symbols.size() <= max_symbols
-  /// @return the ids, at the front of `symbols`; their number.
+  /// @return the number of resulting ids, which are at the front of `symbols`.
   std::size_t merge(std::span<std::int32_t> symbols);
 
  private:
@@ -36,8 +36,8 @@ class bpe_merger {
 
   const merge_table* merges_;
 
-  // Of merge_long: neighbours of each symbol that is left, and the merges still open as
-  // rank << 32 | place, a heap with the lowest on top.
+  // For merge_long: the neighbors of each remaining symbol, and the pending merges as a min-heap of
+  // rank << 32 | index of the left symbol.
   struct links {
     std::uint32_t before;
     std::uint32_t after;

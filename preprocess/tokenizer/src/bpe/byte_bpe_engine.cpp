@@ -19,7 +19,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// What encoders share.
+// The immutable state that all encoders share.
 struct compiled {
   explicit compiled(byte_bpe_vocabulary given)
       : vocabulary(std::move(given)),
@@ -28,10 +28,10 @@ struct compiled {
     if (vocabulary.whole_words_first) find_unmerged();
   }
 
-  // Adds the tokens that merging gives, so that no encoder has to compute them.
+  // Adds the tokens that merging produces, so that no encoder has to compute them.
   void enter_tokens(shared_pretoken_cache& cache) const {
     for (std::int64_t id = 0; id < vocabulary.tokens.end_id(); ++id) {
-      if (!merges.surely_reaches(id)) continue;  // it is met, or not
+      if (!merges.surely_reaches(id)) continue;  // added when a text contains it
       const std::string_view word = vocabulary.tokens.bytes(id);
       enter(cache.shorts, word, id) || enter(cache.longs, word, id);
     }
@@ -39,7 +39,7 @@ struct compiled {
 
   byte_bpe_vocabulary vocabulary;
   byte_merges merges;
-  token_index unmerged;  // tokens that merging does not give, only if whole words come first
+  token_index unmerged;  // tokens that merging does not produce; only if whole_words_first
   seam_finder seams;
 
  private:
@@ -123,8 +123,8 @@ class byte_bpe_encoder final : public section_encoder {
     return stopped;
   }
 
-  // Puts into the tables what is absent of the words from `first` on: all at once, so that none
-  // waits for its cache misses.
+  // Adds the absent words from `first` on to the tables. Merges them together to overlap their
+  // cache misses.
   void learn_from(std::size_t first, std::string_view text) {
     const word_batch::absent_words& absent = cache_.prefetch_absent(first);
     learn(cache_.shorts, std::span(absent.shorts).first(absent.short_count), text,
@@ -176,7 +176,7 @@ class byte_bpe_encoder final : public section_encoder {
     words.put(key, found);
   }
 
-  // A word that look_up did not find, or found not to be that simple.
+  // Encodes a word that look_up did not find, or whose entry needs special handling.
   template <class Table>
   void encode_missing(two_level_table<Table>& words, const typename Table::key& key,
                       std::string_view word, bool is_fragment, id_buffer& ids) {
@@ -196,7 +196,7 @@ class byte_bpe_encoder final : public section_encoder {
     ids.add(found.count());
   }
 
-  // A word that no table has room for.
+  // Encodes a word that is too long, or has too many ids, for the tables.
   void encode_overflow(std::string_view word, bool is_fragment, id_buffer& ids) {
     if (word.size() > overflow_cache::max_word_bytes) {
       const std::int32_t whole = model_->vocabulary.whole_words_first && !is_fragment
@@ -217,8 +217,8 @@ class byte_bpe_encoder final : public section_encoder {
 
   struct merged {
     std::span<const std::int32_t> ids;  // valid until the next merge
-    bool whole_only = false;            // not what its bytes merge to
-    bool is_kept = true;                // what the word gives wherever it is not whole_only
+    bool whole_only = false;            // its bytes do not merge to these ids
+    bool is_kept = true;                // the result may be cached
   };
 
   merged merge(std::string_view word, bool is_fragment) {
@@ -226,7 +226,7 @@ class byte_bpe_encoder final : public section_encoder {
     if (!model_->vocabulary.whole_words_first) return {ids};
     whole_ = model_->unmerged.find(word);
     if (whole_ == token_index::none) return {ids};
-    // The tables hold what such a word gives as a pretoken.
+    // For such a word, the tables hold the ids of the whole pretoken.
     if (is_fragment) return {.ids = ids, .is_kept = false};
     return {.ids = {&whole_, 1}, .whole_only = true};
   }
@@ -234,7 +234,7 @@ class byte_bpe_encoder final : public section_encoder {
   const compiled* model_;
   const word_splitter* splitter_;
   byte_merger merger_;
-  std::int32_t whole_ = 0;  // what merge() found
+  std::int32_t whole_ = 0;  // the token that merge() found
   pretoken_cache cache_;
 };
 

@@ -14,21 +14,21 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A byte-level vocabulary, as a loader has read and checked it.
+/// A byte-level vocabulary that a loader has read and checked.
 struct byte_bpe_vocabulary {
-  /// The tokens that text can give: their bytes. Special tokens are not among them.
+  /// The bytes of the tokens that text can produce. Special tokens are not included.
   token_table tokens;
-  /// Token of each byte, or -1: then that byte gives nothing.
+  /// The token of each byte, or -1 if the byte produces no token.
   std::array<std::int32_t, 256> byte_ids{};
   /// In order of rank.
   std::vector<merge_rule> merges;
-  /// A pretoken that is a token is that token, whatever its merges would give (`ignore_merges`,
-  /// tiktoken).
+  /// If true, a pretoken that is itself a token becomes that token, whatever its merges would
+  /// produce (`ignore_merges`, tiktoken).
   bool whole_words_first = false;
 };
 
-/// Byte-level BPE: pretokens, then merges inside each.
-/// @pre the pattern is none of those for BERT
+/// Byte-level BPE: splits text into pretokens, then merges inside each.
+/// @pre the pattern is not one of the BERT patterns
 std::unique_ptr<const section_engine> make_byte_bpe_engine(byte_bpe_vocabulary vocabulary,
                                                            pattern pretokens,
                                                            engine_tuning tuning = {});

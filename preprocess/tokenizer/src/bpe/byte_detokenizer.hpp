@@ -12,7 +12,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The bytes of each token, one after another.
+/// Concatenates the bytes of the tokens.
 class byte_detokenizer final : public detokenizer {
  public:
   explicit byte_detokenizer(token_table tokens) : tokens_(std::move(tokens)) {}

@@ -7,10 +7,10 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Symbols of one huge word are not kept for the ordinary ones that follow it.
+// Larger scratch memory is freed after a huge word, as ordinary ones do not need it.
 constexpr std::size_t kept_word_symbols = std::size_t{1} << 20;
 
-// Whether results rise with rank, those of one result being neighbours.
+// True if results rise with rank, so that all rules with the same result are adjacent.
 bool is_ordered(std::span<const merge_rule> rules) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const merge_rule& rule = rules[i];
@@ -20,21 +20,22 @@ bool is_ordered(std::span<const merge_rule> rules) {
   return true;
 }
 
-// Of several rules for one result only one can ever apply. What happens inside a token until it is
-// made depends on its bytes alone, so it is the rule for the last two pieces that they come to.
-// Converted vocabularies have a rule for every way to cut a token in two; the others cost cache.
+// Finds the rules that can apply. Of several rules with the same result only one can: the merges
+// inside a token depend only on its bytes, so it is the rule for the last two pieces that they
+// merge to. Converted vocabularies have a rule for every way to cut a token in two; the unused
+// rules would waste cache.
 class applicable_rules {
  public:
   applicable_rules(std::span<const merge_rule> rules, const token_table& tokens, pair_table& table)
       : all_rules_(rules), rules_(rules), tokens_(&tokens), table_(&table) {}
 
-  /// The rules that are left, which are now in the table; marks their results in `reached`.
+  /// Returns the applicable rules, adds them to the table and marks their results in `reached`.
   std::vector<merge_rule> find(std::vector<bool>& reached) {
     std::vector<merge_rule> kept;
     while (!rules_.empty()) {
       look_ahead();
       for (const group& next : std::span(groups_).first(count_)) {
-        if (next.bytes.size() > short_word::max_bytes) {  // few: all their rules stay
+        if (next.bytes.size() > short_word::max_bytes) {  // rare: keep all their rules
           for (const merge_rule& rule : next.rules) keep(rule, kept);
           continue;
         }
@@ -43,7 +44,7 @@ class applicable_rules {
           if (symbols_[0] != rule.left || symbols_[1] != rule.right) continue;
           keep(rule, kept);
           reached[static_cast<std::size_t>(rule.result)] = true;
-          break;  // the pair may be there twice
+          break;  // the pair may occur twice
         }
       }
     }
@@ -51,16 +52,16 @@ class applicable_rules {
   }
 
  private:
-  // The rules for one result.
+  // The rules with the same result.
   struct group {
     std::span<const merge_rule> rules;
     std::string_view bytes;
-    const short_word* merged;  // or null: there is a byte without a token
+    const short_word* merged;  // null if a byte has no token
   };
 
-  // The next groups, their results merged with the rules before them. Where that leaves two pieces
-  // no rule among them can have been missing: it would come after the others, and make of those
-  // two the result itself.
+  // Reads the next groups and merges the bytes of their results with the rules before these groups.
+  // If two pieces are left, no rule of these groups was missing: such a rule would come after the
+  // others, and would merge those two pieces to the result itself.
   void look_ahead() {
     const instruction_set set = best_instruction_set();
     std::size_t word_count = 0;
@@ -87,7 +88,8 @@ class applicable_rules {
     kept.push_back(rule);
   }
 
-  // Leaves in symbols_ what the bytes of a result have come to when two pieces are left, if ever.
+  // Merges the bytes of a result until two pieces are left in symbols_. False if that never
+  // happens.
   bool leave_two(const group& next) {
     if (next.merged == nullptr) return false;
     symbols_.assign(next.merged->ids(), next.merged->ids() + next.merged->count);
@@ -97,7 +99,7 @@ class applicable_rules {
     merge_short(*table_, {&again_, 1}, next.bytes.size(), set);
     symbols_.assign(again_.ids(), again_.ids() + again_.count);
     if (symbols_.size() == 2) return true;
-    // A result may even have parts that come after it. Then all rules have to be tried.
+    // A result may even have parts of higher rank than its own. Then all rules must be tried.
     symbols_.clear();
     for (const char c : next.bytes) {
       symbols_.push_back(table_->byte_ids()[static_cast<unsigned char>(c)]);
@@ -120,7 +122,7 @@ class applicable_rules {
   }
 
   std::span<const merge_rule> all_rules_;
-  std::span<const merge_rule> rules_;  // those to come
+  std::span<const merge_rule> rules_;  // those not read yet
   const token_table* tokens_;
   pair_table* table_;
   std::array<group, short_word::most_at_once> groups_;
@@ -139,7 +141,7 @@ byte_merges::byte_merges(const std::array<std::int32_t, 256>& byte_ids,
       tokens_(&tokens),
       reached_(static_cast<std::size_t>(tokens.end_id())),
       covers_all_bytes_(std::ranges::min(byte_ids) >= 0) {
-  // A result without bytes is a token that no text gives.
+  // A result without bytes is a token that no text produces.
   std::erase_if(rules, [&](const merge_rule& rule) { return !tokens.has(rule.result); });
   if (std::ranges::max(byte_ids) <= pair_table::max_id && is_ordered(rules)) {
     ordered_.emplace(rules.size(), byte_ids);
@@ -178,8 +180,8 @@ std::span<const short_word> byte_merger::merge_together(std::span<const std::str
   return started;
 }
 
-// A byte without a token gives nothing, and what is on both sides of it merges: the word is as good
-// as one without it, whose ids tell how many bytes they stand for.
+// A byte without a token produces nothing, and its neighbors may merge. So the word is encoded
+// without such bytes; then the ids show how many bytes they stand for.
 std::string_view byte_merger::with_tokens(std::string_view word) {
   if (merges_->covers_all_bytes()) return word;
   const auto has_none = [&](char c) {
@@ -192,10 +194,11 @@ std::string_view byte_merger::with_tokens(std::string_view word) {
   return covered_;
 }
 
-// A part of a long word at a time. A sequence of tokens is the encoding of its bytes if each two
-// neighbours are the encoding of theirs: the first merge across a seam would have come about
-// between those two alone as well. So where two parts meet, the tokens there are tried together; if
-// they come to anything else the earlier part gives up tokens, and if that does not help it grows.
+// Encodes a long word one part at a time. A sequence of tokens is the encoding of its bytes if each
+// two adjacent tokens are the encoding of theirs: the first merge across a seam would also happen
+// between those two alone. So where two parts meet, the two tokens there are merged together as a
+// check. If the result differs, the earlier part drops tokens, and the next part starts there and
+// grows.
 void byte_merger::append(std::string_view word, id_buffer& ids) {
   if (word.size() > part_bytes) word = with_tokens(word);
   if (word.size() <= part_bytes) {
@@ -204,24 +207,24 @@ void byte_merger::append(std::string_view word, id_buffer& ids) {
   }
   const std::size_t start = ids.size();
   std::size_t wanted = part_bytes;
-  std::size_t furthest = 0;  // that a part has come
+  std::size_t furthest = 0;  // end of the furthest part so far
   for (std::size_t at = 0;;) {
     const std::string_view part = word.substr(at, wanted);
     furthest = std::max(furthest, at + part.size());
     const auto found = merge(part);
     part_ids_.assign(found.begin(), found.end());
     if (ids.size() != start && !follows(ids.ids().back(), part_ids_.front())) {
-      // A few tokens back, and further with each failure, at last to the beginning.
+      // Go back a few tokens, further with each failure, at last to the beginning.
       const std::size_t back = std::min(ids.size() - start, wanted / part_bytes * 8);
       for (std::size_t i = 0; i < back; ++i) at -= drop_last(ids);
-      wanted = 2 * std::max(wanted, furthest - at);  // past all that has failed, or it never ends
+      wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, to terminate
       continue;
     }
     ids.append(part_ids_);
     at += part.size();
     if (at == word.size()) return;
     wanted = part_bytes;
-    // Its end is the least certain, as it does not see what follows.
+    // Drop the last tokens: they are the least certain, as the part ended before the next bytes.
     const std::size_t dropped = std::min<std::size_t>(4, part_ids_.size() / 4);
     for (std::size_t i = 0; i < dropped; ++i) at -= drop_last(ids);
   }

@@ -21,12 +21,13 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The merges of a byte-level vocabulary, in the form that is fastest for it. Shared by threads.
+/// The merges of a byte-level vocabulary, in the form that is fastest for it. Immutable; threads
+/// may share it.
 class byte_merges {
  public:
-  /// @param byte_ids  token of each byte, or -1: then that byte gives nothing
+  /// @param byte_ids  token of each byte, or -1 if the byte produces no token
   /// @param rules     in order of rank
-  /// @param tokens    those that the rules result in, and their bytes; outlives this
+  /// @param tokens    the results of the rules, with their bytes; must outlive this object
   byte_merges(const std::array<std::int32_t, 256>& byte_ids, std::vector<merge_rule> rules,
               const token_table& tokens);
 
@@ -35,10 +36,10 @@ class byte_merges {
   const merge_table& all() const noexcept { return *all_; }
   /// Null if ids do not rise with rank.
   const pair_table* ordered() const noexcept { return ordered_ ? &*ordered_ : nullptr; }
-  /// Whether every byte has a token.
+  /// True if every byte has a token.
   bool covers_all_bytes() const noexcept { return covers_all_bytes_; }
 
-  /// Whether the bytes of a token are known to merge to it, without merging them.
+  /// True if the bytes of a token are known to merge to that token. Does not merge them.
   bool surely_reaches(std::int64_t id) const noexcept {
     return static_cast<std::size_t>(id) < reached_.size() && reached_[static_cast<std::size_t>(id)];
   }
@@ -48,14 +49,14 @@ class byte_merges {
   const token_table* tokens_;
   std::optional<merge_table> all_;
   std::optional<pair_table> ordered_;
-  std::vector<bool> reached_;  // by id; those of a rule that can apply
+  std::vector<bool> reached_;  // by id; true for results of rules that can apply
   bool covers_all_bytes_;
 };
 
 /// Merges the bytes of one word at a time, for one thread.
 class byte_merger {
  public:
-  /// @param merges  outlives this
+  /// @param merges  must outlive this object
   byte_merger(const byte_merges& merges, instruction_set set)
       : merges_(&merges), long_merger_(merges.all()), set_(set) {}
 
@@ -63,18 +64,18 @@ class byte_merger {
   /// @pre word.size() <= bpe_merger::max_symbols
   std::span<const std::int32_t> merge(std::string_view word);
 
-  /// Whether merge_together can be asked.
+  /// True if merge_together() may be called.
   bool merges_together() const noexcept {
     return merges_->ordered() != nullptr && merges_->covers_all_bytes();
   }
-  /// The ids of several words, each as merge() gives them, in the time of fewer: valid until the
-  /// next call.
+  /// The ids of several words, the same as from merge(), but faster per word. Valid until the next
+  /// call.
   /// @pre merges_together(), 0 < size() <= short_word::max_bytes for each word,
   ///      words.size() <= short_word::most_at_once
   std::span<const short_word> merge_together(std::span<const std::string_view> words);
 
-  /// Appends the ids of `word`, of any size, with memory and time for a part of it at a time; where
-  /// some of its bytes have no token, with memory for a copy without those.
+  /// Appends the ids of `word`, which may be of any size. Works on a part of the word at a time to
+  /// bound memory and time. If some bytes have no token, it also copies the word without them.
   void append(std::string_view word, id_buffer& ids);
 
  private:
@@ -89,8 +90,8 @@ class byte_merger {
   bpe_merger long_merger_;
   std::vector<std::int32_t> symbols_;
   std::vector<std::int32_t> part_ids_;
-  std::string seam_;     // bytes of two tokens that meet
-  std::string covered_;  // of one word, the bytes that have tokens
+  std::string seam_;     // bytes of two adjacent tokens
+  std::string covered_;  // the bytes of one word that have tokens
   instruction_set set_;
 };
 

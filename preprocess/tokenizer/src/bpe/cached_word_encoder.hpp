@@ -14,24 +14,24 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Encodes a text word by word, for one thread: words that are cached by look-up (word_batch),
-/// other words by the caller's model, once.
+/// Encodes a text word by word, for one thread. It looks up cached words (word_batch), and encodes
+/// other words once with the caller's model.
 ///
-/// Owns a pretoken cache of the given size, in front of the cache that all encoders share. Its
-/// contents affect speed alone.
+/// Owns a pretoken cache of the given size, in front of the cache that all encoders share. The
+/// cache contents affect only speed.
 class cached_word_encoder {
  public:
-  /// @param shared  outlives this
+  /// @param shared  must outlive this object
   cached_word_encoder(std::size_t cache_bytes, shared_pretoken_cache& shared, instruction_set set,
                       leading_space space)
       : cache_(cache_bytes, shared, nullptr, set, space) {}
 
-  /// Appends the ids of `text`, whose words end where `splitter` says.
+  /// Appends the ids of `text`, which `splitter` splits into words.
   ///
   /// @param encode_new  (std::string_view word, id_buffer&) -> std::optional<encode_fault>: appends
-  ///                    the ids of a word, which depend on its bytes alone and are in 0 ..
-  ///                    word_ids::max_id. It ends the text with a fault, whose offset is in the
-  ///                    word.
+  ///                    the ids of a word, which depend only on its bytes and are in 0 ..
+  ///                    word_ids::max_id. If it returns a fault, with an offset relative to the
+  ///                    word, encoding of the text stops.
   template <class EncodeNew>
   std::optional<encode_fault> encode(std::string_view text, const word_splitter& splitter,
                                      id_buffer& ids, EncodeNew&& encode_new) {
@@ -73,7 +73,7 @@ class cached_word_encoder {
     }
   }
 
-  // A word that look_up did not find, or found not to be that simple.
+  // Encodes a word that look_up did not find, or whose entry needs special handling.
   template <class Table, class EncodeNew>
   std::optional<encode_fault> encode_missing(two_level_table<Table>& words,
                                              const typename Table::key& key, std::string_view word,
@@ -98,7 +98,7 @@ class cached_word_encoder {
     return std::nullopt;
   }
 
-  // A word that no table has room for.
+  // Encodes a word that is too long, or has too many ids, for the tables.
   template <class EncodeNew>
   std::optional<encode_fault> encode_overflow(std::string_view word, id_buffer& ids,
                                               EncodeNew& encode_new) {

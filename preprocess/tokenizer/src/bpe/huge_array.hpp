@@ -11,8 +11,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A zeroed array of fixed size for tables that are hit at random: on huge pages where the kernel
-/// grants them, so that a look-up costs a cache miss and not one of the TLB as well.
+/// A zeroed array of fixed size for tables that are accessed at random. It uses huge pages if the
+/// kernel grants them, so that a look-up costs a cache miss but no TLB miss.
 template <class T>
 class huge_array {
   static_assert(std::is_trivially_destructible_v<T>);
@@ -34,13 +34,13 @@ class huge_array {
     if (bytes >= huge_page) {
       const std::size_t past = reinterpret_cast<std::size_t>(begin) % huge_page;
       if (past != 0) begin += huge_page - past;
-      // Hints: without them all is only slower.
+      // Only hints: a failure makes look-ups slower, nothing else.
       (void)::madvise(begin, bytes, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
       (void)::madvise(begin, bytes, MADV_POPULATE_WRITE);
 #endif
     }
-    data_ = reinterpret_cast<T*>(begin);  // zero bytes are a T by its own choice
+    data_ = reinterpret_cast<T*>(begin);  // T must accept zero bytes as a valid value
   }
   huge_array(huge_array&& other) noexcept {
     swap(other);

@@ -9,24 +9,25 @@
 
 namespace millrace::tokenizer::detail {
 
-/// One line of a merge list: where `left` and `right` are neighbours, `result` may replace them.
+/// One line of a merge list: `result` may replace adjacent `left` and `right`.
 struct merge_rule {
   std::int32_t left;
   std::int32_t right;
   std::int32_t result;
 };
 
-/// Which pairs of neighbouring tokens merge, and in what order. Read-only once built.
+/// Maps pairs of adjacent tokens to their rank and merge result. Read-only once built.
 class merge_table {
  public:
   static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
 
   struct merge {
-    std::uint32_t rank = no_rank;  ///< the lower, the earlier
+    std::uint32_t rank = no_rank;  ///< lower ranks merge first
     std::int32_t result = -1;
   };
 
-  /// @param rules  in order of rank, ids not negative; of two rules for one pair the later counts
+  /// @param rules  in order of rank; ids are not negative; if two rules have the same pair, the
+  ///               later one wins
   /// @pre rules.size() < no_rank
   explicit merge_table(std::span<const merge_rule> rules)
       : slots_(std::bit_ceil(2 * rules.size() + 2)), shift_(64 - std::countr_zero(slots_.size())) {
@@ -39,18 +40,18 @@ class merge_table {
     }
   }
 
-  /// The merge of the pair, with `no_rank` if there is none.
+  /// The merge of the pair. Its rank is `no_rank` if there is none.
   merge find(std::int32_t left, std::int32_t right) const noexcept {
     const std::uint64_t pair = key(left, right);
     for (std::size_t at = home(pair);; at = next(at)) {
       const slot& s = slots_[at];
       if (s.pair == pair) return s.value;
-      if (s.pair == no_pair) return {};  // met: at most half of the slots are taken
+      if (s.pair == no_pair) return {};  // reached: at most half are used
     }
   }
 
  private:
-  static constexpr std::uint64_t no_pair = ~std::uint64_t{0};  // no two ids, as none is negative
+  static constexpr std::uint64_t no_pair = ~std::uint64_t{0};  // invalid: ids are not negative
 
   struct slot {
     std::uint64_t pair = no_pair;
@@ -66,7 +67,7 @@ class merge_table {
   }
   std::size_t next(std::size_t at) const noexcept { return (at + 1) & (slots_.size() - 1); }
 
-  std::vector<slot> slots_;  // a power of two, at least 2
+  std::vector<slot> slots_;  // size is a power of two, at least 2
   int shift_;
 };
 

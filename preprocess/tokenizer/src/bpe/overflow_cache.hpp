@@ -15,15 +15,15 @@
 namespace millrace::tokenizer::detail {
 
 /// A cache of words that are too long, or have too many ids, for pretoken_table. When it is full,
-/// it drops everything and starts again.
+/// it drops all entries.
 ///
-/// Holds only what an engine has computed, so its contents affect speed alone.
+/// Holds only computed results, so its contents affect only speed.
 class overflow_cache {
  public:
-  /// Longer words are not kept: they do not come again.
+  /// Longer words are not cached: they rarely repeat.
   static constexpr std::size_t max_word_bytes = 1024;
 
-  /// @param cache_bytes  the most that it takes; a few KiB at least
+  /// @param cache_bytes  upper limit of its size; at least a few KiB
   explicit overflow_cache(std::size_t cache_bytes)
       : places_(std::bit_floor(std::max<std::size_t>(cache_bytes, 4096) / 128)),
         store_(std::max<std::size_t>(cache_bytes, 4096) / 8 * 7 / sizeof(std::int32_t)) {}
@@ -48,7 +48,7 @@ class overflow_cache {
     if (word.size() > max_word_bytes || size > store_.size() / 2) return;
     if (store_.size() - used_ < size) {
       used_ = 0;
-      if (++generation_ == 0) {  // come round: places of the first time must not look new
+      if (++generation_ == 0) {  // wrapped around: old entries must not look current
         std::fill(places_.data(), places_.data() + places_.size(), place{});
         generation_ = 1;
       }
@@ -73,7 +73,7 @@ class overflow_cache {
     std::uint32_t begin;
     std::uint32_t count;
     std::uint16_t word_bytes;
-    std::uint16_t generation;  // 0 is none
+    std::uint16_t generation;  // 0 means empty
   };
 
   static std::size_t words_of(std::size_t bytes) noexcept { return (bytes + 3) / 4; }

@@ -13,20 +13,20 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Which pairs merge, for vocabularies whose ids rise with rank: the merged id is its own rank, and
-/// an entry is one 64-bit word, of which eight share a cache line. Two bytes, which is what every
-/// word begins with, have a table of their own. Read-only once built.
+/// Maps pairs to merge results, for vocabularies whose ids rise with rank. The merged id is its own
+/// rank, so an entry is one 64-bit word and a cache line holds eight. Pairs of single bytes, with
+/// which every word starts, have a separate table. Read-only once built.
 class pair_table {
  public:
   static constexpr std::uint32_t none = 0xFFFFFFFF;
   static constexpr std::int32_t max_id = (1 << 20) - 2;
 
-  /// Two ids as one number of 40 bits, never 0.
+  /// Packs two ids into 40 bits. Never 0.
   static std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) noexcept {
     return std::uint64_t{left + 1} << 20 | right;
   }
 
-  /// For up to so many rules, all with ids up to max_id.
+  /// @param rules     largest number of rules, all with ids up to max_id
   /// @param byte_ids  token of each byte, or -1
   pair_table(std::size_t rules, const std::array<std::int32_t, 256>& byte_ids)
       : lines_(std::bit_ceil(rules / 5 + 2)),
@@ -40,14 +40,14 @@ class pair_table {
     }
   }
 
-  /// @pre fewer rules than it was made for, and none for this pair, are there
+  /// @pre the table holds fewer rules than its capacity, and none for this pair
   void add(const merge_rule& rule) noexcept {
     const auto result = static_cast<std::uint32_t>(rule.result);
     const std::uint64_t pair =
         pair_of(static_cast<std::uint32_t>(rule.left), static_cast<std::uint32_t>(rule.right));
     for (std::size_t at = home(pair);; at = next(at)) {
       const auto free = std::ranges::find(lines_[at].slots, 0U);
-      if (free == lines_[at].slots.end()) continue;  // met: at most 5 of 8 slots are taken
+      if (free == lines_[at].slots.end()) continue;  // a free slot exists: at most 5 of 8 are used
       *free = pair << 24 | result;
       break;
     }
@@ -56,7 +56,7 @@ class pair_table {
     if (left != no_byte && right != no_byte) byte_pairs_[std::size_t{left} << 8 | right] = result;
   }
 
-  /// What the pair merges to, which is also its rank: the lower, the earlier.
+  /// The merge result of the pair, which is also its rank (lower ranks merge first), or `none`.
   std::uint32_t find(std::uint64_t pair) const noexcept {
     for (std::size_t at = home(pair);; at = next(at)) {
       for (const std::uint64_t slot : lines_[at].slots) {
@@ -66,16 +66,16 @@ class pair_table {
     }
   }
 
-  /// Filled from its first slot on: a pair in the upper 40 bits and what it merges to, or 0. A pair
-  /// that is not in a full line may be in the next.
+  /// Slots fill from the first. A slot holds a pair in the upper 40 bits and its merge result in
+  /// the lower 24, or 0 if free. A pair that is not in a full line may be in the next line.
   struct alignas(64) line {
     std::array<std::uint64_t, 8> slots;
   };
-  /// Where to look for a pair first: to prefetch it, or to look with vectors.
+  /// The first line to search for a pair, for prefetching and vectorized look-ups.
   const line& line_of(std::uint64_t pair) const noexcept { return lines_[home(pair)]; }
 
   const std::array<std::int32_t, 256>& byte_ids() const noexcept { return byte_ids_; }
-  /// What two bytes merge to, or none, at [left << 8 | right].
+  /// The merge result of two bytes, or `none`, at index `left << 8 | right`.
   const std::uint32_t* byte_pairs() const noexcept { return byte_pairs_.data(); }
 
  private:

@@ -12,12 +12,12 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pretoken cache of one encoder, and the batch of words that is looked up in it. One thread.
+/// The pretoken cache of one encoder, and the batch of words to look up in it. For one thread.
 struct pretoken_cache {
-  /// Takes at most `cache_bytes` and a few KiB: half for short words, an eighth for longer ones, a
+  /// Uses at most `cache_bytes` plus a few KiB: half for short words, an eighth for longer ones, a
   /// quarter for the rest.
   ///
-  /// @param shared, seams  outlive this; without seams, words stay whole
+  /// @param shared, seams  must outlive this object; if `seams` is null, words are not cut
   pretoken_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, const seam_finder* seams,
                  instruction_set set, leading_space space = leading_space::counts)
       : shorts(table_line_bits(cache_bytes / 2), shared.shorts),
@@ -25,7 +25,8 @@ struct pretoken_cache {
         overflow(cache_bytes / 4),
         batch(shorts.front(), longs.front(), seams, set, space) {}
 
-  /// Whether the batch's `i`th word is not in front. False for words that no table has room for.
+  /// True if the `i`th word of the batch is not in the front table. False for words that are too
+  /// long for the tables.
   bool is_absent(std::size_t i) const noexcept {
     const std::size_t size_bytes = batch.end(i) - batch.begin(i);
     if (size_bytes <= word_batch::short_table::key::max_bytes) {
@@ -35,8 +36,8 @@ struct pretoken_cache {
            !longs.has_in_front(batch.long_key(i));
   }
 
-  /// The words of the batch from `first` on that are not in front, prefetched for
-  /// two_level_table::find. Valid until the next call.
+  /// The words of the batch, starting at `first`, that are not in the front table. Prefetches them
+  /// for two_level_table::find. Valid until the next call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
     batch.find_absent(first, absent);
     for (std::size_t k = 0; k < absent.short_count; ++k) {

@@ -15,9 +15,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A short word as a number: its bytes, zeros, and its size in the last byte; all zero is no word.
+/// A short word as a number: its bytes, padding zeros, and its size in the last byte. All zero
+/// means no word.
 ///
-/// `Words` of 8 bytes each: a word has at most 8 * Words - 1 bytes.
+/// @tparam Words  size in 8-byte words: a key holds at most 8 * Words - 1 bytes
 template <std::size_t Words>
 struct word_key {
   static constexpr std::size_t max_bytes = 8 * Words - 1;
@@ -26,7 +27,8 @@ struct word_key {
 
   bool operator==(const word_key&) const = default;
 
-  /// @param readable  bytes that may be read at `word`, at least `size`; 8 * Words make it fast
+  /// @param readable  number of bytes that may be read at `word`, at least `size`; the fast path
+  ///                  requires 8 * Words
   /// @pre size <= max_bytes
   static word_key of(const char* word, std::size_t size, std::size_t readable) noexcept {
     word_key key;
@@ -42,7 +44,7 @@ struct word_key {
 
   std::size_t size() const noexcept { return part[Words - 1] >> 56; }
 
-  /// Well mixed in its high bits. Made of operations that vectors have too.
+  /// A hash with well-mixed high bits. Uses only operations that vector units have too.
   std::uint64_t hash() const noexcept {
     std::uint64_t mixed = 0;
     for (std::size_t i = 0; i < Words; ++i) mixed ^= part[i] * hash_factors[i];
@@ -67,14 +69,14 @@ struct word_key {
   }();
 };
 
-/// Ids of a word, if they are few: what one look-up gives. Ids are below 2^24.
+/// The ids of a word that has few: the result of one look-up. Ids are below 2^24.
 template <std::size_t Capacity>
 class word_ids {
  public:
   static constexpr std::size_t capacity = Capacity;
   static constexpr std::int32_t max_id = (1 << 24) - 1;
 
-  /// @pre ids.size() <= capacity, each is in 0 .. max_id
+  /// @pre ids.size() <= capacity; each id is in 0 .. max_id
   void set(std::span<const std::int32_t> ids) noexcept {
     assert(std::ranges::all_of(ids, [](std::int32_t id) { return id >= 0 && id <= max_id; }));
     std::copy(ids.begin(), ids.end(), ids_.begin());
@@ -82,18 +84,18 @@ class word_ids {
   }
   std::size_t count() const noexcept { return ids_[0] >> 24 & 0x3F; }
 
-  /// The word has more ids than fit: they are elsewhere.
+  /// Marks a word that has more ids than fit here: they are in the overflow cache.
   void set_elsewhere() noexcept { set_head(0, elsewhere); }
   bool is_elsewhere() const noexcept { return count() == elsewhere; }
 
-  /// The word gives these ids only where it is a pretoken of its own: merging never does.
+  /// Marks ids that the word has only as a whole pretoken: merging its bytes does not produce them.
   void set_whole_only() noexcept { ids_[0] |= whole_only; }
   bool is_whole_only() const noexcept { return (ids_[0] & whole_only) != 0; }
 
-  /// Either of the two: not for a loop that only copies.
+  /// True if either mark is set, so that a loop must not simply copy the ids.
   bool is_special() const noexcept { return ids_[0] >= elsewhere << 24; }
 
-  /// Writes `capacity` ids, of which count() are meant.
+  /// Writes `capacity` ids. Only the first count() are valid.
   void copy_to(std::int32_t* out) const noexcept {
     std::array<std::uint32_t, Capacity> ids = ids_;
     ids[0] &= 0x00FFFFFF;
@@ -108,18 +110,18 @@ class word_ids {
     ids_[0] = first | static_cast<std::uint32_t>(count) << 24;
   }
 
-  std::array<std::uint32_t, Capacity> ids_{};  // the first with the count in its top byte
+  std::array<std::uint32_t, Capacity> ids_{};  // the top byte of the first holds the count
 };
 
-/// A cache of words and their ids. A look-up reads one cache line of the processor. A word that is
-/// put into a full line replaces another, so the size never changes.
+/// A cache of words and their ids. A look-up reads one CPU cache line. A word that is put into a
+/// full line replaces another, so the size never changes.
 ///
-/// Holds only what an engine has computed, so its contents affect speed alone.
+/// Holds only computed results, so its contents affect only speed.
 template <std::size_t Words>
 class pretoken_table {
  public:
   using key = word_key<Words>;
-  using ids = word_ids<2 * Words>;  // as many bytes as the key
+  using ids = word_ids<2 * Words>;  // the same size in bytes as the key
 
   static constexpr std::size_t ways = 4 / Words;
   struct alignas(64) line {
@@ -128,19 +130,19 @@ class pretoken_table {
   };
   static_assert(sizeof(line) == 64);
 
-  /// 2^line_bits lines of 64 bytes.
+  /// Creates 2^line_bits lines of 64 bytes.
   /// @pre 1 <= line_bits <= 32
   explicit pretoken_table(unsigned line_bits)
       : lines_(std::size_t{1} << line_bits), shift_(63 - line_bits) {}
 
   const line& line_of(std::uint64_t hash) const noexcept { return lines_[index(hash)]; }
 
-  /// The ids of `word`, which is in that line or nowhere, or null.
+  /// The ids of `word`, or null. `place` is the only line that can hold it.
   static const ids* find(const line& place, const key& word) noexcept {
     if constexpr (ways == 1) {
       return place.words[0] == word ? &place.found[0] : nullptr;
     } else {
-      // Both are looked at, without a branch on which of them it is.
+      // Compares both entries, to avoid an unpredictable branch.
       const std::uint64_t first = difference(place.words[0], word);
       const std::uint64_t second = difference(place.words[1], word);
       const ids* found = &place.found[first == 0 ? 0 : 1];
@@ -149,22 +151,22 @@ class pretoken_table {
   }
 
   struct entry {
-    key word;  ///< all zero: none
+    key word;  ///< all zero: no word
     ids found;
   };
 
-  /// The newest word of a line stands first, the others move back; of a full line the last leaves.
+  /// Puts the word first in its line and moves the others back. A full line drops its last word.
   void put(const key& word, const ids& found) noexcept {
     line& place = lines_[index(word.hash())];
     entry moved = {word, found};
     for (std::size_t i = 0; i < ways && moved.word != key{}; ++i) {
       std::swap(place.words[i], moved.word);
       std::swap(place.found[i], moved.found);
-      if (moved.word == word) return;  // it was there
+      if (moved.word == word) return;  // it was there already
     }
   }
 
-  /// For look-ups that compute the place themselves: line_of(hash) is lines()[hash >> shift()].
+  /// For look-ups that compute the index themselves: line_of(hash) is lines()[hash >> shift()].
   const line* lines() const noexcept { return lines_.data(); }
   unsigned shift() const noexcept { return shift_ + 1; }
 

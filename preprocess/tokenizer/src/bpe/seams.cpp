@@ -8,7 +8,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// Bytes of the character that begins with `lead`, as UTF-8 has it.
+// The size in bytes of the UTF-8 character that begins with `lead`.
 std::size_t size_of_character(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
@@ -30,7 +30,7 @@ seam_finder::seam_finder(const token_table& tokens) : pairs_((std::size_t{1} << 
   }
 }
 
-// What lies left and right of one boundary between characters inside a token.
+// Adds the characters, or parts of them, on both sides of a character boundary inside a token.
 void seam_finder::add(std::string_view token, std::size_t at) {
   std::size_t begin = at - 1;
   while (begin > 0 && is_continuation(token[begin])) --begin;

@@ -13,23 +13,23 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Where a word may be cut so that its fragments, encoded each on its own, give the ids of the
-/// whole.
+/// Finds the seams of a word: the places where it can be cut so that its fragments, each encoded
+/// separately, give the ids of the whole word.
 ///
-/// Every symbol that merging ever makes is a token. So where no token holds the end of character x
-/// and the beginning of character y next to each other, no merge crosses from an x to a y behind
-/// it: there is a seam. Text without spaces, in Chinese or Japanese say, falls into fragments of a
-/// character or two, which come again and again where whole words do not.
+/// Every symbol that merging produces is a token. If no token contains the end of character x
+/// directly followed by the beginning of character y, no merge crosses from an x to a y after it:
+/// there is a seam between them. Text without spaces, such as Chinese or Japanese, falls into
+/// fragments of a character or two. These repeat often, unlike whole words.
 ///
-/// Pairs are kept as hashed bits: two that share a bit cost a seam, never a wrong one.
-/// Immutable, shared by threads.
+/// Pairs are stored as hashed bits. A collision hides a seam but never creates a wrong one.
+/// Immutable; threads may share it.
 class seam_finder {
  public:
   explicit seam_finder(const token_table& tokens);
 
-  /// Whether it pays to look for seams in `word`: where few pairs of a script are without a token
-  /// that crosses them, words come again as a whole. Chinese, Japanese and Korean characters begin
-  /// with the bytes that are asked for.
+  /// True if it is worth looking for seams in `word`. In other scripts, tokens cross most pairs of
+  /// characters, and whole words repeat. The lead bytes tested here are those of Chinese, Japanese
+  /// and Korean characters.
   /// @pre word is not empty
   static bool pays_for(std::string_view word) noexcept {
     return word.size() > 1 && std::max(byte(word[0]), byte(word[1])) >= 0xE2;
@@ -49,16 +49,16 @@ class seam_finder {
     return at;
   }
 
-  /// What is known of the characters that a word begins with, as far as they have three bytes each
-  /// as Chinese, Japanese and Korean ones have.
+  /// The seams among the leading characters of a word that have three bytes each, as Chinese,
+  /// Japanese and Korean characters do.
   struct run {
     static constexpr std::size_t max_characters = 32;
     static constexpr std::size_t character_bytes = 3;
     /// Bit i: there is a seam between character i and the next.
     std::uint32_t seams = 0;
   };
-  /// All seams of a run at once: where they are is as good as random, so that to stop at each costs
-  /// more than to look at all.
+  /// Finds all seams of a run at once. Their positions are unpredictable, so stopping at each one
+  /// would cost more.
   /// @pre word is valid UTF-8
   run first_run(std::string_view word) const noexcept {
     const std::size_t characters =
@@ -109,7 +109,7 @@ class seam_finder {
     return mixed(point, byte) >> (32 - part_bits);
   }
 
-  // Tokens that begin or end inside a character are told by the one byte of it next to the seam.
+  // For a token that begins or ends inside a character, only the byte next to the seam is compared.
   bool may_cross(std::uint32_t left, std::uint32_t last_byte, std::uint32_t right,
                  std::uint32_t first_byte) const noexcept {
     return bit(pairs_, of_pair(left, right)) != 0 ||
@@ -121,9 +121,9 @@ class seam_finder {
   void add(std::string_view token, std::size_t at);
 
   std::vector<std::uint64_t> pairs_;               // whole x, whole y
-  std::array<std::uint64_t, 1024> right_parts_{};  // whole x, the beginning of y
-  std::array<std::uint64_t, 1024> left_parts_{};   // the end of x, whole y
-  std::array<std::uint64_t, 1024> both_parts_{};   // the end of x, the beginning of y
+  std::array<std::uint64_t, 1024> right_parts_{};  // whole x, beginning of y
+  std::array<std::uint64_t, 1024> left_parts_{};   // end of x, whole y
+  std::array<std::uint64_t, 1024> both_parts_{};   // end of x, beginning of y
 };
 
 }  // namespace millrace::tokenizer::detail

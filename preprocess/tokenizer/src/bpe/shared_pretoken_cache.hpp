@@ -17,25 +17,25 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A cache of words and their ids that the encoders of one engine share: what one of them has
-/// computed, the others need not compute again. A word that is in the table stays; a word whose two
-/// lines are full is not added. Any number of threads, none of which ever waits.
+/// A cache of words and their ids that the encoders of one engine share, so that each word is
+/// computed once. Words are never removed; a word whose two lines are full is not added. Any number
+/// of threads may use it; no thread ever waits.
 ///
-/// Holds only what an engine has computed, so its contents affect speed alone.
+/// Holds only computed results, so its contents affect only speed.
 template <class Table>
 class shared_pretoken_table {
  public:
   using key = typename Table::key;
   using ids = typename Table::ids;
 
-  /// 2^line_bits lines of 64 bytes.
+  /// Creates 2^line_bits lines of 64 bytes.
   /// @pre 1 <= line_bits <= 32
   explicit shared_pretoken_table(unsigned line_bits)
       : lines_(std::size_t{1} << line_bits),
         used_((std::size_t{1} << line_bits) / 64 + 1),
         shift_(64 - line_bits) {}
 
-  /// Enters a word, if it is not there and there is room.
+  /// Adds a word if it is not there yet and there is room.
   void add(const key& word, const ids& found) noexcept {
     const std::size_t home = word.hash() >> shift_;
     for (const std::size_t at : {home, home ^ 1}) {
@@ -55,7 +55,7 @@ class shared_pretoken_table {
     }
   }
 
-  /// The ids of `word`, valid as long as this is, or null.
+  /// The ids of `word`, valid for the lifetime of this object, or null.
   const ids* find(const key& word, std::uint64_t hash) const noexcept {
     const std::size_t home = hash >> shift_;
     if (!may_have(home)) return nullptr;
@@ -63,18 +63,18 @@ class shared_pretoken_table {
       const line& place = lines_[at];
       for (std::size_t i = 0; i < Table::ways; ++i) {
         const std::uint64_t head = head_of(place.words[i]).load(std::memory_order_acquire);
-        if (head == 0) return nullptr;  // nothing is behind a free place
+        if (head == 0) return nullptr;  // no word is stored after a free place
         if (head == word.part.back() && has_tail(place.words[i], word)) return &place.found[i];
       }
     }
     return nullptr;
   }
 
-  /// For a word that will be asked for.
+  /// Prefetches for a call of find().
   void prefetch(std::uint64_t hash) const noexcept {
     if (may_have(hash >> shift_)) __builtin_prefetch(&lines_[hash >> shift_]);
   }
-  /// For a word that will be added.
+  /// Prefetches for a call of add().
   void prefetch_to_add(std::uint64_t hash) const noexcept {
     __builtin_prefetch(&lines_[hash >> shift_], 1);
   }
@@ -82,13 +82,13 @@ class shared_pretoken_table {
  private:
   using line = typename Table::line;
 
-  // The last part of a key, which holds its size, says whether a place is free (0), being filled by
-  // some thread, or taken: whoever reads a word's own size there may read the rest.
+  // The last part of a key, which holds its size, shows whether a place is free (0), being filled
+  // by some thread (`claimed`), or used. A thread that reads a real size there may read the rest.
   static constexpr std::uint64_t claimed = ~std::uint64_t{0};
   static_assert(key::max_bytes < 0xFF);
 
   static std::atomic_ref<std::uint64_t> head_of(const key& place) noexcept {
-    // Loads need no write access, which atomic_ref asks for until C++26.
+    // Loads do not write, but atomic_ref requires a non-const object until C++26.
     return std::atomic_ref<std::uint64_t>(const_cast<key&>(place).part.back());
   }
   static bool has_tail(const key& place, const key& word) noexcept {
@@ -114,21 +114,21 @@ class shared_pretoken_table {
   }
 
   huge_array<line> lines_;
-  // A bit for each line that is the first choice of some word: to see that there is none costs no
-  // cache miss.
+  // One bit per line: set if the line is the first choice of some word. Shows without a cache miss
+  // that a word is absent.
   std::vector<std::uint64_t> used_;
   unsigned shift_;
 };
 
-/// Line bits of a table that takes up to so many bytes, 128 at least.
+/// The line bits of a table of at most `bytes` bytes, which is at least 128.
 inline unsigned table_line_bits(std::size_t bytes) noexcept {
   return std::clamp(static_cast<unsigned>(std::bit_width(bytes / 64)), 2U, 31U) - 1;
 }
 
-/// The pretoken cache that all encoders of one engine share: a table for each size of words that
-/// word_batch looks up.
+/// The pretoken cache that all encoders of one engine share: one table per word size of
+/// word_batch.
 struct shared_pretoken_cache {
-  /// Takes up to `cache_bytes`, a few hundred at least.
+  /// Uses up to `cache_bytes`, at least a few hundred.
   explicit shared_pretoken_cache(std::size_t cache_bytes)
       : shorts(table_line_bits(cache_bytes / 3 * 2)), longs(table_line_bits(cache_bytes / 3)) {}
 
@@ -136,14 +136,14 @@ struct shared_pretoken_cache {
   shared_pretoken_table<word_batch::long_table> longs;
 };
 
-/// An engine's shared_pretoken_cache, made for its first encoder: a caller that only decodes needs
-/// none.
+/// An engine's shared_pretoken_cache, created for its first encoder: a caller that only decodes
+/// does not need it.
 class shared_pretoken_cache_on_demand {
  public:
   explicit shared_pretoken_cache_on_demand(std::size_t cache_bytes) : cache_bytes_(cache_bytes) {}
 
-  /// Any thread.
-  /// @param fill  (shared_pretoken_cache&) enters the words that it begins with
+  /// Any thread may call it.
+  /// @param fill  (shared_pretoken_cache&): adds the initial words
   template <class Fill>
   shared_pretoken_cache& get(Fill&& fill) const {
     std::call_once(once_, [&] {

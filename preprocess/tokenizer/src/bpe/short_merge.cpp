@@ -14,7 +14,7 @@ std::uint32_t bits_below(std::size_t count) noexcept {
   return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
 }
 
-// The place of the lowest bit that is set.
+// The index of the lowest bit that is set.
 std::uint32_t lowest_bit(std::uint32_t bits) noexcept {
   return static_cast<std::uint32_t>(std::countr_zero(bits)) % 32;
 }
@@ -40,8 +40,8 @@ inline short_word::open_pair open(const pair_table& pairs, std::uint64_t pair,
   return {pair, line, bit};
 }
 
-// Merges a symbol and the next, and asks for the cache lines of the two pairs that are new. Without
-// branches, as what they would depend on is as good as random.
+// Merges a symbol and the next one, and prefetches the cache lines of the two new pairs. It has no
+// branches, as they would be unpredictable.
 inline void replace(const pair_table& pairs, short_word& word, std::uint32_t place,
                     std::uint32_t result) noexcept {
   const std::uint32_t bit = std::uint32_t{1} << place;
@@ -60,7 +60,7 @@ inline void replace(const pair_table& pairs, short_word& word, std::uint32_t pla
                     bit & (0U - static_cast<std::uint32_t>(behind_gone != 0)));
 }
 
-// One merge. False: there was none.
+// Does one merge. Returns false if there was none.
 bool merge_once_portable(const pair_table& pairs, short_word& word) noexcept {
   std::uint32_t place = 0;
   const auto size = static_cast<std::uint32_t>(std::bit_width(word.there));
@@ -110,7 +110,7 @@ void merge_portable(const pair_table& pairs, std::span<short_word> words) noexce
 #define MILLRACE_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt")))
 #define MILLRACE_AVX512_INLINE MILLRACE_AVX512 __attribute__((always_inline)) inline
 
-// Symbols and merges `at` to `at` + 15. Bytes in lanes: which of `bytes` are of the word.
+// Initializes symbols and merges `at` to `at` + 15. `lanes`: which of `bytes` belong to the word.
 // @return lanes of bytes without a token
 MILLRACE_AVX512_INLINE unsigned start_vector(const pair_table& pairs, __m128i bytes, __m128i next,
                                              std::uint32_t lanes, std::uint32_t pair_lanes,
@@ -142,7 +142,7 @@ MILLRACE_AVX512 bool start_avx512(const pair_table& pairs, std::string_view text
   return absent == 0;
 }
 
-// Without a branch on whether the pair is there.
+// Does not branch on whether the pair is there.
 MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
                                                  const short_word::open_pair& open) noexcept {
   const __m512i pair = _mm512_set1_epi64(static_cast<long long>(open.pair));
@@ -158,7 +158,8 @@ MILLRACE_AVX512_INLINE std::uint32_t find_avx512(const pair_table& pairs,
   return found | absent;
 }
 
-// Closes the pairs of the latest merge, if `Later`, and does the next. False: there was none.
+// Looks up the open pairs of the latest merge, if `Later`, and does the next merge. Returns false
+// if there was none.
 template <std::size_t Vectors, bool Later>
 MILLRACE_AVX512_INLINE bool merge_once_avx512(const pair_table& pairs, short_word& word) noexcept {
   __m512i merges[2] = {_mm512_load_si512(word.merges), _mm512_set1_epi32(-1)};

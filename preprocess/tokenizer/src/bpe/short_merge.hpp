@@ -11,45 +11,44 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A word while it is merged. A symbol stays where its first byte was; one that is merged into the
-/// symbol before it is gone.
+/// A word that is being merged. A symbol keeps the index of its first byte. When it is merged into
+/// the symbol before it, it is removed.
 struct short_word {
   static constexpr std::size_t max_bytes = 32;
-  static constexpr std::size_t most_at_once = 32;  ///< words for merge_short
+  static constexpr std::size_t most_at_once = 32;  ///< largest number of words for merge_short
 
   alignas(64) std::uint32_t symbols[max_bytes];
-  /// What a symbol and the next one merge to, or pair_table::none.
+  /// The merge result of each symbol and the next one, or pair_table::none.
   alignas(64) std::uint32_t merges[max_bytes];
-  std::uint32_t there;   ///< a bit for each symbol that is not gone
+  std::uint32_t there;   ///< one bit per symbol that is left
   std::uint32_t merged;  ///< bits of the two symbols of the latest merge
 
-  /// The two pairs that the latest merge made, whose merges are not known yet.
+  /// A pair that the latest merge created and whose merge result is not known yet.
   struct open_pair {
     std::uint64_t pair;
-    const pair_table::line* line;  ///< where it would be
-    std::uint32_t bit;             ///< of its left symbol; 0: there is no such pair
+    const pair_table::line* line;  ///< the line to search first
+    std::uint32_t bit;             ///< the bit of its left symbol; 0: there is no such pair
   };
   open_pair left;
   open_pair right;
 
-  /// How many symbols merge_short has left: the first of `symbols`.
+  /// Number of resulting symbols after merge_short. They are at the front of `symbols`.
   std::size_t count;
   const std::int32_t* ids() const noexcept {
     return reinterpret_cast<const std::int32_t*>(symbols);
   }
 };
 
-/// The bytes of a word as symbols.
+/// Initializes `word` with the bytes of `text` as symbols.
 /// @return false if a byte has no token
 /// @pre 0 < text.size() <= max_bytes
 bool start_word(const pair_table& pairs, std::string_view text, short_word& word,
                 instruction_set set) noexcept;
 
-/// Merges each word as far as it goes: of all neighbours with a merge the lowest first, the
-/// leftmost on ties; the same as bpe_merger. Words take turns, so that none waits for its cache
-/// misses.
-/// @param words  started ones, at most most_at_once
-/// @param longest_bytes  no word is longer: up to 16 take half the work
+/// Merges each word until no merge applies: the adjacent pair of lowest rank first, the leftmost on
+/// ties, as bpe_merger does. Interleaves the words to overlap their cache misses.
+/// @param words  initialized by start_word, at most `most_at_once`
+/// @param longest_bytes  upper bound on the size of each word; up to 16 halves the work
 void merge_short(const pair_table& pairs, std::span<short_word> words, std::size_t longest_bytes,
                  instruction_set set) noexcept;
 

@@ -10,14 +10,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The bytes of each token, by id; ids may have gaps. Bytes lie one after another in one string,
-/// so that 200,000 of them cost no 200,000 allocations.
+/// The bytes of each token, by id; ids may have gaps. One string holds all bytes, so that 200,000
+/// tokens do not cost 200,000 allocations.
 class token_table {
  public:
-  /// Makes room for tokens of so many bytes together: until then bytes() stay where they are.
+  /// Reserves memory for tokens of `size_bytes` in total. Until that is exceeded, add() does not
+  /// invalidate the results of bytes().
   void reserve(std::size_t size_bytes) { bytes_.reserve(size_bytes); }
 
-  /// @pre id >= 0, not there yet
+  /// @pre id >= 0, and the table does not have it yet
   void add(std::int32_t id, std::string_view bytes) {
     const auto index = static_cast<std::size_t>(id);
     if (index >= places_.size()) places_.resize(index + 1);
@@ -30,7 +31,7 @@ class token_table {
   bool has(std::int64_t id) const noexcept {
     return id >= 0 && id < end_id() && places_[static_cast<std::size_t>(id)].size != none;
   }
-  /// Valid until the next add.
+  /// Valid until the next add(), except as reserve() guarantees.
   /// @pre has(id)
   std::string_view bytes(std::int64_t id) const noexcept {
     const place& p = places_[static_cast<std::size_t>(id)];
@@ -38,7 +39,7 @@ class token_table {
   }
 
   std::size_t count() const noexcept { return count_; }
-  /// One above the highest id.
+  /// The highest id plus 1.
   std::int64_t end_id() const noexcept { return static_cast<std::int64_t>(places_.size()); }
 
  private:

@@ -9,22 +9,22 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The cached words of one size: in front the encoder's own table with the words that it met last,
-/// behind it the table that all encoders share. A word that another word pushed out of the front,
-/// or that another encoder met, is behind. A look-up there costs a tenth of encoding the word
-/// again.
+/// The cached words of one size in two levels. The front table belongs to one encoder and holds its
+/// most recent words. All encoders share the table behind it, which receives every new word. So
+/// it has words that were evicted from a front, and words that another encoder met. A look-up there
+/// costs a tenth of encoding the word again.
 template <class Table>
 class two_level_table {
  public:
   using key = typename Table::key;
   using ids = typename Table::ids;
 
-  /// @param line_bits  of the front, as pretoken_table takes them
-  /// @param behind     outlives this
+  /// @param line_bits  line bits of the front table, as for pretoken_table
+  /// @param behind     the shared table; must outlive this object
   two_level_table(unsigned line_bits, shared_pretoken_table<Table>& behind)
       : front_(line_bits), behind_(&behind) {}
 
-  /// What is in front, for loops that look words up themselves.
+  /// The front table, for loops that look up words themselves.
   const Table& front() const noexcept { return front_; }
 
   void put(const key& word, const ids& found) noexcept {
@@ -39,7 +39,7 @@ class two_level_table {
     return Table::find(front_.line_of(word.hash()), word) != nullptr;
   }
 
-  /// The ids of a word, which is in front then, or null.
+  /// The ids of a word, or null. Copies a word that it finds in the shared table to the front.
   const ids* find(const key& word, std::uint64_t hash) noexcept {
     if (const auto* found = Table::find(front_.line_of(hash), word)) return found;
     const auto* found = behind_->find(word, hash);
@@ -48,7 +48,7 @@ class two_level_table {
     return Table::find(front_.line_of(hash), word);
   }
 
-  /// For words that will be asked for.
+  /// Prefetches for a call of find().
   void prefetch(std::uint64_t hash) const noexcept { behind_->prefetch(hash); }
 
  private:
@@ -56,7 +56,8 @@ class two_level_table {
 
   Table front_;
   shared_pretoken_table<Table>* behind_;
-  // New words go behind some words later, when the line that they go to has arrived.
+  // New words wait here before they are added to the shared table, until the prefetch of their line
+  // has completed.
   std::array<entry, 8> to_add_{};
   std::size_t next_ = 0;
 };

@@ -11,7 +11,7 @@ namespace millrace::tokenizer::detail {
 
 namespace {
 
-// In place of the key of a word that is too long for one: its size is no short word's.
+// Replaces the short key of a word that is too long. Its size is invalid for a short word.
 constexpr word_batch::short_table::key longer{{0, ~std::uint64_t{0}}};
 
 }  // namespace
@@ -25,7 +25,7 @@ inline void word_batch::add(std::size_t end, bool is_fragment) noexcept {
   ends_[++size_] = end;
 }
 
-// A part of the word that ends at `end`. False: the batch is full.
+// Adds a fragment of the word that ends at `end`. Returns false if the batch is full.
 inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept {
   if (size_ == capacity) return false;
   inside_word_ |= cut < end;
@@ -33,7 +33,7 @@ inline bool word_batch::add_fragment(std::size_t cut, std::size_t end) noexcept 
   return true;
 }
 
-// A word that may have seams. False: the batch is full before its end.
+// Adds a word that may have seams. Returns false if the batch is full before its end.
 bool word_batch::cut_long(std::size_t end) noexcept {
   const auto rest = [&] { return std::string_view(text_ + ends_[size_], end - ends_[size_]); };
   if (!inside_word_ && (seams_ == nullptr || !seam_finder::pays_for(rest()))) {
@@ -53,7 +53,7 @@ bool word_batch::cut_long(std::size_t end) noexcept {
   return true;
 }
 
-// A word of any size that ends at `end`. False: the batch is full before its end.
+// Adds a word of any size that ends at `end`. Returns false if the batch is full before its end.
 inline bool word_batch::cut_one(std::size_t end) noexcept {
   if (size_ == capacity) return false;
   if (end - ends_[size_] > short_table::key::max_bytes || inside_word_) return cut_long(end);
@@ -136,7 +136,7 @@ void word_batch::find_absent(std::size_t first, absent_words& found) const noexc
 #define MILLRACE_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")))
 
-// Eight words at a time, up to one that is longer.
+// Takes eight words at a time, up to the first that is longer than a short key.
 MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> ends) noexcept {
   const __m512i longest = _mm512_set1_epi64(short_table::key::max_bytes);
   std::size_t i = 0;
@@ -162,7 +162,7 @@ MILLRACE_AVX512 std::size_t word_batch::cut_avx512(std::span<const std::size_t> 
   return i;
 }
 
-// Four words at a time, as long as they are short and 16 bytes may be read at each.
+// Makes four keys at a time while the words are short and 16 bytes may be read at each.
 template <leading_space Space>
 MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
   const __m512i position = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x07060504, 0x03020100);
@@ -188,7 +188,7 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
     const __m256i begin = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends_[i]));
     const __m256i end = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&ends_[i + 1]));
     __m256i size = _mm256_sub_epi64(end, begin);
-    unsigned spaced = 0;  // those that lose a space
+    unsigned spaced = 0;  // words whose leading space is skipped
     if constexpr (Space == leading_space::is_none) {
       for (std::size_t k = 0; k < 4; ++k) spaced |= unsigned{text_[ends_[i + k]] == ' '} << k;
       spaced &= _mm256_cmpgt_epu64_mask(size, one);
@@ -227,7 +227,7 @@ MILLRACE_AVX512 void word_batch::make_keys_avx512() noexcept {
 
 #undef MILLRACE_AVX512
 
-// On AVX-512 too, where masks would not be faster.
+// Also used on AVX-512 CPUs, where masks would not be faster.
 __attribute__((target("avx2"))) std::size_t word_batch::look_up_avx2(
     std::size_t first, std::int32_t*& out) const noexcept {
   constexpr std::uint32_t special = std::uint32_t{0x3F} << 24;  // word_ids: elsewhere, whole_only

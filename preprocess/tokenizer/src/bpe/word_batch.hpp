@@ -12,35 +12,35 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What a space before a word is to its ids.
+/// How a space before a word affects its ids.
 enum class leading_space : std::uint8_t {
   counts,   ///< it is part of the word
-  is_none,  ///< the word is looked up without it; a word that is only a space stays one
+  is_none,  ///< the word is looked up without it, unless it is only a space
 };
 
-/// Words that are looked up together, so that the cache lines that their ids are in arrive while
-/// others are worked on. The loop that all text goes through.
+/// Words that are looked up together, so that the prefetches of their cache lines overlap. This is
+/// the hot loop for all text.
 ///
-///   next_ends of a splitter -> fill: keys, places, prefetch -> look_up: ids, until a word is
+///   next_ends of a splitter -> fill: keys, lines, prefetch -> look_up: ids, until a word is
 ///   missing
 ///
-/// Words are neighbours in one text. Long ones with seams come in as fragments.
+/// The words are adjacent in one text. Long words with seams are stored as fragments.
 class word_batch {
  public:
   using short_table = pretoken_table<2>;  ///< words of up to 15 bytes
-  using long_table = pretoken_table<4>;   ///< of 16 to 31
+  using long_table = pretoken_table<4>;   ///< words of 16 to 31 bytes
 
   static constexpr std::size_t capacity = 256;
-  /// More ids than look_up writes in one call.
+  /// Upper bound on the number of ids that look_up writes in one call.
   static constexpr std::size_t max_ids = capacity * long_table::ids::capacity + 8;
 
-  /// The tables and `seams` outlive this. No seams: words stay whole.
-  /// @pre no seams if a leading space is none
+  /// The tables and `seams` must outlive this object. If `seams` is null, words are not cut.
+  /// @pre `seams` is null if `space` is `leading_space::is_none`
   word_batch(const short_table& shorts, const long_table& longs, const seam_finder* seams,
              instruction_set set, leading_space space = leading_space::counts)
       : shorts_(&shorts), longs_(&longs), seams_(seams), set_(set), space_(space) {}
 
-  /// Begins with a text: the next word begins at its start.
+  /// Starts a text: the next word begins at its first byte.
   void start(const char* text, std::size_t size_bytes) noexcept {
     text_ = text;
     text_end_ = text + size_bytes;
@@ -49,39 +49,40 @@ class word_batch {
     inside_word_ = false;
   }
 
-  /// Takes words that end at `ends`, until none is left or the batch is full.
-  /// @return how many of `ends` it is done with; call again with the others.
+  /// Replaces the batch with the words that end at `ends`, until none is left or the batch is full.
+  /// @return the number of `ends` that are finished; call again with the others.
   std::size_t fill(std::span<const std::size_t> ends) noexcept;
 
   std::size_t size() const noexcept { return size_; }
 
-  /// Writes the ids of words from `first` on to `out`, up to a word that is not in the tables.
+  /// Writes the ids of the words from `first` on to `out` and advances it. Stops at a word that is
+  /// not in the tables or needs special handling.
   /// @return the index of that word, or size()
   std::size_t look_up(std::size_t first, std::int32_t*& out) const noexcept;
 
-  /// Words that are in neither table, by index; those too long for both are not among them.
+  /// Indexes of the words that are in neither table. Excludes words too long for both.
   struct absent_words {
     std::array<std::uint16_t, capacity> shorts;
     std::array<std::uint16_t, capacity> longs;
     std::size_t short_count = 0;
     std::size_t long_count = 0;
   };
-  /// Which words from `first` on are absent.
+  /// Finds the absent words from `first` on.
   void find_absent(std::size_t first, absent_words& found) const noexcept;
 
-  /// Where a word begins: behind a space that is none.
+  /// Where a word begins: after its leading space if that does not count.
   std::size_t begin(std::size_t i) const noexcept {
     const bool skips = space_ == leading_space::is_none && skips_space(ends_[i], ends_[i + 1]);
     return ends_[i] + (skips ? 1 : 0);
   }
   std::size_t end(std::size_t i) const noexcept { return ends_[i + 1]; }
-  /// Not a pretoken of its own.
+  /// True if the word is a fragment of a pretoken, not a whole one.
   bool is_fragment(std::size_t i) const noexcept { return is_fragment_[i] != 0; }
   const short_table::key& short_key(std::size_t i) const noexcept { return short_keys_[i]; }
   const long_table::key& long_key(std::size_t i) const noexcept { return long_keys_[i]; }
 
  private:
-  // fill: where words end, seams among them, then their keys.
+  // Steps of fill(): first the ends of words, including seams, then the keys.
   std::size_t cut_portable(std::span<const std::size_t> ends) noexcept;
   std::size_t cut_avx512(std::span<const std::size_t> ends) noexcept;
   bool cut_one(std::size_t end) noexcept;
@@ -99,10 +100,9 @@ class word_batch {
     return end - begin > 1 && text_[begin] == ' ';
   }
 
-  alignas(
-      64) std::array<short_table::key, capacity> short_keys_;  // of longer ones: no size of theirs
-  std::array<const void*, capacity> lines_;                    // null: longer than any key
-  std::array<std::size_t, capacity + 1> ends_;                 // ends_[0]: where the first begins
+  alignas(64) std::array<short_table::key, capacity> short_keys_;  // longer words: an invalid size
+  std::array<const void*, capacity> lines_;                        // null: longer than any key
+  std::array<std::size_t, capacity + 1> ends_;  // ends_[0]: where the first begins
   std::array<long_table::key, capacity> long_keys_;
   std::size_t size_ = 0;
 
@@ -113,7 +113,7 @@ class word_batch {
   const char* text_end_ = nullptr;
   instruction_set set_;
   leading_space space_;
-  bool inside_word_ = false;  // behind a fragment that is not the last of its word
+  bool inside_word_ = false;  // the last fragment added does not end its word
   std::array<std::uint8_t, capacity> is_fragment_;
 };
 

@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Where the character before `at` begins.
+// Offset of the character before `at`.
 std::size_t before(std::string_view text, std::size_t at) {
   do {
     --at;
@@ -66,8 +66,8 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
-// Of bytes next to each other in a token; of those behind it, where another section begins; and of
-// those before it, if it looks at what is there.
+// Marks the byte pairs that `token` does not allow to be cut: pairs inside it, pairs at its end,
+// where another section begins, and pairs at its beginning if it depends on what is before it.
 void join_bytes(const added_token& token, std::bitset<65536>& joined) {
   const std::string& content = token.content;
   for (std::size_t i = 1; i < content.size(); ++i) {

@@ -14,50 +14,51 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A token that is found in text as a whole, before any pre-tokenizer. The flags are those of
-/// Hugging Face's `added_tokens`.
+/// A token that is matched in text as a whole, before the pre-tokenizer runs. The flags are those
+/// of Hugging Face's `added_tokens`.
 struct added_token {
   std::string content;  ///< not empty
   std::int32_t id = 0;
-  bool special = true;        ///< a control token, which a policy may forbid in text
-  bool normalized = false;    ///< looked for in the normalized text, in its normalized form
-  bool single_word = false;   ///< only where no \w touches it
-  bool strips_left = false;   ///< takes the white space before it along
-  bool strips_right = false;  ///< and behind it
-  bool stays_text = false;    ///< where it is found it is text, and no other token is looked for
+  bool special = true;        ///< a control token; a policy may forbid it in text
+  bool normalized = false;    ///< its normalized form is matched in normalized text
+  bool single_word = false;   ///< matches only if no \w is next to it
+  bool strips_left = false;   ///< also consumes the white space before it
+  bool strips_right = false;  ///< also consumes the white space after it
+  bool stays_text = false;    ///< a match remains text and hides other tokens in it
 };
 
-/// Finds added tokens in text, the leftmost first and of those that begin together the longest.
-/// Immutable, shared by threads.
+/// Finds added tokens in text: the leftmost match, and the longest of those that begin there.
+/// Immutable; threads may share it.
 ///
-/// A token that is found and does not count (single_word, stays_text) is passed over whole. Time
-/// is the text's length, and at each place where two bytes look like a token's, its length more.
+/// A match that does not count (single_word, stays_text) is skipped as a whole. Time is linear in
+/// the text's length, plus a token's length at each place where two bytes look like its beginning.
 class added_token_finder {
  public:
   struct match {
-    std::size_t begin = 0;  ///< of the text that it replaces: with white space that it takes along
+    std::size_t begin = 0;  ///< start of the replaced text, including consumed white space
     std::size_t end = 0;
     std::int32_t id = 0;
     bool special = false;
-    std::size_t search_from = 0;  ///< the end of the token alone: there the search goes on
+    std::size_t search_from = 0;  ///< end of the token itself, where the search resumes
   };
 
   added_token_finder() = default;  ///< finds nothing
-  /// @param tokens  of two with one content the later counts
+  /// @param tokens  if two have the same content, the later one wins
   explicit added_token_finder(std::vector<added_token> tokens);
 
   bool empty() const noexcept { return tokens_.empty(); }
 
-  /// Whether texts that have `text` in them may be cut there at `at`: whatever is before it and
-  /// behind it, the same is found in both sides as in the whole, be ASCII letters in either case.
+  /// True if any text that contains `text` may be cut at offset `at` of it: whatever comes before
+  /// and after, both sides have the same matches as the whole. Ignores the case of ASCII letters.
   /// @pre 0 < at < text.size()
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 
   /// The first match in `text` from `from` on.
   ///
-  /// White space that a token takes along on its left ends at `taken`. What one takes along on its
-  /// right may begin the next token, as in the reference: then `begin` is before the last `end`.
-  /// @param taken  end of the last match, 0 at first
+  /// A token does not consume white space on its left beyond `taken`. The white space that a token
+  /// consumes on its right may also begin the next token, as in the reference. Then a match begins
+  /// before the `end` of the last one.
+  /// @param taken  end of the last match, initially 0
   std::optional<match> next(std::string_view text, std::size_t from, std::size_t taken) const;
   std::optional<match> next(std::string_view text, std::size_t from) const {
     return next(text, from, from);
@@ -65,9 +66,9 @@ class added_token_finder {
 
  private:
   std::vector<added_token> tokens_;
-  token_trie contents_;  // to places in tokens_
+  token_trie contents_;  // to indexes into tokens_
   pair_filter begins_;
-  std::bitset<65536> joined_;  // first << 8 | second: bytes that some token does not let be parted
+  std::bitset<65536> joined_;  // first << 8 | second: bytes that must not be separated
 };
 
 }  // namespace millrace::tokenizer::detail

@@ -9,12 +9,12 @@
 
 namespace millrace::tokenizer::detail {
 
-/// `inner` with another token at the end of documents: the one whose text is `content`.
+/// Wraps `inner` to use the token with the text `content` as the end-of-document token.
 ///
-/// @throws config_error  no token has that text, or several have.
+/// @throws config_error  no token has that text, or several do.
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::string_view content);
 
-/// The one of this id.
+/// The same, with the token of id `eod`.
 /// @pre 0 <= eod < inner->vocab_size()
 std::unique_ptr<tokenizer> with_eod(std::unique_ptr<tokenizer> inner, std::int32_t eod);
 

@@ -41,7 +41,7 @@ class composed_encoder final : public encoder {
   }
 
  private:
-  // What has no way to return a fault throws it.
+  // Turns the exception of steps that cannot return a fault into a fault.
   std::optional<encode_fault> encode_section(section raw, id_buffer& ids) {
     try {
       return encode_raw(raw, ids);
@@ -50,8 +50,8 @@ class composed_encoder final : public encoder {
     }
   }
 
-  // A fault's offset stays relative to the raw section where the normalizer changed it, since the
-  // place in the text itself is not known then.
+  // The offset of a fault counts from the start of the raw section, in normalized text: if the
+  // normalizer changed the section, the place in the original text is not known.
   std::optional<encode_fault> encode_raw(section raw, id_buffer& ids) {
     section normalized = raw;
     if (parts_->normal) {
@@ -60,7 +60,7 @@ class composed_encoder final : public encoder {
     auto fault = split(parts_->normalized_tokens, normalized, ids,
                        [&](section part, id_buffer& out) { return engine_->encode(part, out); });
     if (normalized_.capacity() > kept_bytes) normalized_ = {};
-    // Each of many sections may be within the limit, but not all together.
+    // Many sections may exceed the limit together, although each is within it.
     limit_.expect_ids(ids.size() - ids_before_);
     return fault;
   }
@@ -69,15 +69,15 @@ class composed_encoder final : public encoder {
   std::optional<encode_fault> split(const added_token_finder& finder, const section& whole,
                                     id_buffer& ids, Encode encode) {
     const std::string_view text = whole.text;
-    std::size_t begin = 0;   // of what no section and no token has yet
-    std::size_t search = 0;  // the search knows nothing of white space that tokens take along
+    std::size_t begin = 0;   // end of what is encoded so far
+    std::size_t search = 0;  // does not skip white space that a token consumed
     while (search < text.size() && !finder.empty()) {
       const auto found = finder.next(text, search, begin);
       if (!found) break;
       if (auto fault = encode_between(whole, begin, found->begin, ids, encode)) {
         return fault;
       }
-      // White space that the token before has taken may leave nothing of this one.
+      // A token of white space may be empty now, if the token before it consumed all of it.
       if (found->begin < found->end) {
         if (found->special) {
           if (parts_->special_tokens_are_faults) return special_token_fault(text, *found);
@@ -110,15 +110,15 @@ class composed_encoder final : public encoder {
     return fault;
   }
 
-  // Of one huge text nothing is kept for the ordinary ones that follow it.
+  // A larger buffer is freed after a huge text, as ordinary ones do not need it.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   const tokenizer_parts* parts_;
   std::unique_ptr<section_encoder> engine_;
   std::string normalized_;
   std::function<void()> interrupt_check_;
-  growth_limit limit_{0};       // of the part at hand
-  std::size_t ids_before_ = 0;  // of the part at hand
+  growth_limit limit_{0};       // of the current part
+  std::size_t ids_before_ = 0;  // of the current part
   std::int64_t special_tokens_ = 0;
 };
 

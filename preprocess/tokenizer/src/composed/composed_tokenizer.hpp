@@ -17,15 +17,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What a loader makes of its files.
+/// The parts that a loader builds from its files.
 struct tokenizer_parts {
-  added_token_finder raw_tokens;             ///< looked for in the text as it comes
-  std::unique_ptr<const normalizer> normal;  ///< of what lies between; null: none
-  added_token_finder normalized_tokens;      ///< looked for in what that gives
+  added_token_finder raw_tokens;             ///< matched in the original text
+  std::unique_ptr<const normalizer> normal;  ///< for the text between them; null: none
+  added_token_finder normalized_tokens;      ///< matched in the normalized text
   std::unique_ptr<const section_engine> engine;
-  std::vector<std::int32_t> ids_before;  ///< of a template, before the text's ids
-  std::vector<std::int32_t> ids_behind;
-  bool special_tokens_are_faults = false;  ///< in texts
+  std::vector<std::int32_t> ids_before;    ///< template ids before the text's ids
+  std::vector<std::int32_t> ids_behind;    ///< template ids after the text's ids
+  bool special_tokens_are_faults = false;  ///< reject texts that contain one
   std::unique_ptr<const detokenizer> decoder;
   std::int64_t vocab_size = 0;
   std::optional<std::int32_t> eod;
@@ -33,7 +33,7 @@ struct tokenizer_parts {
   std::vector<std::string> notes = {};  ///< as tokenizer::notes
 };
 
-/// The tokenizer that every vocabulary file comes to:
+/// The tokenizer for every vocabulary file:
 ///
 ///   text -> raw added tokens | normalizer -> normalized added tokens | engine -> ids, in a
 ///   template

@@ -12,22 +12,23 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Bounds what the steps of a tokenizer may make of one text: as many bytes, or ids, as 32 times
-/// its size in bytes plus 1 MiB.
+/// Bounds the output of a tokenizer's steps for one text to 32 times the text's size in bytes plus
+/// 1 MiB (2^20), counted in bytes or ids.
 ///
-/// A few steps that each double a text would otherwise fill all memory. Real tokenizers stay far
-/// below: NFKC makes at most 11 bytes of one, and ByteLevel then doubles these. For one thread.
+/// Otherwise, a few steps that each double a text could fill all memory. Real tokenizers stay far
+/// below the limit: NFKC makes at most 11 bytes from one, and ByteLevel then doubles these. For one
+/// thread.
 class growth_limit {
  public:
   static constexpr std::size_t most_times = 32;
   static constexpr std::size_t spare_bytes = std::size_t{1} << 20;
-  /// A step that makes a few bytes at a time need call expect() only once for so many bytes of what
-  /// it reads or makes.
+  /// A step that makes a few bytes at a time needs to call expect() only once per this many bytes
+  /// read or made.
   static constexpr std::size_t unchecked_bytes = 4096;
 
   /// @param text_bytes  size of the text before the first step
-  /// @param interrupt_check  called when a step begins, and for each MiB that a step makes; what it
-  ///                         throws ends the step. Null or empty: nothing is called. Outlives this.
+  /// @param interrupt_check  called when a step begins, and for each MiB that a step makes. If it
+  ///                         throws, the step ends. May be null or empty. Must outlive this object.
   explicit growth_limit(std::size_t text_bytes,
                         const std::function<void()>* interrupt_check = nullptr)
       : text_bytes_(text_bytes),
@@ -36,23 +37,23 @@ class growth_limit {
 
   static growth_limit none() { return growth_limit(SIZE_MAX / most_times / 2); }
 
-  /// A step begins.
+  /// Starts a step.
   ///
-  /// @param step  its name in messages, e.g. "NFKC"; outlives the step
+  /// @param step  its name in messages, e.g. "NFKC"; must outlive the step
   void begin(std::string_view step) {
     step_ = step;
     check_limit(0, unit::bytes);
   }
 
-  /// The step at hand makes `made` bytes. Call it while they are made: before they are written, or
-  /// soon after.
+  /// Reports that the current step has made `made` bytes so far. Call it before they are written,
+  /// or soon after.
   ///
   /// @throws unencodable_text  it is more than the limit
   void expect(std::size_t made) {
     if (made >= next_check_) check_limit(made, unit::bytes);
   }
 
-  /// The text gives `made` ids so far, by all steps together.
+  /// Reports that all steps together have made `made` ids from the text so far.
   ///
   /// @throws unencodable_text  it is more than the limit
   void expect_ids(std::size_t made) {

@@ -16,7 +16,8 @@ std::uint8_t byte_at(std::string_view text, std::size_t at) {
   return static_cast<std::uint8_t>(text[at]);
 }
 
-// A group for each pair while there are enough, then one for each first byte, in turn.
+// Assigns words to groups: one per pair if there are enough groups, otherwise per first byte,
+// round-robin.
 class grouping {
  public:
   explicit grouping(const std::vector<std::string_view>& words) {
@@ -32,7 +33,7 @@ class grouping {
   }
 
  private:
-  // Words of one byte go with a second that none has by itself often.
+  // A word of one byte gets a second byte that is rare in words.
   static std::size_t key_of(std::string_view word) {
     return std::size_t{byte_at(word, 0)} << 8 | (word.size() > 1 ? byte_at(word, 1) : 0);
   }
@@ -47,7 +48,7 @@ __attribute__((target("avx2"))) inline __m128i half_table(const std::uint8_t* by
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
 }
 
-// 32 places a step: a place is kept if some group has both of its bytes.
+// Tests 32 places per step. A place is a candidate if some group has both of its bytes.
 __attribute__((target("avx2"))) std::size_t skip_avx2(const std::uint8_t* low0,
                                                       const std::uint8_t* high0,
                                                       const std::uint8_t* low1,

@@ -10,29 +10,31 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds where in a text one of some words may begin, from the first two bytes of each: a few
-/// hundredths of a nanosecond a byte where AVX2 is there and nothing is found.
+/// Finds places in a text where one of a set of words may begin, by the first two bytes of each
+/// word. With AVX2, skipping text without matches costs a few hundredths of a nanosecond per byte.
 ///
-/// Immutable once filled, shared by threads.
+/// Immutable once filled; threads may share it.
 class pair_filter {
  public:
   pair_filter() = default;  ///< finds nothing
-  /// @param words  none is empty
+  /// @param words  must not be empty strings
   explicit pair_filter(const std::vector<std::string_view>& words);
 
-  /// The first place from `from` on where a word may begin, or text.size(): no word begins before
-  /// it, and two bytes of one are there (one, if it has no more).
+  /// The first place at or after `from` where a word may begin, or text.size(). No word begins
+  /// before it, and the first two bytes of a word are there (one byte for a word of one).
   std::size_t next(std::string_view text, std::size_t from) const noexcept;
 
  private:
-  // Which words may have a byte, by its low and its high half: a bit for each of eight groups.
+  // Groups of words that may have a byte, by its low and its high half: one bit for each of eight
+  // groups.
   struct nibbles {
     std::array<std::uint8_t, 16> low{};
     std::array<std::uint8_t, 16> high{};
   };
 
   bool begins_at(std::string_view text, std::size_t at) const noexcept;
-  // As next, over as many blocks as there are: returns where the rest begins if nothing was found.
+  // Like next(), but only over whole blocks. Returns the start of the remainder if nothing was
+  // found.
   std::size_t skip_blocks(std::string_view text, std::size_t from) const noexcept;
 
   std::bitset<65536> pairs_;  // first << 8 | second

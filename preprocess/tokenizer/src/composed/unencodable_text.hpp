@@ -7,8 +7,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A text that has no ids, found where only text goes in and out: in a normalizer or a
-/// pre-tokenizer. A composed_tokenizer makes an encode_fault of it.
+/// A text that cannot be encoded. A normalizer or a pre-tokenizer throws it, as it cannot return a
+/// fault. A composed_tokenizer turns it into an encode_fault.
 class unencodable_text : public error {
  public:
   explicit unencodable_text(const std::string& problem) : error(problem) {}

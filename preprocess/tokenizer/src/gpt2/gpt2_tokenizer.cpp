@@ -50,7 +50,7 @@ std::array<std::int32_t, 256> ids_of_bytes(const token_ids& ids, std::size_t siz
   return result;
 }
 
-// Id of the special token, which joins `entries` if it is not among them.
+// Returns the id of `<|endoftext|>`. Adds it to `entries` if it is missing.
 std::int32_t end_of_text_of(std::vector<vocab_entry>& entries, std::size_t size_bytes) {
   const auto present = std::ranges::find(entries, end_of_text, &vocab_entry::spelled);
   if (present != entries.end()) return present->id;
@@ -65,8 +65,8 @@ std::int32_t end_of_text_of(std::vector<vocab_entry>& entries, std::size_t size_
   return id;
 }
 
-// Gives those of the special tokens that are no keys ids of their own, behind the added token of
-// the highest id or, if that is below it, the number of entries.
+// Assigns new ids to the special tokens that are not keys of the vocabulary. The ids start after
+// the highest id of an added token, or at the number of entries if that is higher.
 std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
                                       std::int32_t end_of_text_id, std::size_t entry_count,
                                       const gpt2_options& options, std::size_t size_bytes) {
@@ -99,8 +99,8 @@ std::vector<added_token> add_specials(std::vector<vocab_entry>& entries,
 
 struct vocabulary {
   std::vector<vocab_entry> entries;
-  std::vector<added_token> added;  // some of the entries
-  token_ids ids;                   // over entries
+  std::vector<added_token> added;  // a subset of the entries
+  token_ids ids;                   // ids of the entries
   std::array<std::int32_t, 256> byte_ids{};
   std::int32_t end_of_text_id = 0;
 };
@@ -147,7 +147,7 @@ std::unique_ptr<tokenizer> make_gpt2_tokenizer(const std::filesystem::path& voca
 
   token_table all;
   for (const vocab_entry& entry : v.entries) {
-    // A special token outside the alphabet is its own text.
+    // A special token outside the byte alphabet stands for its own text.
     const auto bytes = bytes_of(entry.spelled);
     all.add(entry.id, bytes.value_or(entry.spelled));
     if (bytes && entry.id != v.end_of_text_id) bpe.tokens.add(entry.id, *bytes);

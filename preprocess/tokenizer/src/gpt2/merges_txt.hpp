@@ -13,14 +13,15 @@ namespace millrace::tokenizer::detail {
 /// Ids by spelled token.
 using token_ids = std::unordered_map<std::string_view, std::int32_t>;
 
-/// Reads a GPT-2 `merges.txt`: two spelled tokens a line with one space between, in order of rank.
+/// Reads a GPT-2 `merges.txt`: two spelled tokens per line, separated by one space, in order of
+/// rank.
 ///
-/// As Hugging Face reads it: lines that begin with "#version" are skipped, lines end in LF or
-/// CRLF, the last one may lack its end, and of two lines for one pair the later counts
-/// (merge_table sees to that). A file without a single byte is refused, as no tool writes one.
+/// Reads it as Hugging Face does: lines that begin with "#version" are skipped, lines end in LF or
+/// CRLF, and the last line may lack its end. If two lines have the same pair, the later one wins
+/// (merge_table ensures that). An empty file is refused, as no tool writes one.
 ///
-/// @throws format_error  a line is not two tokens; or one of them, or what they merge to, is not
-///                       in `ids`. The offset is that of the line.
+/// @throws format_error  a line is not two tokens, or one of them or their merge result is not in
+///                       `ids`. The offset is that of the line.
 std::vector<merge_rule> parse_merges_txt(std::string_view text, const token_ids& ids);
 
 }  // namespace millrace::tokenizer::detail

@@ -19,14 +19,14 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-constexpr std::int64_t max_id = (std::int64_t{1} << 22) - 1;  // tables grow with it
+constexpr std::int64_t max_id = (std::int64_t{1} << 22) - 1;  // table sizes grow with it
 
 bool written_as_special(std::string_view key) {
   return key.size() > 2 &&
          ((key.front() == '<' && key.back() == '>') || (key.front() == '[' && key.back() == ']'));
 }
 
-// What is wrong with one entry, or an empty string.
+// The problem with an entry, or an empty string.
 std::string entry_fault(std::string_view key, const simdjson::dom::element& value) {
   if (key.empty()) return "a token is empty";
   if (!bytes_of(key) && !written_as_special(key)) {

@@ -7,8 +7,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Whether `value`, a component or a list of them, has one for which `is` holds. Looks at them in
-/// the order in which they are applied, at a Sequence before what is in it.
+/// True if `value`, a component or a list of them, contains a component for which `is` returns
+/// true. Visits components in the order in which they apply, and a Sequence before its parts.
 /// @param is  takes a simdjson::dom::object
 template <class Is>
 bool any_component(simdjson::dom::element value, const Is& is) {
@@ -28,7 +28,7 @@ bool any_component(simdjson::dom::element value, const Is& is) {
   return false;
 }
 
-/// The text of an entry, or nothing.
+/// The text of an entry, or an empty text.
 inline std::string_view text_in(const simdjson::dom::object& component, const char* key) {
   std::string_view text;
   return component[key].get(text) == simdjson::SUCCESS ? text : std::string_view();

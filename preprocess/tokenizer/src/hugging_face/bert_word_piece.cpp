@@ -31,7 +31,7 @@ std::vector<std::string> extra_ids() {
   return tokens;
 }
 
-// Lines of a text, ended by LF, CRLF or CR; the last one may lack its end.
+// The lines of a text. They end in LF, CRLF or CR; the last one may lack its end.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -90,7 +90,7 @@ std::string added(std::string_view content, std::int64_t id) {
          R"("special":true})";
 }
 
-// The tokenizer.json that says the same.
+// The equivalent tokenizer.json.
 std::string described(const std::vector<std::string_view>& lines, const token_index& index,
                       bool lower_case) {
   std::string json = R"({"version":"1.0","added_tokens":[)";

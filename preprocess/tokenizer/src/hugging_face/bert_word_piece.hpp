@@ -10,17 +10,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// BERT's tokenizer of a `vocab.txt`, as Megatron's BertWordPieceLowerCase and BertWordPieceCase
-/// have it: `[CLS]` and `[SEP]` around each text, and the end of a document is `[SEP]`. Behind the
-/// vocabulary, and found in texts, are `<extra_id_0>` to `<extra_id_99>`, then the special tokens
-/// of the options.
+/// BERT's tokenizer for a `vocab.txt`, as in Megatron's BertWordPieceLowerCase and
+/// BertWordPieceCase: it puts `[CLS]` and `[SEP]` around each text; `[SEP]` also ends a document.
+/// After the vocabulary come `<extra_id_0>` to `<extra_id_99>`, then the special tokens of the
+/// options. All of these are matched in texts.
 ///
-/// @param vocab_file  a token a line, ids from 0; lines end as Python's text files have it
+/// @param vocab_file  one token per line, ids from 0; line ends as in Python's text files
 /// @throws io_error      the file cannot be read.
-/// @throws format_error  it is not UTF-8, a token is there twice, or one of BERT's special tokens
+/// @throws format_error  it is not UTF-8, has a token twice, or one of BERT's special tokens
 ///                       is missing.
 /// @throws config_error  a special token of the options is empty.
-/// @pre the cased one is given no special tokens
+/// @pre the options for the cased tokenizer have no special tokens
 std::unique_ptr<tokenizer> make_bert_word_piece_tokenizer(const std::filesystem::path& vocab_file,
                                                           bool lower_case,
                                                           const hugging_face_options& options = {});

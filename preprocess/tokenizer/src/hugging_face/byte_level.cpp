@@ -53,7 +53,7 @@ byte_bpe_vocabulary take_vocabulary(model_file& model) {
   }
   model.index = {};
   v.merges = std::move(model.merges);
-  // What neither is a byte nor merges to anything comes up only as a whole word.
+  // A token that is neither a byte nor a merge result can only match as a whole word.
   std::vector<bool> comes_up;
   const auto note = [&](std::int32_t id) {
     const auto at = static_cast<std::size_t>(id);
@@ -73,7 +73,7 @@ byte_bpe_vocabulary take_vocabulary(model_file& model) {
   return v;
 }
 
-// A space before each section that does not begin with one.
+// Adds a space before each section that does not begin with one.
 class prefix_space_engine final : public section_engine {
  public:
   explicit prefix_space_engine(std::unique_ptr<const section_engine> engine)
@@ -101,7 +101,7 @@ class prefix_space_engine final : public section_engine {
     }
 
    private:
-    // Of one huge text nothing is kept for the ordinary ones that follow it.
+    // A larger buffer is freed after a huge text, as ordinary ones do not need it.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
     std::unique_ptr<section_encoder> inner_;

@@ -12,15 +12,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The fast engine, for models that work on bytes with a pattern that is known by name; null for
-/// others, which the general one takes.
-/// @param model  if there is an engine, its tokens are left as they were, its merges and its index
-///               gone: they would take as much memory as what is made of them
+/// Creates the fast engine for a byte-level model with a well-known pattern. Returns null for other
+/// models, which need the general engine.
+/// @param model  if an engine is returned, its tokens are unchanged, but its merges and its index
+///               are gone: they would use as much memory as the engine's copies
 std::unique_ptr<const section_engine> make_byte_level_engine(model_file& model,
                                                              const byte_level_plan& plan);
 
-/// The bytes that UTF-8 has and `model` has no token for, as the byte alphabet spells them: the
-/// first of them, or nothing.
+/// The first byte that occurs in UTF-8 and whose spelling in the byte alphabet is not a token of
+/// `model`, or nothing.
 std::optional<unsigned> missing_byte(const model_file& model);
 
 }  // namespace millrace::tokenizer::detail

@@ -9,9 +9,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A pre-tokenizer of the form that byte-level vocabularies have: patterns that isolate their
-/// matches, one after another, and ByteLevel at the end. Such a one may be done by a word_splitter
-/// and an engine that works on bytes, without the general pieces.
+/// A pre-tokenizer in the usual form for byte-level vocabularies: a sequence of patterns that
+/// isolate their matches, then ByteLevel. A word_splitter and a byte-level engine may implement it
+/// faster than the general engine.
 struct byte_level_plan {
   /// A step before ByteLevel: a regular expression, or Digits.
   struct step {
@@ -20,14 +20,14 @@ struct byte_level_plan {
     std::string regex;  ///< empty for digits
   };
   std::vector<step> steps;
-  bool add_prefix_space = false;  ///< to every piece of the steps that does not begin with one
+  bool add_prefix_space = false;  ///< to every piece that does not begin with a space
   bool byte_level_regex = false;  ///< GPT-2's pattern, after the steps
 };
 
-/// The plan of a pre-tokenizer that has this form, or nothing. It is the form alone that counts:
-/// whether the regular expressions can be honoured is for whoever takes the plan.
+/// The plan of a pre-tokenizer that has this form, or nothing. Checks only the form: the caller
+/// must check whether the regular expressions are supported.
 ///
-/// @throws format_error  what is no description of a pre-tokenizer
+/// @throws format_error  it does not describe a pre-tokenizer
 std::optional<byte_level_plan> byte_level_plan_of(const json_node& pre_tokenizer,
                                                   const std::string& path = "pre_tokenizer");
 

@@ -14,7 +14,7 @@ constexpr std::string_view gpt2_end = "<|endoftext|>";
 struct class_names {
   std::vector<std::string_view> stems;
   std::array<std::string_view, token_names.size()> contents;
-  std::vector<std::string_view> newer = {};  // names that only the later release gives
+  std::vector<std::string_view> newer = {};  // names that only the later release has
 };
 
 const std::vector<class_names> all_names = {
@@ -72,7 +72,7 @@ std::vector<class_token> class_tokens(std::string_view stem) {
 }
 
 bool is_known_class(std::string_view stem) {
-  // Those without a class of their own.
+  // Generic classes.
   if (stem.empty() || stem == "PreTrained" || stem == "Tokenizers") return true;
   return std::ranges::any_of(all_names, [&](const class_names& each) {
     return std::ranges::find(each.stems, stem) != each.stems.end();

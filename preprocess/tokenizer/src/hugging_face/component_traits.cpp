@@ -13,7 +13,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Normalizers to which white space is an end of the text, and that leave it white space.
+// True for normalizers that treat white space like an end of the text, and keep it white space.
 bool sees_to_white_space(const json_component& json) {
   constexpr std::array<std::string_view, 7> types = {
       "BertNormalizer", "Lowercase", "StripAccents", "NFC", "NFD", "NFKC", "NFKD"};
@@ -23,7 +23,7 @@ bool sees_to_white_space(const json_component& json) {
   return std::ranges::find(types, json.type()) != types.end();
 }
 
-// What the Metaspace that asks prepends.
+// The text that a Metaspace with prepend_scheme "first" prepends, or nothing if there is none.
 std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_tokenizer) {
   std::optional<std::string_view> mark;
   any_component(pre_tokenizer, [&](const simdjson::dom::object& each) {
@@ -35,7 +35,7 @@ std::optional<std::string_view> prepended_at_first(simdjson::dom::element pre_to
   return mark;
 }
 
-// A Replace that takes one character at a time leaves the next one where it was.
+// True for a Replace of single characters, which does not change the offset of the next one.
 bool replaces_one_character(const simdjson::dom::object& replace) {
   std::string_view pattern;
   return replace["pattern"]["String"].get(pattern) == simdjson::SUCCESS && !pattern.empty() &&
@@ -67,7 +67,7 @@ bool may_move_the_start(simdjson::dom::element normalizer, simdjson::dom::elemen
   return any_component(normalizer, [&](const simdjson::dom::object& each) {
     const std::string_view type = text_in(each, "type");
     if (type == "Sequence") return false;
-    if (is_marked) return true;  // who knows what it makes of the mark
+    if (is_marked) return true;  // a later step may change the mark
     bool left = true;
     if (type == "Strip") return each["strip_left"].get(left) != simdjson::SUCCESS || left;
     if (type != "Replace") {

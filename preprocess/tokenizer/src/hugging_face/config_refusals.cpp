@@ -18,7 +18,7 @@ constexpr std::array refused_keys = {
     "auto_map", "from_slow", "split_special_tokens", "fix_mistral_regex", "src_lang", "tgt_lang",
     "language", "task",      "predict_timestamps",   "legacy_behaviour"};
 
-// Without "Tokenizer" and "Fast" behind them.
+// Without the suffixes "Tokenizer" and "Fast".
 constexpr std::array<std::string_view, 43> own_readers = {"Bartpho",
                                                           "BertGeneration",
                                                           "BertJapanese",
@@ -102,7 +102,7 @@ std::unordered_set<std::string> contents_of(const added_vocabulary& added) {
   return contents;
 }
 
-// A class of T5 adds <extra_id_0> and so on, unless they are there.
+// A T5 class adds <extra_id_0> and so on, unless they are there.
 void check_extra_ids(const json_node& config, const folder_class& opened_as,
                      const std::unordered_set<std::string>& added) {
   const auto value = config.find("extra_ids");
@@ -118,7 +118,7 @@ void check_extra_ids(const json_node& config, const folder_class& opened_as,
   }
 }
 
-// Of the entries whose key names a token.
+// Checks the entries whose key names a token.
 template <class Names>
 void check_tokens(const json_node& entries, const std::unordered_set<std::string>& added,
                   Names names) {
@@ -127,7 +127,7 @@ void check_tokens(const json_node& entries, const std::unordered_set<std::string
     const json_node value(entries, element, index++);
     if (!names(key)) continue;
     std::string_view content;
-    // Whatever is neither is a flag.
+    // A value that is neither a text nor a token object is a flag.
     if (element.get(content) != simdjson::SUCCESS &&
         element["content"].get(content) != simdjson::SUCCESS) {
       continue;
@@ -139,8 +139,8 @@ void check_tokens(const json_node& entries, const std::unordered_set<std::string
   }
 }
 
-// Release 5 adds the token of any entry that is named so, release 4 only of those that
-// extra_special_tokens names.
+// Release 5 adds the token of any entry with such a name; release 4 adds only those in
+// extra_special_tokens.
 void check_named_tokens(const json_node& config, const std::unordered_set<std::string>& added) {
   check_tokens(config, added, [](std::string_view key) {
     return key.ends_with("_token") && !is_one_of(key, token_names);

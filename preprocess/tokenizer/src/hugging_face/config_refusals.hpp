@@ -9,24 +9,24 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Refuses a tokenizer_config.json by which `transformers`, in its release 4.57 or 5.23, would
-/// give other ids than tokenizer.json does, where that is not followed here:
+/// Refuses a tokenizer_config.json with which `transformers` 4.57 or 5.23 would give other ids than
+/// tokenizer.json alone, if that is not supported here:
 ///
-/// - classes that do not read tokenizer.json (`M2M100Tokenizer`, `XLMTokenizer`, ...), that make a
-///   template of their own (`NllbTokenizer`, `MBartTokenizer`, `WhisperTokenizer`, ...) or another
-///   pre-tokenizer (`RoFormerTokenizer`); with or without `Fast` behind the name; and those of
-///   which nothing is known here (class_tokens.hpp)
-/// - what such classes are told: src_lang, tgt_lang, language, task, predict_timestamps,
+/// - classes that do not read tokenizer.json (`M2M100Tokenizer`, `XLMTokenizer`, ...), that create
+///   their own template (`NllbTokenizer`, `MBartTokenizer`, `WhisperTokenizer`, ...) or their own
+///   pre-tokenizer (`RoFormerTokenizer`), with or without the suffix `Fast`, and unknown classes
+///   (class_tokens.hpp)
+/// - options of such classes: src_lang, tgt_lang, language, task, predict_timestamps,
 ///   legacy_behaviour
 /// - auto_map, from_slow, split_special_tokens, fix_mistral_regex
-/// - extra_ids (of T5: 100 where it is not given) and tokens with names of their own, such as
-///   image_token, that tokenizer.json does not add
+/// - extra_ids (default for T5: 100) and tokens with other names, such as image_token, that
+///   tokenizer.json does not add
 ///
-/// Flags that are false and entries that are null say nothing. All other entries are left alone.
+/// Ignores flags that are false, entries that are null, and all other entries.
 ///
 /// @param opened_as  the class of the folder
-/// @param added      what tokenizer.json and the config's lists add
-/// @throws format_error  with the place in the config
+/// @param added      the tokens that tokenizer.json and the config's lists add
+/// @throws format_error  one of these is present; with its place in the config
 void refuse_what_is_not_followed(const json_node& config, const folder_class& opened_as,
                                  const added_vocabulary& added);
 

@@ -45,7 +45,7 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// "Don 't" back to "Don't", and the like.
+// Undoes spacing, e.g. from "Do n't" to "Don't".
 void clean_up(std::string& text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> rules = {{
       {" .", "."},
@@ -79,7 +79,8 @@ class join_step final : public decoder_step {
   std::string between_;
 };
 
-// U+FFFD for whatever is not UTF-8: one for a character that was cut short, else one a byte.
+// Replaces bytes that are not UTF-8 with U+FFFD: one per character that was cut short, otherwise
+// one per byte.
 std::string with_replacements(std::string_view bytes) {
   std::string text;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -89,7 +90,7 @@ std::string with_replacements(std::string_view bytes) {
       at += size;
       continue;
     }
-    // As far as some continuation would make a character of it.
+    // The longest prefix that more bytes could complete to a character.
     std::size_t cut = 1;
     for (const std::size_t kept : {std::size_t{2}, std::size_t{3}}) {
       const std::string whole = std::string(rest.substr(0, kept)).append("\x80\x80");
@@ -101,7 +102,7 @@ std::string with_replacements(std::string_view bytes) {
   return text;
 }
 
-// Bytes that are no UTF-8 stay what they are at the end, and not where another step follows.
+// Keeps bytes that are not UTF-8 if it is the last step, and replaces them otherwise.
 class byte_level_step final : public decoder_step {
  public:
   explicit byte_level_step(bool replaces) : replaces_(replaces) {}
@@ -166,7 +167,7 @@ class suffix_step final : public decoder_step {
 
 std::optional<char> byte_of(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
-  // A sign is taken there too: "+A" is 10.
+  // Hugging Face accepts a sign too: "+A" is 10.
   std::string_view digits = token.substr(3, 2);
   if (digits[0] == '+') digits.remove_prefix(1);
   unsigned value = 0;
@@ -212,7 +213,8 @@ class strip_step final : public decoder_step {
         begin += content_.size();
         ++i;
       }
-      // Both sides look at the whole token: what the left has taken the right may take as well.
+      // Both sides look at the whole token, so the right may count characters that the left
+      // stripped.
       std::size_t end = token.size();
       for (std::size_t i = 0;
            i < stop_ && std::string_view(token).substr(0, end).ends_with(content_); ++i) {
@@ -289,7 +291,7 @@ std::size_t count_of(const json_node& decoder, const char* key) {
   return static_cast<std::size_t>(value.integer(key, std::int64_t{1} << 32));
 }
 
-// Throws where a type is not known.
+// Throws if the type is unknown.
 std::unique_ptr<const decoder_step> make_step(const json_node& decoder, bool alone) {
   const std::string type = text_of(decoder, "type");
   if (type == "ByteLevel") return std::make_unique<byte_level_step>(!alone);
@@ -361,7 +363,7 @@ std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
   if (decoder == nullptr) return std::make_unique<join_step>(" ");
   try {
     return make_step(*decoder, true);
-  } catch (const error& e) {  // nothing that encoding needs
+  } catch (const error& e) {  // encoding does not need the decoder
     notes.push_back("the decoder of the tokenizer is not understood: " + std::string(e.what()) +
                     ". Ids are right; where they are shown as text, it is their tokens as they "
                     "are in the vocabulary");

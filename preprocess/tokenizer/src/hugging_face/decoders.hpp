@@ -12,28 +12,28 @@
 
 namespace millrace::tokenizer::detail {
 
-/// One step from tokens to text: changes the list of strings that the tokens are by now.
+/// One step from tokens to text. It transforms the list of token strings from the step before.
 class decoder_step {
  public:
   virtual ~decoder_step() = default;
   /// @throws unencodable_text  the tokens grow beyond the limit
   virtual void apply(std::vector<std::string>& tokens, growth_limit& limit) const = 0;
 
-  /// The first step, or all of them.
+  /// Applies the first step, or the whole sequence of steps.
   void apply(std::vector<std::string>& tokens) const;
 };
 
 /// Reads the entry "decoder": ByteLevel, WordPiece, Metaspace, BPEDecoder, ByteFallback, Fuse,
 /// Strip, Replace, CTC and Sequence.
 ///
-/// Where a decoder is of another type, or a Replace has a pattern that is not understood, the
-/// tokens are joined as they are: what decodes oddly still encodes.
-/// @param decoder  null where the file has none: then spaces join the tokens
-/// @param notes  get a line that says so, and why
+/// If a decoder has another type, or the pattern of a Replace is not supported, the tokens are
+/// concatenated unchanged, as encoding still works.
+/// @param decoder  null if the file has none: then spaces join the tokens
+/// @param notes  receives a line with the reason if the decoder is not supported
 std::unique_ptr<const decoder_step> read_decoder(const json_node* decoder,
                                                  std::vector<std::string>& notes);
 
-/// Strings of tokens, through a decoder. Ids outside `tokens` are U+FFFD.
+/// Decodes ids by their strings in `tokens` and a decoder. Ids outside `tokens` become U+FFFD.
 std::unique_ptr<const detokenizer> make_chain_detokenizer(
     token_table tokens, std::unique_ptr<const decoder_step> decoder);
 

@@ -8,20 +8,21 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The class of `transformers` with which AutoTokenizer opens a folder.
+/// The `transformers` class with which AutoTokenizer opens a folder.
 struct folder_class {
-  std::string name;       ///< e.g. "GPT2TokenizerFast"; empty: no file says it
-  bool of_model = false;  ///< config.json says it, not tokenizer_config.json
+  std::string name;       ///< e.g. "GPT2TokenizerFast"; empty if no file names it
+  bool of_model = false;  ///< from config.json, not tokenizer_config.json
 
-  /// The name without "Tokenizer" and what is behind that, which is all that counts.
+  /// The name up to "Tokenizer". Only this part matters.
   std::string_view stem() const noexcept;
 };
 
-/// "tokenizer_class" of tokenizer_config.json, else that of config.json, else the class for its
-/// model_type, where releases 4.57 and 5.23 have the same one, or two that differ in name only.
+/// Determines the class: "tokenizer_class" of tokenizer_config.json, otherwise that of config.json,
+/// otherwise the class for the model_type of config.json if releases 4.57 and 5.23 agree on it, or
+/// use two that differ only in name.
 ///
-/// @param model  text of config.json, empty where there is none
-/// @throws format_error  of config.json, with that name as its path: the class is not known
+/// @param model  text of config.json, empty if there is none
+/// @throws format_error  the class for config.json is not known; the path is "config.json"
 folder_class class_of_folder(const json_node& config, std::string_view model);
 
 }  // namespace millrace::tokenizer::detail

@@ -8,8 +8,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What of a tokenizer's identity is not in its files, for fingerprints. The default policy for
-/// special tokens in texts is the one that it stands for: it gives the same ids.
+/// The part of a tokenizer's identity that is not in its files, for fingerprints. The default
+/// policy for special tokens in texts counts as the policy that it stands for, as the ids are the
+/// same.
 inline std::string identity_of(const hugging_face_options& options) {
   const bool allowed = options.in_text == special_tokens_in_text::as_reference;
   const auto in_text = allowed ? special_tokens_in_text::allow : options.in_text;

@@ -28,7 +28,7 @@ void json_component::fail_at(const char* name, const std::string& problem) const
                      path_ + '.' + name + ": " + problem);
 }
 
-// As far as there is such a field.
+// The steps to the field `name`, as far as it exists.
 std::vector<std::size_t> json_component::steps_to(std::string_view name) const {
   std::vector<std::size_t> steps = steps_;
   simdjson::dom::object inside = object_;

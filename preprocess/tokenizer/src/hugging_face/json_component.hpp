@@ -16,13 +16,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// An object of a tokenizer.json that describes a component. A view: the document outlives it.
+/// An object of a tokenizer.json that describes a component. A view: the document must outlive it.
 ///
-/// Every member function throws format_error where the file has something else: "PATH: PROBLEM",
-/// PATH for instance `normalizer.normalizers[2].type`, at the byte where PATH begins.
+/// Every member function throws format_error if the file has something else. The message is
+/// "PATH: PROBLEM", where PATH is for instance `normalizer.normalizers[2].type`; the offset is the
+/// byte where PATH begins.
 class json_component {
  public:
-  /// @param path  what messages call `value`
+  /// @param path  name of `value` in messages
   json_component(const json_node& value, std::string path)
       : json_component(value.document(), value.steps(), value.element(), std::move(path)) {}
 
@@ -31,7 +32,7 @@ class json_component {
 
   bool flag(const char* name) const;
   bool flag_or(const char* name, bool value) const;
-  /// Nothing where it is missing or null.
+  /// Nothing if it is missing or null.
   std::optional<bool> optional_flag(const char* name) const;
   std::string_view text(const char* name) const;
   std::optional<std::string_view> optional_text(const char* name) const;
@@ -47,12 +48,11 @@ class json_component {
   };
   pattern pattern_of(const char* name) const;
 
-  /// Refuses fields that are neither `type` nor among `names`: a file that has them means more
-  /// than is known here.
+  /// Refuses fields that are neither `type` nor among `names`, as their meaning is not known here.
   void expect_only(std::initializer_list<std::string_view> names) const;
 
   [[noreturn]] void fail(const std::string& problem) const;
-  /// At a field; `name` may lead into it, as in "pattern.Regex".
+  /// Fails at a field. `name` may be a path, such as "pattern.Regex".
   [[noreturn]] void fail_at(const char* name, const std::string& problem) const;
 
  private:

@@ -13,10 +13,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A JSON text, parsed. What its values point to lives as long as this.
+/// A parsed JSON text. Its values are valid for the lifetime of this object.
 class json_document {
  public:
-  /// @throws format_error  it is not JSON; the offset is where it stops being that.
+  /// @throws format_error  it is not JSON; the offset is where it stops being valid.
   explicit json_document(std::string_view text);
 
   simdjson::dom::element root() const noexcept { return root_; }
@@ -28,8 +28,8 @@ class json_document {
   simdjson::dom::element root_;
 };
 
-/// A value of a document, and how one came to it: so that what is wrong with it can be said with
-/// its place. Outlived by the value that it was taken from.
+/// A value of a document and the path to it, so that an error can report its place. The node that
+/// it was taken from must outlive it.
 class json_node {
  public:
   explicit json_node(const json_document& document)
@@ -39,19 +39,19 @@ class json_node {
 
   const json_document& document() const noexcept { return *document_; }
   simdjson::dom::element element() const noexcept { return element_; }
-  /// From the root to here, as json_place() takes them.
+  /// The steps from the root to this value, for json_place().
   std::vector<std::size_t> steps() const;
 
-  /// @throws format_error  `problem`, at this value
+  /// @throws format_error  always: `problem` at the offset of this value
   [[noreturn]] void fail(const std::string& problem) const;
   std::size_t offset() const;
-  /// The numbers in this value, as they are written.
+  /// The text of the numbers in this value.
   std::vector<std::string_view> numbers() const;
 
   bool is_null() const noexcept { return element_.is_null(); }
   bool is_string() const noexcept { return element_.is_string(); }
 
-  // Each throws format_error where the value is of another kind; `name` is for the message.
+  // Each throws format_error if the value has another type; `name` is for the message.
   simdjson::dom::object object(const char* name) const;
   simdjson::dom::array array(const char* name) const;
   std::string_view string(const char* name) const;
@@ -61,9 +61,9 @@ class json_node {
   double number(const char* name) const;
 
   /// The entry of an object, or nothing if it is absent. `null` counts as absent.
-  /// @throws format_error  this is no object.
+  /// @throws format_error  this value is not an object.
   std::optional<json_node> find(std::string_view key) const;
-  /// @throws format_error  it is absent, or this is no object.
+  /// @throws format_error  the entry is absent, or this value is not an object.
   json_node at(std::string_view key) const;
 
   bool flag(const char* key, bool otherwise) const;

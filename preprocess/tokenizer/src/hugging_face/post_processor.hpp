@@ -8,16 +8,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The ids that a post-processor puts around those of a text.
+/// The ids that a post-processor adds before and after those of a text.
 struct text_template {
   std::vector<std::int32_t> before;
   std::vector<std::int32_t> behind;
 };
 
-/// Reads the entry "post_processor" for single texts: ByteLevel (which knows only of offsets),
-/// TemplateProcessing, BertProcessing, RobertaProcessing, and a Sequence with one of them at most.
+/// Reads the entry "post_processor" for single texts: ByteLevel (which affects only offsets),
+/// TemplateProcessing, BertProcessing, RobertaProcessing, and a Sequence with at most one of them.
 ///
-/// @throws format_error  another type, or a template in which the text is not there exactly once.
+/// @throws format_error  it has another type, or the template does not contain the text exactly
+///                       once.
 text_template read_post_processor(const json_node& processor);
 
 }  // namespace millrace::tokenizer::detail

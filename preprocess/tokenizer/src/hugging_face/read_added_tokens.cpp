@@ -17,7 +17,7 @@ std::string normalized_content(const added_token& token, const normalizer* norma
   std::string buffer;
   try {
     const std::string_view content = normal->normalize(token.content, buffer);
-    // There may be many of them, and all are kept.
+    // There may be many tokens, and all stay in memory.
     const std::size_t most = growth_limit::most_times * token.content.size() + 1024;
     if (content.size() > most) {
       throw unencodable_text("it grows to " + std::to_string(content.size()) +
@@ -58,7 +58,7 @@ std::int32_t added_vocabulary::find(std::string_view content) const {
 }
 
 std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
-  // The count of the model's tokens, not their highest id: so it is there.
+  // As in Hugging Face, new ids start at the count of the model's tokens, not after the highest id.
   const auto size = static_cast<std::int64_t>(model_->tokens.size());
   std::int64_t next = size;
   for (const auto& [id, token] : tokens_) next = std::max(next, std::int64_t{id} + 1);
@@ -80,7 +80,7 @@ std::string added_vocabulary::add(const std::vector<added_token>& tokens) {
     added_token kept = token;
     kept.id = static_cast<std::int32_t>(id);
     const auto before = tokens_.find(kept.id);
-    // Once a content was special, its later forms are too.
+    // Once a content was special, it remains special.
     if (before != tokens_.end() && before->second.content == kept.content) {
       kept.special = kept.special || before->second.special;
     }
@@ -129,7 +129,7 @@ added_token_finders make_finders(std::vector<added_token> tokens, const normaliz
                                  bool stays_text) {
   std::vector<added_token> raw;
   std::vector<added_token> normalized;
-  std::unordered_map<std::string, std::string> spelled;  // normalized to as it was
+  std::unordered_map<std::string, std::string> spelled;  // from normalized to original content
   for (added_token& token : tokens) {
     token.stays_text = stays_text && token.special;
     if (!token.normalized) {

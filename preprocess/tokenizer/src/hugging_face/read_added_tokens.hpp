@@ -15,36 +15,36 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Whether content and flags are the same; ids do not count.
+/// True if content and flags are equal; ignores ids.
 bool same(const added_token& a, const added_token& b);
 
-/// The added tokens of a tokenizer, as Hugging Face's `AddedVocabulary` keeps them: one for each
-/// id, and the id of each content.
+/// The added tokens of a tokenizer, as in Hugging Face's `AddedVocabulary`: one per id, and the id
+/// of each content.
 ///
-/// Ids are given here as there: that of the model's token with the same content, else the next one
-/// that is free behind the model's tokens. What a file says that they are does not count.
+/// Assigns ids as Hugging Face does: the id of the model's token with the same content, otherwise
+/// the next free id after the model's tokens. Ignores the ids in the file.
 class added_vocabulary {
  public:
-  /// @param model  outlives this
+  /// @param model  must outlive this object
   explicit added_vocabulary(const model_file& model);
 
-  /// Adds tokens in one step: of one content the last one counts, on its old id. Their `id` is
-  /// ignored; contents that are empty are too.
+  /// Adds tokens in one step. If a content occurs again, the last one wins and keeps the old id.
+  /// Ignores their `id`, and tokens with empty content.
   ///
   /// @return a message if a token cannot be added, else an empty string
   std::string add(const std::vector<added_token>& tokens);
 
-  /// The id of a token, added or of the model, or token_index::none.
+  /// The id of a token, added or from the model, or token_index::none.
   std::int32_t find(std::string_view content) const;
 
-  /// By ascending id, with ids.
+  /// All added tokens with their ids, by ascending id.
   std::vector<added_token> tokens() const;
 
-  /// How a token is written in decoded text: normalized, if it ever was one that is looked for in
-  /// normalized text.
+  /// How a token is written in decoded text: normalized, if the id ever had a token that is matched
+  /// in normalized text.
   std::string written(const added_token& token, const normalizer* normal) const;
 
-  /// One above the highest id, the model's included.
+  /// The highest id plus 1, including the model's ids.
   std::int64_t end_id() const noexcept { return end_id_; }
 
  private:
@@ -57,19 +57,19 @@ class added_vocabulary {
   std::unordered_set<std::int32_t> normalized_once_;
 };
 
-/// The entry "added_tokens".
+/// Reads the entry "added_tokens".
 /// @throws format_error  with the place of the fault
 std::vector<added_token> read_added_tokens(const json_node& list);
 
-/// What looks for the added tokens in texts.
+/// The finders for added tokens in original and in normalized text.
 struct added_token_finders {
   added_token_finder raw;
   added_token_finder normalized;
 };
 
-/// @param normal  null: none
-/// @param stays_text  special tokens in texts are text
-/// @throws config_error  two tokens are the same in normalized text, or one is nothing there
+/// @param normal  may be null
+/// @param stays_text  treat special tokens in texts as text
+/// @throws config_error  two tokens are equal once normalized, or one is empty once normalized
 added_token_finders make_finders(std::vector<added_token> tokens, const normalizer* normal,
                                  bool stays_text);
 

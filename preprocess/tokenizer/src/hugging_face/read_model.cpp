@@ -19,7 +19,8 @@ constexpr std::array<std::pair<std::string_view, model_kind>, 4> kinds = {{
     {"Unigram", model_kind::unigram},
 }};
 
-// Files older than "type" are what they have the entries of; in that order they are tried there.
+// Older files without "type" are identified by their entries, tested in the same order as in
+// Hugging Face.
 model_kind kind_of(const json_node& model) {
   if (const auto type = model.find("type")) {
     const std::string_view name = type->string("the type of the model");
@@ -35,7 +36,7 @@ model_kind kind_of(const json_node& model) {
   return model_kind::unigram;
 }
 
-// Tokens by id, to see each id once.
+// Detects duplicate ids.
 class id_set {
  public:
   bool add(std::int64_t id) {
@@ -70,8 +71,8 @@ void read_vocab(const json_node& vocab, model_file& file) {
   }
 }
 
-// Finds what two tokens merge to. Files list merges by the token that they make, so the next is
-// mostly the last one again or its successor; the rest is looked up.
+// Finds the merge result of two tokens. Files list merges by result, so the next result is mostly
+// the last one or its successor; others are looked up.
 class merge_results {
  public:
   explicit merge_results(const model_file& file) : file_(&file) {
@@ -99,12 +100,12 @@ class merge_results {
   }
 
   const model_file* file_;
-  std::vector<std::string_view> texts_;  // by id; of the ids that are none, empty
+  std::vector<std::string_view> texts_;  // by id; empty for unused ids
   std::size_t last_ = 0;
   std::string joined_;
 };
 
-// "a b", or ["a", "b"] since tokens may have spaces.
+// Parses "a b", or ["a", "b"], which allows spaces in tokens.
 std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, bool spelled) {
   if (spelled) {
     const std::string_view text = merge.string("a merge");
@@ -125,8 +126,8 @@ std::pair<std::string_view, std::string_view> parts_of(const json_node& merge, b
   return {parts[0], parts[1]};
 }
 
-// The list of merges, some at a time: the tokens of all of them are asked for before the first is
-// looked up, so that their cache misses overlap.
+// Reads the list of merges in batches. Prefetches all tokens of a batch before it looks up the
+// first, so that their cache misses overlap.
 class merge_reader {
  public:
   merge_reader(const json_node& merges, model_file& file)
@@ -255,7 +256,7 @@ void read_unigram(const json_node& model, model_file& file) {
   for (std::size_t i = 0; i < file.pieces.size(); ++i) {
     file.pieces[i].score = reference_number(scores.at(i));
   }
-  // Of two pieces with one text the later counts.
+  // If two pieces have the same text, the later one wins.
   file.index = token_index(file.tokens.size());
   for (auto token = file.tokens.rbegin(); token != file.tokens.rend(); ++token) {
     file.index.add(token->text, token->id);

@@ -17,15 +17,15 @@ namespace millrace::tokenizer::detail {
 
 enum class model_kind : std::uint8_t { bpe, word_piece, word_level, unigram };
 
-/// The entry "model" of a `tokenizer.json`, read and checked. Texts lie in the document.
+/// The entry "model" of a `tokenizer.json`, read and checked. Texts are views of the document.
 struct model_file {
   model_kind kind = model_kind::bpe;
-  std::vector<listed_token> tokens;  ///< in the order of the file; ids are distinct
-  token_index index;                 ///< of tokens, by text
+  std::vector<listed_token> tokens;  ///< in file order; ids are distinct
+  token_index index;                 ///< ids of the tokens, by text
 
   std::string_view prefix;                  ///< "continuing_subword_prefix"
   std::optional<std::string_view> unknown;  ///< "unk_token"
-  std::optional<std::int32_t> unknown_id;   ///< of it, if the vocabulary has it; "unk_id"
+  std::optional<std::int32_t> unknown_id;   ///< its id, if the vocabulary has it; "unk_id"
   std::string_view suffix;                  ///< BPE: "end_of_word_suffix"
   std::vector<merge_rule> merges;           ///< BPE, in order of rank
   bool fuse_unknown = false;                ///< BPE
@@ -35,15 +35,15 @@ struct model_file {
   std::vector<unigram_piece> pieces;        ///< Unigram
 };
 
-/// Highest id that a file may give a token. Real ones are far below, and tables grow with it.
+/// Highest id that a file may give a token. Real ids are far lower; table sizes grow with it.
 inline constexpr std::int64_t max_token_id = (std::int64_t{1} << 22) - 1;
 
-/// Reads the model as Hugging Face's tokenizers do, files without "type" included.
+/// Reads the model as Hugging Face's tokenizers do, including files without "type".
 ///
-/// Refused besides what they refuse: a token or an id that is there twice (they take the later
-/// text), a "dropout" that is not 0, a merge whose right part is not longer than the prefix.
+/// In addition to what they refuse, it refuses a duplicate token or id (they take the later text),
+/// a "dropout" that is not 0, and a merge whose right part is not longer than the prefix.
 ///
-/// @param model  outlives the result
+/// @param model  must outlive the result
 /// @throws format_error  with the place of the fault
 model_file read_model(const json_node& model);
 

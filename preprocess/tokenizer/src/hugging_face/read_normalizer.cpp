@@ -40,7 +40,7 @@ normalizer_pointer read_replace(const json_component& json) {
       json.fail_at("pattern.Regex", e.what());
     }
   }
-  // It matches everywhere there, and what it inserts is doubled by the steps that follow.
+  // In Hugging Face, it matches everywhere, and the steps that follow double the inserted text.
   if (pattern.text.empty()) json.fail_at("pattern", "is empty, which is not supported");
   return make_replace(std::string(pattern.text), std::move(content));
 }
@@ -48,7 +48,7 @@ normalizer_pointer read_replace(const json_component& json) {
 normalizer_pointer read_prepend(const json_component& json) {
   json.expect_only({"prepend"});
   const std::string_view prefix = json.text("prepend");
-  // There, an empty one makes the steps that follow double a character.
+  // In Hugging Face, an empty prefix makes the steps that follow double a character.
   if (prefix.empty()) json.fail_at("prepend", "is empty, which is not supported");
   return make_prepend(std::string(prefix));
 }
@@ -61,7 +61,7 @@ normalizer_pointer read_precompiled(const json_component& json) {
   try {
     return make_precompiled(charsmap(blob, 0));
   } catch (const format_error& e) {
-    json.fail_at(map, e.what());  // the offset in it is that in the decoded bytes
+    json.fail_at(map, e.what());  // the offset in the message refers to the decoded bytes
   }
 }
 
@@ -72,7 +72,7 @@ normalizer_pointer read_sequence(const json_component& json) {
   return make_normalizer_sequence(std::move(steps));
 }
 
-// Those without fields, or null.
+// Creates a normalizer that has no fields, or returns null.
 normalizer_pointer normalizer_without_fields(std::string_view type) {
   if (type == "NFC") return make_normal_form(normal_form::nfc);
   if (type == "NFD") return make_normal_form(normal_form::nfd);

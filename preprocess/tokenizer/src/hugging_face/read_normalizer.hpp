@@ -9,11 +9,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The normalizer that a tokenizer.json describes: what Hugging Face's tokenizers 0.23.3 do with
-/// it. Null for null.
+/// Builds the normalizer that a tokenizer.json describes, with the behavior of Hugging Face's
+/// tokenizers 0.23.3. Returns null for a JSON null.
 ///
-/// @param path  of `json` in its file, as messages name it
-/// @throws format_error  it is none that is known, or one that cannot be honoured exactly
+/// @param path  path of `json` in its file, for messages
+/// @throws format_error  it is unknown, or cannot be reproduced exactly
 std::unique_ptr<const normalizer> read_normalizer(const json_node& json,
                                                   const std::string& path = "normalizer");
 

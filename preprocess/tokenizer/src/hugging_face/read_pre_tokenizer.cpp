@@ -16,13 +16,13 @@ namespace {
 
 stage_pointer read_byte_level(const json_component& json) {
   json.expect_only({"add_prefix_space", "trim_offsets", "use_regex"});
-  (void)json.flag("trim_offsets");  // moves offsets, which ids do not have
+  (void)json.flag("trim_offsets");  // affects only offsets, not ids
   return make_byte_level_stage(json.flag("add_prefix_space"), json.flag_or("use_regex", true));
 }
 
 stage_pointer read_metaspace(const json_component& json) {
   json.expect_only({"replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"});
-  (void)json.optional_text("str_rep");  // of old files, and as there without effect
+  (void)json.optional_text("str_rep");  // in old files; no effect in Hugging Face either
   const std::string_view name = json.optional_text("prepend_scheme").value_or("always");
   prepend_scheme scheme = prepend_scheme::always;
   if (name == "first") {
@@ -79,7 +79,7 @@ stage_pointer read_fixed_length(const json_component& json) {
   return make_fixed_length_stage(length);
 }
 
-// Those without fields, or null.
+// Creates a stage that has no fields, or returns null.
 stage_pointer stage_without_fields(std::string_view type) {
   if (type == "BertPreTokenizer") return make_bert_stage();
   if (type == "Whitespace") return make_whitespace_stage();
@@ -110,7 +110,7 @@ stage_pointer read_stage(const json_component& json) {
   json.fail_at("type", "unknown pre-tokenizer " + in_quotes(type));
 }
 
-// Sequences in sequences are one long one.
+// Flattens nested sequences.
 void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
   if (json.type() == "Sequence") {
     json.expect_only({"pretokenizers"});
@@ -118,8 +118,8 @@ void read_into(const json_component& json, std::vector<stage_pointer>& stages) {
     return;
   }
   stages.push_back(read_stage(json));
-  // Whether a later piece began the text is decided there by where it lay before the normalizer,
-  // which nothing here keeps.
+  // Hugging Face decides whether a later piece begins the text by its offset before the normalizer,
+  // which is not available here.
   if (stages.size() > 1 && stages.back()->asks_for_start()) {
     json.fail_at("prepend_scheme",
                  "is 'first' behind another pre-tokenizer, which is not supported");

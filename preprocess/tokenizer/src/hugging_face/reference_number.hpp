@@ -5,10 +5,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A JSON number as Hugging Face's tokenizers read it, which is not always the nearest double: the
-/// digits as an integer of 64 bits, those that it has no room for dropped, times or divided by a
-/// power of ten, each step rounded. Scores differ in their last bit from the nearest, and that
-/// decides between cuts that are equally good.
+/// Parses a JSON number as Hugging Face's tokenizers do. The result is not always the nearest
+/// double: they read the digits as a 64-bit integer, drop those that do not fit, then multiply or
+/// divide by a power of ten, rounding at each step. Scores may differ from the nearest double in
+/// the last bit, which decides between equally good cuts.
 ///
 /// @pre `number` is a JSON number
 double reference_number(std::string_view number) noexcept;

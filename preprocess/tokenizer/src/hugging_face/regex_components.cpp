@@ -35,7 +35,7 @@ class regex_stage final : public piece_stage {
   bool invert_;
 };
 
-// There, what an empty match inserts is doubled by the steps that follow.
+// In Hugging Face, the steps that follow double the text that an empty match inserts.
 std::string_view never_empty(std::string_view pattern) {
   if (may_be_empty(parse_pattern(pattern).root)) {
     throw pattern_error("a pattern to be replaced that may match nothing is not supported");

@@ -8,14 +8,14 @@
 #include "normalize/normalizers.hpp"
 #include "pre_tokenize/piece_stage.hpp"
 
-/// The components of a tokenizer.json that have regular expressions, of any kind.
+/// The components of a tokenizer.json that use arbitrary regular expressions.
 namespace millrace::tokenizer::detail {
 
-/// Split, its pattern a Regex
+/// A Split whose pattern is a Regex.
 /// @throws pattern_error
 stage_pointer make_regex_stage(std::string_view pattern, split_behavior behavior, bool invert);
 
-/// Replace, its pattern a Regex; groups are not expanded in `content`
+/// A Replace whose pattern is a Regex. Groups are not expanded in `content`.
 /// @throws pattern_error  also if the pattern may match the empty text
 normalizer_pointer make_regex_replace(std::string_view pattern, std::string content);
 

@@ -16,37 +16,37 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A `tokenizer.json`, read and checked, before an engine is made of it: what other files of its
-/// folder may still change is in the open.
+/// A `tokenizer.json`, read and checked, before an engine is built from it. Other files of its
+/// folder may still change the parts that are accessible here.
 class tokenizer_file {
  public:
-  /// @param text  outlives this
-  /// @throws format_error  it is not what it should be.
+  /// @param text  must outlive this object
+  /// @throws format_error  it does not have the expected format.
   explicit tokenizer_file(std::string_view text);
 
   const model_file& model() const noexcept { return model_; }
   const normalizer* normal() const noexcept { return normal_.get(); }
   const json_node& root() const noexcept { return root_; }
 
-  added_vocabulary& added() noexcept { return added_; }  ///< those of the file at first
-  text_template& around() noexcept { return around_; }   ///< as the post-processor has it
+  added_vocabulary& added() noexcept { return added_; }  ///< initially those of the file
+  text_template& around() noexcept { return around_; }   ///< from the post-processor
 
-  /// Adds tokens of an option, as special ones without flags.
-  /// @throws config_error  one of them is empty or can have no id
+  /// Adds tokens of an option as special tokens without other flags.
+  /// @throws config_error  one of them is empty or cannot get an id
   void add_special_tokens(const std::vector<std::string>& contents);
 
-  /// What a composed_tokenizer is made of, but for the eod and the fingerprint. Once.
-  /// @throws format_error, config_error  what cannot be honoured shows only now.
+  /// Creates the parts of a composed_tokenizer, except the eod and the fingerprint. Call it once.
+  /// @throws format_error, config_error  a component is not supported.
   tokenizer_parts make_parts(const hugging_face_options& options);
 
  private:
-  // Each takes of model_ what the engine is made of and nothing after it asks for.
+  // Each moves out of model_ what the engine needs and no later step uses.
   std::unique_ptr<const section_engine> make_engine(std::vector<std::string>& notes);
   std::unique_ptr<const section_engine> make_engine_of_raw_text();
   std::unique_ptr<const word_model> make_word_model();
   std::unique_ptr<const detokenizer> make_detokenizer(std::vector<std::string>& notes) const;
   void check_template() const;
-  /// @pre added tokens are looked for in normalized text
+  /// @pre some added tokens are matched in normalized text
   void check_start() const;
 
   json_document document_;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::string_view, 4> template_classes = {"Llama", "CodeLlama", "Gemma",
                                                               "Cohere"};
 
-// Classes that make a BertNormalizer as their settings have it.
+// Classes that create a BertNormalizer from their settings.
 constexpr std::array<std::string_view, 17> normalizer_classes = {
     "Bert",    "ConvBert", "DPRContextEncoder", "DPRQuestionEncoder", "DPRReader",  "DistilBert",
     "Electra", "Funnel",   "LayoutLM",          "LayoutLMv2",         "MobileBert", "Lxmert",
@@ -35,7 +35,7 @@ struct class_template {
   std::vector<const char*> behind;
 };
 
-// As release 5.23 makes them.
+// The templates of release 5.23.
 const std::vector<class_template> fixed_templates = [] {
   std::vector<class_template> all;
   for (const char* stem : {"Bert",
@@ -80,14 +80,15 @@ const std::vector<class_template> fixed_templates = [] {
   return all;
 }();
 
-// A token that a control token's name stands for in the files of `transformers`.
+// A control token that the files of `transformers` give as a plain string.
 added_token plain(std::string content) {
   added_token token;
   token.content = std::move(content);
   return token;
 }
 
-// A string, or an object with the flags; of a list of special tokens whatever it says of that.
+// Reads a string, or an object with flags. If `of_specials`, the token is special whatever its flag
+// says.
 added_token token_in(const json_node& value, bool of_specials = false) {
   if (value.is_string()) return plain(std::string(value.string("a token")));
   const json_node content = value.at("content");
@@ -100,7 +101,7 @@ added_token token_in(const json_node& value, bool of_specials = false) {
   return token;
 }
 
-// Of a token that is listed twice the flags depend on the version of transformers.
+// Refuses duplicate tokens: which flags apply depends on the version of transformers.
 void refuse_twice(const std::vector<added_token>& tokens, const json_node& list) {
   std::set<std::string_view> seen;
   for (const added_token& token : tokens) {
@@ -115,7 +116,8 @@ class folder_settings {
   folder_settings(tokenizer_file& file, const json_node& config, const folder_class& opened_as)
       : file_(&file), config_(config), opened_as_(&opened_as) {}
 
-  // Tokens that a file names; of two files the later counts. A null takes a name away.
+  // Reads the tokens that a file names. A later file overrides an earlier one; a null removes a
+  // name.
   void read_names(const json_node& from, bool of_specials) {
     const simdjson::dom::object entries = from.object("the file");
     for (const auto [key, value] : entries) given_.emplace(key);
@@ -130,7 +132,7 @@ class folder_settings {
     for (const char* list : {"extra_special_tokens", "additional_special_tokens"}) {
       const auto value = from.find(list);
       if (!value) continue;
-      if (value->element().is_object() && !of_specials) continue;  // those have names
+      if (value->element().is_object() && !of_specials) continue;  // named tokens
       if (!value->element().is_array()) value->fail(std::string(list) + " is not an array");
       if (is_first && !extra_.empty()) continue;
       std::size_t index = 0;
@@ -150,8 +152,8 @@ class folder_settings {
     }
   }
 
-  // What the class says where no file does. A token that it would have to add is one that others
-  // of its family do not have, and its flags depend on the class.
+  // Uses the names of the class where no file sets them. Refuses a token that the class would have
+  // to add: similar models do not have it, and its flags depend on the class.
   void name_by_class() {
     const std::string_view stem = opened_as_->stem();
     const std::vector<added_token> listed = listed_tokens();
@@ -181,7 +183,7 @@ class folder_settings {
     std::vector<added_token> tokens = listed_tokens();
     const std::vector<added_token> there = file_->added().tokens();
     const std::size_t listed = tokens.size();
-    // A content that is there already stays as it is.
+    // A content that exists already does not change.
     const auto known = [&](const std::string& content) {
       const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(listed);
       return std::ranges::find(there, content, &added_token::content) != there.end() ||
@@ -208,8 +210,8 @@ class folder_settings {
     add(tokens);
   }
 
-  // What Megatron does then: a token of which the name is not taken gets that name too, and loses
-  // its flags on the way.
+  // As Megatron does after that: if only one of eos and sep, or of bos and cls, is named, the other
+  // name gets the same token, which loses its flags.
   void share_names() {
     std::vector<added_token> renamed;
     const auto share = [&](const char* one, const char* other) {
@@ -224,8 +226,8 @@ class folder_settings {
     add(renamed);
   }
 
-  // Classes that go by the file's template in some versions of the reference and not in others:
-  // where it is not what the class would make, what is around a text depends on the version.
+  // Checks classes that use the file's template only in some versions of the reference. If the
+  // class would create another template, the ids around a text depend on the version.
   void check_template() const {
     const std::string_view name = opened_as_->name;
     if (std::ranges::any_of(template_classes, [&](auto c) { return name.starts_with(c); })) {
@@ -266,8 +268,8 @@ class folder_settings {
                "version of transformers");
   }
 
-  // Of classes that make a template of add_bos_token, which is `otherwise` where it is not given,
-  // and add_eos_token.
+  // Checks classes that create a template from add_bos_token (default: `otherwise`) and
+  // add_eos_token.
   void check_flags(bool otherwise) const {
     const auto expected = [&](const char* flag, bool given, const char* token) {
       std::vector<std::int32_t> ids;
@@ -293,7 +295,7 @@ class folder_settings {
     return ids;
   }
 
-  // "added_tokens_decoder": by ascending id, though the ids themselves do not count.
+  // Reads "added_tokens_decoder" by ascending id. The ids are otherwise ignored.
   std::vector<added_token> listed_tokens() const {
     const auto decoder = config_.find("added_tokens_decoder");
     std::map<std::int64_t, added_token> by_id;
@@ -323,13 +325,13 @@ class folder_settings {
   tokenizer_file* file_;
   const json_node& config_;
   const folder_class* opened_as_;
-  std::set<std::string, std::less<>> given_;  // what a file has, if only to null it
+  std::set<std::string, std::less<>> given_;  // names that a file sets or nulls
   std::map<std::string, added_token> named_;
   std::vector<added_token> extra_;
 };
 
-// That each token of added_tokens.json is one that tokenizer.json adds, with the same id: then it
-// is nothing new. Others would be added, with flags and ids that depend on much else.
+// Checks that tokenizer.json adds each token of added_tokens.json with the same id. `transformers`
+// would add other tokens, with flags and ids that depend on much else.
 void check_added(const json_node& added, const tokenizer_file& file) {
   std::vector<added_token> there;
   if (const auto list = file.root().find("added_tokens")) there = read_added_tokens(*list);
@@ -346,8 +348,8 @@ void check_added(const json_node& added, const tokenizer_file& file) {
   }
 }
 
-// Calls `read` with a file of the folder that counts where the config has no
-// "added_tokens_decoder"; what is wrong gets its name. An absent file has no text.
+// Calls `read` with a file that is used if the config has no "added_tokens_decoder". Adds the
+// file's name to errors. An absent file has an empty text.
 template <class Read>
 void with_older_file(const char* name, std::string_view text, Read read) {
   if (text.empty()) return;
@@ -359,7 +361,7 @@ void with_older_file(const char* name, std::string_view text, Read read) {
   }
 }
 
-// Refuses a flag that contradicts what tokenizer.json has.
+// Refuses a flag that contradicts tokenizer.json.
 void check(const json_node& config, const char* key, bool otherwise, bool there) {
   if (config.flag(key, otherwise) == there) return;
   const auto value = config.find(key);

@@ -21,10 +21,10 @@ class walker {
     return at_;
   }
 
-  // The byte that something else was expected at.
+  // The offset at which something else was expected.
   std::size_t stopped_at() const { return at_; }
 
-  // To the beginning of entry number `entry` of the container here, or as far as there is one.
+  // Moves to the beginning of entry number `entry` of the container here, or as far as possible.
   bool enter(std::size_t entry) {
     skip_space();
     const bool object = next_is('{');
@@ -38,10 +38,10 @@ class walker {
     inside_object_ = object;
     return true;
   }
-  // From an entry to its value.
+  // Moves from an entry to its value.
   bool to_value() { return !inside_object_ || take_key(); }
 
-  // Takes a value of any kind. Without recursion, so that no depth is too much.
+  // Reads a value of any type. Not recursive, so that depth is not limited.
   bool take_value() {
     std::string open;  // the brackets around this place
     for (;;) {
@@ -62,7 +62,7 @@ class walker {
     }
   }
 
-  // From here on, numbers go there.
+  // Collects the numbers that are read from here on.
   void note_numbers(std::vector<std::string_view>& numbers) { numbers_ = &numbers; }
 
  private:

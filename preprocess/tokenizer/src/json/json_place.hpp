@@ -6,23 +6,23 @@
 #include <string_view>
 #include <vector>
 
-/// Places in a JSON text. simdjson's DOM says what is wrong with a file, not where; these walk the
-/// text once more to find it, and only when there is something to report.
+/// Offsets in a JSON text. simdjson's DOM reports what is wrong with a file, but not where. These
+/// functions scan the text again to find the place, only when there is an error to report.
 namespace millrace::tokenizer::detail {
 
-/// One step down: to entry number `index` of an object or an array, from 0.
+/// Each step goes down to the entry with that index, from 0, of an object or an array.
 using json_path = std::span<const std::size_t>;
 
-/// Byte at which the entry at the end of `path` begins (in an object, that of its key's quote); of
-/// the last step that there is, where the text is cut short.
+/// Byte offset where the entry at the end of `path` begins; in an object, that of its key's quote.
+/// If the text is cut short, that of the last step that exists.
 std::size_t json_place(std::string_view json, json_path path);
 
-/// Byte at which `json` stops being one JSON value: the first that cannot be there, or
-/// `json.size()` where more was expected. Of any depth.
+/// Byte offset where `json` stops being one JSON value: the first byte that is invalid there, or
+/// `json.size()` if more was expected. Supports any depth.
 std::size_t json_end(std::string_view json);
 
-/// The numbers in the value at the end of `path`, as they are written, in their order.
-/// @pre `json` is JSON and has that value
+/// The text of the numbers in the value at the end of `path`, in order.
+/// @pre `json` is valid JSON and has that value
 std::vector<std::string_view> json_numbers(std::string_view json, json_path path);
 
 }  // namespace millrace::tokenizer::detail

@@ -6,9 +6,9 @@
 
 namespace millrace::tokenizer::detail {
 
-/// `json` with each integer of 19 digits and more spelled as the float that is nearest, in as many
-/// bytes: simdjson takes no integer above 64 bits, and files have them (`transformers` writes 10^30
-/// into model_max_length). Any text; what is in strings stays.
+/// Returns `json` with each integer of 19 digits or more spelled as a float of the same size in
+/// bytes, with fewer digits. simdjson refuses integers above 64 bits, but files have them
+/// (`transformers` writes 10^30 to model_max_length). Accepts any text; strings do not change.
 std::string with_floats_for_wide_integers(std::string_view json);
 
 }  // namespace millrace::tokenizer::detail

@@ -11,10 +11,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Calls `read` with the text of a file; what it finds wrong gets the path of the file.
+/// Calls `read` with the text of a file and adds the file's path to the errors that it throws.
 ///
-/// Real files have a few megabytes; what is larger than a gigabyte was given by mistake, and
-/// reading it would take many times its size.
+/// Real files have a few megabytes. A file above a gigabyte is a mistake, and reading it would take
+/// many times its size in memory.
 /// @throws io_error, and what `read` throws
 template <class Read>
 auto with_text_of(const std::filesystem::path& path, Read read) {

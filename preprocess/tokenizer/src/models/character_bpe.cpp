@@ -31,7 +31,7 @@ class character_bpe final : public word_model {
   }
 
  private:
-  // Symbols of one huge word are not kept for the ordinary ones that follow it.
+  // Larger scratch memory is freed after a huge word, as ordinary ones do not need it.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   class encoder final : public word_encoder {
@@ -83,7 +83,7 @@ class character_bpe final : public word_model {
       return std::nullopt;
     }
 
-    // The character at `at` with what the model puts around it.
+    // The character at `at` with the prefix and the suffix that the model adds.
     std::string_view spelled(std::string_view word, std::size_t at, std::size_t size) {
       const std::string_view character = word.substr(at, size);
       if (model_->plain_) return character;

@@ -14,22 +14,22 @@
 namespace millrace::tokenizer::detail {
 
 struct character_bpe_options {
-  std::string prefix;                   ///< of every character but a word's first
-  std::string suffix;                   ///< of a word's last character
-  std::optional<std::int32_t> unknown;  ///< of characters without a token; else they vanish
-  bool unknown_is_fault = false;        ///< or are a fault
-  bool fuse_unknown = false;            ///< neighbours that are unknown are one unknown token
+  std::string prefix;                   ///< added to every character except a word's first
+  std::string suffix;                   ///< added to a word's last character
+  std::optional<std::int32_t> unknown;  ///< for characters without a token; else they are dropped
+  bool unknown_is_fault = false;        ///< characters without a token are a fault
+  bool fuse_unknown = false;            ///< adjacent unknown characters are one unknown token
   bool byte_fallback = false;      ///< unknown characters are byte tokens, if all of them exist
-  bool whole_words_first = false;  ///< a word that is a token is that token
+  bool whole_words_first = false;  ///< a word that is a token becomes that token
 };
 
-/// Byte-pair encoding that starts from characters, as Hugging Face's `BPE` does: each character,
-/// with the prefix and the suffix, is a token, or bytes, or unknown; then neighbours merge.
+/// Byte-pair encoding that starts from characters, like Hugging Face's `BPE`: each character, with
+/// prefix and suffix, becomes a token, byte tokens or unknown. Then adjacent tokens merge.
 ///
-/// An unknown token waits for a character that has a token of its own: bytes of a character that
-/// falls back go before it, as there.
+/// An unknown token is written only before the next character that has its own token. The byte
+/// tokens of characters in between come before it, as in Hugging Face.
 ///
-/// @param merges  in order of rank, as merge_table takes them
+/// @param merges  in order of rank, as for merge_table
 std::unique_ptr<const word_model> make_character_bpe(std::unique_ptr<const vocabulary> tokens,
                                                      const std::vector<merge_rule>& merges,
                                                      character_bpe_options options);

@@ -11,24 +11,24 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Tokens of which the longest that begins a text is wanted: some for the begin of a word, some for
-/// what continues it. Immutable once built, shared by threads.
+/// Finds the longest token that begins a text. Tokens for the beginning of a word and those that
+/// continue a word are separate. Immutable once built; threads may share it.
 ///
-/// A text is asked for the lengths alone that tokens with its first bytes have, longest first. Each
-/// question is one look-up in a table of 16 bytes a slot, which holds token and id alike, and waits
-/// for no other; in a trie each byte waits for the one before. Tokens of more bytes than a slot has
-/// are in a trie nevertheless.
+/// It tries only the lengths of tokens that share the text's first bytes, longest first. Each try
+/// is one look-up in a hash table of 16-byte slots, which hold both token and id. The look-ups are
+/// independent, while in a trie each byte waits for the one before. Tokens that do not fit in a
+/// slot are in a trie.
 class piece_table {
  public:
   static constexpr std::int32_t none = -1;
   static constexpr std::int32_t max_id = (1 << 24) - 1;
-  /// Bytes that are read at a text, however short it is.
+  /// Number of bytes read at a text, even if it is shorter.
   static constexpr std::size_t read_bytes = 16;
 
-  /// @param count  how many pieces will be added at most
+  /// @param count  largest number of pieces
   explicit piece_table(std::size_t count);
 
-  /// @pre the piece is not empty and not there yet, 0 <= id <= max_id
+  /// @pre the piece is not empty and was not added yet, 0 <= id <= max_id
   void add(std::string_view piece, bool continues, std::int32_t id);
 
   struct match {
@@ -36,16 +36,17 @@ class piece_table {
     std::size_t size_bytes = 0;
   };
   /// The longest piece that begins `text`.
-  /// @pre text is not empty, read_bytes may be read at it
+  /// @pre text is not empty, and read_bytes bytes may be read at it
   match longest(std::string_view text, bool continues) const noexcept;
 
  private:
   static constexpr std::size_t most_bytes = 12;          // in a slot
-  static constexpr std::size_t longer = most_bytes + 1;  // among lengths: any that are in the tries
+  static constexpr std::size_t longer = most_bytes + 1;  // as a length: any length in the tries
   static constexpr std::size_t first_bytes = 4;
   static constexpr unsigned first_bits = 16;
 
-  // A piece: eight bytes; four more, its id, and its size with whether it continues.
+  // A piece. `low`: its first 8 bytes. `high`: 4 more bytes, the id (24 bits), and a byte with the
+  // size and whether it continues a word.
   struct slot {
     std::uint64_t low = 0;
     std::uint64_t high = 0;  // 0: free
@@ -56,10 +57,10 @@ class piece_table {
   static std::size_t place_of_first(const char* text, bool continues) noexcept;
   std::size_t home(const slot& key) const noexcept;
 
-  huge_array<slot> slots_;  // a power of two, at most two thirds full
+  huge_array<slot> slots_;  // size is a power of two; at most two thirds full
   int shift_;
-  // Bit n: there are pieces of n bytes. Of pieces shorter than first_bytes, by their first byte; of
-  // others, by a hash of their first ones, which several may share.
+  // Bit n: there are pieces of n bytes. Indexed by the first byte for pieces shorter than
+  // first_bytes, otherwise by a hash of the first bytes, which may collide.
   std::vector<std::uint16_t> short_lengths_;
   std::vector<std::uint16_t> lengths_;
   token_trie longer_[2];

@@ -22,7 +22,8 @@ class piecewise_encoder final : public section_encoder {
     std::size_t begin = 0;
     for (const std::size_t end : pieces_.ends) {
       if (auto fault = encode_word(text.substr(begin, end - begin), ids)) {
-        // The pre-tokenizer may have changed the text, so the word's place in it is not known.
+        // The word's place in the text is not known, as the pre-tokenizer may have changed the
+        // text.
         fault->offset_bytes = 0;
         return fault;
       }
@@ -33,7 +34,7 @@ class piecewise_encoder final : public section_encoder {
   }
 
  private:
-  // What one huge text needed is not kept for the ordinary ones that follow it.
+  // Larger scratch memory is freed after a huge text, as ordinary ones do not need it.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 22;
 
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {

@@ -9,10 +9,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The general engine: a pre-tokenizer makes words, and a model encodes each word that is not in
-/// the word_cache.
+/// The general engine: a pre-tokenizer splits text into words, and a model encodes each word that
+/// is not in the word_cache.
 ///
-/// @param words  null: each section is one word
+/// @param words  if null, each section is one word
 std::unique_ptr<const section_engine> make_piecewise_engine(
     std::unique_ptr<const pre_tokenizer> words, std::unique_ptr<const word_model> model);
 

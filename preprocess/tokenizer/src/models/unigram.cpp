@@ -42,11 +42,11 @@ class unigram final : public word_model {
   }
 
  private:
-  // What one huge word needed is not kept for the ordinary ones that follow it.
+  // Larger scratch memory is freed after a huge word, as ordinary ones do not need it.
   static constexpr std::size_t kept_places = std::size_t{1} << 20;
   static constexpr std::uint32_t nowhere = 0xFFFFFFFF;
 
-  // The best way to a place in the word.
+  // The best path to an offset in the word.
   struct path {
     double score = 0;
     std::uint32_t from = nowhere;
@@ -75,7 +75,7 @@ class unigram final : public word_model {
     }
 
    private:
-    // Pieces from the last to the first, neighbours that are unknown as one.
+    // Collects the pieces from the last to the first. Adjacent unknown pieces become one.
     void walk_back(std::size_t end) {
       stretches_.clear();
       while (end > 0) {

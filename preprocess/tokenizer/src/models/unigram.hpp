@@ -13,18 +13,19 @@ namespace millrace::tokenizer::detail {
 
 struct unigram_piece {
   std::string_view text;
-  double score = 0;  ///< a logarithm of its probability; the higher, the better
+  double score = 0;  ///< log probability; higher is better
 };
 
-/// Of all ways to cut a word into pieces, the one whose scores have the highest sum, as Hugging
-/// Face's `Unigram` computes it: sums in double, from the word's start; of equal sums the one that
-/// begins earliest stays. A character without a piece costs the lowest score less 10; neighbours
-/// of that kind are one piece, which is looked up once more, then spelled in bytes, then unknown.
+/// Cuts a word into the pieces whose scores have the highest sum, as Hugging Face's `Unigram` does:
+/// it adds in double precision from the word's start, and on equal sums keeps the piece that begins
+/// earliest. A character without a piece scores the lowest score minus 10. Adjacent characters of
+/// that kind form one piece: it is looked up again, otherwise becomes byte tokens, otherwise
+/// unknown.
 ///
-/// SentencePiece's own arithmetic is another (float).
+/// SentencePiece itself computes in float instead.
 ///
-/// @param pieces         their ids are their places; of two with one text the later counts
-/// @param unknown        id of the unknown piece; without it such characters are a fault
+/// @param pieces         ids are indexes; if two pieces have the same text, the later one wins
+/// @param unknown        id of the unknown piece; if absent, such characters are a fault
 std::unique_ptr<const word_model> make_unigram(const std::vector<unigram_piece>& pieces,
                                                std::optional<std::int32_t> unknown,
                                                bool byte_fallback);

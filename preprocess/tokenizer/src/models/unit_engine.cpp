@@ -16,8 +16,9 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-/// What becomes of an ASCII character that stays one and ends no word, else 0: a unit of only such
-/// characters is one word, and needs neither normalizer nor pre-tokenizer.
+/// Maps each plain ASCII character to its normalized character, and others to 0. A plain character
+/// stays one character and does not end a word. A unit of only such characters is one word and
+/// needs neither normalizer nor pre-tokenizer.
 class plain_characters {
  public:
   explicit plain_characters(const unit_parts& parts) {
@@ -25,7 +26,7 @@ class plain_characters {
     piece_list pieces;
     for (unsigned c = 1; c < to_.size(); ++c) {
       const auto character = static_cast<char>(c);
-      // Between two letters, where only what is dropped or a word by itself makes a difference.
+      // Tested between two letters: not plain if it is dropped, changes size or splits the word.
       const std::array<char, 3> text = {'a', character, 'a'};
       std::string_view normal(text.data(), text.size());
       if (parts.normal) normal = parts.normal->normalize(normal, buffer);
@@ -34,7 +35,7 @@ class plain_characters {
     }
   }
 
-  /// False: `unit` is not plain, and `word` is anything.
+  /// Returns false if `unit` is not plain; then the content of `word` is unspecified.
   bool apply(std::string_view unit, char* word) const noexcept {
     bool all = true;
     for (std::size_t i = 0; i < unit.size(); ++i) {
@@ -68,7 +69,7 @@ class unit_encoder final : public section_encoder {
   }
 
  private:
-  // What one huge unit needed is not kept for the ordinary ones that follow it.
+  // Larger scratch memory is freed after a huge unit, as ordinary ones do not need it.
   static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
 
   std::optional<encode_fault> encode_new(std::string_view unit, id_buffer& ids) {
@@ -88,7 +89,7 @@ class unit_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // Where in a unit a word of it stood is not known once it is normalized.
+  // The offset of a word in its unit is not known after normalization.
   std::optional<encode_fault> encode_word(std::string_view word, id_buffer& ids) {
     auto fault = model_->encode(word, ids);
     if (fault) fault->offset_bytes = 0;
@@ -112,7 +113,7 @@ class unit_engine final : public section_engine {
     return std::make_unique<unit_encoder>(parts_, plain_, cache_bytes, shared_.get(), set_);
   }
 
-  // Where units end depends on the two characters alone, but for runs of white space.
+  // Except in runs of white space, the ends of units depend only on the two adjacent characters.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t left = character_before(text, at);
     constexpr unsigned plain = char_flags::letter | char_flags::number | char_flags::punctuation;

@@ -10,19 +10,19 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What unit_engine is made of.
+/// The parts of a unit_engine.
 struct unit_parts {
-  /// Cuts raw text into units that the two below treat each by itself.
+  /// Cuts raw text into units that `normal` and `words` process independently.
   std::unique_ptr<const word_splitter> units;
-  std::unique_ptr<const normalizer> normal;  ///< null: none
+  std::unique_ptr<const normalizer> normal;  ///< may be null
   std::unique_ptr<const pre_tokenizer> words;
-  std::unique_ptr<const word_model> model;  ///< of ids up to word_ids::max_id
+  std::unique_ptr<const word_model> model;  ///< its ids are at most word_ids::max_id
 };
 
-/// Normalizer, pre-tokenizer and model in one, for raw text: a unit's ids are looked up by its
-/// bytes as they stand there, and only those that are new go the whole way.
+/// Normalizer, pre-tokenizer and model in one engine for raw text. It looks up a unit's ids by its
+/// raw bytes; only new units pass through all steps.
 ///
-/// @pre a space in front of a unit changes nothing
+/// @pre a space before a unit does not change its ids
 std::unique_ptr<const section_engine> make_unit_engine(unit_parts parts, engine_tuning tuning = {});
 
 }  // namespace millrace::tokenizer::detail

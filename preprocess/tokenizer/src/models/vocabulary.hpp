@@ -11,16 +11,16 @@
 
 namespace millrace::tokenizer::detail {
 
-/// One token as a file lists it. Its text lies in the file's.
+/// One token as listed in a file. Its text is a view of the file's text.
 struct listed_token {
   std::string_view text;
   std::int32_t id = 0;
 };
 
-/// The tokens of a model, found by id and by text. Owns the texts; immutable, shared by threads.
+/// The tokens of a model, by id and by text. Owns the texts. Immutable; threads may share it.
 class vocabulary {
  public:
-  /// @pre texts and ids are distinct, no id is negative
+  /// @pre texts and ids are distinct; ids are not negative
   explicit vocabulary(std::span<const listed_token> listed) : index_(listed.size()) {
     for (const listed_token& token : listed) tokens_.add(token.id, token.text);
     for (const listed_token& token : listed) index_.add(tokens_.bytes(token.id), token.id);
@@ -40,7 +40,7 @@ class vocabulary {
   token_index index_;
 };
 
-/// What stands for a token of one byte in vocabularies that fall back to bytes: `<0x0A>`.
+/// The spelling of a one-byte token in vocabularies with byte fallback, e.g. `<0x0A>`.
 inline std::string byte_token(unsigned char byte) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   return {'<', '0', 'x', digits[byte >> 4], digits[byte & 15], '>'};

@@ -15,16 +15,16 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A cache of words already encoded and their ids. It uses 9 MiB at most.
+/// A cache of encoded words and their ids. It uses at most 9 MiB.
 ///
-/// When it is full, it drops everything and starts again, which costs less than to choose. Holds
-/// only what a model has computed, so its contents affect speed alone. One thread.
+/// When it is full, it drops all entries, which costs less than choosing some. Holds only computed
+/// results, so its contents affect only speed. For one thread.
 class word_cache {
  public:
   static constexpr std::size_t max_word_bytes = 255;
   static constexpr std::size_t max_ids = 255;
 
-  /// @param cache_bytes  the most that it takes; a few KiB at least
+  /// @param cache_bytes  upper limit of its size; at least a few KiB
   explicit word_cache(std::size_t cache_bytes)
       : entry_cells_(std::clamp(cache_bytes, least_bytes, most_bytes) / 9 * 8 /
                      sizeof(std::int32_t)),
@@ -33,7 +33,7 @@ class word_cache {
     entries_.reserve(entry_cells_);
   }
 
-  /// The ids of `word`, valid until the next put; or nothing.
+  /// The ids of `word`, valid until the next put(), or nothing.
   std::optional<std::span<const std::int32_t>> find(std::string_view word) const noexcept {
     const std::uint64_t hash = hash_of(word);
     for (std::size_t at = hash & mask_; slots_[at].tag != 0; at = (at + 1) & mask_) {
@@ -82,7 +82,7 @@ class word_cache {
 
   struct slot {
     std::uint32_t tag = 0;   // 0: empty
-    std::uint32_t cell = 0;  // of its entry: sizes, ids, bytes of the word
+    std::uint32_t cell = 0;  // index of its entry: sizes, ids, bytes of the word
   };
   static std::uint32_t tag_of(std::uint64_t hash) noexcept {
     return static_cast<std::uint32_t>(hash >> 32) | 1;

@@ -15,16 +15,16 @@ class word_encoder {
   virtual ~word_encoder() = default;
 
   /// Appends the ids of `word`, which is not empty. Equal words give equal ids.
-  /// @return nothing, or what is wrong, with its offset in `word`.
+  /// @return nothing, or the fault, with its offset in `word`.
   virtual std::optional<encode_fault> encode(std::string_view word, id_buffer& ids) = 0;
 };
 
-/// Words to ids. Immutable, shared by threads.
+/// Turns words into ids. Immutable; threads may share it.
 class word_model {
  public:
   virtual ~word_model() = default;
 
-  /// @return an encoder that this outlives.
+  /// @return an encoder, which this model must outlive.
   virtual std::unique_ptr<word_encoder> make_encoder() const = 0;
 };
 

@@ -24,7 +24,7 @@ class word_piece final : public word_model {
     const token_table& tokens = pieces.tokens();
     for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
       if (!tokens.has(id)) continue;
-      // A piece without bytes would never end a word's analysis; no text asks for it.
+      // Skip empty pieces: they would cause an endless loop, and no text contains them.
       std::string_view piece = tokens.bytes(id);
       if (!piece.empty()) pieces_.add(piece, false, static_cast<std::int32_t>(id));
       if (!piece.starts_with(options_.prefix)) continue;
@@ -38,7 +38,7 @@ class word_piece final : public word_model {
   }
 
  private:
-  // A token that begins with the prefix is a piece without it as well.
+  // A token that begins with the prefix is two pieces: with and without it.
   static std::size_t pieces_in(const token_table& tokens, std::string_view prefix) {
     std::size_t count = tokens.count();
     for (std::int64_t id = 0; id < tokens.end_id(); ++id) {
@@ -80,11 +80,11 @@ class word_piece final : public word_model {
       return true;
     }
 
-    // What one huge word needed is not kept for the ordinary ones that follow it.
+    // A larger buffer is freed after a huge word, as ordinary ones do not need it.
     static constexpr std::size_t kept_bytes = std::size_t{1} << 16;
 
     const word_piece* model_;
-    std::string text_;  // a word, and what may be read behind it
+    std::string text_;  // a word and padding that may be read after it
   };
 
   word_piece_options options_;

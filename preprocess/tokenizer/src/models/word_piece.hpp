@@ -12,15 +12,15 @@
 namespace millrace::tokenizer::detail {
 
 struct word_piece_options {
-  std::string prefix = "##";                  ///< of tokens that continue a word
+  std::string prefix = "##";                  ///< marks tokens that continue a word
   std::size_t max_characters_per_word = 100;  ///< longer words are unknown
-  std::optional<std::int32_t> unknown;        ///< of words that no pieces make; else a fault
+  std::optional<std::int32_t> unknown;        ///< for words that pieces do not cover; else a fault
 };
 
-/// A word is the longest token that begins it, then the longest of what is left, and so on; if
-/// that fails anywhere the whole word is unknown.
+/// Encodes a word as the longest token that begins it, then the longest that begins the rest, and
+/// so on. If that fails anywhere, the whole word is unknown.
 ///
-/// Time grows as length times longest token at worst (piece_table).
+/// Worst-case time is the word's length times that of the longest token (piece_table).
 std::unique_ptr<const word_model> make_word_piece(std::unique_ptr<const vocabulary> pieces,
                                                   word_piece_options options);
 

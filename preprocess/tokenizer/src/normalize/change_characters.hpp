@@ -13,10 +13,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What change_characters makes of a character that it drops; no code point.
+/// Result of a change that drops the character; not a code point.
 inline constexpr std::uint32_t dropped = 0xFFFFFFFF;
 
-/// What a change makes of the ASCII characters, so that it need not be asked for each.
+/// Precomputed results of a change for the ASCII characters.
 class ascii_change {
  public:
   static constexpr unsigned char gone = 0xFF;
@@ -28,7 +28,7 @@ class ascii_change {
       to_[point] = value == dropped ? gone : static_cast<unsigned char>(value);
     }
   }
-  /// What becomes of an ASCII character: another one, or `gone`.
+  /// Returns the ASCII character that replaces `c`, or `gone`.
   unsigned char of(unsigned char c) const noexcept { return to_[c]; }
 
  private:

@@ -12,15 +12,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Memory that stages work in, so that a piece costs no allocation.
+/// Scratch memory that stages reuse to avoid an allocation per piece.
 struct stage_scratch {
   std::vector<stretch> stretches;
   std::string text;
   regex_memory matching;
 };
 
-/// One pre-tokenizer of a sequence: what it makes of one piece of those before it. Immutable,
-/// shared by threads.
+/// One pre-tokenizer of a sequence. It cuts each piece that the stage before it produced.
+/// Immutable, shared by threads.
 class piece_stage {
  public:
   virtual ~piece_stage() = default;
@@ -30,12 +30,12 @@ class piece_stage {
   /// @param piece  not empty
   virtual void cut(const section& piece, stage_scratch& scratch, piece_list& out) const = 0;
 
-  /// Whether pieces depend on section::at_start, which is known only to the first stage.
+  /// Returns whether pieces depend on section::at_start, which only the first stage knows.
   virtual bool asks_for_start() const noexcept { return false; }
 };
 using stage_pointer = std::unique_ptr<const piece_stage>;
 
-/// Stages one after another. No stage but the first may ask for the start.
+/// Runs the stages in order. Only the first stage may return true from asks_for_start().
 std::unique_ptr<const pre_tokenizer> make_staged_pre_tokenizer(std::vector<stage_pointer> stages);
 
 }  // namespace millrace::tokenizer::detail

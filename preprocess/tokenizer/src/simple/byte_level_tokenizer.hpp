@@ -13,8 +13,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Megatron's byte-level tokenizer: ids are the bytes of the text. Ids 256 to 511 are kept for
-/// special tokens and come from no text; decoded, they are U+FFFD.
+/// Megatron's byte-level tokenizer: ids are the bytes of the text. Ids 256 to 511 are reserved
+/// for special tokens and never come from text. They decode to U+FFFD.
 class byte_level_tokenizer final : public tokenizer {
  public:
   std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override;

@@ -15,13 +15,14 @@ namespace millrace::tokenizer::detail {
 
 /// Megatron's null tokenizer: the text is the ids, written out as numbers.
 ///
-/// Reads what Python's `[int(piece) for piece in text.split(' ')]` reads: single spaces between;
-/// in a piece white space around, a sign, decimal digits of any script with single underscores
-/// between, 4,300 digits at most. Refuses what that refuses, and ids outside the vocabulary.
+/// Accepts the same text as Python's `[int(piece) for piece in text.split(' ')]`: pieces are
+/// separated by single spaces. A piece is an optional sign and at most 4,300 decimal digits of any
+/// script, with single underscores in between and white space around. Refuses all other text, and
+/// ids outside the vocabulary.
 class null_tokenizer final : public tokenizer {
  public:
-  /// @param eod  id that ends a document; if not given, the last one
-  /// @throws config_error  `vocab_size` is not in 1 .. 2^31 - 1, or `eod` is no id.
+  /// @param eod  end-of-document id; by default the last id
+  /// @throws config_error  `vocab_size` is not in 1 .. 2^31 - 1, or `eod` is not an id.
   explicit null_tokenizer(std::int64_t vocab_size, std::optional<std::int64_t> eod = std::nullopt);
 
   std::unique_ptr<encoder> make_encoder(std::size_t cache_bytes) const override;
@@ -29,7 +30,7 @@ class null_tokenizer final : public tokenizer {
   std::optional<std::int32_t> eod() const noexcept override;
   std::string decode(std::span<const std::int64_t> ids) const override;
   std::string fingerprint() const override;
-  /// Before a space, which the part behind it begins with.
+  /// Cuts before a space: the second part begins with it.
   std::size_t last_cut(std::string_view text) const override;
 
  private:

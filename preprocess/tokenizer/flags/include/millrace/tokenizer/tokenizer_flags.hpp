@@ -16,7 +16,7 @@
 /// the library itself needs no Boost.
 namespace millrace::tokenizer {
 
-/// Which `--tokenizer-type` fits what, for messages.
+/// The tokenizer types and the files that they read, for messages.
 inline constexpr const char* types_and_files =
     "GPT2BPETokenizer (vocab.json and merges.txt), HuggingFaceTokenizer (tokenizer.json or its "
     "folder), SentencePieceTokenizer or Llama2Tokenizer (a SentencePiece .model), "
@@ -69,8 +69,8 @@ inline boost::program_options::options_description tokenizer_flags() {
   return group;
 }
 
-/// What a `--special-tokens-in-text` says.
-/// @throws usage_error  it is none of the three words.
+/// Parses the value of `--special-tokens-in-text`.
+/// @throws usage_error  `word` is none of the three values.
 inline special_tokens_in_text special_tokens_policy(const std::string& word) {
   if (word == "allow") return special_tokens_in_text::allow;
   if (word == "encode-as-text") return special_tokens_in_text::encode_as_text;
@@ -79,7 +79,7 @@ inline special_tokens_in_text special_tokens_policy(const std::string& word) {
                              ": expected allow, encode-as-text or error");
 }
 
-/// What the flags say, or nothing where none is given.
+/// The options that the flags set, or nothing if no flag is given.
 ///
 /// @throws usage_error  a flag is given without --tokenizer-type, or cannot be honoured.
 inline std::optional<tokenizer_options> tokenizer_options_of(
@@ -135,10 +135,10 @@ inline std::optional<tokenizer_options> tokenizer_options_of(
                              " requires --tokenizer-type: " + types_and_files);
 }
 
-/// make_tokenizer for a program: which flags a type takes is a matter of the command line, what
-/// its files hold is not.
+/// make_tokenizer() for a program: reports wrong flags as a usage error. Errors in the files pass
+/// through.
 ///
-/// @throws usage_error              the type does not take a flag, or misses one.
+/// @throws usage_error              the type does not take a flag, or a required flag is missing.
 /// @throws io_error, format_error   as make_tokenizer
 inline std::unique_ptr<tokenizer> open_tokenizer(const tokenizer_options& options) {
   try {

@@ -25,7 +25,7 @@ class id_buffer {
   std::span<const std::int32_t> ids() const noexcept { return {data_.get(), size_}; }
   std::span<std::int32_t> ids() noexcept { return {data_.get(), size_}; }
 
-  /// Returns space for the next `count` ids. They become part of the buffer by add().
+  /// Returns space for the next `count` ids. add() makes them part of the buffer.
   std::int32_t* room(std::size_t count) {
     if (capacity_ - size_ < count) reserve(size_ + count);
     return data_.get() + size_;
