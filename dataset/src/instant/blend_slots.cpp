@@ -18,7 +18,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Sum of the weights, in the order of the list.
+/// Returns the sum of the weights, added in list order.
 MILLRACE_INLINE double checked_sum(std::span<const double> weights) {
   if (weights.empty()) throw config_error("a blend has no sources, expected one or more");
   if (weights.size() > blend_slots::most_sources) {
@@ -41,14 +41,14 @@ MILLRACE_INLINE double checked_sum(std::span<const double> weights) {
   return sum;
 }
 
-/// Weights as integers that add up to 2^bits, by largest remainder; ties go to the first.
+/// Converts weights to integers that add up to 2^bits, by largest remainder; ties go to the first.
 MILLRACE_INLINE std::vector<std::int64_t> apportion(std::span<const double> weights, double sum,
                                                     int bits) {
   std::vector<std::int64_t> counts;
   std::vector<std::pair<double, std::size_t>> remainders;
   std::int64_t rest = std::int64_t{1} << bits;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double quota = std::ldexp(weights[i] / sum, bits);  // exact but for the division
+    const double quota = std::ldexp(weights[i] / sum, bits);  // exact except for the division
     const double whole = std::floor(quota);
     counts.push_back(static_cast<std::int64_t>(whole));
     remainders.emplace_back(whole - quota, i);
@@ -84,10 +84,11 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
   lay();
 }
 
-/// Tijdeman's rule: at time t, of the sources whose share of t exceeds what they had by at least d
-/// = 1 / (2 (n - 1)), the one that must be served soonest. In integers, with M = 2 (n - 1), c of P
-/// slots and x had: it may be served from the first t with M (c t - P x) >= P on, and must be
-/// before t reaches P (M (x + 1) - 1) / (M c). No product exceeds 2^62.
+/// Tijdeman's rule: at time t, consider the sources whose share of t exceeds the slots they have
+/// had by at least d = 1 / (2 (n - 1)), and serve the one with the earliest deadline. In integers,
+/// with M = 2 (n - 1): a source with c of P slots that has had x may be served from the first t
+/// with M (c t - P x) >= P on, and must be served before t reaches P (M (x + 1) - 1) / (M c). No
+/// product exceeds 2^62.
 MILLRACE_INLINE void blend_slots::lay() {
   const auto n = counts_.size();
   const std::int64_t size = period();
@@ -96,14 +97,14 @@ MILLRACE_INLINE void blend_slots::lay() {
     std::int64_t numerator;  // M (x + 1) - 1
     std::int64_t count;      // c
     std::size_t source;
-    bool operator<(const deadline& other) const noexcept {  // "later", as the queue's top is first
+    bool operator<(const deadline& other) const noexcept {  // "later": the top is the earliest
       const std::int64_t left = numerator * other.count;
       const std::int64_t right = other.numerator * count;
       return left != right ? left > right : source > other.source;
     }
   };
   constexpr std::uint32_t none = ~std::uint32_t{0};
-  // Sources by the time from which they may be served next, as lists through `next`.
+  // For each time, the sources that may be served from then on, as linked lists through `next`.
   std::vector<std::uint32_t> released(index(size) + 2, none);
   std::vector<std::uint32_t> next(n, none);
   std::vector<std::int64_t> had(n);

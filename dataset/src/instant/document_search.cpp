@@ -20,7 +20,7 @@ MILLRACE_INLINE document_search::found document_search::find(std::int64_t token)
   if (i < 0) throw_not_there(0, token);
   const std::int64_t pointer = columns_.pointer(i);
   const std::int64_t length = columns_.length(i);
-  // Looked at again, as a search through nonsense may end anywhere.
+  // Checked, because a search in a column that is not ascending may end anywhere.
   if (pointer < 0 || pointer > byte || pointer % item() != 0) throw_not_there(i, token);
   const std::int64_t first = (byte - pointer) / item();
   if (first >= length) throw_not_there(i, token);
@@ -29,7 +29,7 @@ MILLRACE_INLINE document_search::found document_search::find(std::int64_t token)
 
 MILLRACE_INLINE document_search::found document_search::next(std::int64_t sequence,
                                                              std::int64_t at) const {
-  constexpr int patience = 16;  // empty sequences in a row that a search costs less than
+  constexpr int patience = 16;  // after this many empty sequences in a row, a search is cheaper
   for (int i = 0; i < patience; ++i) {
     if (++sequence == columns_.sequence_count()) throw_not_there(sequence - 1, at);
     const std::int64_t length = columns_.length(sequence);
@@ -64,7 +64,7 @@ MILLRACE_INLINE std::int64_t document_search::document_of(std::int64_t sequence)
     return columns_.document_start(d) <= sequence && sequence < end &&
            end <= columns_.sequence_count();
   };
-  // Mostly each document is one sequence.
+  // Usually each document is one sequence.
   if (sequence < columns_.document_count() && holds(sequence)) return sequence;
   const std::int64_t d = documents_.last_not_above(
       sequence, [&](std::int64_t at) { return columns_.document_start(at); });

@@ -73,12 +73,12 @@ MILLRACE_INLINE index_columns::index_columns(const indexed_dataset& data)
       layout_(data.index()),
       bin_bytes_(data.bin_size_bytes()),
       token_count_(data.token_count()) {
-  // The whole file, of which the document index, never empty, is one part.
+  // The whole file, located by the document index, which is never empty.
   bytes_ = {data.index().document_index.bytes().data() - layout_.document_index_offset(),
             static_cast<std::size_t>(data.idx_size_bytes())};
 }
 
-/// Opens the `.idx`, and asks for the size of the `.bin` while it is in place.
+/// Opens the `.idx` and returns the size that the `.bin` had while this `.idx` was in place.
 MILLRACE_INLINE std::uint64_t index_columns::open_unreplaced(
     const std::filesystem::path& bin_path) {
   for (int attempt = 0; attempt < 10; ++attempt) {
@@ -99,8 +99,8 @@ MILLRACE_INLINE std::uint64_t index_columns::open_unreplaced(
   throw io_error(idx_path_, "open (it is being replaced by another process)", ESTALE);
 }
 
-/// A refusal is no failure: entries are read through the descriptor then, and if that does not work
-/// either, the first read tells.
+/// A failed mapping is not an error: entries are then read through the descriptor. If that fails,
+/// too, the first read throws.
 MILLRACE_INLINE void index_columns::map(std::uint64_t size, index_access access) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, idx_.get(), 0);
   if (address == MAP_FAILED) return;
@@ -108,7 +108,7 @@ MILLRACE_INLINE void index_columns::map(std::uint64_t size, index_access access)
   bytes_ = {static_cast<const std::byte*>(address), size};
   watch_ = lost_page_watch(bytes_);
   if (access != index_access::map_with_read_ahead) {
-    (void)::madvise(address, size, MADV_RANDOM);  // read-ahead would fetch what nobody asks for
+    (void)::madvise(address, size, MADV_RANDOM);  // read-ahead would fetch unneeded pages
   }
   idx_.reset();
 }

@@ -30,10 +30,10 @@ MILLRACE_INLINE schedule::first_position checked_steps(schedule::first_position 
                      "step * global_batch_size");
 }
 
-/// What the orders of the sources go by, which must not be the same.
+/// Returns the names that key the sources' orders. Throws if two are the same.
 MILLRACE_INLINE std::vector<std::string> checked_names(const std::vector<instant_source>& sources) {
   std::vector<std::string> names;
-  std::map<std::uint64_t, std::size_t> met;  // by what the order is keyed with
+  std::map<std::uint64_t, std::size_t> met;  // by the hash that keys the order
   for (const instant_source& source : sources) {
     names.push_back(source.name.empty() ? source.prefix.filename().string() : source.name);
     const auto [first, is_new] = met.emplace(name_hash(names.back()), names.size() - 1);
@@ -47,7 +47,7 @@ MILLRACE_INLINE std::vector<std::string> checked_names(const std::vector<instant
   return names;
 }
 
-/// What may be served of a source, an epoch of which has `samples`.
+/// Returns how many samples a source may serve; `samples` is the number in one epoch.
 MILLRACE_INLINE source_limit limit_of(const instant_source& source, const std::string& name,
                                       std::int64_t samples) {
   source_limit limit{name, std::nullopt};
@@ -58,7 +58,7 @@ MILLRACE_INLINE source_limit limit_of(const instant_source& source, const std::s
                        ", expected a number above zero");
   }
   const double most = std::floor(epochs * static_cast<double>(samples));
-  // A limit that no 64-bit position reaches is none.
+  // Ignore a limit that no 64-bit position reaches.
   if (most < 9e18) limit.most_samples = static_cast<std::int64_t>(most);
   return limit;
 }
@@ -92,7 +92,7 @@ MILLRACE_INLINE std::vector<window_order> instant_order::orders_of(
     if (sources[i].token_count) {
       tokens = *sources[i].token_count;
     } else {
-      // Not mapped: thousands of them are looked at here, and most are not needed for hours.
+      // Not mapped: thousands may be opened here, and most are not needed for hours.
       tokens = index_columns(sources[i].prefix, index_access::pread).token_count();
     }
     orders.emplace_back(names[i], tokens, options.seq_len, options.seed);

@@ -19,9 +19,9 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// The first position of a step, as the caller says it.
+/// Calls `first_position_of` for a step and checks the result.
 ///
-/// @throws config_error  it is not that of an ascending sum.
+/// @throws config_error  the result cannot be that of an ascending sum.
 MILLRACE_INLINE std::int64_t checked_first_position(
     const schedule::first_position& first_position_of, std::int64_t step) {
   const std::int64_t position = first_position_of(step);
@@ -31,7 +31,9 @@ MILLRACE_INLINE std::int64_t checked_first_position(
                      (step == 0 ? "" : " or more, because each step has at least one sample"));
 }
 
-/// The last step whose first position is at most `position`, which is below `most_positions`.
+/// Returns the last step whose first position is at most `position`.
+///
+/// @pre position < most_positions
 MILLRACE_INLINE std::int64_t step_of(std::int64_t position,
                                      const schedule::first_position& first_position_of) {
   std::int64_t low = 0;
@@ -142,13 +144,13 @@ MILLRACE_INLINE void schedule::add(const schedule_segment& given, std::size_t nu
 
 MILLRACE_INLINE std::optional<std::int64_t> schedule::find(blend_place place,
                                                            std::int64_t end) const noexcept {
-  for (std::size_t i = segments_.size(); i-- != 0;) {  // mostly the last one
+  for (std::size_t i = segments_.size(); i-- != 0;) {  // usually the last one
     const segment& here = segments_[i];
     const std::int64_t at = here.places[static_cast<std::size_t>(place.source)];
     if (at == -1) continue;
     const std::int64_t k = place.k - here.entries[static_cast<std::size_t>(at)].taken_before;
     if (k < 0) continue;
-    // Its position may be beyond 64 bits: then it is beyond the end, too.
+    // If its position exceeds 64 bits, it is also beyond the end.
     const std::int64_t room = (unbounded - here.begin) / here.slots.period() - 1;
     if (k / here.slots.slots(at) > room) return std::nullopt;
     const std::int64_t position = here.begin + here.slots.position_of({at, k});

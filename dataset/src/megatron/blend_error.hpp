@@ -10,14 +10,14 @@
 #error "Blends are compared bit by bit: compile without -ffast-math what includes this header."
 #endif
 
-/// By how much a dataset of a blend is behind, rounded as Megatron rounds it.
+/// How far a dataset of a blend lags behind its share, rounded as in Megatron.
 namespace millrace::dataset::detail {
 
 static_assert(FLT_EVAL_METHOD == 0, "a double must be rounded to a double, not kept wider");
 
-/// The same value, in a register of its own. Compilers may contract a product and a difference into
-/// one rounding (GCC does by default where there is an instruction for it), whatever pragma a
-/// header has; they cannot look through this.
+/// Returns `product`, hidden from the optimizer. Without this, compilers may contract a product and
+/// a difference into one operation with a single rounding, whatever pragma a header has. GCC does
+/// so by default if the processor has an instruction for it.
 inline double rounded(double product) noexcept {
 #if defined(__x86_64__)
   asm("" : "+x"(product));
@@ -29,9 +29,9 @@ inline double rounded(double product) noexcept {
   return product;
 }
 
-/// By how many samples a dataset is behind its share: the greedy blend serves who is furthest
-/// behind. For weight >= 0 it never falls as `position` rises, nor rises as `count` does: both
-/// roundings are monotonic.
+/// Returns the number of samples by which a dataset lags behind its share; the greedy blend serves
+/// the dataset that lags most. For weight >= 0 the result never decreases as `position` increases
+/// and never increases as `count` increases, because both roundings are monotonic.
 template <blend_rounding Rounding>
 inline double blend_error(double weight, double position, double count) noexcept {
   if constexpr (Rounding == blend_rounding::twice) {

@@ -18,13 +18,13 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// A word of a blend: of an array, or of a text.
+/// A word of a blend, from an array or from a string.
 struct blend_word {
   std::string text;
   bool is_text = true;
 };
 
-/// Nothing if the value is neither a text nor an array of texts and numbers.
+/// Returns nothing if the value is neither a string nor an array of strings and numbers.
 MILLRACE_INLINE std::optional<std::vector<blend_word>> blend_words(const python_json& value) {
   std::vector<blend_word> words;
   if (const auto text = value.text()) {

@@ -20,7 +20,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// What Python's str.strip() and str.split() take for space, of ASCII.
+/// The ASCII characters that Python's str.strip() and str.split() treat as whitespace.
 inline constexpr std::string_view python_spaces = " \t\n\v\f\r\x1c\x1d\x1e\x1f";
 
 MILLRACE_INLINE std::string_view python_strip(std::string_view text) noexcept {
@@ -43,7 +43,7 @@ MILLRACE_INLINE bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
 
-/// Digits without the underscores between them, or nothing where one stands elsewhere.
+/// Removes underscores between digits. Returns nothing if an underscore is anywhere else.
 MILLRACE_INLINE std::optional<std::string> without_underscores(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -56,7 +56,7 @@ MILLRACE_INLINE std::optional<std::string> without_underscores(std::string_view 
   return plain;
 }
 
-/// "0,7", as some languages write 0.7.
+/// Whether a word looks like "0,7", the way some languages write 0.7.
 MILLRACE_INLINE bool has_decimal_comma(std::string_view word) noexcept {
   const std::size_t comma = word.find(',');
   const auto all_digits = [](std::string_view part) {
@@ -84,7 +84,7 @@ MILLRACE_INLINE std::optional<double> read_python_float(std::string_view text) {
   } else if (word == "nan") {
     value = std::numeric_limits<double>::quiet_NaN();
   } else {
-    // from_chars has names of its own, and no sign is left.
+    // from_chars accepts more names than Python, and a second sign; reject both.
     if (word.empty() || (!detail::is_digit(word[0]) && word[0] != '.')) return std::nullopt;
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (end != word.data() + word.size() || problem == std::errc::invalid_argument) {
@@ -112,7 +112,7 @@ MILLRACE_INLINE blend_list parse_blend_list(std::span<const std::string> words,
                        word + ")");
   }
   blend_list list;
-  std::size_t first_word = words.size();  // where a weight would be
+  std::size_t first_word = words.size();  // the first word in a weight's place
   std::size_t first_number = words.size();
   for (std::size_t i = 0; words.size() % 2 == 0 && i < words.size(); i += 2) {
     const std::optional<double> weight = read_python_float(words[i]);

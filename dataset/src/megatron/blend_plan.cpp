@@ -19,7 +19,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// ceil(), where the result is a count of samples.
+/// ceil() for a count of samples.
 MILLRACE_INLINE std::int64_t sample_ceil(double samples, std::string_view part) {
   const double whole = std::ceil(samples);
   if (!(whole < 0x1p53)) {
@@ -73,7 +73,7 @@ MILLRACE_INLINE data_plan plan_data(const data_blends& blends, const part_sizes&
     }
     if (part == split_part::valid && blends.full_validation) size.reset();
     if (list.weighted() && !size) {
-      // No number helps where all samples of a full validation are served.
+      // A full validation serves all samples, so giving a number would not help.
       const bool all = part == split_part::valid && blends.full_validation;
       throw config_error(
           "the " + part_name + " part has weights, but no number of samples: " +
@@ -83,7 +83,7 @@ MILLRACE_INLINE data_plan plan_data(const data_blends& blends, const part_sizes&
     if (split && !split_matrix(*blends.split).has(part)) continue;
 
     const bool apart = !split && part == split_part::valid && blends.multiple_validation_sets;
-    // Megatron blends a single dataset that has a weight, but not where parts have their own data.
+    // Megatron blends a single dataset that has a weight, but not if parts have their own data.
     const bool alone = list.prefixes.size() == 1 && (!split || !list.weighted());
     if (alone || apart) {
       plans[p] = part_plan{.size = size};

@@ -86,7 +86,7 @@ MILLRACE_INLINE data_blends resolve_data_flags(const data_flags& flags) {
   for (const auto& [flag, words] : parts) {
     if (!*words) continue;
     sources.emplace_back(flag);
-    break;  // the three go together
+    break;  // the three may be combined
   }
   constexpr const char* one_of =
       "expected one of --data-path, --data-args-path, --per-split-data-args-path, or "
@@ -103,7 +103,7 @@ MILLRACE_INLINE data_blends resolve_data_flags(const data_flags& flags) {
   blends.split = flags.split;
   if (flags.data_path) {
     blends.blend = parse_blend_list(*flags.data_path, sources[0]);
-    // With its spaces: it enters the names of caches.
+    // Including its spaces, because it is hashed into the names of caches.
     if (!blends.split) blends.split = split_matrix::default_text;
   } else if (flags.data_args_path) {
     const auto words = detail::python_split(detail::file_text(*flags.data_args_path));

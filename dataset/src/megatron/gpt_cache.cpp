@@ -103,7 +103,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
   const auto int32 = formats::npy_type_of<std::int32_t>();
   view.document = column(all->document, int32, index_numbers::type::int32,
                          {size(plan.document_entries())}, document_path());
-  // Some releases of Megatron wrote int64 where others write int32: both are right.
+  // Some releases of Megatron wrote int64 where others write int32; both are valid.
   view.sample = column(all->sample, int32, index_numbers::type::int32, {size(plan.samples) + 1, 2},
                        sample_path());
   view.shuffle = column(all->shuffle, formats::npy_type_of<std::uint32_t>(),
@@ -126,7 +126,7 @@ MILLRACE_INLINE std::optional<gpt_order> gpt_cache::load(const gpt_plan& plan,
       order.index().check_there();
       return order;
     }
-    // All over the index, its ends included: other lengths of sequences show somewhere.
+    // Samples all over the index, including both ends: different sequence lengths show somewhere.
     constexpr std::int64_t looks = 64;
     std::vector<piece> pieces;
     for (std::int64_t i = 0; i < std::min(looks, order.size()); ++i) {

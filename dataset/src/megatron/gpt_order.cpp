@@ -65,9 +65,10 @@ MILLRACE_INLINE std::int64_t gpt_order::read_sample(std::int64_t j,
   return missing;
 }
 
-/// The token of the stream of all entries at which an entry begins: from the nearest row before.
+/// Returns the token at which an entry begins in the stream of all entries. Counts from the nearest
+/// preceding row.
 MILLRACE_INLINE std::int64_t gpt_order::first_token_of(std::int64_t entry) const {
-  // Row j is at token j * L, whichever way it says so; only that of a partial last sample is not.
+  // Row j is at token j * L, however it is expressed, except the row of a partial last sample.
   std::int64_t low = 0;
   std::int64_t high = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
   while (high - low > 1) {
@@ -103,7 +104,7 @@ MILLRACE_INLINE std::vector<std::int64_t> gpt_order::read_samples_with(std::int6
   for (std::int64_t entry = 0; entry < plan_.document_entries(); ++entry) {
     if (index_.document[entry] != sequence) continue;
     const std::int64_t at = first_token_of(entry) + token;
-    index_.check_there();  // in what is lost it is a long way to each
+    index_.check_there();  // stops early: with lost pages, each lookup is slow
     const std::int64_t j = at / plan_.sequence_length;
     if (j < plan_.samples) unshuffled.push_back(j);
     // The first token of a sample is also the last, a label only, of the one before.

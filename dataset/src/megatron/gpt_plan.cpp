@@ -15,7 +15,7 @@ namespace detail {
 
 constexpr std::int64_t int32_max = std::numeric_limits<std::int32_t>::max();
 
-/// a * b + c of numbers that are not negative.
+/// Returns a * b + c for nonnegative numbers.
 MILLRACE_INLINE std::int64_t checked_product(std::int64_t a, std::int64_t b, std::int64_t c,
                                              const std::string& message) {
   std::int64_t result = 0;
@@ -42,7 +42,7 @@ MILLRACE_INLINE void check_gpt_request(const gpt_request& request, sequence_rang
   }
 }
 
-/// The least number of epochs that have the tokens which the samples need.
+/// Returns the smallest number of epochs that have enough tokens for the samples.
 MILLRACE_INLINE std::int64_t gpt_epochs(const gpt_request& request, const gpt_plan& plan,
                                         const std::string& whose) {
   if (request.num_samples.value_or(0) == 0) return 1;
@@ -92,7 +92,7 @@ MILLRACE_INLINE gpt_plan plan_gpt_index(const gpt_request& request, sequence_ran
     const std::int64_t whole = plan.samples;
     plan.samples = detail::samples_with_partial(usable, length);
     plan.last_sample_is_partial = plan.samples > 0 && plan.samples * length > usable;
-    // One that has only the token which it shares is taken, as Megatron does; one without is not.
+    // As in Megatron, a last sample with only its shared token is allowed; one without is not.
     const bool too_many = plan.samples > 0 && (plan.samples - 1) * length > usable;
     if (too_many || plan.samples < request.num_samples.value_or(0)) {
       throw config_error(whose + " has " + std::to_string(whole) + " whole samples of " +

@@ -22,12 +22,13 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Serves samples in blocks, each out of the few groups that can win in it.
+/// Serves samples in blocks, each from the few groups that can win in it.
 ///
-/// Errors never fall as positions rise while nothing is taken, so a group's error at the end of a
-/// block bounds all its errors in it. Groups whose bound is at most `floor` stay out of the block,
-/// and the block ends where the largest error of the others is no longer above `floor`: no group
-/// that was left out could have won, or tied, before. How long blocks are only changes the speed.
+/// While a group is not served, its error never decreases as the position increases. So its error
+/// at the end of a block bounds all its errors in the block. Groups whose bound is at most `floor`
+/// are left out of the block, and the block ends when the largest error of the others is no longer
+/// above `floor`. Until then, no group that was left out could have won or tied. The block length
+/// affects only the speed.
 template <class Kernel, blend_rounding Rounding>
 class greedy_blocks {
  public:
@@ -59,13 +60,14 @@ class greedy_blocks {
       Kernel::pack(groups_, keys_.data(), floor_, lanes_);
       steps(end, floor_);
     }
-    // Where too many are level, or none was surely first, one look at all of them is what remains.
+    // If too many groups are tied, or none certainly wins, look at all groups for one sample.
     if (at_ == begin) look_at_all();
     length_ = at_ == end ? std::min(length_ + 1, most_length)
                          : std::max(length_ - length_ / 4, shortest_length);
   }
 
-  /// Looks for a floor that lets about as many groups in as there are lanes, from the last one on.
+  /// Searches, from the previous floor on, for one that admits about as many groups as there are
+  /// lanes.
   bool find_floor() {
     constexpr std::size_t enough = Kernel::most_lanes - Kernel::most_lanes / 4;
     double low = -std::numeric_limits<double>::infinity();

@@ -14,27 +14,28 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Datasets of equal weight, taken together.
+/// Groups of datasets with equal weight.
 ///
-/// Between two datasets of equal weight the one with fewer samples is further behind, and of two
-/// with as many the first one wins: so those of a group are served in turn, and only the next of
-/// each group needs to be looked at. Datasets without equals are groups of one.
+/// Of two datasets with equal weight, the one with fewer samples lags further behind; if they have
+/// equally many, the first one wins. So the datasets of a group are served in turn, and only the
+/// next one of each group has to be considered. A dataset with a unique weight is a group of one.
 class greedy_groups {
  public:
-  /// @param limits  how many samples each dataset has; none where that is not looked at
+  /// @param limits  number of samples in each dataset; empty for no limits
   greedy_groups(std::span<const double> weights, std::span<const std::int64_t> limits);
 
   std::size_t size() const noexcept { return weights_.size(); }
   const double* weights() const noexcept { return weights_.data(); }
 
-  /// Samples that the group's next dataset has given, or infinity where all its datasets are spent.
+  /// For each group, the samples that its next dataset has contributed, or infinity if all its
+  /// datasets are exhausted.
   const double* counts() const noexcept { return counts_.data(); }
 
-  /// The dataset of the group that is served next.
+  /// The group's next dataset.
   std::int16_t next_of(std::size_t group) const noexcept { return members_[turns_[group].next]; }
 
   /// Writes the next sample of the group.
-  /// @return the group's count has changed
+  /// @return whether the group's count has changed
   bool take(std::size_t group, std::int64_t at, blend_index_span out) noexcept {
     turn& t = turns_[group];
     out.dataset_index[static_cast<std::size_t>(at)] = members_[t.next];
@@ -48,7 +49,8 @@ class greedy_groups {
   }
 
  private:
-  /// Members [begin, end) are served in turn; those before `next` have given round + 1 samples.
+  /// Members [begin, end) are served in turn; those before `next` have contributed round + 1
+  /// samples.
   struct turn {
     std::uint32_t begin, end, next;
     std::int64_t round, limit;
@@ -57,7 +59,7 @@ class greedy_groups {
   std::vector<double> weights_;
   std::vector<double> counts_;
   std::vector<turn> turns_;
-  std::vector<std::int16_t> members_;  // datasets, those of a group in a row, ascending
+  std::vector<std::int16_t> members_;  // datasets by group, ascending within a group
 };
 
 }  // namespace detail

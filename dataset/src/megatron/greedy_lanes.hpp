@@ -13,11 +13,11 @@
 /// The inner loops of a greedy blend, on any processor.
 namespace millrace::dataset::detail {
 
-/// Some groups of a blend, packed so that one step looks at them alone.
+/// Some groups of a blend, packed so that a step considers only them.
 template <std::size_t Most>
 struct greedy_lanes {
   alignas(64) std::array<double, Most> weights;
-  alignas(64) std::array<double, Most> counts;  ///< infinity where nothing is in the lane
+  alignas(64) std::array<double, Most> counts;  ///< infinity in an empty lane
   std::array<std::uint32_t, Most> groups;
   std::size_t used = 0;
 
@@ -29,18 +29,18 @@ struct greedy_lanes {
   }
 };
 
-/// A step's number as the weights are multiplied by: the first two steps share one.
+/// The factor by which a step multiplies the weights; the first two steps have the same one.
 inline double blend_position(std::int64_t at) noexcept {
   return std::max(static_cast<double>(at), 1.0);
 }
 
-/// One lane after another.
+/// Processes one lane after another.
 struct plain_kernel {
   static constexpr std::size_t most_lanes = 40;
   using lanes = greedy_lanes<most_lanes>;
   static bool is_there() noexcept { return true; }
 
-  /// Errors of all groups at a position, into `keys`.
+  /// Writes the errors of all groups at a position to `keys`.
   template <blend_rounding Rounding>
   static void errors(const greedy_groups& all, double position, double* keys) noexcept {
     for (std::size_t g = 0; g < all.size(); ++g) {
@@ -48,14 +48,14 @@ struct plain_kernel {
     }
   }
 
-  /// How many keys are above `floor`.
+  /// Number of keys above `floor`.
   static std::size_t above(const double* keys, std::size_t size, double floor) noexcept {
     std::size_t count = 0;
     for (std::size_t g = 0; g < size; ++g) count += keys[g] > floor ? 1 : 0;
     return count;
   }
 
-  /// Packs the groups whose keys are above `floor`: at most `most_lanes`.
+  /// Packs the groups whose keys are above `floor`; there must be at most `most_lanes`.
   static void pack(const greedy_groups& all, const double* keys, double floor,
                    lanes& out) noexcept {
     out.clear();
@@ -67,7 +67,7 @@ struct plain_kernel {
     }
   }
 
-  /// Serves samples [at, end) out of the lanes, as long as the largest error is above `floor`.
+  /// Serves samples [at, end) from the lanes while the largest error is above `floor`.
   /// @return the first sample that was not served
   template <blend_rounding Rounding>
   static std::int64_t steps(lanes& some, greedy_groups& all, blend_index_span out, std::int64_t at,

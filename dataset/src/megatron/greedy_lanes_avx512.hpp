@@ -55,13 +55,14 @@ struct avx512_kernel {
     }
   }
 
-  // The forms without a mask start from an undefined register, of which GCC 12 warns.
+  // The unmasked intrinsics start from an undefined register, which GCC 12 warns about.
   static constexpr __mmask8 all_lanes = 0xFF;
   MILLRACE_AVX512 static __m512d larger(__m512d a, __m512d b) noexcept {
     return _mm512_maskz_max_pd(all_lanes, a, b);
   }
 
-  /// The lowest-numbered dataset of the lanes whose bits are set: ties are rare.
+  /// Returns, of the lanes whose bits are set, the one with the lowest-numbered dataset. A loop is
+  /// fast enough because ties are rare.
   static std::size_t first_of(std::uint64_t bits, const lanes& some,
                               const greedy_groups& all) noexcept {
     auto winner = static_cast<std::size_t>(__builtin_ctzll(bits));
@@ -146,7 +147,7 @@ std::int64_t avx512_kernel::steps_of(lanes& some, greedy_groups& all, blend_inde
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < width; ++v) tree[v] = larger(tree[v], tree[v + width]);
     }
-    // The largest of all lanes, in all lanes.
+    // Broadcast the largest error to all lanes.
     __m512d best = tree[0];
     best = larger(best, _mm512_maskz_shuffle_f64x2(all_lanes, best, best, 0x4E));
     best = larger(best, _mm512_maskz_shuffle_f64x2(all_lanes, best, best, 0xB1));
@@ -167,7 +168,7 @@ std::int64_t avx512_kernel::steps_of(lanes& some, greedy_groups& all, blend_inde
     const bool counted = all.take(group, at, out);
     const double count = all.counts()[group];
     if (!tie && counted && count < std::numeric_limits<double>::infinity()) {
-      // Straight from the comparison: by way of `winner` the next step would start later.
+      // Use the comparison's mask directly: going through `winner` would delay the next step.
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < Vectors; ++v) {
         counts[v] = _mm512_mask_add_pd(counts[v], equal[v], counts[v], one);

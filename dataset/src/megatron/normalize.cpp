@@ -13,7 +13,7 @@ MILLRACE_INLINE double pairwise_sum(std::span<const double> values) noexcept {
   constexpr std::size_t most_at_once = 128;
   const std::size_t n = values.size();
   if (n < lanes) {
-    double sum = -0.0;  // so that a sum of negative zeros is one
+    double sum = -0.0;  // so that a sum of negative zeros is -0.0
     for (const double value : values) sum += value;
     return sum;
   }

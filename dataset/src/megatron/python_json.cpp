@@ -18,7 +18,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Appends a unit of UTF-16 as json.dumps prints it inside a string.
+/// Appends a UTF-16 code unit as json.dumps prints it inside a string.
 MILLRACE_INLINE void append_json_unit(std::string& out, std::uint32_t unit) {
   constexpr std::string_view named = "\"\\\n\r\t\f\b";
   constexpr std::string_view names = "\"\\nrtfb";
@@ -126,7 +126,7 @@ MILLRACE_INLINE const python_json* python_json::find(std::string_view key) const
 
 MILLRACE_INLINE std::optional<std::string> python_json::text() const {
   if (kind_ != kind::scalar || !text_.starts_with('"')) return std::nullopt;
-  const auto unit_at = [this](std::size_t escape) {  // the unit of \uHHHH, or 0
+  const auto unit_at = [this](std::size_t escape) {  // the code unit of \uHHHH, or 0
     std::uint32_t unit = 0;
     if (text_.compare(escape, 2, "\\u") == 0) {
       std::from_chars(text_.data() + escape + 2, text_.data() + escape + 6, unit, 16);

@@ -106,7 +106,8 @@ MILLRACE_INLINE python_json python_json_reader::read_array(int level) {
   }
 }
 
-/// From one text with escapes to the other, unit by unit of UTF-16: it is never needed as text.
+/// Converts one escaped form directly to the other, per UTF-16 code unit; the unescaped text is
+/// never needed.
 MILLRACE_INLINE python_json python_json_reader::read_string() {
   std::string out = "\"";
   ++at_;

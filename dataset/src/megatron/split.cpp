@@ -18,7 +18,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Python's round(): to the nearest integer, from the middle to the even one.
+/// Python's round(): to the nearest integer, ties to even.
 MILLRACE_INLINE std::int64_t round_half_even(double value) noexcept {
   const double below = std::floor(value);
   const double above_it = value - below;  // exact
@@ -27,7 +27,7 @@ MILLRACE_INLINE std::int64_t round_half_even(double value) noexcept {
          static_cast<std::int64_t>(above_it > 0.5 || (above_it == 0.5 && integer % 2 != 0));
 }
 
-/// The numbers in a text of `--split`.
+/// Returns the numbers in the value of `--split`.
 MILLRACE_INLINE std::vector<double> split_numbers(std::string_view text) {
   constexpr std::string_view of_a_number = ".0123456789";
   std::vector<double> numbers;
@@ -81,7 +81,7 @@ MILLRACE_INLINE python_json split_matrix::json() const {
       rows.push_back({});
       continue;
     }
-    // Megatron starts its sums with the integer 0, and only the first bound is still that.
+    // Megatron starts its sums with the integer 0; only the first bound stays an integer.
     const std::size_t i = index(part);
     rows.push_back(
         python_json::array({i == 0 ? python_json::integer(0) : python_json::real(bounds_[i]),

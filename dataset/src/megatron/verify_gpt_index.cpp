@@ -34,7 +34,7 @@ class gpt_index_verifier {
 
   std::optional<bool> has_extra_token() const {
     const std::int64_t rows = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
-    // At a first token: told without a look at the lengths, and mostly soon.
+    // A row at a sequence's first token shows it without reading lengths, and usually comes early.
     for (std::int64_t j = 1; j < rows; ++j) {
       if (index_.sample[2 * j + 1] == 0) return true;
     }
@@ -80,7 +80,7 @@ class gpt_index_verifier {
       const std::int64_t token = j * plan_.sequence_length;
       while (token + plan_.extra_token > begin + length) {
         begin += length;
-        length = length_at(++entry);  // there is one: all entries have E * N tokens
+        length = length_at(++entry);  // exists: all entries together have E * N tokens
       }
       verify_row(j, entry, token - begin);
     }

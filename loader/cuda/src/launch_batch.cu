@@ -9,7 +9,8 @@ namespace millrace::loader::cuda {
 namespace {
 
 constexpr int block_threads = 256;
-// Of a multiprocessor: 42 registers a thread. Left to itself, ptxas spills on sm_90 to have eight.
+// Blocks per multiprocessor; six allow 42 registers per thread. Without this limit, ptxas on sm_90
+// spills registers to fit eight.
 constexpr int least_blocks = 6;
 
 class device_block {
@@ -24,7 +25,8 @@ class device_block {
   std::int32_t* shared_;
 };
 
-// A block a tile; the grid has one dimension, since only that one takes any number of rows.
+// One block per tile. The grid is one-dimensional because only its x dimension is large enough for
+// any number of rows.
 template <class Token>
 __global__ void __launch_bounds__(block_threads, least_blocks) make_batch_kernel(const batch_work work) {
   __shared__ std::int32_t shared[shared_integers(block_threads)];

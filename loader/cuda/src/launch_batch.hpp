@@ -6,7 +6,7 @@
 
 namespace millrace::loader::cuda {
 
-/// Puts the kernel on a stream of the current device. Returns its cudaError_t.
+/// Launches the kernel on a stream of the current device. Returns the launch's cudaError_t.
 int launch_batch(const batch_work& work, stream on);
 
 }  // namespace millrace::loader::cuda

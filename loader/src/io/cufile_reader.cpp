@@ -67,7 +67,7 @@ MILLRACE_INLINE const cufile_reader::registered* cufile_reader::find(std::int64_
               path + "cuFileHandleRegister says error " + std::to_string(e.code));
     return nullptr;
   }
-  // First: whatever throws from here on, cuFile forgets the file before it is closed.
+  // First, so that cuFile deregisters the file before it is closed if anything below throws.
   const std::shared_ptr<void> owned(
       handle, [library = library_](void* h) { library->functions().remove(h); });
   log_.note("files registered with cuFile", true, "once each, not with each read");
@@ -78,7 +78,7 @@ MILLRACE_INLINE const cufile_reader::registered* cufile_reader::find(std::int64_
   return &registered_.front();
 }
 
-// False: cuFile cannot, and pread is to try and to say what is wrong.
+// Returns false if cuFile cannot read it. pread then tries, and reports the error.
 MILLRACE_INLINE bool cufile_reader::read(const read_request& request) try {
   const registered* const file = find(request.from.file);
   if (file == nullptr) return false;
@@ -102,7 +102,7 @@ MILLRACE_INLINE bool cufile_reader::read(const read_request& request) try {
             "a request of " + std::to_string(how_.least_bytes) + " bytes or more");
   return true;
 } catch (const io_error&) {
-  return false;  // of opening: pread meets it again
+  return false;  // opening failed: pread will meet the same error
 }
 
 MILLRACE_INLINE reader_report cufile_reader::report() const {

@@ -23,7 +23,7 @@ namespace millrace::loader {
 MILLRACE_INLINE std::pair<direct_alignment, std::string> direct_alignment_of(int fd) {
 #if defined(STATX_DIOALIGN)
   struct ::statx status {};
-  // The system call itself: the struct of older C libraries has no room for the answer.
+  // Calls the system directly: the struct of older C libraries has no field for the answer.
   if (::syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
       (status.stx_mask & STATX_DIOALIGN) != 0) {
     const direct_alignment said{status.stx_dio_mem_align, status.stx_dio_offset_align};
@@ -36,7 +36,7 @@ MILLRACE_INLINE std::pair<direct_alignment, std::string> direct_alignment_of(int
 MILLRACE_INLINE direct_file open_direct(const io::unique_fd& fd) {
   direct_file file;
   auto [alignment, why] = direct_alignment_of(fd.get());
-  // What memory is laid out for: more is asked by no disk, and by no file system that we know.
+  // The alignment of our buffers. No disk, and no file system that we know, requires more.
   constexpr std::uint32_t most = 4096;
   if (alignment.offset == 0) {
     file.why = "the file system has no direct reads";
@@ -48,8 +48,9 @@ MILLRACE_INLINE direct_file open_direct(const io::unique_fd& fd) {
                " bytes, and at most 4096 is provided for";
     return file;
   }
-  // A direct read by io_uring that such a program answers short is gone on with by the kernel from
-  // its beginning again: all of it is said to be there, and its end is other bytes (Linux 6.18).
+  // If a FUSE program answers a direct read of io_uring short, the kernel restarts it at its
+  // beginning instead of resuming it. It reports all bytes as read, but the end has wrong bytes
+  // (Linux 6.18).
   if (magic_of(fd) == fuse_magic) {
     file.why = "a FUSE file system, of which direct reads that come short bring other bytes";
     return file;

@@ -33,7 +33,8 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// Of the files that are asked, each by its size; of thousands, of so many spread among them.
+/// Share of the files in the page cache, weighted by size. Samples at most 256 files, evenly
+/// spread.
 MILLRACE_INLINE std::optional<io::residency> residency_of(const std::vector<data_file>& files) {
   constexpr std::size_t most = 256;
   const std::size_t step = (files.size() + most - 1) / most;
@@ -100,7 +101,7 @@ MILLRACE_INLINE reader_facts facts_of(const std::vector<data_file>& files,
 
 namespace detail {
 
-/// What was asked for, and by whom.
+/// The requested back end, and who requested it.
 struct asked_reader {
   back_end what = back_end::automatic;
   std::string why;

@@ -81,7 +81,7 @@ MILLRACE_INLINE void mmap_reader::prefetch(std::span<const file_range> ranges) n
         refused == 0 ? "the order of reads is known" : std::generic_category().message(refused));
   }
   if (!ahead_unmapped_.empty()) unmapped_.prefetch(ahead_unmapped_);
-} catch (...) {  // NOLINT(bugprone-empty-catch): gather meets it again, and says it
+} catch (...) {  // NOLINT(bugprone-empty-catch): gather meets the same error and reports it
 }
 
 MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests) {
@@ -94,7 +94,7 @@ MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests)
   }
   const auto most = static_cast<std::size_t>(std::clamp(options_.gather_threads, 1, 64));
   const std::size_t shares = bytes < shared_from ? 1 : std::min(most, order_.size());
-  // By bytes: each task up to where its share of them ends.
+  // Divides by bytes: each task ends where its share of them ends.
   begins_.assign(1, 0);
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < order_.size() && begins_.size() < shares; ++i) {
@@ -114,7 +114,7 @@ MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests)
   advisor_.log().add_gather(requests.size(), bytes);
 }
 
-// Map by map, so that a thread holds one at a time.
+// Copies map by map, so that a thread holds one map at a time.
 MILLRACE_INLINE void mmap_reader::copy(std::span<const read_request> requests,
                                        std::span<const std::uint32_t> order, worker& with) {
   with.unread.clear();
@@ -137,7 +137,7 @@ MILLRACE_INLINE void mmap_reader::copy(std::span<const read_request> requests,
         try {
           map = map_for(file, from.offset).got;
         } catch (const io_error& e) {
-          map = nullptr;  // pread tries again what may pass, and says the rest
+          map = nullptr;  // pread retries transient errors and reports others
           if (retry_policy::may_pass(e.code(), kind_of(e.path()))) advisor_.log().add_retry();
         }
       }

@@ -53,7 +53,7 @@ MILLRACE_INLINE std::shared_ptr<open_files::file> open_files::attach(const data_
     if (known) first = known->first_;
   }
   if (known) {
-    // Opened once, and so maybe replaced since: then the new reader means the new one.
+    // It was opened before and may have been replaced since: a new reader gets the new file.
     struct ::stat status {};
     const bool same =
         !first || (::stat(what.path.c_str(), &status) == 0 && file_stamp(status) == *first);
@@ -61,7 +61,7 @@ MILLRACE_INLINE std::shared_ptr<open_files::file> open_files::attach(const data_
   }
   std::shared_ptr<file> made(new file(what, key), [table = shared_from_this()](file* f) {
     table->detach(*f);
-    delete f;  // NOLINT: what std::shared_ptr itself would do
+    delete f;  // NOLINT: as std::shared_ptr itself would
   });
   const std::lock_guard lock(mutex_);
   const std::uint64_t step = limits_.map_bytes;
@@ -74,7 +74,7 @@ MILLRACE_INLINE std::shared_ptr<open_files::file> open_files::attach(const data_
 }
 
 MILLRACE_INLINE void open_files::detach(file& f) noexcept {
-  held_descriptor closed;  // both after the lock is released
+  held_descriptor closed;  // both are released after the lock
   std::vector<file_part> unmapped;
   const std::lock_guard lock(mutex_);
   if (f.is_attached_) --attached_;
@@ -88,7 +88,7 @@ MILLRACE_INLINE void open_files::detach(file& f) noexcept {
   unmapped = std::move(f.parts_);
 }
 
-// Of the list alone: the caller lets go of the map after the lock.
+// Removes the map from the list only. The caller releases the map after the lock.
 MILLRACE_INLINE void open_files::forget_map(file_part& part) noexcept {
   mapped_bytes_ -= part.map->bytes.bytes();
   used_maps_.erase(part.at);
@@ -102,7 +102,7 @@ MILLRACE_INLINE open_files::held_descriptor open_files::open(file& f) {
       return f.fd_;
     }
   }
-  const std::lock_guard opening(f.opening_);  // two threads that need it open it once
+  const std::lock_guard opening(f.opening_);  // two threads that need it open it only once
   return opened(f);
 }
 
@@ -118,7 +118,7 @@ MILLRACE_INLINE open_files::held_descriptor open_files::opened(file& f) {
   auto made =
       std::make_shared<const descriptor>(descriptor{std::move(fd), kind, counted(live_files_)});
   const std::lock_guard lock(mutex_);
-  f.at_ = used_files_.insert(used_files_.begin(), &f);  // first, as it may throw
+  f.at_ = used_files_.insert(used_files_.begin(), &f);  // first, because it may throw
   f.fd_ = made;
   if (!f.first_) f.first_ = found;
   ++usage_.opens;
@@ -126,10 +126,10 @@ MILLRACE_INLINE open_files::held_descriptor open_files::opened(file& f) {
   return made;
 }
 
-// Opens with as many others closed as that takes.
+// Opens a file, closing as many others as necessary.
 MILLRACE_INLINE io::unique_fd open_files::open_evicting(const file& f) {
   for (;;) {
-    // O_NONBLOCK: a FIFO is refused later, not waited for.
+    // O_NONBLOCK: a FIFO must not block here; it is refused later.
     io::unique_fd fd(io::uninterrupted(
         [&] { return ::open(f.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }));
     if (fd) return fd;
@@ -147,8 +147,8 @@ MILLRACE_INLINE io::unique_fd open_files::open_evicting(const file& f) {
   }
 }
 
-// Closes what is not in use, from the least used on, until so many are left. Maps hold descriptors
-// too, and go only if nothing else does.
+// Closes unused files, least recently used first, until `most` are left. Maps also hold
+// descriptors; they are released only if nothing else can be closed.
 MILLRACE_INLINE bool open_files::close_least_used(std::int64_t most) {
   std::vector<held_descriptor> closed;
   std::vector<held_map> unmapped;
@@ -158,7 +158,7 @@ MILLRACE_INLINE bool open_files::close_least_used(std::int64_t most) {
     for (auto at = used_files_.end(); left > most && at != used_files_.begin();) {
       --at;
       file& f = **at;
-      if (f.fd_.use_count() > 1) continue;  // read from just now, or by a map
+      if (f.fd_.use_count() > 1) continue;  // in use by a read or by a map
       closed.push_back(std::move(f.fd_));
       f.fd_ = nullptr;
       at = used_files_.erase(at);
@@ -169,17 +169,17 @@ MILLRACE_INLINE bool open_files::close_least_used(std::int64_t most) {
   return !closed.empty() || !unmapped.empty();
 }
 
-// Takes the map that was not used for the longest time out of the table.
+// Removes the least recently used map from the table.
 MILLRACE_INLINE bool open_files::unmap_least_used(std::vector<held_map>& unmapped,
                                                   std::vector<held_descriptor>& closed) {
   for (auto at = used_maps_.end(); at != used_maps_.begin();) {
     --at;
     file& f = *at->first;
     file_part& part = f.parts_[at->second];
-    if (part.map.use_count() > 1) continue;  // copied from just now
-    // Its descriptor as well, unless another part has it.
+    if (part.map.use_count() > 1) continue;  // being copied from
+    // Also closes its descriptor, unless another part uses it.
     const bool closes = f.fd_ && f.fd_.use_count() <= 2;
-    unmapped.push_back(part.map);  // first, as these may throw
+    unmapped.push_back(part.map);  // first, because these calls may throw
     if (closes) closed.push_back(f.fd_);
     forget_map(part);
     part.map = nullptr;
@@ -192,7 +192,7 @@ MILLRACE_INLINE bool open_files::unmap_least_used(std::vector<held_map>& unmappe
   return false;
 }
 
-// What the file is now, if it is the one that it was.
+// Returns the file's current stamp after checking that it is the same file as before.
 MILLRACE_INLINE file_stamp open_files::checked(const file& f, const io::unique_fd& fd) {
   const std::uint64_t size = io::regular_file_size(fd, f.path());
   struct ::stat status {};
@@ -226,7 +226,7 @@ MILLRACE_INLINE open_files::lent open_files::lend() {
   return one;
 }
 
-// What is known of a map without a system call: that it is there, or that there is to be none.
+// Returns what is known without a system call: the map, or that it must not be created now.
 MILLRACE_INLINE std::optional<open_files::map_result> open_files::known_map(file& f,
                                                                             std::size_t place) {
   const std::lock_guard lock(mutex_);
@@ -251,7 +251,7 @@ MILLRACE_INLINE open_files::map_result open_files::map_at(file& f, std::uint64_t
   const auto place = static_cast<std::size_t>(offset / f.map_bytes_);
   if (auto known = known_map(f, place)) return *known;
   const std::lock_guard opening(f.opening_);
-  if (auto known = known_map(f, place)) return *known;  // made while this thread waited
+  if (auto known = known_map(f, place)) return *known;  // created while this thread waited
   const std::uint64_t begin = place * f.map_bytes_;
   const auto bytes = static_cast<std::size_t>(std::min(f.map_bytes_, f.bytes() - begin));
   if (std::string why = no_room_for_map(f, bytes); !why.empty()) return {nullptr, false, why};
@@ -266,7 +266,7 @@ MILLRACE_INLINE open_files::map_result open_files::map_at(file& f, std::uint64_t
   auto made = std::make_shared<const map>(map{std::move(mapped), of, counted(live_maps_)});
   const std::lock_guard lock(mutex_);
   file_part& part = f.parts_[place];
-  part.at = used_maps_.insert(used_maps_.begin(), {&f, place});  // first, as it may throw
+  part.at = used_maps_.insert(used_maps_.begin(), {&f, place});  // first, because it may throw
   part.map = made;
   part.last_use = clock_;
   ++usage_.mmaps;
@@ -275,8 +275,8 @@ MILLRACE_INLINE open_files::map_result open_files::map_at(file& f, std::uint64_t
   return {made, true, {}};
 }
 
-// Gives up maps that have been idle for others. Not those that are only waiting their turn: to map
-// by turns costs more than to read.
+// Drops maps that have been idle, to make room. Maps that are only waiting for their turn are kept:
+// mapping in rotation costs more than reading.
 MILLRACE_INLINE std::string open_files::no_room_for_map(file& f, std::size_t bytes) {
   std::vector<held_map> unmapped;
   std::vector<held_descriptor> closed;
@@ -304,7 +304,7 @@ MILLRACE_INLINE bool open_files::make_room_for_map() {
   std::vector<held_descriptor> closed;
   const std::lock_guard lock(mutex_);
   ++usage_.refusals;
-  most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);  // is all that is granted
+  most_maps_ = std::max<std::int64_t>(std::ssize(used_maps_), 1);  // the kernel grants no more
   return unmap_least_used(unmapped, closed);
 }
 

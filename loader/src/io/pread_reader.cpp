@@ -52,7 +52,7 @@ MILLRACE_INLINE void pread_reader::prefetch(std::span<const file_range> ranges) 
   log_.note(
       "POSIX_FADV_WILLNEED", refused == 0,
       refused == 0 ? "the order of reads is known" : std::generic_category().message(refused));
-} catch (...) {  // NOLINT(bugprone-empty-catch): gather meets it again, and says it
+} catch (...) {  // NOLINT(bugprone-empty-catch): gather meets the same error and reports it
 }
 
 MILLRACE_INLINE void pread_reader::gather(std::span<const read_request> requests) {
@@ -79,7 +79,7 @@ MILLRACE_INLINE void pread_reader::gather(std::span<const read_request> requests
   log_.add_gather(requests.size(), bytes);
 }
 
-// Shares them out by bytes: about four tasks a thread, so that a slow read does not hold up all.
+// Divides reads by bytes: about four tasks per thread, so that a slow read does not delay all.
 MILLRACE_INLINE void pread_reader::read_all(std::span<planned_read> reads) {
   if (reads.empty()) return;
   std::uint64_t bytes = 0;
@@ -101,7 +101,7 @@ MILLRACE_INLINE void pread_reader::read_all(std::span<planned_read> reads) {
   threads_->for_each(begins.size() - 1, options_.gather_threads, [&](std::size_t task) {
     current_file current;
     for (std::size_t i = begins[task]; i < begins[task + 1]; ++i) {
-      if (failed.load(std::memory_order_relaxed)) return;  // the gather is lost already
+      if (failed.load(std::memory_order_relaxed)) return;  // the gather has failed already
       try {
         (void)read(reads[i], plan_.parts_of(reads[i]), false, current);
       } catch (...) {
@@ -122,14 +122,15 @@ MILLRACE_INLINE const open_files::held_descriptor& pread_reader::hold(current_fi
       current = {&f, table_->open(f)};
       return current.held;
     } catch (const io_error& e) {
-      if (std::string_view(e.call()) != "open") throw;  // it is not the file: that stays
+      if (std::string_view(e.call()) != "open") throw;  // the wrong file: permanent
       if (!attempts.again(e.code(), kind_of(f.path()))) throw;
       log_.add_retry();
     }
   }
 }
 
-// Reads all of it; false, with `rest` what is left, where that would wait for storage and must not.
+// Reads everything. Returns false, with the remainder in `rest`, if `only_cached` is set and more
+// would wait for storage.
 MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> parts,
                                         bool only_cached, current_file& current) {
   open_files::file& f = file_of(rest.file);
@@ -147,8 +148,8 @@ MILLRACE_INLINE bool pread_reader::read(planned_read& rest, std::span<::iovec> p
     }
     const int code = n < 0 ? errno : 0;
     if (only_cached) {
-      // No file system is asked twice for what it does not have; whatever else it says, the end of
-      // the file included, a read that may wait says for good.
+      // RWF_NOWAIT is not tried again if it is unsupported. All other results, including the end of
+      // the file, are left to a read that may wait.
       if (code == EOPNOTSUPP || code == EINVAL) {
         only_cached_works_.store(false, std::memory_order_relaxed);
         log_.note("RWF_NOWAIT", false,

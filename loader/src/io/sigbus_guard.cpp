@@ -14,15 +14,15 @@
 #include <millrace/dataset/detail/lost_pages.hpp>
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // NOLINT: of Linux 5.14, which C libraries may be older than
+#define MADV_POPULATE_READ 22  // NOLINT: since Linux 5.14; C libraries may be older
 #endif
 
 namespace millrace::loader {
 
 namespace detail {
 
-/// Fetches what comes next while this one is copied: a copy of a few KiB is over before the
-/// processor itself reads ahead.
+/// Prefetches the next piece while this one is copied: a copy of a few KiB ends before the
+/// processor's own prefetcher starts.
 MILLRACE_INLINE void fetch_ahead(const copy_piece& piece) noexcept {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 1024;
@@ -43,8 +43,8 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const copy_piece& piece = pieces[i];
     const auto skew = reinterpret_cast<std::uintptr_t>(piece.from) % page;
-    // The kernel only looks at it: what it refuses, older kernels all of it, is for read(2) to say.
-    auto* const begin = const_cast<std::byte*>(piece.from - skew);  // NOLINT: older than const
+    // The kernel does not write to it. read(2) handles what it refuses (older kernels refuse all).
+    auto* const begin = const_cast<std::byte*>(piece.from - skew);  // NOLINT: madvise is not const
     if (::madvise(begin, piece.bytes + skew, MADV_POPULATE_READ) != 0) return i;
     std::memcpy(piece.to, piece.from, piece.bytes);
   }
@@ -53,7 +53,7 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
 
 #else
 
-/// Where a thread goes on if it touches a lost page between `begin` and `end`.
+/// Where a thread resumes if it touches a lost page between `begin` and `end`.
 struct sigbus_arm {
   ::sigjmp_buf back;
   const std::byte* begin;
@@ -69,7 +69,7 @@ MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
 
 MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
   sigbus_arm* const arm = armed;
-  // A code above 0: the kernel says it of an access. Sent by kill(2), si_addr means nothing.
+  // si_code > 0: the kernel raised it for an access. If sent by kill(2), si_addr is meaningless.
   if (arm != nullptr && info->si_code > 0) {
     const auto* const at = static_cast<const std::byte*>(info->si_addr);
     if (at >= arm->begin && at < arm->end) {
@@ -82,10 +82,10 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
 
 MILLRACE_INLINE bool install_sigbus_guard() noexcept {
   static const bool installed = [] {
-    dataset::detail::install_lost_page_handler();  // below ours, which its own would displace later
+    dataset::detail::install_lost_page_handler();  // first, or it would displace ours later
     struct ::sigaction ours {};
     ours.sa_sigaction = on_sigbus;
-    // SA_NODEFER: it is left by a jump, after which the signal must not stay blocked.
+    // SA_NODEFER: the handler exits by a jump, after which the signal must not remain blocked.
     ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     (void)::sigaction(SIGBUS, nullptr, &previous_sigbus());
     return ::sigaction(SIGBUS, &ours, nullptr) == 0;
@@ -99,7 +99,7 @@ MILLRACE_INLINE bool sigbus_guard_displaced() noexcept {
          ((now.sa_flags & SA_SIGINFO) == 0 || now.sa_sigaction != on_sigbus);
 }
 
-// Never inlined: no variable but these is between setting the mark and the jump back to it.
+// Never inlined, so that no other variables are live between sigsetjmp and the jump back to it.
 [[gnu::noinline]] MILLRACE_INLINE std::size_t copy_armed(const copy_piece* pieces,
                                                          std::size_t count, const std::byte* begin,
                                                          const std::byte* end) {

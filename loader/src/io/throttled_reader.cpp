@@ -51,7 +51,7 @@ MILLRACE_INLINE void throttled_reader::prefetch(std::span<const file_range> rang
     if (announced_.size() >= most_announced) announced_.erase(announced_.begin());
     announced_.emplace(key_of(range), arrival_of(range, now));
   }
-} catch (...) {  // NOLINT(bugprone-empty-catch): no memory: then it is not under way yet
+} catch (...) {  // NOLINT(bugprone-empty-catch): no memory: the transfer has not started yet
 }
 
 MILLRACE_INLINE void throttled_reader::gather(std::span<const read_request> requests) {
@@ -70,7 +70,7 @@ MILLRACE_INLINE void throttled_reader::gather(std::span<const read_request> requ
   wait_until(arrived);
 }
 
-// To some microseconds: the end of a sleep is late by more than that.
+// Accurate to a few microseconds; sleeping alone would wake up later than that.
 MILLRACE_INLINE void throttled_reader::wait_until(clock::time_point when) {
   constexpr std::chrono::microseconds margin(150);
   if (clock::now() + margin < when) std::this_thread::sleep_until(when - margin);

@@ -31,7 +31,7 @@ MILLRACE_INLINE bool uring_files::is_direct(std::int64_t file, uring_ring& ring)
     log_->note("O_DIRECT", true, direct.why);
     return true;
   } catch (const std::exception&) {
-    return false;  // pread tries again, and says what is wrong
+    return false;  // pread tries again and reports the error
   }
 }
 
@@ -43,7 +43,7 @@ MILLRACE_INLINE void uring_files::demote(std::int64_t file, const std::string& w
   log_->note("O_DIRECT", false, (*this)[file].path().string() + ": " + why + ": read by pread");
 }
 
-// None where reads that are noted name the file whose place it would take.
+// Returns `none` if queued reads that name the losing file cannot be submitted first.
 MILLRACE_INLINE std::size_t uring_files::put(std::int64_t file, io::unique_fd fd,
                                              uring_ring& ring) {
   const direct_files::next_place at = open_.next();

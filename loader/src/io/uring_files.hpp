@@ -21,14 +21,15 @@
 
 namespace millrace::loader {
 
-/// The files of one reader, as a ring reads them: past the page cache, from places in the ring's
-/// table, or not at all, where they cannot be read so. Used by one thread but for `all_plain`.
+/// The files of one reader, as a ring reads them: directly (bypassing the page cache, from places
+/// in the ring's table), or with pread if that is impossible. Used by one thread, except
+/// `all_plain`.
 class MILLRACE_EXPORT uring_files {
  public:
   static constexpr std::size_t none = direct_files::none;
 
-  /// @param most  open for direct reads at a time
-  /// @param log   is told which may be read so, and why not; outlives this
+  /// @param most  files open for direct reads at a time
+  /// @param log   records which files can be read directly, and why not; must outlive this
   uring_files(const std::vector<data_file>& files, std::shared_ptr<open_files> table,
               std::size_t most, reader_log& log)
       : table_(std::move(table)),
@@ -43,15 +44,15 @@ class MILLRACE_EXPORT uring_files {
     return *files_[static_cast<std::size_t>(file)];
   }
 
-  /// Whether a file is read past the page cache; if nobody has asked, it is opened for that. Where
-  /// that fails for now, not this time.
+  /// Whether a file is read directly. The first query opens it for that. If opening fails only for
+  /// now, returns false this time.
   bool is_direct(std::int64_t file, uring_ring& ring);
 
-  /// Reads it by pread from now on.
+  /// Makes pread read the file from now on.
   void demote(std::int64_t file, const std::string& why);
 
-  /// The place of a file that is read directly in the table of the ring, into which it is brought
-  /// again if it was closed for others; `none` where that fails.
+  /// The place of a directly read file in the ring's table. Reopens the file if it was closed for
+  /// another one; `none` if that fails.
   std::size_t place_of(std::int64_t file, uring_ring& ring);
   int fd_at(std::size_t place) const noexcept { return open_.fd_at(place); }
 
@@ -60,10 +61,10 @@ class MILLRACE_EXPORT uring_files {
     return states_[static_cast<std::size_t>(file)].alignment;
   }
 
-  /// With the ring in whose table they are.
+  /// Closes the files of a ring that is being retired.
   void close_direct() noexcept { open_.close_all(); }
 
-  /// Whether there are files, and none of them is read directly. Any thread.
+  /// Whether there are files and none of them is read directly. May be called from any thread.
   bool all_plain() const noexcept { return !files_.empty() && plain_ == files_.size(); }
 
  private:

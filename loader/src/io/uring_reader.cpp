@@ -69,15 +69,15 @@ MILLRACE_INLINE uring_reader::uring_reader(const std::vector<data_file>& files,
       ahead_plan_(limits_.slot_bytes),
       plan_(limits_.slot_bytes) {}
 
-// A ring that this thread may use; false where none is to be had.
+// Ensures a ring that this thread may use; false if none can be created.
 MILLRACE_INLINE bool uring_reader::has_ring() {
   if (ring_ && ring_->is_mine()) return true;
   if (no_ring_.load(std::memory_order_relaxed)) return false;
   const bool first = ring_ == nullptr;
   const auto slots = static_cast<std::size_t>(limits_.slots);
   const auto depth = static_cast<std::size_t>(limits_.depth);
-  // What allocates comes first. If it throws, nothing has changed: a ring without operations would
-  // be waited for in vain.
+  // Allocations come first, so that nothing has changed if one throws: waiting for a ring without
+  // operations would never end.
   std::vector<operation> operations(slots + depth);
   std::vector<std::size_t> free_slots;
   std::vector<std::size_t> free_straight;
@@ -85,13 +85,13 @@ MILLRACE_INLINE bool uring_reader::has_ring() {
   free_straight.reserve(depth);
   for (std::size_t i = slots; i-- > 0;) free_slots.push_back(i);
   for (std::size_t i = slots + depth; i-- > slots;) free_straight.push_back(i);
-  retired_.reserve(retired_.size() + 2);  // the present ring, and the new one
+  retired_.reserve(retired_.size() + 2);  // the current ring and the new one
   auto made =
       std::make_unique<uring_ring>(static_cast<unsigned>(limits_.depth), slots * limits_.slot_bytes,
                                    static_cast<unsigned>(limits_.most_files), first);
   if (!made->valid()) log_.note("io_uring", false, why_no_ring(made->error()));
 
-  // Results of the present ring come only to the thread that made it, which may be gone.
+  // Results of the current ring reach only the thread that created it, which may have ended.
   retire_ring();
   if (!made->valid()) {
     no_ring_ = true;
@@ -110,7 +110,7 @@ MILLRACE_INLINE bool uring_reader::has_ring() {
   return true;
 }
 
-// What was read ahead is lost with it.
+// Data that was read ahead is lost with the ring.
 MILLRACE_INLINE void uring_reader::retire_ring() noexcept {
   if (!ring_) return;
   ahead_.clear();
@@ -128,7 +128,7 @@ MILLRACE_INLINE void uring_reader::note_ring() {
   note("registered files", granted.files, "a file is looked up once, not with each read");
 }
 
-// Notes what is left of an operation for the next submit. False: its file cannot be opened.
+// Queues the rest of an operation for the next submit. Returns false if its file cannot be opened.
 MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
   operation& op = operations_[token];
   const std::size_t place = files_.place_of(op.file, *ring_);
@@ -142,7 +142,7 @@ MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
   return true;
 }
 
-// Starts what was announced, as far as there are slots.
+// Starts announced reads, as far as there are slots.
 MILLRACE_INLINE void uring_reader::pump() {
   const std::size_t most = static_cast<std::size_t>(limits_.depth) * 7 / 8;
   bool started = false;
@@ -166,9 +166,9 @@ MILLRACE_INLINE void uring_reader::pump() {
           {bytes, entry.end - key.begin, 0, unit, 0},
           next,
           none};
-    if (!ahead_.start(next, slot)) break;  // no memory: it stays in the queue
+    if (!ahead_.start(next, slot)) break;  // no memory: it remains queued
     if (!start(slot)) {
-      ahead_.erase(next);  // gather will say why
+      ahead_.erase(next);  // gather will report the error
       continue;
     }
     free_slots_.pop_back();
@@ -179,14 +179,14 @@ MILLRACE_INLINE void uring_reader::pump() {
   if (started) (void)ring_->submit(0);
 }
 
-// For at least one read that is in flight. 0 or an errno.
+// Waits for at least one read in flight. Returns 0 or an errno.
 MILLRACE_INLINE int uring_reader::wait() {
   const int code = ring_->submit(in_flight_ > 0 ? 1 : 0);
   const unsigned taken = ring_->take_results([&](std::uint64_t token, std::int64_t result) {
     take(static_cast<std::size_t>(token), result);
   });
   if (code == 0 || taken > 0) vain_waits_ = 0;
-  // Out of memory, or out of room for results, which there is now: it may pass.
+  // Transient: out of memory, or out of room for results, some of which was just freed.
   const bool may_pass = code == EAGAIN || code == EBUSY || code == ENOMEM;
   if (!may_pass || vain_waits_ >= most_vain_waits) return code;
   if (taken > 0) return 0;
@@ -211,7 +211,7 @@ MILLRACE_INLINE void uring_reader::take(std::size_t token, std::int64_t result) 
   if (outcome == read_outcome::demote) {
     try {
       files_.demote(op.file, "read: " + std::generic_category().message(static_cast<int>(-result)));
-    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory for the report alone
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory, for the report only
     }
   }
   --in_flight_;
@@ -266,7 +266,7 @@ MILLRACE_INLINE void uring_reader::prefetch(std::span<const file_range> ranges) 
   ahead_plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
   for (const extent& e : ahead_plan_.extents()) {
     if (ahead_.queued() >= most_queued) break;
-    // Whole blocks, as far as the file has them: another range may begin in the last one.
+    // Whole blocks, up to the end of the file: another range may begin in the last block.
     ahead_.add({e.file, e.begin}, std::min(e.end, files_[e.file].bytes()),
                static_cast<std::int64_t>(e.pieces), gathers_);
   }
@@ -314,7 +314,7 @@ MILLRACE_INLINE void uring_reader::gather(std::span<const read_request> requests
   log_.add_gather(requests.size(), bytes);
 }
 
-// What was read ahead, what is to be read now, and what the ring does not read.
+// Divides requests into those read ahead, those to read now, and those that the ring does not read.
 MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests) {
   wanted_.clear();
   by_plain_.clear();
@@ -331,7 +331,7 @@ MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests)
         r.from,
         [&](ahead_reads::place p, std::uint64_t begin, std::uint64_t end) {
           if (p->second.now == ahead_reads::state::queued) {
-            wanted_.push_back(part(begin, end));  // too late to be ahead
+            wanted_.push_back(part(begin, end));  // too late to read ahead
             if (--p->second.expected <= 0) ahead_.erase(p);
             return;
           }
@@ -341,10 +341,11 @@ MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests)
         [&](std::uint64_t begin, std::uint64_t end) { wanted_.push_back(part(begin, end)); });
   }
   plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
-  handed_over_.reserve(plan_.pieces() + claims_.size());  // so that results are taken without fail
+  // Reserved, so that taking results cannot fail.
+  handed_over_.reserve(plan_.pieces() + claims_.size());
 }
 
-// As many as there is room for.
+// Starts as many extents as there is room for.
 MILLRACE_INLINE void uring_reader::start_demand() {
   const std::span<const extent> extents = plan_.extents();
   for (; next_extent_ < extents.size(); ++next_extent_) {
@@ -384,8 +385,8 @@ MILLRACE_INLINE void uring_reader::take_claims() {
     ahead_reads::entry& entry = from->second;
     while (entry.now == ahead_reads::state::reading) {
       if (const int code = wait(); code != 0) throw lost_ring{code};
-      // Reads end in any order, and this one may be the last: the others' places are not left
-      // empty.
+      // Reads end in any order, and this one may be the last: meanwhile the slots of others are
+      // refilled.
       if (entry.now == ahead_reads::state::reading) pump();
     }
     if (entry.now == ahead_reads::state::ready) {
@@ -400,7 +401,7 @@ MILLRACE_INLINE void uring_reader::take_claims() {
   }
 }
 
-// After an error: nothing reads into the memory of requests any more, and nothing is pinned.
+// Cleans up after an error. Afterwards nothing reads into request memory and nothing is pinned.
 MILLRACE_INLINE void uring_reader::abandon() noexcept try {
   next_extent_ = plan_.extents().size();
   while (demand_in_flight_ > 0) {
@@ -411,12 +412,12 @@ MILLRACE_INLINE void uring_reader::abandon() noexcept try {
     --from->second.expected;
     if (--from->second.pinned == 0 && from->second.now == ahead_reads::state::failed) release(from);
   }
-} catch (...) {  // NOLINT(bugprone-empty-catch): the error is on its way already
+} catch (...) {  // NOLINT(bugprone-empty-catch): an error is being thrown already
 }
 
-// After which pread reads all. What the kernel has not taken it never will; reads into the memory
-// of requests that it has taken are waited for as long as they take: their results are all that
-// says when that memory is the caller's again.
+// Abandons the ring; from then on pread reads everything. The kernel will not run reads that it has
+// not accepted. This waits as long as it takes for accepted reads into request memory: only their
+// results tell when that memory belongs to the caller again.
 MILLRACE_INLINE void uring_reader::give_up_ring(int code) {
   const auto slots = static_cast<std::size_t>(limits_.slots);
   std::size_t under_way = in_flight_ - std::min<std::size_t>(in_flight_, ring_->unsubmitted());

@@ -27,23 +27,24 @@
 
 namespace millrace::loader {
 
-/// Reads by io_uring past the page cache (O_DIRECT): what `prefetch` names is read at once, as far
-/// as there are slots, and waits there for `gather`, which copies it; what was not named is read
-/// then, all of it at the same time.
+/// Reads with io_uring, bypassing the page cache (O_DIRECT). Ranges named by `prefetch` are read at
+/// once, as far as there are slots, and wait in their slots until `gather` copies them. `gather`
+/// reads all other ranges itself, concurrently.
 ///
-/// For files far larger than memory on a disk of this machine. What is read is kept nowhere: two
-/// epochs read it twice, and so do two processes.
+/// For files far larger than memory on a disk of this machine. Nothing is cached: two epochs read
+/// the data twice, and so do two processes.
 ///
-/// What the ring cannot read (a file without O_DIRECT, a read that fails or ends early)
-/// `pread_reader` is asked for, whose retries and whose words for errors are then the same as
-/// everywhere. Where no ring is to be had it does all, and the report says so.
+/// `pread_reader` reads what the ring cannot (a file without O_DIRECT, a read that fails or ends
+/// early), so retries and error messages are the same as elsewhere. If no ring can be created,
+/// pread reads everything and the report says so.
 ///
-/// Announce ranges as they will be gathered, each once: a slot is held until its range is gathered,
-/// or until as many gathers as there are slots have gone by. One thread makes all calls; the first
-/// call from another one makes a new ring, and what was read ahead is lost.
+/// Announce ranges in the order in which they will be gathered, each once. A slot is held until its
+/// range is gathered, or until as many gathers as there are slots have passed. One thread makes all
+/// calls. The first call from another thread creates a new ring, and data that was read ahead is
+/// lost.
 class MILLRACE_EXPORT uring_reader final : public range_reader {
  public:
-  /// Opens nothing yet, and makes no ring.
+  /// Opens no file and creates no ring yet.
   /// @throws config_error  an option is out of range
   explicit uring_reader(const std::vector<data_file>& files, reader_options options = {},
                         uring_options ring = {});
@@ -54,9 +55,9 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
 
  private:
   static constexpr std::size_t most_queued = 4096;
-  static constexpr std::size_t kept_for_gather = 16;  // slots that are not for reading ahead
+  static constexpr std::size_t kept_for_gather = 16;  // slots that are not used for reading ahead
 
-  /// A read, from when it is asked for to when its bytes are gathered. Those of slots come first.
+  /// A read, from its request until its bytes are gathered. Operations of slots come first.
   struct operation {
     std::int64_t file = 0;
     std::uint64_t begin = 0;
@@ -70,8 +71,8 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
     read_request piece;
   };
   static constexpr std::size_t none = ~std::size_t{0};
-  static constexpr int most_vain_waits = 1000;  // of a millisecond each
-  /// The kernel takes no more reads, or gives no more results.
+  static constexpr int most_vain_waits = 1000;  // of one millisecond each
+  /// The kernel accepts no more reads, or returns no more results.
   struct lost_ring {
     int code;
   };
@@ -101,7 +102,7 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
   uring_files files_;
 
   std::unique_ptr<uring_ring> ring_;
-  // Their memory may still be written to. There is always room for `ring_`.
+  // The kernel may still write to their memory. Capacity for `ring_` is always reserved.
   std::vector<std::unique_ptr<uring_ring>> retired_;
   std::vector<operation> operations_;
   std::vector<std::size_t> free_slots_;

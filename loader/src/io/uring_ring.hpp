@@ -14,26 +14,25 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/io/file_mapping.hpp>
 
-/// Only where there is liburing (MILLRACE_HAS_URING).
+/// Only available with liburing (MILLRACE_HAS_URING).
 namespace millrace::loader {
 
-/// One ring of io_uring, the memory that its reads go to, and its table of files.
+/// One io_uring ring, the memory that its reads go to, and its file table.
 ///
-/// Used by the thread that made it: the kernel is told so (SINGLE_ISSUER, DEFER_TASKRUN;
-/// Linux 6.1), whereupon it does no work on behalf of the ring but when that thread asks for
-/// results. Its end, on any thread, leaves reads that are under way to the kernel, which keeps
-/// their memory for them.
+/// Used only by the thread that created it. The kernel is told so (SINGLE_ISSUER, DEFER_TASKRUN;
+/// Linux 6.1) and then works for the ring only when that thread asks for results. It may be
+/// destroyed on any thread: the kernel finishes reads in flight and keeps their memory until then.
 class MILLRACE_EXPORT uring_ring {
  public:
-  /// A thing that was asked of the kernel: 0, or the errno with which it said no.
+  /// Results of requests to the kernel: 0, or the errno of the refusal.
   struct grants {
     int single_issuer = 0;
     int buffers = 0;
     int files = 0;
   };
 
-  /// @param single  whether one thread uses it all its life
-  /// Not valid, with `error()` an errno, where the kernel makes none.
+  /// @param single  whether one thread uses it for its whole life
+  /// If the kernel refuses, the ring is not valid and `error()` is the errno.
   uring_ring(unsigned entries, std::size_t memory_bytes, unsigned files, bool single);
 
   bool valid() const noexcept { return ring_ != nullptr; }
@@ -42,35 +41,36 @@ class MILLRACE_EXPORT uring_ring {
   /// Whether the calling thread may use it.
   bool is_mine() const noexcept { return !single_ || owner_ == std::this_thread::get_id(); }
 
-  /// Page-aligned, and registered where that was granted.
+  /// Page-aligned, and registered with the kernel if that was granted.
   std::byte* memory() const noexcept { return static_cast<std::byte*>(memory_.get().address); }
 
-  /// Puts a descriptor into the table of files. Where the kernel refuses that, the table goes on
-  /// to hold the file that was there before, and reads of this place name the descriptor instead.
+  /// Puts a descriptor into the file table. If the kernel refuses, the table keeps the previous
+  /// file, and reads of this place use the descriptor instead.
   void put_file(unsigned place, int fd) noexcept {
     if (granted_.files != 0) return;
     in_table_[place] = ::io_uring_register_files_update(ring_.get(), place, &fd, 1) == 1;
   }
 
-  /// Notes a read for the next `submit`. False: no room for it, submit first.
+  /// Queues a read for the next `submit`. Returns false if the queue is full: submit first.
   ///
-  /// @param place  of the file, whose place in the table is used if it is there, else `fd` is
+  /// @param place  of the file; if the file is in the table it is read by this place, else by `fd`
   bool read(int fd, unsigned place, std::byte* to, std::uint32_t bytes, std::uint64_t offset,
             std::uint64_t token) noexcept;
 
-  /// Hands all noted reads to the kernel, and waits for that many results.
-  /// @return 0 or an errno; then some may be noted still, and name files by place or descriptor
+  /// Submits all queued reads and waits for `wait_for` results.
+  /// @return 0 or an errno; after an error some reads may still be queued, and name files by place
+  ///         or descriptor
   int submit(unsigned wait_for) noexcept;
-  /// Reads that are noted, and not handed to the kernel.
+  /// Reads that are queued but not submitted.
   unsigned unsubmitted() const noexcept { return ::io_uring_sq_ready(ring_.get()); }
-  /// Waits for a result of those that the kernel has, and hands it no more. 0 or an errno.
+  /// Waits for a result of a submitted read, without submitting more. Returns 0 or an errno.
   int wait() noexcept {
     ::io_uring_cqe* first = nullptr;
     return -::io_uring_wait_cqe(ring_.get(), &first);
   }
 
-  /// Calls done(token, result) for each read that has ended; result as of read(2), or -errno.
-  /// @return how many
+  /// Calls done(token, result) for each read that has ended; result as for read(2), or -errno.
+  /// @return the number of results
   template <class Done>
   unsigned take_results(const Done& done);
 
@@ -84,7 +84,7 @@ class MILLRACE_EXPORT uring_ring {
 
   int make(unsigned entries, unsigned flags);
 
-  io::detail::unique_region memory_;  // let go of after the ring
+  io::detail::unique_region memory_;  // declared first: freed after the ring
   std::unique_ptr<::io_uring, exit> ring_;
   std::thread::id owner_ = std::this_thread::get_id();
   bool single_ = false;
@@ -97,16 +97,16 @@ class MILLRACE_EXPORT uring_ring {
 
 template <class Done>
 unsigned uring_ring::take_results(const Done& done) {
-  // Out of the queue first: `done` may note new reads, and throw.
+  // Results are removed from the queue first because `done` may queue new reads, and may throw.
   constexpr unsigned most = 64;
-  ::io_uring_cqe* ended[most];  // NOLINT: what the library takes
+  ::io_uring_cqe* ended[most];  // NOLINT: the type that the library takes
   struct result {
     std::uint64_t token;
     std::int32_t bytes;
   };
   unsigned all = 0;
   for (;;) {
-    result results[most];  // NOLINT: left empty beyond `n`
+    result results[most];  // NOLINT: uninitialized beyond `n`
     const unsigned n = ::io_uring_peek_batch_cqe(ring_.get(), ended, most);
     if (n == 0) return all;
     for (unsigned i = 0; i < n; ++i) results[i] = {ended[i]->user_data, ended[i]->res};

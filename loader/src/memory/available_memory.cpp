@@ -15,7 +15,7 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// The number behind `key` at the start of a line; nothing if there is none.
+/// The number after `key` at the start of a line; empty if there is none.
 MILLRACE_INLINE std::optional<std::uint64_t> number_behind(std::string_view text,
                                                            std::string_view key) {
   for (std::size_t at = 0; at < text.size();) {
@@ -32,7 +32,7 @@ MILLRACE_INLINE std::optional<std::uint64_t> number_behind(std::string_view text
   return std::nullopt;
 }
 
-/// What a control group leaves; nothing where it sets no limit.
+/// Bytes that a control group leaves; empty if it sets no limit.
 MILLRACE_INLINE std::optional<std::uint64_t> room_of_group(const std::filesystem::path& group) {
   const auto limit = read_system_file(group / "memory.max");
   const auto current = read_system_file(group / "memory.current");
@@ -41,8 +41,8 @@ MILLRACE_INLINE std::optional<std::uint64_t> room_of_group(const std::filesystem
   const auto used = number_behind(*current, "");
   if (!most || !used) return std::nullopt;  // "max"
   const std::string stat = read_system_file(group / "memory.stat").value_or("");
-  // Goes when it must. Pages of files that are in use are, too: those of a dataset that is read
-  // over and over all are.
+  // Reclaimable when necessary. That includes active file pages: those of a dataset that is read
+  // repeatedly are all active.
   std::uint64_t clean = 0;
   for (const char* key : {"inactive_file ", "active_file ", "slab_reclaimable "}) {
     clean += std::min(*used - clean, number_behind(stat, key).value_or(0));
@@ -61,7 +61,7 @@ MILLRACE_INLINE std::optional<memory_room> available_memory(const system_files& 
   if (const auto kib = detail::number_behind(meminfo, "MemAvailable:")) {
     take(*kib * 1024, "MemAvailable");
   }
-  // "0::/a/b": the group of version 2, whose parents limit it too.
+  // "0::/a/b": the version 2 group, whose parents limit it too.
   const std::string groups = read_system_file(files.proc / "self/cgroup").value_or("");
   const std::size_t at = groups.starts_with("0::") ? 3 : groups.find("\n0::");
   if (at != std::string::npos && !groups.empty()) {

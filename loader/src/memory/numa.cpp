@@ -20,13 +20,13 @@ namespace millrace::loader {
 
 namespace detail {
 
-/// As sysfs spells it: lower case, a domain of four digits.
+/// The address as sysfs spells it: lower case, with a domain of four digits.
 MILLRACE_INLINE std::string sysfs_pci_address(std::string_view address) {
   std::string text(address);
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   const std::size_t domain = text.find(':');
   if (domain == std::string::npos || text.find(':', domain + 1) == std::string::npos) {
-    return "0000:" + text;  // lspci leaves a domain of zeros out
+    return "0000:" + text;  // lspci omits a domain of zeros
   }
   if (domain > 4) text.erase(0, std::min(domain - 4, text.find_first_not_of('0')));
   return text;
@@ -76,7 +76,7 @@ MILLRACE_INLINE numa_place place_near_device(std::string_view pci_address,
   if (pci_address.empty()) return unknown("NUMA node of a device", "there is no device");
   const std::string address = detail::sysfs_pci_address(pci_address);
   const std::string asked = "NUMA node of device " + address;
-  // What comes from outside becomes a path: nothing but digits, dots and colons.
+  // External input becomes part of a path: allow only hex digits, dots and colons.
   if (address.find_first_not_of("0123456789abcdef:.") != std::string::npos ||
       address.find("..") != std::string::npos) {
     return unknown(asked, "that is no PCI address: expected one such as 0000:3b:00.0");

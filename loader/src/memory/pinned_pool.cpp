@@ -39,7 +39,7 @@ MILLRACE_INLINE void pinned_pool::refuse_nonsense(const pool_options& options) c
     throw config_error("the alignment of a pinned pool is " + number(alignment) +
                        ", expected a power of two from 64 to 2097152");
   }
-  // Divided, since the product may not fit.
+  // Divides because the product may overflow.
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
   const bool fits =
       options.slot_bytes <= most - alignment &&
@@ -67,7 +67,7 @@ MILLRACE_INLINE void pinned_pool::take(const pool_options& options) {
 
 MILLRACE_INLINE bool pinned_pool::take_cuda(const pool_options& options) {
   std::string why;
-  const preferred_node near(options.node);  // CUDA has its pages touched by this thread, at once
+  const preferred_node near(options.node);  // this thread touches CUDA's pages immediately
   auto got = detail::cuda_slab(options.cuda, report_.total_bytes, options.alignment, why);
   add(memory_kind::cuda, got.has_value(), std::move(why));
   if (!got) return false;
@@ -91,9 +91,9 @@ MILLRACE_INLINE bool pinned_pool::take_hugetlb(const pool_options& options) {
   return true;
 }
 
-// One mapping for the last three kinds: whether its pages are huge, and locked, is seen afterwards.
+// One mapping for the last three kinds. Whether its pages are huge and locked is known afterwards.
 MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
-  // Asked first: memory that is not there would not be refused, but the process be killed for it.
+  // Checked first: the kernel would not refuse missing memory, but kill the process later.
   const auto room = available_memory(options.files);
   if (room && room->bytes < report_.total_bytes) {
     fail_for_memory(room->by + " leaves " + std::to_string(room->bytes) + " bytes", "memory",
@@ -144,7 +144,7 @@ MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
   }
 }
 
-// A wish: without NUMA, or without such a node, memory is as good as it can be.
+// Best effort: without NUMA, or without such a node, any memory is acceptable.
 MILLRACE_INLINE void pinned_pool::place(const pool_options& options) {
   if (options.node < 0) return;
   add_node(options.node, prefer_node(slab_.bytes, options.node), "mbind");

@@ -41,7 +41,7 @@ MILLRACE_INLINE std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
     why = "no CUDA: the loader was given no hook for it";
     return std::nullopt;
   }
-  // The runtime promises no more than its own alignment.
+  // The runtime guarantees only its own alignment.
   void* memory = hook.allocate(hook.context, size_bytes + alignment, why);
   if (memory == nullptr) {
     if (why.empty()) why = "the CUDA runtime returned no memory and no reason";
@@ -80,9 +80,9 @@ MILLRACE_INLINE std::optional<slab> hugetlb_slab(std::size_t size_bytes, int nod
   slab result;
   result.mapped = unique_block({address, whole});
   result.bytes = {static_cast<std::byte*>(address), whole};
-  if (node >= 0) (void)prefer_node(result.bytes, node);  // said by the caller's own row
-  // mmap only reserves: a control group, or a page that is broken, may still refuse, and a plain
-  // touch would then be a SIGBUS.
+  if (node >= 0) (void)prefer_node(result.bytes, node);  // the caller reports it in its own row
+  // mmap only reserves. A control group, or a bad page, may still refuse, and then a plain touch
+  // would raise SIGBUS.
   if (const int code = populate(result.bytes); code != 0) {
     why = "the pool refused " + pages + " huge pages of 2 MiB when they were touched: " +
           (code == EINVAL ? "no MADV_POPULATE_WRITE before Linux 5.14" : message_of(code));
@@ -118,7 +118,8 @@ MILLRACE_INLINE std::uint64_t huge_bytes_at(const void* address, const system_fi
   std::ifstream smaps(files.proc / "self/smaps");
   bool inside = false;
   for (std::string line; std::getline(smaps, line);) {
-    // "7f0000000000-7f0000200000 rw-p ..." begins a mapping, "AnonHugePages:  2048 kB" is of it.
+    // "7f0000000000-7f0000200000 rw-p ..." starts a mapping; "AnonHugePages:  2048 kB" belongs to
+    // it.
     std::uintptr_t begin = 0;
     const char* end = line.data() + line.size();
     const auto [rest, error] = std::from_chars(line.data(), end, begin, 16);
@@ -145,7 +146,8 @@ MILLRACE_INLINE std::string why_no_thp(const system_files& files) {
 }
 
 MILLRACE_INLINE bool lock(std::span<std::byte> memory, std::string& why) {
-  // The call itself: sanitizers put a function in its place that locks nothing and says it had.
+  // Calls the system directly: sanitizers replace mlock by a function that does nothing and
+  // succeeds.
   if (::syscall(SYS_mlock, memory.data(), memory.size()) == 0) {
     why = "mlock took " + std::to_string(memory.size()) + " bytes";
     return true;

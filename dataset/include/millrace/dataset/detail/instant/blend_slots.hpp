@@ -11,7 +11,8 @@
 
 namespace millrace::dataset {
 
-/// A sample of a blend: which source, by its place among the weights, and its number there, from 0.
+/// A sample of a blend: its source, as an index into the weights, and its number in that source,
+/// from 0.
 struct blend_place {
   std::int64_t source = 0;
   std::int64_t k = 0;
@@ -19,16 +20,17 @@ struct blend_place {
   friend bool operator==(const blend_place&, const blend_place&) = default;
 };
 
-/// An endless blend of sources by weight, without state: position to (source, k) and back by one
-/// look into a table.
+/// An endless, stateless blend of sources by weight: maps a position to (source, k) and back with
+/// one table lookup.
 ///
-/// Weights become `slots(source)` of a period of P positions, a power of two: 2^16, or what gives
-/// each source at least 32 slots (so that rounding changes no share by more than 1/64), but at most
-/// 2^22. The slots lie by Tijdeman's rule (The chairman assignment problem, Discrete Mathematics
-/// 32, 1980): of the first m positions, whatever m, each source has m * slots / P, give or take
-/// less than one. Exact numbers: formats/spec/instant_order.md, section 5.
+/// Each weight becomes `slots(source)` slots in a period of P positions. P is a power of two: at
+/// least 2^16, larger if a source needs it to get 32 slots (so that rounding changes no share by
+/// more than 1/64), but at most 2^22. Slots are placed by Tijdeman's rule (The chairman assignment
+/// problem, Discrete Mathematics 32, 1980): for every m, each source has m * slots / P of the first
+/// m positions, with an error below one. Exact numbers: formats/spec/instant_order.md, section 5.
 ///
-/// Memory 12 bytes a position of the period: 0.75 MiB, 48 MiB at most. Any thread.
+/// Memory: 12 bytes per position of the period, so 0.75 MiB usually and 48 MiB at most.
+/// Thread-safe.
 class MILLRACE_EXPORT blend_slots {
  public:
   static constexpr int least_period_bits = 16;
@@ -36,16 +38,16 @@ class MILLRACE_EXPORT blend_slots {
   static constexpr std::int64_t wanted_slots = 32;
   static constexpr std::size_t most_sources = std::size_t{1} << 16;
 
-  /// @param weights  one a source; only their ratios count
-  /// @throws config_error  there are none, or more than 65,536; one is not above zero or not
-  ///                       finite; or one is so small beside the others that it gets no slot. It is
-  ///                       named by its place in the list, from 0.
+  /// @param weights  one per source; only their ratios matter
+  /// @throws config_error  there are no weights or more than 65,536; a weight is not above zero or
+  ///                       not finite; or a weight is too small, relative to the others, to get a
+  ///                       slot. The message names it by its index, from 0.
   explicit blend_slots(std::span<const double> weights);
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(counts_.size()); }
   std::int64_t period() const noexcept { return std::int64_t{1} << period_bits_; }
 
-  /// Positions of the source in a period.
+  /// Number of the source's slots in a period.
   /// @pre 0 <= source < source_count()
   std::int64_t slots(std::int64_t source) const noexcept { return counts_[index(source)]; }
 
@@ -66,7 +68,7 @@ class MILLRACE_EXPORT blend_slots {
            positions_[index(firsts_[index(place.source)] + place.k % count)];
   }
 
-  /// How many of the first `positions` are the source's.
+  /// How many of the first `positions` positions belong to the source.
   /// @pre 0 <= source < source_count(), 0 <= positions
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 
@@ -80,7 +82,7 @@ class MILLRACE_EXPORT blend_slots {
   void lay();
 
   int period_bits_ = 0;
-  std::vector<std::int64_t> counts_;      // [source], slots of a period; their sum is the period
+  std::vector<std::int64_t> counts_;      // [source], slots in a period; their sum is the period
   std::vector<std::int64_t> firsts_;      // [source], where its part of positions_ begins
   std::vector<slot> slots_;               // [position in the period]; empty for one source
   std::vector<std::uint32_t> positions_;  // of source 0 in order, then of source 1 ...

@@ -13,12 +13,12 @@
 
 namespace millrace::dataset {
 
-/// What lies at a place of the stored stream: which sequence, which document. Found by search in
-/// the columns of the `.idx`, so that nothing is built and nothing read beforehand.
+/// Finds the sequence and document at a position of the stored stream, by searching the columns of
+/// the `.idx`. Nothing is built or read in advance.
 ///
-/// Memory 128 KiB at most, however many documents. Any number of threads. Each answer is checked
-/// against the entries that it rests on: where an index contradicts itself, `format_error` with its
-/// path and the byte.
+/// Uses at most 128 KiB of memory for any number of documents. Thread-safe. Each result is checked
+/// against the entries it depends on: if the index contradicts itself, `format_error` is thrown
+/// with its path and byte.
 class MILLRACE_EXPORT document_search {
  public:
   explicit document_search(index_columns columns)
@@ -28,45 +28,45 @@ class MILLRACE_EXPORT document_search {
 
   const index_columns& columns() const noexcept { return columns_; }
 
-  /// The sequence that holds a token of the stream.
+  /// Returns the sequence that contains a token of the stream.
   ///
   /// @pre 0 <= token < columns().token_count()
-  /// @throws format_error  none holds it.
+  /// @throws format_error  no sequence contains it.
   std::int64_t sequence_of(std::int64_t token) const { return find(token).sequence; }
 
-  /// Appends what tokens `first` to `first + tokens - 1` of the stream are made of, in order. Empty
-  /// sequences among them give no piece.
+  /// Appends the pieces that make up tokens `first` to `first + tokens - 1` of the stream, in
+  /// order. Empty sequences give no piece.
   ///
   /// @pre 0 <= first, 0 <= tokens, first + tokens <= columns().token_count()
-  /// @throws format_error  the sequences there lie apart, overlap or end too early.
+  /// @throws format_error  the sequences there have gaps, overlap or end too early.
   void pieces(std::int64_t first, std::int64_t tokens, std::vector<piece>& out) const;
 
-  /// The document that holds a sequence.
+  /// Returns the document that contains a sequence.
   ///
   /// @pre 0 <= sequence < columns().sequence_count()
-  /// @throws format_error  none holds it.
+  /// @throws format_error  no document contains it.
   std::int64_t document_of(std::int64_t sequence) const;
 
-  /// The sequences of a document.
+  /// Returns the sequences of a document.
   ///
   /// @pre 0 <= document < columns().document_count()
-  /// @throws format_error  it ends before it starts, or outside the sequences.
+  /// @throws format_error  the document ends before it starts, or outside the sequences.
   sequence_range sequences_of(std::int64_t document) const;
 
-  /// The token of the stream with which a sequence starts.
+  /// Returns the position in the stream of a sequence's first token.
   ///
   /// @pre 0 <= sequence < columns().sequence_count()
-  /// @throws format_error  it starts outside the `.bin`, or between two tokens.
+  /// @throws format_error  the sequence starts outside the `.bin`, or between two tokens.
   std::int64_t first_token_of(std::int64_t sequence) const;
 
  private:
   struct found {
     std::int64_t sequence;
     std::int64_t length;  // of the sequence
-    std::int64_t first;   // the token's place in it
+    std::int64_t first;   // the token's index in the sequence
   };
   found find(std::int64_t token) const;
-  /// The next sequence behind `sequence` that has tokens, where it starts at token `at`.
+  /// Returns the next nonempty sequence after `sequence`, which must start at token `at`.
   found next(std::int64_t sequence, std::int64_t at) const;
   std::int64_t item() const noexcept {
     return static_cast<std::int64_t>(formats::size_bytes(columns_.type()));

@@ -10,18 +10,18 @@
 
 namespace millrace::dataset {
 
-/// A keyed permutation of 0 .. n-1 that is computed, not stored: any entry, and the inverse of any,
-/// in constant time and 80 bytes.
+/// A keyed permutation of 0 .. n-1 that is computed, not stored: any entry and its inverse take
+/// constant time; the object has 80 bytes.
 ///
 /// A Feistel network of six rounds permutes the smallest 2^b >= n (Luby, Rackoff: How to construct
-/// pseudorandom permutations, SIAM J. Comput. 17, 1988; the halves of an odd b differ by one bit);
-/// what falls outside 0 .. n-1 goes through it again until it falls inside ("cycle walking", Black,
-/// Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002), less than once on average. b is at
-/// least 8, as networks with halves of fewer bits shuffle badly: below n = 128 each step takes up
-/// to 256 / n turns.
+/// pseudorandom permutations, SIAM J. Comput. 17, 1988; if b is odd, the halves differ by one bit).
+/// A result outside 0 .. n-1 goes through the network again until it is inside ("cycle walking",
+/// Black, Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002), less than once on average.
+/// b is at least 8, because networks with smaller halves shuffle badly; below n = 128 each step
+/// takes up to 256 / n passes on average.
 ///
-/// It shuffles; it hides nothing. The exact numbers are in formats/spec/instant_order.md, section
-/// 3. A value: copy it freely, use it from any thread.
+/// It is a shuffle, not encryption. The exact numbers are in formats/spec/instant_order.md, section
+/// 3. A value type: copy it freely, use it from any thread.
 class feistel {
  public:
   static constexpr int least_bits = 8;
@@ -38,7 +38,7 @@ class feistel {
 
   constexpr std::int64_t size() const noexcept { return static_cast<std::int64_t>(n_); }
 
-  /// Where `i` goes.
+  /// The image of `i`.
   /// @pre 0 <= i < size()
   constexpr std::int64_t operator()(std::int64_t i) const noexcept {
     assert(0 <= i && i < size());
@@ -49,7 +49,7 @@ class feistel {
     return static_cast<std::int64_t>(x);
   }
 
-  /// What goes to `i`.
+  /// The preimage of `i`.
   /// @pre 0 <= i < size()
   constexpr std::int64_t inverse(std::int64_t i) const noexcept {
     assert(0 <= i && i < size());
@@ -61,7 +61,7 @@ class feistel {
   }
 
  private:
-  /// All bits of the half and of the key reach the highest `bits` of the last product.
+  /// All bits of the half and of the key affect the highest `bits` bits of the last product.
   static constexpr std::uint64_t round(std::uint64_t key, std::uint64_t half, int bits) noexcept {
     const std::uint64_t y = (half ^ key) * 0xbf58476d1ce4e5b9;
     return (y ^ y >> 32) * 0x94d049bb133111eb >> (64 - bits);

@@ -24,30 +24,34 @@
 
 namespace millrace::dataset {
 
-/// How the entries of an `.idx` are got at.
+/// How to access the entries of an `.idx`.
 enum class index_access {
-  map_if_possible,  ///< mapped; by pread where the file system or the system's limits refuse maps
-  map_with_read_ahead,  ///< the same, for who reads many entries in a row
-  pread,                ///< a system call an entry, and no map: to look at very many files once
+  map_if_possible,  ///< mapped; pread if the file system or a system limit does not allow mappings
+  map_with_read_ahead,  ///< the same, for reading many entries in sequence
+  pread,                ///< one system call per entry, no mapping: for looking once at many files
 };
 
-/// The lengths, pointers and document index of an `.idx`, entry by entry, in O(1) to open and
-/// without the `.bin` but for its size: what an order needs of a dataset.
+/// The lengths, pointers and document index of an `.idx`, entry by entry: what an order needs of a
+/// dataset. Opening takes O(1) time and uses only the size of the `.bin`.
 ///
-/// Entries are as they lie in the file, unchecked but where it says so: who follows one checks it.
-/// Any number of threads may read it. Whatever reads entries throws `io_error` where the disk does
-/// not give them, or the file became shorter: mapped, from then on for all entries (see
-/// `dataset/lost_pages.hpp`; not where a dataset has the map); else `format_error` where it did.
+/// Entries are returned as stored. They are not checked unless noted, so the caller must check
+/// them before using them. Thread-safe.
+///
+/// Functions that read entries throw `io_error` if the disk cannot deliver them. If the file was
+/// truncated, a mapping throws `io_error`, from then on for all entries (see
+/// `dataset/lost_pages.hpp`; not if a dataset owns the mapping); without a mapping, reading past
+/// the end throws `format_error`.
 class MILLRACE_EXPORT index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
   /// @throws config_error  the prefix ends in `.bin` or `.idx`.
-  /// @throws io_error      a file cannot be opened or is none, or is being replaced (ESTALE).
-  /// @throws format_error  the `.idx` is none, or the `.bin` is not as long as it says.
+  /// @throws io_error      a path cannot be opened or is not a file, or a file is being replaced
+  ///                       (ESTALE).
+  /// @throws format_error  the `.idx` is invalid, or the `.bin` does not have the size it states.
   explicit index_columns(const std::filesystem::path& prefix,
                          index_access access = index_access::map_if_possible);
 
-  /// The columns of a dataset, which must outlive this; moves of it are allowed.
+  /// The columns of a dataset, which must outlive this. The dataset may be moved.
   explicit index_columns(const indexed_dataset& data);
   explicit index_columns(const indexed_dataset&&) = delete;
 
@@ -80,25 +84,25 @@ class MILLRACE_EXPORT index_columns {
     check_length(i, tokens);
     return tokens;
   }
-  /// Checks a length that was read otherwise.
+  /// Checks a length that was read by other means.
   /// @throws format_error  as for `sequence_length`.
   void check_length(std::int64_t i, std::int64_t tokens) const {
     if (tokens < 0) [[unlikely]] {
       detail::throw_bad_length(idx_path_, length_offset(i), i, tokens);
     }
   }
-  /// Lengths of sequences `first` up to `first + count - 1`: in place where it is mapped, else read
-  /// into `scratch` by one call, where they stay until it changes. In place, `check_there` says
-  /// afterwards whether what was looked at was there.
+  /// Returns the lengths of sequences `first` to `first + count - 1`. If mapped, they are in place;
+  /// call `check_there` after reading them. Otherwise they are read into `scratch` with one call
+  /// and stay valid until `scratch` changes.
   /// @pre 0 <= first, 0 <= count, first + count <= sequence_count()
   formats::unaligned_span<std::int32_t> lengths(std::int64_t first, std::int64_t count,
                                                 std::vector<std::byte>& scratch) const {
     assert(0 <= first && 0 <= count && count <= sequence_count() - first);
     return entries<std::int32_t>(length_offset(first), count, scratch);
   }
-  /// The lengths of all sequences, one behind another.
+  /// Copies the lengths of all sequences to `out`.
   /// @pre out.size() == sequence_count()
-  /// @throws io_error, format_error  the file cannot be read, or became shorter.
+  /// @throws io_error, format_error  the file cannot be read, or was truncated.
   void read_lengths(std::span<std::int32_t> out) const {
     assert(std::ssize(out) == sequence_count());
     const auto bytes = std::as_writable_bytes(out);
@@ -117,13 +121,13 @@ class MILLRACE_EXPORT index_columns {
     assert(0 <= i && i < sequence_count());
     return entry<std::int64_t>(pointer_offset(i));
   }
-  /// The first sequence of document d; of d = document_count(), sequence_count().
+  /// The first sequence of document d; sequence_count() for d = document_count().
   /// @pre 0 <= d <= document_count()
   std::int64_t document_start(std::int64_t d) const {
     assert(0 <= d && d <= document_count());
     return entry<std::int64_t>(document_offset(d));
   }
-  /// Those of documents `first` up to `first + count - 1`, as for `lengths`.
+  /// The starts of documents `first` to `first + count - 1`, as for `lengths`.
   /// @pre 0 <= first, 0 <= count, first + count <= document_count() + 1
   formats::unaligned_span<std::int64_t> document_starts(std::int64_t first, std::int64_t count,
                                                         std::vector<std::byte>& scratch) const {
@@ -132,14 +136,14 @@ class MILLRACE_EXPORT index_columns {
   }
   /// The sequences of document d, checked.
   /// @pre 0 <= d < document_count()
-  /// @throws format_error  it ends before it starts, or outside the sequences.
+  /// @throws format_error  the document ends before it starts, or outside the sequences.
   document_range document(std::int64_t d) const {
     assert(0 <= d && d < document_count());
     const auto [first, last] = entry<std::array<std::int64_t, 2>>(document_offset(d));
     check_document(d, {first, last});
     return {first, last};
   }
-  /// Checks a range that was read otherwise.
+  /// Checks a range that was read by other means.
   /// @throws format_error  as for `document`.
   void check_document(std::int64_t d, const document_range& range) const {
     if (range.first < 0 || range.last < range.first || range.last > sequence_count()) [[unlikely]] {
@@ -148,11 +152,11 @@ class MILLRACE_EXPORT index_columns {
     }
   }
 
-  /// Throws where something that was looked at in the map was not there.
-  /// @throws io_error  ENODATA: the file is shorter now; EIO: it cannot be read
+  /// Checks that no page that was read from the mapping was lost.
+  /// @throws io_error  ENODATA: the file was truncated; EIO: it cannot be read
   void check_there() const { watch_.check_there(idx_path_); }
 
-  /// Where in the file an entry lies, for messages.
+  /// Byte offset of an entry in the file, for messages.
   std::uint64_t length_offset(std::int64_t i) const noexcept {
     return layout_.lengths_offset() + 4 * static_cast<std::uint64_t>(i);
   }
@@ -164,7 +168,7 @@ class MILLRACE_EXPORT index_columns {
   }
 
  private:
-  /// @throws io_error, format_error  where it is not mapped: the read failed, or the file ended.
+  /// @throws io_error, format_error  if not mapped: the read failed, or the file ended.
   template <class T>
   T entry(std::uint64_t offset) const {
     T value{};
@@ -190,9 +194,9 @@ class MILLRACE_EXPORT index_columns {
   void map(std::uint64_t size, index_access access);
 
   std::filesystem::path idx_path_;
-  io::unique_fd idx_;                   // empty where it is mapped
-  io::detail::unique_region region_;    // empty where it is not, or where a dataset owns it
-  lost_page_watch watch_;               // of the region, and gone before it
+  io::unique_fd idx_;                   // empty if mapped
+  io::detail::unique_region region_;    // empty if not mapped, or if a dataset owns the mapping
+  lost_page_watch watch_;               // watches the region; destroyed before it
   std::span<const std::byte> bytes_{};  // of the mapping
   formats::mmidx_layout layout_;
   std::uint64_t bin_bytes_ = 0;

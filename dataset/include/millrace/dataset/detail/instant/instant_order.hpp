@@ -17,7 +17,7 @@
 
 namespace millrace::dataset {
 
-/// One sample of a run: the window of a source.
+/// One sample of a run: a window of a source.
 struct instant_sample {
   std::int64_t source = 0;
   std::int64_t k = 0;  ///< its number among the samples of the source
@@ -26,21 +26,21 @@ struct instant_sample {
   friend bool operator==(const instant_sample&, const instant_sample&) = default;
 };
 
-/// Position to sample to pieces, and back, for a run over many sources: blend, window order and
-/// document search in one. Nothing is built but the blend's tables; an index is opened when a
-/// sample's pieces are first asked for.
+/// Maps position to sample to pieces, and back, for a run over many sources: combines blend, window
+/// order and document search. Only the blend's tables are built; an index is opened when a sample's
+/// pieces are first requested.
 ///
 ///   position --schedule--> (source, k) --window_order--> tokens --document_search--> pieces
 ///
-/// Sources may store their tokens in different types: an id is the same number in each.
-/// Positions are those of all ranks: a rank that serves every n-th of them, or a run that goes on
-/// from any of them, gets what one reader from the start would get. Any number of threads.
+/// Sources may store their tokens in different types; an id is the same number in each.
+/// Positions count the samples of all ranks: a rank that serves every n-th position, or a run that
+/// resumes at any position, gets the same samples as one reader from the start. Thread-safe.
 class MILLRACE_EXPORT instant_order {
  public:
   /// @throws config_error  an option is out of range, names are not unique, a source has less than
-  ///                       one window; or what `schedule` refuses. Each is a sentence that names
-  ///                       the source or the step.
-  /// @throws io_error, format_error  where token counts are not given: a dataset cannot be opened.
+  ///                       one window, or `schedule` rejects the segments. The message names the
+  ///                       source or the step.
+  /// @throws io_error, format_error  a token count is not given and the dataset cannot be opened.
   instant_order(const std::vector<instant_source>& sources, const instant_options& options);
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(orders_.size()); }
@@ -57,10 +57,10 @@ class MILLRACE_EXPORT instant_order {
     return {place.source, place.k, orders_[index(place.source)].at(place.k)};
   }
 
-  /// Appends what a sample is made of: seq_len + 1 tokens, the last one a label only.
+  /// Appends the pieces of a sample: seq_len + 1 tokens, the last one a label only.
   ///
-  /// @throws io_error, format_error  the dataset cannot be opened, is not the one that was counted,
-  ///                                 or contradicts itself there.
+  /// @throws io_error, format_error  the dataset cannot be opened, has another token count than
+  ///                                 before, or its index contradicts itself there.
   void pieces(const instant_sample& sample, std::vector<piece>& out) const {
     open(sample.source)->pieces(sample.place.first_token, sample.place.tokens, out);
   }
@@ -69,12 +69,12 @@ class MILLRACE_EXPORT instant_order {
   /// @throws as `pieces`
   source_pool::source_pointer open(std::int64_t source) const;
 
-  /// Where in the run a window is served; nothing if it never is.
+  /// Returns the position at which a window is served; nothing if it never is.
   /// @pre 0 <= source < source_count(), 0 <= epoch, 0 <= window < its windows_per_epoch()
   std::optional<std::int64_t> position_of(std::int64_t source, std::int64_t epoch,
                                           std::int64_t window) const noexcept;
 
-  /// All positions below `before` at which a token of a source is an input, by epoch.
+  /// Returns all positions below `before` at which a token of a source is an input, by epoch.
   ///
   /// @pre 0 <= source < source_count(), 0 <= token < its token count, 0 <= before <= end()
   std::vector<std::int64_t> positions_of(std::int64_t source, std::int64_t token,
@@ -92,7 +92,7 @@ class MILLRACE_EXPORT instant_order {
   std::vector<std::string> names_;
   std::vector<window_order> orders_;
   schedule schedule_;
-  mutable source_pool pool_;  // a cache: what it gives out does not depend on what it holds
+  mutable source_pool pool_;  // a cache: its results do not depend on its contents
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -102,10 +102,10 @@ namespace detail {
 MILLRACE_EXPORT schedule::first_position checked_steps(schedule::first_position first_position_of,
                                                        std::size_t segments);
 
-/// What the orders of the sources go by, which must not be the same.
+/// Returns the names that key the sources' orders. Throws if two are the same.
 MILLRACE_EXPORT std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
 
-/// What may be served of a source, an epoch of which has `samples`.
+/// Returns how many samples a source may serve; `samples` is the number in one epoch.
 MILLRACE_EXPORT source_limit limit_of(const instant_source& source, const std::string& name,
                                       std::int64_t samples);
 

@@ -14,23 +14,23 @@
 
 namespace millrace::dataset {
 
-/// Search in an ascending column of a file too large to be looked through, which remembers every
-/// 2^s-th entry that it met: 8,192 of them at most, 64 KiB, filled as they are used.
+/// Searches an ascending column of a file that is too large to scan. Caches every 2^s-th entry that
+/// it reads: at most 8,192 of them, 64 KiB, filled on first use.
 ///
-/// Between two of those it guesses by proportion and looks near the guess, so that a search in 10^9
-/// entries touches about five pages of the file. What it finds in a column that does not ascend is
-/// some entry: the caller checks it. Any number of threads may search at once.
+/// Between two cached entries it uses interpolation search, so a search in 10^9 entries touches
+/// about five pages of the file. If the column is not ascending, the result is an arbitrary entry,
+/// so the caller must check it. Many threads may search at once.
 class sampled_search {
  public:
   static constexpr std::int64_t most_samples = 8192;
 
-  /// @param count  entries of the column
+  /// @param count  entries in the column
   /// @throws std::bad_alloc
   explicit sampled_search(std::int64_t count);
 
-  /// The last entry that is at most `target`; -1 if the first is above it.
+  /// Returns the index of the last entry that is at most `target`; -1 if the first is above it.
   ///
-  /// @param value  `value(i)` is entry i, 0 <= i < count; always the same column
+  /// @param value  `value(i)` returns entry i, 0 <= i < count; must always read the same column
   template <class Value>
   std::int64_t last_not_above(std::int64_t target, const Value& value) const;
 
@@ -38,7 +38,7 @@ class sampled_search {
   struct free_memory {
     void operator()(std::uint64_t* memory) const noexcept { std::free(memory); }
   };
-  /// Entries before `low` are at most the target, those from `high` on above it.
+  /// Entries up to `low` are at most the target; those from `high` on are above it.
   struct interval {
     std::int64_t low;
     std::int64_t high;
@@ -54,7 +54,7 @@ class sampled_search {
   std::int64_t count_;
   int shift_ = 0;
   std::int64_t samples_ = 0;
-  // Each a value + 1, or 0 where it was not met yet; so that memory nobody used is not touched.
+  // Each is a value + 1, or 0 if not read yet, so that unused memory is never touched.
   std::unique_ptr<std::uint64_t[], free_memory> met_;
 };
 
@@ -64,7 +64,7 @@ inline sampled_search::sampled_search(std::int64_t count) : count_(count) {
   assert(0 <= count);
   while (count >> shift_ > most_samples) ++shift_;
   samples_ = count == 0 ? 0 : ((count - 1) >> shift_) + 1;
-  if (shift_ == 0) return;  // a column that small is its own top level
+  if (shift_ == 0) return;  // a column this small needs no cache
   met_.reset(static_cast<std::uint64_t*>(
       std::calloc(static_cast<std::size_t>(samples_), sizeof(std::uint64_t))));
   if (!met_) throw std::bad_alloc();
@@ -73,7 +73,7 @@ inline sampled_search::sampled_search(std::int64_t count) : count_(count) {
 template <class Value>
 std::int64_t sampled_search::sample(std::int64_t j, const Value& value) const {
   if (!met_) return value(j << shift_);
-  // Several threads may look the same one up: all write the same.
+  // Several threads may look up the same entry; all write the same value.
   const std::atomic_ref<std::uint64_t> met(met_[static_cast<std::size_t>(j)]);
   std::uint64_t known = met.load(std::memory_order_relaxed);
   if (known == 0) {
@@ -89,7 +89,7 @@ void sampled_search::narrow_by_proportion(interval& in, std::int64_t target, con
   const double part =
       (static_cast<double>(target) - static_cast<double>(in.value_at_low)) /
       (static_cast<double>(in.value_at_high) - static_cast<double>(in.value_at_low));
-  if (!(part >= 0 && part <= 1)) return;  // nonsense, also NaN, in a column that does not ascend
+  if (!(part >= 0 && part <= 1)) return;  // not ascending; catches NaN, too
   const auto guess = in.low + static_cast<std::int64_t>(part * size);
   const auto margin = static_cast<std::int64_t>(4 * std::sqrt(size)) + 1;
   for (const std::int64_t probe : {guess - margin, guess + margin}) {
@@ -130,7 +130,7 @@ std::int64_t sampled_search::last_not_above(std::int64_t target, const Value& va
   in.low = low << shift_;
   if (has_high) in.high = high << shift_;
   while (in.high - in.low > 1) {
-    // Within a page or two there is nothing left to save by guessing.
+    // Within a page or two, interpolation saves nothing.
     if (has_high && in.high - in.low > 512) narrow_by_proportion(in, target, value);
     if (in.high - in.low <= 1) break;
     const std::int64_t middle = in.low + (in.high - in.low) / 2;

@@ -23,11 +23,11 @@ struct segment_begin {
   std::int64_t position = 0;
 };
 
-/// What may be served of a source.
+/// How many samples a source may serve.
 struct source_limit {
   std::string name;  ///< for messages
-  /// Samples: the repetitions allowed times those of an epoch. Nothing: no limit; nor is one that
-  /// no position below `most_positions` comes to.
+  /// Allowed epochs times samples per epoch. Nothing: no limit. A limit that no position below
+  /// `most_positions` reaches has no effect.
   std::optional<std::int64_t> most_samples;
 };
 
@@ -38,42 +38,42 @@ struct exceeded_limit {
   std::int64_t step = 0;
 };
 
-/// Position of the run to (source, k) and back, where the blend changes at given steps.
+/// Maps a position of the run to (source, k) and back, for a blend that changes at given steps.
 ///
-/// A source's k goes on in each segment where the segments before have left it, so that a source
-/// that comes or goes moves nothing of what was consumed. Definition:
-/// formats/spec/instant_order.md, section 6. Any thread.
+/// In each segment, a source's k continues from the previous segments, so adding or removing a
+/// source does not change which samples were consumed. Definition: formats/spec/instant_order.md,
+/// section 6. Thread-safe.
 class MILLRACE_EXPORT schedule {
  public:
-  /// The first position of a step: step times global batch where that is constant, a sum where it
-  /// ramps up. It is 0 of step 0 and ascends with each step. It is asked for steps up to
-  /// `most_steps`, and for later ones only where positions below `most_positions` are half as far.
+  /// Returns the first position of a step: step times global batch size if that is constant, a sum
+  /// if it ramps up. It is 0 for step 0 and increases with each step. It is called for steps up to
+  /// `most_steps`, and for a later step s only if step s / 2 begins below `most_positions`.
   using first_position = first_position_function;
 
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
 
-  /// @param limits         one for each source of the run, in the order that segments count by
+  /// @param limits         one per source of the run, in the order of the segments' source indices
   /// @param train_samples  how many positions the run has, if it has an end
-  /// @throws config_error  there is no segment; the first does not begin at step 0; they do not
-  ///                       ascend; one begins when the run is over; one names a source that is not
-  ///                       there, or one twice; its weights are refused by blend_slots; a source
-  ///                       would exceed its limit before the run ends; first positions do not
-  ///                       ascend from 0; a step or `train_samples` is beyond `most_steps` or
-  ///                       `most_positions`. The message says the step.
+  /// @throws config_error  there is no segment; the first does not begin at step 0; segments do not
+  ///                       ascend; a segment begins at or after the end of the run, names an
+  ///                       unknown source, or names a source twice; blend_slots rejects its
+  ///                       weights; a source would exceed its limit before the run ends; first
+  ///                       positions do not increase from 0; a step or `train_samples` is beyond
+  ///                       `most_steps` or `most_positions`. The message names the step.
   schedule(std::span<const schedule_segment> segments, std::vector<source_limit> limits,
            const first_position& first_position_of,
            std::optional<std::int64_t> train_samples = std::nullopt);
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(limits_.size()); }
 
-  /// Where each segment begins, as the run counts its steps.
+  /// Where each segment begins, in steps and positions of the run.
   std::span<const segment_begin> begins() const noexcept { return begins_; }
 
-  /// Positions from here on are not served: `train_samples`, or, without it, the first that a limit
-  /// forbids; else `unbounded`.
+  /// The first position that is not served: `train_samples`; if not set, the first position that a
+  /// limit forbids; else `unbounded`.
   std::int64_t end() const noexcept { return end_; }
 
-  /// What forbids positions from end() on where no `train_samples` was given.
+  /// The limit that determines end(), if `train_samples` was not given.
   const std::optional<exceeded_limit>& exceeded() const noexcept { return exceeded_; }
 
   /// @pre 0 <= position < end()
@@ -84,11 +84,11 @@ class MILLRACE_EXPORT schedule {
     return {source.source, source.taken_before + place.k};
   }
 
-  /// The inverse of `at`; nothing if the run does not come to it.
+  /// The inverse of `at`; nothing if the run never reaches it.
   /// @pre 0 <= source < source_count(), 0 <= k
   std::optional<std::int64_t> position_of(blend_place place) const noexcept;
 
-  /// How many of the first `positions` samples of the run are the source's.
+  /// How many of the first `positions` samples of the run come from the source.
   /// @pre 0 <= source < source_count(), 0 <= positions <= end()
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 
@@ -99,16 +99,16 @@ class MILLRACE_EXPORT schedule {
   };
   struct segment {
     std::int64_t begin;  // position
-    std::int64_t end;    // that of the next one, or `unbounded`
+    std::int64_t end;    // begin of the next segment, or `unbounded`
     blend_slots slots;
     std::vector<entry> entries;        // in the order of the weights
-    std::vector<std::int64_t> places;  // [source], its place in entries, or -1
+    std::vector<std::int64_t> places;  // [source], its index in entries, or -1
   };
 
   const segment& segment_of(std::int64_t position) const noexcept {
     assert(0 <= position && position < end_);
     std::size_t i = segments_.size() - 1;
-    while (segments_[i].begin > position) --i;  // few, and mostly the last one
+    while (segments_[i].begin > position) --i;  // few segments, usually the last one
     return segments_[i];
   }
   void add(const schedule_segment& given, std::size_t number, std::int64_t begin, std::int64_t end);

@@ -14,8 +14,8 @@
 
 namespace millrace::dataset {
 
-/// The indices of many datasets, opened when they are touched, of which a bounded number stay open.
-/// Any number of threads, as for `open_pool`.
+/// The indices of many datasets, opened on first use. A bounded number stay open. Thread-safe, as
+/// `open_pool`.
 class source_pool {
  public:
   using source_pointer = std::shared_ptr<const document_search>;
@@ -37,13 +37,13 @@ class source_pool {
     return prefixes_[static_cast<std::size_t>(source)];
   }
 
-  /// The index of a source, opened if it is not.
+  /// Returns the index of a source and opens it if necessary.
   ///
   /// @pre 0 <= source < size()
-  /// @throws io_error, format_error  as index_columns. Asked again, it is opened again.
+  /// @throws io_error, format_error  as index_columns. The next call tries to open it again.
   source_pointer get(std::int64_t source) { return pool_.get(source); }
 
-  /// How many are open now, those left out that only callers hold.
+  /// Number of indices that the pool holds open, not counting those that only callers hold.
   std::size_t open_count() const { return pool_.open_count(); }
 
  private:

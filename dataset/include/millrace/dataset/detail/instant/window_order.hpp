@@ -13,8 +13,8 @@
 
 namespace millrace::dataset {
 
-/// A window of a source: where it stands in the order, and which tokens of the stored stream it
-/// holds. Of the `tokens` = seq_len + 1 the last is a label only.
+/// A window of a source: its place in the order and its tokens of the stored stream. The last of
+/// the `tokens` = seq_len + 1 tokens is a label only.
 struct window_place {
   std::int64_t epoch = 0;
   std::int64_t window = 0;       ///< its number in the stored order of the epoch
@@ -24,8 +24,8 @@ struct window_place {
   friend bool operator==(const window_place&, const window_place&) = default;
 };
 
-/// The tokens of a stream that no window of an epoch serves as input, in two runs: those before
-/// the first window and those after the last one. The first of `tail` still is the last label.
+/// The tokens of a stream that are no input of any window of an epoch, in two ranges: before the
+/// first window and after the last one. The first token of the tail is still the last label.
 struct epoch_remainder {
   std::int64_t head = 0;        ///< tokens 0 to head - 1
   std::int64_t tail_first = 0;  ///< tokens tail_first to token_count - 1
@@ -49,11 +49,11 @@ class epoch_windows {
     const std::int64_t window = shuffle_(i);
     return {epoch_, window, offset_ + window * seq_len_, seq_len_ + 1};
   }
-  /// When a window is served: the inverse of `at`.
+  /// Returns when in the epoch a window is served: the inverse of `at`.
   /// @pre 0 <= window < count()
   std::int64_t turn_of(std::int64_t window) const noexcept { return shuffle_.inverse(window); }
 
-  /// The window that has a token among its inputs, if one has.
+  /// The window that has a token among its inputs, if any.
   /// @pre 0 <= token
   std::optional<std::int64_t> window_of_input(std::int64_t token) const noexcept {
     assert(0 <= token);
@@ -61,7 +61,7 @@ class epoch_windows {
     const std::int64_t window = (token - offset_) / seq_len_;
     return window < count() ? std::optional(window) : std::nullopt;
   }
-  /// The window that has a token among its labels, if one has.
+  /// The window that has a token among its labels, if any.
   std::optional<std::int64_t> window_of_label(std::int64_t token) const noexcept {
     return token == 0 ? std::nullopt : window_of_input(token - 1);
   }
@@ -73,30 +73,30 @@ class epoch_windows {
   std::int64_t seq_len_;
 };
 
-/// The instant order of one source: `k`, its samples counted through all epochs, to a window and
-/// back. Nothing is built, nothing read, nothing changes: 64 bytes, any thread.
+/// The instant order of one source: maps `k`, the number of a sample counted over all epochs, to a
+/// window and back. Nothing is built or read. Immutable, 64 bytes, thread-safe.
 ///
 ///   stream   0 1 2 3 4 5 6 7 8 9 10      11 tokens, seq_len 3: T = floor(10 / 3) = 3 windows
-///   epoch 0  [0 1 2 3]                    offset 0; tokens 10 is left over
+///   epoch 0  [0 1 2 3]                    offset 0; token 10 is left over
 ///                  [3 4 5 6]
 ///                        [6 7 8 9]
 ///   epoch 5    [1 2 3 4] ...              offset 1, of 0 .. 10 mod 3; token 0 is left over
 ///
-/// Each epoch e cuts the stream from an offset of its own and serves all T windows in an order of
-/// its own; both depend on (seed, name of the source, e) alone. Definition:
-/// formats/spec/instant_order.md, sections 2 to 4.
+/// Each epoch e cuts the stream at its own offset and serves all T windows in its own order. Both
+/// depend only on (seed, name of the source, e). Definition: formats/spec/instant_order.md,
+/// sections 2 to 4.
 class window_order {
  public:
-  /// @param name         of the source: it decides, with the seed, and nothing else of it does
-  /// @param token_count  of the stored stream
-  /// @throws config_error  `seq_len` is below 1, the stream has less than one window of it, or
-  ///                       more than 2^62.
+  /// @param name         the source's name; with the seed, it determines the random numbers
+  /// @param token_count  tokens in the stored stream
+  /// @throws config_error  `seq_len` is below 1, or the stream has less than one window or more
+  ///                       than 2^62.
   window_order(std::string_view name, std::int64_t token_count, std::int64_t seq_len,
                std::uint64_t seed)
       : window_order(order_hash(shuffle_of::windows, seed, name_hash(name)),
                      checked_count(name, token_count, seq_len), token_count, seq_len) {}
 
-  /// T: samples of an epoch.
+  /// T: samples per epoch.
   std::int64_t windows_per_epoch() const noexcept { return count_; }
   std::int64_t seq_len() const noexcept { return seq_len_; }
   std::int64_t token_count() const noexcept { return token_count_; }
@@ -114,13 +114,13 @@ class window_order {
     return epoch(k / count_).at(k % count_);
   }
 
-  /// The inverse of `at`: which sample of the source a window of an epoch is.
+  /// The inverse of `at`: the number of the sample that is a given window of an epoch.
   /// @pre 0 <= e, 0 <= window < windows_per_epoch(), and the result is below 2^63
   std::int64_t sample_of(std::int64_t e, std::int64_t window) const noexcept {
     return e * count_ + epoch(e).turn_of(window);
   }
 
-  /// Which sample of epoch `e` has a token of the stream as an input; nothing if none has.
+  /// Returns the sample of epoch `e` that has a token of the stream as an input, if any.
   /// @pre 0 <= e, 0 <= token < token_count()
   std::optional<std::int64_t> sample_of_input(std::int64_t e, std::int64_t token) const noexcept {
     const epoch_windows windows = epoch(e);
@@ -129,7 +129,7 @@ class window_order {
     return e * count_ + windows.turn_of(*window);
   }
 
-  /// Which sample of epoch `e` has a token of the stream as a label; nothing if none has.
+  /// Returns the sample of epoch `e` that has a token of the stream as a label, if any.
   /// @pre as for `sample_of_input`
   std::optional<std::int64_t> sample_of_label(std::int64_t e, std::int64_t token) const noexcept {
     return token == 0 ? std::nullopt : sample_of_input(e, token - 1);

@@ -68,7 +68,7 @@ MILLRACE_EXPORT std::int64_t count_tokens(formats::unaligned_span<std::int32_t> 
 
 namespace detail {
 
-/// Shuffles the document index and fills the sample index behind the shuffle.
+/// Shuffles the document index, and fills the sample index as its entries become final.
 template <class Entry, class Settled>
 class document_shuffle {
  public:

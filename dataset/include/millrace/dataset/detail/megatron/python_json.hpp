@@ -13,24 +13,24 @@
 
 namespace millrace::dataset {
 
-/// A JSON value that prints as Python's json.dumps prints it, character by character: Megatron
-/// names its caches by the MD5 of such a text. Keys keep their order; a key that is set again keeps
-/// its place, as in a dict.
+/// A JSON value that prints exactly as Python's json.dumps does; Megatron names its caches by the
+/// MD5 of such a text. Keys keep their order, and setting a key again keeps its place, as in a
+/// dict.
 class MILLRACE_EXPORT python_json {
  public:
   python_json() = default;  // null
 
   static python_json boolean(bool value) { return scalar(value ? "true" : "false"); }
   static python_json integer(std::int64_t value) { return scalar(std::to_string(value)); }
-  /// As repr() of a float.
+  /// A number printed like repr() of a Python float.
   static python_json real(double value);
-  /// A text in UTF-8, printed in ASCII. Bytes that are no UTF-8 become the lone surrogates that
-  /// Python makes of them in file names (PEP 383).
+  /// A UTF-8 string, printed in ASCII. Invalid UTF-8 bytes become lone surrogates, as in Python's
+  /// file names (PEP 383).
   static python_json string(std::string_view utf8);
   static python_json array(std::vector<python_json> items = {});
   static python_json object() { return python_json(kind::object); }
 
-  /// A value as it is to be printed: a number of any size, NaN.
+  /// A value given in its printed form: a number of any size, or NaN.
   static python_json scalar(std::string text);
 
   /// @pre made by array()
@@ -50,7 +50,7 @@ class MILLRACE_EXPORT python_json {
   /// like any other code point.
   std::optional<std::string> text() const;
 
-  /// json.dumps(value, indent=4): no line end behind it.
+  /// json.dumps(value, indent=4), without a final newline.
   std::string dump() const {
     std::string out;
     append_to(out, 0);
@@ -63,20 +63,21 @@ class MILLRACE_EXPORT python_json {
   void append_to(std::string& out, std::size_t depth) const;
 
   kind kind_ = kind::scalar;
-  std::string text_ = "null";      // of a scalar, as printed
-  std::vector<std::string> keys_;  // of an object, as printed
+  std::string text_ = "null";      // a scalar in its printed form
+  std::vector<std::string> keys_;  // an object's keys in their printed form
   std::vector<python_json> items_;
 };
 
-/// repr() of a Python float: the fewest digits that read back as the same number, with an exponent
-/// below 1e-4 and from 1e16 on; `inf` and `nan` as json.dumps prints them, Infinity and NaN.
+/// repr() of a Python float: the fewest digits that parse to the same number, with an exponent for
+/// numbers below 1e-4 or from 1e16 on. Infinite and NaN values print as in json.dumps: Infinity and
+/// NaN.
 MILLRACE_EXPORT std::string python_float(double value);
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-/// Appends a unit of UTF-16 as json.dumps prints it inside a string.
+/// Appends a UTF-16 code unit as json.dumps prints it inside a string.
 MILLRACE_EXPORT void append_json_unit(std::string& out, std::uint32_t unit);
 
 }  // namespace detail

@@ -10,8 +10,8 @@
 #include <millrace/dataset/detail/megatron/data_share.hpp>
 #include <millrace/error.hpp>
 
-/// Megatron's samplers that keep the order of the dataset. Each says which samples the t-th batch
-/// of a rank is made of, by arithmetic alone; any thread.
+/// Megatron's samplers that keep the order of the dataset. Each computes the samples of a rank's
+/// t-th batch by arithmetic alone; thread-safe.
 namespace millrace::dataset {
 
 /// Samples [first, first + count) of a dataset.
@@ -21,13 +21,13 @@ struct sample_run {
   bool operator==(const sample_run&) const = default;
 };
 
-/// `--dataloader-type single`: micro-batch t of rank r is samples consumed + t*W + r*b and the b -
-/// 1 behind it, with b the micro-batch size and W = b * ranks. One pass, no epochs.
+/// `--dataloader-type single`: micro-batch t of rank r is the b samples from consumed + t*W + r*b
+/// on, where b is the micro-batch size and W = b * ranks. One pass, no epochs.
 class single_sampler {
  public:
-  /// @param drop_last  leave out what is left below W at the end, as Megatron's trainer always
-  /// does;
-  ///                   else it is one more batch, short or empty on the last ranks
+  /// @param drop_last  if true, drop the last samples if they are fewer than W, as Megatron's
+  ///                   trainer always does; if false, serve them as one more batch, which is short
+  ///                   or empty on the last ranks
   /// @throws config_error  a number is out of range, or all samples are consumed
   single_sampler(std::int64_t total_samples, std::int64_t consumed_samples, const data_share& share,
                  bool drop_last = true)
@@ -53,7 +53,8 @@ class single_sampler {
     return {block + skipped, std::min(share_.micro_batch_size, total_ - block - skipped)};
   }
 
-  /// Samples that all ranks have taken before batch t: a sampler that consumed these goes on there.
+  /// Samples consumed by all ranks before batch t. A sampler created with this number resumes at
+  /// batch t.
   std::int64_t consumed_before(std::int64_t t) const noexcept {
     return consumed_ + t * share_.width();
   }
@@ -65,7 +66,8 @@ class single_sampler {
   std::int64_t batches_ = 0;
 };
 
-/// `--full-validation`: rank r gets samples r, r + ranks, ..., one a batch, from the first on.
+/// `--full-validation`: rank r gets samples r, r + ranks, ..., one per batch, from the first sample
+/// on.
 class full_validation_sampler {
  public:
   /// @throws config_error  a number is out of range, or the micro-batch size is not 1
@@ -78,13 +80,13 @@ class full_validation_sampler {
     }
   }
 
-  /// 0 on the ranks beyond the last sample.
+  /// Batches of this rank; 0 if the rank is not below the number of samples.
   std::int64_t batches() const noexcept {
     return share_.rank >= total_ ? 0 : (total_ - share_.rank - 1) / share_.ranks + 1;
   }
 
-  /// What Megatron sets eval_iters to, on all ranks: the batches of the rank that has the most.
-  /// Ranks with fewer start again.
+  /// The value of eval_iters that Megatron sets on all ranks: the most batches of any rank. Ranks
+  /// with fewer batches start over.
   std::int64_t eval_iterations() const noexcept { return (total_ - 1) / share_.ranks + 1; }
 
   /// @pre 0 <= t < batches()
@@ -98,13 +100,12 @@ class full_validation_sampler {
   data_share share_;
 };
 
-/// Hybrid context parallelism: a rank gets all micro-batches of a step as one list. What is left
-/// below a global batch at the end is dropped.
+/// Hybrid context parallelism: a rank gets all micro-batches of a step as one list. An incomplete
+/// global batch at the end is dropped.
 class hybrid_sampler {
  public:
   /// @throws config_error  a number is out of range, all samples are consumed, or the global batch
-  /// size
-  ///                       is not a multiple of micro-batch size times ranks
+  ///                       size is not a multiple of micro-batch size times ranks
   hybrid_sampler(std::int64_t total_samples, std::int64_t consumed_samples,
                  std::int64_t global_batch_size, const data_share& share)
       : micro_batches_(total_samples, consumed_samples, share), share_(share) {
@@ -118,7 +119,7 @@ class hybrid_sampler {
 
   std::int64_t batches() const noexcept { return micro_batches_.batches() / per_step_; }
 
-  /// The samples of step t, in ascending order: micro_batch_size of each of its micro-batches.
+  /// The samples of step t, in ascending order: micro_batch_size from each of its micro-batches.
   /// @pre 0 <= t < batches()
   std::vector<std::int64_t> batch(std::int64_t t) const {
     assert(0 <= t && t < batches());

@@ -8,10 +8,10 @@
 
 namespace millrace::dataset {
 
-/// The value of a JSON text as json.loads understands it, for printing it again: integers of any
-/// size, NaN and Infinity, lone surrogates, the last of equal keys.
+/// Parses a JSON text as json.loads does, so that it can be printed again. Keeps integers of any
+/// size, NaN, Infinity and lone surrogates; of equal keys, the last value wins.
 ///
-/// @throws format_error  it is no JSON, or is nested deeper than 200 levels.
+/// @throws format_error  the text is not JSON, or is nested deeper than 200 levels.
 MILLRACE_EXPORT python_json read_python_json(std::string_view text);
 
 }  // namespace millrace::dataset

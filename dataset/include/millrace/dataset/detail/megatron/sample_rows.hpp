@@ -13,37 +13,39 @@
 
 namespace millrace::dataset {
 
-/// Megatron's sample index, made from its end while the document index is still being shuffled.
+/// Builds Megatron's sample index from its end, while the document index is still being shuffled.
 ///
-/// Row j, of an entry of the document index and an offset in its sequence, is where sample j begins
-/// and sample j - 1 ends. Megatron walks all sequences from the first on; but row j lies at a token
-/// that is known beforehand, j * L in the stream of all sequences in shuffled order, and so does
-/// the end of the stream. A shuffle settles its last elements first: as they settle, the rows in
-/// them can be written, and while one block of them is, the lengths for the next are fetched.
+/// Row j, an entry of the document index and an offset in its sequence, is where sample j begins
+/// and sample j - 1 ends. Megatron walks all sequences from the first one. But the position of row
+/// j in the stream of all shuffled sequences is known in advance: token j * L. The end of the
+/// stream is known, too. A shuffle finalizes its last elements first, so rows can be written from
+/// the end as entries become final. While one block is processed, the lengths for the next are
+/// prefetched.
 ///
 /// `Entry` is std::int32_t or std::int64_t. Use from one thread.
 template <class Entry>
 class sample_rows {
  public:
-  /// @param lengths  of all sequences of the `.idx`
+  /// @param lengths  lengths of all sequences of the `.idx`
   /// @param rows     [plan.samples + 1, 2], to be filled
   sample_rows(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
               std::span<Entry> rows)
       : plan_(plan), lengths_(lengths), rows_(rows) {}
 
-  /// The entries that end with token `end_tokens` of the stream come next, from the last of them.
+  /// Starts a run of entries that ends at token `end_tokens` of the stream; `put` then takes its
+  /// entries from the last one.
   void start(std::int64_t end_tokens) noexcept;
 
-  /// Entries of the document index, which stand before those given last.
+  /// Processes the entries of the document index directly before those of the previous call.
   ///
-  /// @param first  number of documents[0] in the document index
+  /// @param first  index of documents[0] in the document index
   void put(std::int64_t first, std::span<const std::int32_t> documents) noexcept;
 
-  /// After all entries: the first row, and that of a partial last sample.
+  /// Call after all entries. Writes the first row and that of a partial last sample.
   ///
   /// @param last_document  the last entry of the document index, if there is one
-  /// @throws config_error  the last sample is partial and ends in an empty sequence, where Megatron
-  ///                       stops.
+  /// @throws config_error  the last sample is partial and ends in an empty sequence; Megatron stops
+  ///                       in this case.
   void finish(std::int32_t last_document, const std::string& whose);
 
  private:
@@ -52,9 +54,9 @@ class sample_rows {
   const gpt_plan& plan_;
   formats::unaligned_span<std::int32_t> lengths_;
   std::span<Entry> rows_;
-  std::int64_t end_ = 0;   // token behind the entries that come next
-  std::int64_t row_ = -1;  // the row that comes next
-  std::int64_t at_ = -1;   // the token that decides its entry: the last one before it, for x = 0
+  std::int64_t end_ = 0;   // the token after the next entry to process
+  std::int64_t row_ = -1;  // the next row to write
+  std::int64_t at_ = -1;   // the token whose entry row_ gets; without extra token, the one before
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -110,7 +112,7 @@ void sample_rows<Entry>::finish(std::int32_t last_document, const std::string& w
     rows_[rows_.size() - 2] = static_cast<Entry>(plan_.document_entries() - 1);
     rows_[rows_.size() - 1] = static_cast<Entry>(length - plan_.extra_token);
   }
-  // Not where the first token is: empty sequences before it are not passed over.
+  // Not the position of the first token: Megatron does not skip empty sequences before it.
   rows_[0] = 0;
   rows_[1] = 0;
 }

@@ -12,42 +12,42 @@
 
 namespace millrace::dataset {
 
-/// What a dataset is split into, in Megatron's order.
+/// The parts that a dataset is split into, in Megatron's order.
 enum class split_part : std::uint8_t { train, valid, test };
 inline constexpr std::array<split_part, 3> split_parts = {split_part::train, split_part::valid,
                                                           split_part::test};
 
-/// "train", "valid" or "test": as in names of caches.
+/// "train", "valid" or "test", as used in cache names.
 constexpr std::string_view name(split_part part) noexcept {
   return std::array<std::string_view, 3>{"train", "valid", "test"}[static_cast<std::size_t>(part)];
 }
 
-/// Megatron's `--split`, e.g. "969, 30, 1": which part of the sequences of every dataset each of
-/// train, valid and test takes (megatron-core, blended_megatron_dataset_config.py).
+/// Megatron's `--split`, e.g. "969, 30, 1": the shares of every dataset's sequences that go to
+/// train, valid and test (megatron-core, blended_megatron_dataset_config.py).
 ///
-/// Numbers are runs of digits and points, whatever stands between them; missing ones are 0. Bounds
-/// are sums of the normalized weights, so the last need not be exactly 1.
+/// A number is a run of digits and points; anything else separates numbers. Missing numbers are 0.
+/// Bounds are sums of the normalized weights, so the last one may not be exactly 1.
 class MILLRACE_EXPORT split_matrix {
  public:
-  /// What Megatron takes where `--data-path` is given and `--split` is not. It enters hashes with
-  /// its spaces.
+  /// Megatron's default if `--data-path` is given without `--split`. It is hashed including its
+  /// spaces.
   static constexpr std::string_view default_text = "969, 30, 1";
 
-  /// @throws config_error  a number is none, or infinite; there are more than three; all are 0.
+  /// @throws config_error  a number is invalid or infinite; there are more than three; all are 0.
   explicit split_matrix(std::string_view text);
 
-  /// Whether the part has a weight: Megatron has no dataset for one that has none.
+  /// Whether the part has a weight; Megatron makes no dataset for a part without one.
   bool has(split_part part) const noexcept {
     return bounds_[index(part) + 1] > bounds_[index(part)];
   }
 
-  /// The part's share of `sequences`: each bound times their number, rounded to the nearest, from
-  /// the middle to the even one. Empty without a weight.
+  /// Returns the part's range of `sequences` sequences: each bound times `sequences`, rounded to
+  /// nearest, ties to even. Empty if the part has no weight.
   ///
   /// @pre 0 <= sequences < 2^52
   sequence_range of(split_part part, std::int64_t sequences) const noexcept;
 
-  /// As Megatron's descriptions have it: pairs of bounds, null for a part without a weight.
+  /// The form in Megatron's descriptions: pairs of bounds, null for a part without a weight.
   python_json json() const;
 
  private:
@@ -60,7 +60,7 @@ class MILLRACE_EXPORT split_matrix {
 
 namespace detail {
 
-/// Python's round(): to the nearest integer, from the middle to the even one.
+/// Python's round(): to the nearest integer, ties to even.
 MILLRACE_EXPORT std::int64_t round_half_even(double value) noexcept;
 
 }  // namespace detail

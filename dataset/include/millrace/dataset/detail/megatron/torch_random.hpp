@@ -14,13 +14,14 @@
 
 namespace millrace::dataset {
 
-/// From this length on torch.randperm draws 64 bits a number, and shuffles inside out.
+/// From this length on, torch.randperm draws 64 bits per number and uses the inside-out shuffle.
 inline constexpr std::size_t torch_randperm_wide = std::numeric_limits<std::uint32_t>::max() / 20;
 
-/// torch.randperm(n, generator=torch.Generator().manual_seed(seed)) on a CPU, number for number:
-/// the permutation of 0 .. n - 1, with n = out.size(). torch keeps the lower 32 bits of the seed.
+/// Produces the same permutation of 0 .. n - 1, with n = out.size(), as
+/// torch.randperm(n, generator=torch.Generator().manual_seed(seed)) on a CPU. torch uses the lower
+/// 32 bits of the seed.
 ///
-/// @param wide_from  `torch_randperm_wide`, but for tests
+/// @param wide_from  `torch_randperm_wide`, except in tests
 /// @pre T holds n - 1
 template <class T>
 void torch_randperm(std::uint64_t seed, std::span<T> out,
@@ -36,7 +37,7 @@ void torch_randperm(std::uint64_t seed, std::span<T> out, std::size_t wide_from)
   if (!wide) {
     for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(i);
   }
-  // Where a number goes does not depend on the others, so places are drawn, and fetched, ahead.
+  // Places do not depend on the numbers, so they are drawn and prefetched in advance.
   std::array<std::size_t, 64> places;
   const std::size_t last = wide ? n : std::max<std::size_t>(n, 1) - 1;  // the last one stays
   for (std::size_t begin = 0; begin < last; begin += places.size()) {
@@ -51,7 +52,7 @@ void torch_randperm(std::uint64_t seed, std::span<T> out, std::size_t wide_from)
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t i = begin + k;
       if (wide) {
-        out[i] = out[places[k]];  // its own place, where nothing is yet, is written right after
+        out[i] = out[places[k]];  // if places[k] is i, the next line overwrites the unset value
         out[places[k]] = static_cast<T>(i);
       } else {
         std::swap(out[i], out[places[k]]);

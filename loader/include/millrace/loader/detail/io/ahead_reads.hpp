@@ -14,11 +14,12 @@
 
 namespace millrace::loader {
 
-/// What was announced: extents of files that are to be read, are being read, or were, until they
-/// are gathered. It knows no ring: slots are numbers.
+/// Announced extents of files: queued, being read, or read, until they are gathered. The class does
+/// not know the ring; slots are plain numbers.
 ///
-/// Each extent is kept for as many gathered pieces as were announced of it; one that nobody comes
-/// for is `stale` after some gathers, and goes when its slot is wanted.
+/// An extent is kept until as many pieces of it were gathered as were announced. An extent that
+/// nobody gathers becomes `stale` after a number of gathers, and is dropped when its slot is
+/// needed.
 class ahead_reads {
  public:
   enum class state : std::uint8_t { queued, reading, ready, failed };
@@ -29,26 +30,26 @@ class ahead_reads {
     auto operator<=>(const key&) const = default;  // NOLINT(modernize-use-nullptr)
   };
   struct entry {
-    std::uint64_t end = 0;  ///< bytes from key.begin to here are, or will be, there
+    std::uint64_t end = 0;  ///< bytes from key.begin to here are present, or will be
     state now = state::queued;
     std::size_t slot = 0;       ///< unless queued
-    std::int64_t expected = 0;  ///< pieces that were announced, and not gathered yet
+    std::int64_t expected = 0;  ///< pieces announced and not yet gathered
     std::int64_t pinned = 0;    ///< pieces that a gather is about to take
-    std::uint64_t since = 0;    ///< gathers that had been, when it was announced
+    std::uint64_t since = 0;    ///< number of gathers before it was announced
   };
   using map = std::map<key, entry>;
   using place = map::iterator;
 
-  /// @param longest  bytes of an extent, at most
+  /// @param longest  upper bound on the length of an extent, in bytes
   explicit ahead_reads(std::uint64_t longest) : longest_(longest) {}
 
   bool empty() const noexcept { return entries_.empty(); }
   std::size_t size() const noexcept { return entries_.size(); }
   place none() noexcept { return entries_.end(); }
 
-  /// The extent that has byte `at` of a file, or none().
+  /// The extent that contains byte `at` of a file, or none().
   place covering(std::int64_t file, std::uint64_t at) {
-    // Extents may lie over each other, as one may begin in the last block of the one before.
+    // Extents may overlap: one may begin in the last block of its predecessor.
     for (auto p = entries_.upper_bound({file, at}); p != entries_.begin();) {
       --p;
       if (p->first.file != file || p->first.begin + longest_ <= at) break;
@@ -57,7 +58,7 @@ class ahead_reads {
     return none();
   }
 
-  /// Goes through a range: covered(place, begin, end) for each part that an extent has, and
+  /// Walks a range: calls covered(place, begin, end) for each part that an extent contains, and
   /// uncovered(begin, end) for the rest.
   template <class Covered, class Uncovered>
   void walk(const file_range& range, const Covered& covered, const Uncovered& uncovered) {
@@ -78,14 +79,14 @@ class ahead_reads {
     }
   }
 
-  /// Puts an extent into the queue. @pre none begins there
+  /// Queues an extent. @pre no extent begins at this key
   void add(const key& k, std::uint64_t end, std::int64_t expected, std::uint64_t gathers) {
-    queue_.push_back(k);  // first: without its entry a key is skipped, and nothing else is harmed
+    queue_.push_back(k);  // first: a key without an entry is skipped, so a later throw is harmless
     entries_.insert_or_assign(k, entry{end, state::queued, 0, expected, 0, gathers});
   }
   std::size_t queued() const noexcept { return queue_.size(); }
 
-  /// The first of the queue, or none(). It stays there until `start` or `erase`.
+  /// The first queued extent, or none(). It stays queued until `start` or `erase`.
   place next_queued() {
     while (!queue_.empty()) {
       const auto p = entries_.find(queue_.front());
@@ -94,8 +95,8 @@ class ahead_reads {
     }
     return none();
   }
-  /// Its read is about to be started; if that fails, `erase` it.
-  /// @return false, and nothing has changed, if there is no memory for it
+  /// Marks an extent as being read, just before its read starts. If starting fails, `erase` it.
+  /// @return false, with nothing changed, if memory is exhausted
   bool start(place p, std::size_t slot) noexcept {
     try {
       order_.push_back(p->first);
@@ -109,7 +110,8 @@ class ahead_reads {
 
   void erase(place p) { entries_.erase(p); }
 
-  /// The one that was started first and is ready, if nobody came for it in so many gathers.
+  /// The extent that was started first, if it is ready and was not gathered within `patience`
+  /// gathers; else none().
   place stale(std::uint64_t gathers, std::uint64_t patience) {
     for (; !order_.empty(); order_.pop_front()) {
       const auto p = entries_.find(order_.front());
@@ -133,7 +135,7 @@ class ahead_reads {
   std::uint64_t longest_;
   map entries_;
   std::deque<key> queue_;
-  std::deque<key> order_;  // as they were started; of some that are gone, too
+  std::deque<key> order_;  // in the order of `start`; may contain erased extents
 };
 
 }  // namespace millrace::loader

@@ -13,8 +13,8 @@
 
 namespace millrace::loader {
 
-/// A library that was loaded at run time, or why it was not. It stays loaded until the process
-/// ends: both of NVIDIA's leave threads behind.
+/// A library loaded at run time, or the reason why it was not. It stays loaded until the process
+/// ends because both NVIDIA libraries leave threads running.
 class loaded_library {
  public:
   explicit loaded_library(const std::string& name)
@@ -28,7 +28,7 @@ class loaded_library {
   bool loaded() const noexcept { return handle_ != nullptr; }
   const std::string& why() const noexcept { return why_; }
 
-  /// The function of that name, null where there is none.
+  /// The function of that name; null if there is none.
   template <class Function>
   Function find(const char* name) const noexcept {
     return handle_ == nullptr ? nullptr
@@ -40,14 +40,14 @@ class loaded_library {
   std::string why_;
 };
 
-/// Whether there is a GPU that a process may use, asked of the driver itself.
+/// Whether the process can use a GPU, according to the driver itself.
 struct gpu_probe {
   bool usable = false;
   std::string why;  ///< never empty
 };
 MILLRACE_EXPORT gpu_probe probe_gpu(const std::string& driver = "libcuda.so.1");
 
-/// The functions of cuFile that we call; loaded, but not started.
+/// The cuFile functions that we call, loaded but without starting the driver.
 struct cufile_functions {
   bool complete = false;
   std::string why;  ///< the version, or what is missing; never empty
@@ -60,15 +60,15 @@ struct cufile_functions {
 };
 MILLRACE_EXPORT cufile_functions load_cufile(const std::string& library = "libcufile.so.0");
 
-/// cuFile, started; or why it cannot be used here.
+/// cuFile, started; or the reason why it cannot be used here.
 ///
-/// It is asked for in an order that does no harm: driver, device, library, /run/udev, and only then
-/// its start. For started without a driver, version 1.20 never returns, and it writes a log into
-/// the working directory. We change none of its settings; users do, by CUFILE_ENV_PATH_JSON. Not to
+/// The checks run in a safe order: driver, device, library, /run/udev, and only then the start of
+/// cuFile. Started without a driver, version 1.20 never returns and writes a log into the working
+/// directory. We change none of its settings; users set them through CUFILE_ENV_PATH_JSON. Must not
 /// be used in a child after fork().
 class MILLRACE_EXPORT cufile {
  public:
-  /// The one of the process: started by the first call, ended when the last user lets go of it.
+  /// The instance of the process: started by the first call, closed when its last user releases it.
   static std::shared_ptr<const cufile> of_process(const cufile_names& names = {});
 
   explicit cufile(const cufile_names& names);
@@ -79,10 +79,10 @@ class MILLRACE_EXPORT cufile {
   }
 
   bool usable() const noexcept { return usable_; }
-  /// Whether data goes between disk and GPU directly. If not, cuFile calls it compatibility mode:
-  /// it reads into host memory and copies, as anybody can.
+  /// Whether data moves directly between disk and GPU. Otherwise cuFile is in its compatibility
+  /// mode: it reads into host memory and copies, which needs no cuFile.
   bool direct() const noexcept { return direct_; }
-  /// Why it cannot be used, or how it is; never empty.
+  /// Why it cannot be used, or in which mode it is; never empty.
   const std::string& why() const noexcept { return why_; }
   const cufile_functions& functions() const noexcept { return functions_; }
 

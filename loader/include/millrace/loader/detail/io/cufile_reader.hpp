@@ -22,11 +22,13 @@
 
 namespace millrace::loader {
 
-/// Reads requests of 1 MiB and more by NVIDIA's cuFile (GPUDirect Storage), smaller ones by pread.
+/// Reads requests of 1 MiB and more with NVIDIA's cuFile (GPUDirect Storage), smaller ones with
+/// pread.
 ///
-/// For weights and checkpoints, whose memory may then be a device's. Windows of tokens never are
-/// that large. Where cuFile cannot be used, or would only do what pread does, pread reads
-/// everything, and the report says why; memory of a device is then an io_error (EFAULT).
+/// Intended for weights and checkpoints, whose destination may be device memory. Windows of tokens
+/// are never that large. If cuFile cannot be used, or would only do what pread does, pread reads
+/// everything and the report says why; a request into device memory then fails with an io_error
+/// (EFAULT).
 class MILLRACE_EXPORT cufile_reader final : public range_reader {
  public:
   explicit cufile_reader(const std::vector<data_file>& files, reader_options options = {},
@@ -41,7 +43,7 @@ class MILLRACE_EXPORT cufile_reader final : public range_reader {
     for (const data_file& file : files) files_.push_back(table_->attach(file));
   }
 
-  /// The small ones: cuFile has no hints.
+  /// Prefetches small ranges only: cuFile has no hints.
   void prefetch(std::span<const file_range> ranges) noexcept override;
   void gather(std::span<const read_request> requests) override;
   reader_report report() const override;
@@ -49,7 +51,7 @@ class MILLRACE_EXPORT cufile_reader final : public range_reader {
  private:
   static constexpr std::size_t most_handles = 64;
 
-  /// A file that cuFile knows; it is forgotten before it is closed.
+  /// A file registered with cuFile. It is deregistered before it is closed.
   struct registered {
     std::int64_t file = 0;
     io::unique_fd fd;
@@ -70,7 +72,7 @@ class MILLRACE_EXPORT cufile_reader final : public range_reader {
   pread_reader plain_;
   std::shared_ptr<const cufile> library_;
   bool uses_it_;
-  std::list<registered> registered_;  // the last one used first
+  std::list<registered> registered_;  // most recently used first
   std::vector<file_range> small_ranges_;
   std::vector<read_request> by_plain_;
   reader_log log_;

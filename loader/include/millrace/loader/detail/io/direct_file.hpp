@@ -16,29 +16,28 @@
 
 namespace millrace::loader {
 
-/// What offsets, lengths and addresses of direct reads (O_DIRECT) must be multiples of.
+/// Offsets, lengths and addresses of direct reads (O_DIRECT) must be multiples of these, in bytes.
 struct direct_alignment {
   std::uint32_t memory = 4096;
   std::uint32_t offset = 4096;
 };
 
-/// A file opened for direct reads; or why it cannot be.
+/// A file opened for direct reads, or the reason why it cannot be.
 struct direct_file {
   io::unique_fd fd;
   direct_alignment alignment;
-  std::string why;        ///< of the alignment, or, without `fd`, why there is none
-  bool may_pass = false;  ///< whether it was refused for want of something
+  std::string why;        ///< source of the alignment or, without `fd`, why there is none
+  bool may_pass = false;  ///< whether it was refused only for lack of a resource
 };
 
-/// What statx(2) says by STATX_DIOALIGN (Linux 6.1; ext4, XFS, f2fs, block devices); nothing said
-/// is 4,096, which suits every disk there is. Never found by trying: a read that is let through
-/// today may be refused by another disk.
+/// The alignment that statx(2) reports (STATX_DIOALIGN; Linux 6.1; ext4, XFS, f2fs, block devices).
+/// If it reports none, 4,096, which suits every disk. The alignment is never probed with test
+/// reads: a read that succeeds today may be refused by another disk.
 ///
-/// The alignment is {0, 0} where the file system says that there are no direct reads.
+/// The alignment is {0, 0} if the file system reports that it does not support direct reads.
 MILLRACE_EXPORT std::pair<direct_alignment, std::string> direct_alignment_of(int fd);
 
-/// Opens the file that `fd` is once more, for direct reads: the very same one, whatever its name
-/// means by now.
+/// Reopens the file of `fd` for direct reads: the same file, whatever its path names by now.
 MILLRACE_EXPORT direct_file open_direct(const io::unique_fd& fd);
 
 }  // namespace millrace::loader

@@ -13,26 +13,26 @@
 
 namespace millrace::loader {
 
-/// The files of one reader that are open for direct reads, a bounded number of them: they have
-/// places, as in the table of files of a ring, and the one that was not used for the longest time
-/// gives up its own. Used by one thread.
+/// The files of one reader that are open for direct reads. Their number is bounded. Each has a
+/// place, as in a ring's file table; the least recently used file loses its place to a new one.
+/// Used by one thread.
 class direct_files {
  public:
-  /// @param files  of the reader
-  /// @param most   that are open at a time, 1 or more; fewer where `table` has no more to lend
+  /// @param files  number of files of the reader
+  /// @param most   files open at a time, at least 1; fewer if `table` cannot lend that many
   direct_files(std::size_t files, std::size_t most, std::shared_ptr<open_files> table)
       : place_of_(files, none), most_(most), table_(std::move(table)) {}
 
   static constexpr std::size_t none = ~std::size_t{0};
 
-  /// The place of a file, as of one that is used now, or `none`.
+  /// The place of a file, or `none`. Marks the file as used now.
   std::size_t find(std::int64_t file) noexcept {
     const std::size_t place = place_of_[static_cast<std::size_t>(file)];
     if (place != none) open_[place].last_use = ++clock_;
     return place;
   }
 
-  /// The place that the next file gets, and loses to it who has it: none where it is a new one.
+  /// The place of the next file, and the file that loses it; `loser` is -1 if the place is new.
   struct next_place {
     std::size_t place;
     std::int64_t loser;
@@ -44,7 +44,7 @@ class direct_files {
   }
 
   /// Gives a file a place.
-  /// @param at  of `next()`, with nothing put meanwhile
+  /// @param at  result of `next()`, without another `put` in between
   void put(std::int64_t file, io::unique_fd fd, const next_place& at) {
     entry one{file, std::move(fd), ++clock_, table_->lend()};
     if (at.loser < 0) {

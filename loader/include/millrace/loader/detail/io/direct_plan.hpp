@@ -13,26 +13,28 @@
 
 namespace millrace::loader {
 
-/// Whole blocks of a file that one call reads, for `pieces` of requests that lie in them.
+/// Whole blocks of a file that one call reads, for the `pieces` of requests within them.
 struct extent {
   std::int64_t file = 0;
-  std::uint64_t begin = 0;     ///< a multiple of the alignment, as `end` is
-  std::uint64_t end = 0;       ///< may lie behind the end of the file
-  std::uint64_t need_end = 0;  ///< behind the last byte that is wanted
+  std::uint64_t begin = 0;     ///< a multiple of the alignment, like `end`
+  std::uint64_t end = 0;       ///< may exceed the size of the file
+  std::uint64_t need_end = 0;  ///< end of the last byte that is needed
   std::size_t first_piece = 0;
   std::size_t pieces = 0;
-  std::byte* straight = nullptr;  ///< where it goes, if it needs no copy
+  std::byte* straight = nullptr;  ///< destination, if no copy is needed
 };
 
-/// Requests as direct reads: in whole blocks, in the order of their files, neighbours made one.
+/// Turns requests into direct reads of whole blocks, sorted by file and offset. Neighboring
+/// requests are merged.
 ///
 ///   blocks      |.....|.....|.....|.....|.....|.....|.....|.....|
 ///   requests       |--a--|   |b|                   |----c----|
 ///   extents     |===========a,b===|           |=======c=========|
 ///
-/// Into a request's own memory where its offset, length and address are multiples of the alignment;
-/// of long requests the whole blocks in the middle, if their addresses are. All else into slots of
-/// `slot_bytes`, which longer requests are cut for. Keeps its memory from one use to the next.
+/// A read goes directly into the request's memory if offset, length and address are multiples of
+/// the alignment. For long requests, the whole blocks in the middle do if their addresses are
+/// aligned. Everything else goes into slots of `slot_bytes`; longer requests are divided. Memory is
+/// reused between calls.
 class direct_plan {
  public:
   static constexpr std::uint64_t most_gap = std::uint64_t{16} << 10;
@@ -42,7 +44,7 @@ class direct_plan {
   explicit direct_plan(std::uint64_t slot_bytes) : slot_bytes_(slot_bytes) {}
 
   /// @param alignment_of  (file) -> direct_alignment
-  /// Memory of null, of what is only announced, is never read into.
+  /// Requests with null memory (only announced) are never read in place.
   template <class AlignmentOf>
   void make(std::span<const read_request> requests, const AlignmentOf& alignment_of) {
     order_.clear();

@@ -16,7 +16,7 @@
 
 namespace millrace::loader {
 
-/// Counts a resource as long as it lives, which may be longer than whoever counts.
+/// Counts a live resource. It may outlive the owner of the counter.
 class counted {
  public:
   using counter = std::shared_ptr<std::atomic<std::int64_t>>;
@@ -35,26 +35,26 @@ class counted {
   counter count_;
 };
 
-/// Of the machine: to what madvise(2) wants its addresses rounded.
+/// Page size of the machine; madvise(2) requires page-aligned addresses.
 inline std::size_t page_bytes() noexcept {
   static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
 }
 
-/// Bytes of a file in memory, read-only and shared, from an address that is a multiple of 2 MiB on,
-/// so that the kernel may use huge pages. Unmapped at its end.
+/// A read-only shared mapping of a file at an address that is a multiple of 2 MiB, so that the
+/// kernel may use huge pages. The destructor unmaps it.
 class file_map {
  public:
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-  /// Maps [offset, offset + bytes). Not valid, with `error()` an errno, where the kernel refuses:
-  /// that is a matter of limits and of file systems, and for the caller to work around.
+  /// Maps [offset, offset + bytes). If the kernel refuses, the map is not valid and `error()` is
+  /// the errno. The reason is a limit or the file system, and the caller works around it.
   ///
   /// @pre offset is a multiple of 2 MiB, bytes > 0
   file_map(const io::unique_fd& fd, std::uint64_t offset, std::size_t bytes) : offset_(offset) {
     const std::size_t page = page_bytes();
     const std::size_t whole = (bytes + page - 1) / page * page;
-    // More than is needed, to have a multiple of 2 MiB in it; the rest is given back.
+    // Reserves more than is needed, so that it contains a multiple of 2 MiB; the rest is unmapped.
     void* const got = ::mmap(nullptr, whole + huge_page, PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) {

@@ -12,7 +12,7 @@
 
 namespace millrace::loader {
 
-/// Which file a path meant when it was opened, and in which state.
+/// Identity and state of the file that a path referred to when it was opened.
 struct file_stamp {
   ::dev_t device;
   ::ino_t inode;
@@ -29,12 +29,12 @@ struct file_stamp {
   bool operator==(const file_stamp&) const = default;
 };
 
-/// Holds a file that was opened against what it should be.
+/// Checks that an opened file is the expected one.
 ///
-/// @param size   that it has
-/// @param first  what it was when it was first opened; nothing: this is the first time
-/// @throws io_error  it is shorter than by its index (ENODATA), or another file than at first, or
-///                   than the one whose index was read (ESTALE)
+/// @param size   size of the opened file, in bytes
+/// @param first  stamp of its first open; empty: this is the first open
+/// @throws io_error  the file is shorter than its index says (ENODATA), or differs from the file
+///                   that was opened first or from the one whose index was read (ESTALE)
 MILLRACE_EXPORT void check_same(const data_file& what, std::uint64_t size,
                                 const std::optional<file_stamp>& first, const file_stamp& found);
 

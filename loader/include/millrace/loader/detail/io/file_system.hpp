@@ -11,27 +11,27 @@
 
 namespace millrace::loader {
 
-/// What a file lies on, as far as reading it is another matter.
+/// Kinds of file systems, as far as reading differs between them.
 enum class file_system_kind : std::uint8_t {
-  local,    ///< a disk of this machine: an error of it stays
-  memory,   ///< tmpfs, ramfs: nothing to read ahead
-  network,  ///< NFS, SMB, Lustre, a FUSE program ...: an error of it may pass
+  local,    ///< a disk of this machine: errors are permanent
+  memory,   ///< tmpfs, ramfs: readahead is useless
+  network,  ///< NFS, SMB, Lustre, a FUSE program ...: errors may be transient
 };
 
 inline constexpr std::uint64_t fuse_magic = 0x65735546;
 
-/// By the magic number of statfs(2). FUSE counts as network: what it shows are, in a cluster,
+/// Classifies the magic number of statfs(2). FUSE counts as network because in a cluster it fronts
 /// object stores and parallel file systems.
 MILLRACE_EXPORT file_system_kind kind_of_magic(std::uint64_t magic) noexcept;
 
-/// Of statfs(2); 0 where it cannot be asked.
+/// The magic number from statfs(2); 0 if the call fails.
 inline std::uint64_t magic_of(const io::unique_fd& fd) noexcept {
   struct ::statfs status {};
   if (::fstatfs(fd.get(), &status) != 0) return 0;
   return static_cast<std::uint32_t>(status.f_type);
 }
 
-/// Local where it cannot be asked.
+/// `local` if statfs(2) fails.
 inline file_system_kind kind_of(const io::unique_fd& fd) noexcept {
   return kind_of_magic(magic_of(fd));
 }

@@ -9,33 +9,33 @@
 
 namespace millrace::loader {
 
-/// Which libraries are loaded, by names as dlopen(3) takes them, and what has to be there.
+/// Names of the libraries to load, as for dlopen(3), and a path that must exist.
 struct cufile_names {
   std::string cufile = "libcufile.so.0";
   std::string driver = "libcuda.so.1";
-  std::string udev = "/run/udev";  ///< by which cuFile finds disks
+  std::string udev = "/run/udev";  ///< where cuFile looks up disks
 
   auto operator<=>(const cufile_names&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// What the reader of large requests is told.
+/// Options of the reader of large requests (cuFile).
 struct cufile_options {
   cufile_names names;
-  /// Smaller requests are read by pread: cuFile's own cost for each is that of many of them.
+  /// Smaller requests are read with pread: one cuFile call costs as much as many of them.
   std::uint64_t least_bytes = std::uint64_t{1} << 20;
-  /// Whether to use it even where it only copies through host memory.
+  /// Whether to use cuFile even if it only copies through host memory.
   bool compatibility_mode = false;
 };
 
-/// What a user says of reading; all of it may be left as it is.
+/// Options for reading; all may keep their defaults.
 struct io_options {
-  /// auto, mmap, pread, io_uring or cufile. Empty: what the variable MILLRACE_IO of the environment
-  /// says, or auto.
+  /// auto, mmap, pread, io_uring or cufile. Empty: the value of the environment variable
+  /// MILLRACE_IO, or auto if it is not set.
   std::string back_end;
   reader_options reader;
-  int uring_depth = 64;             ///< reads that io_uring has in flight
-  bool to_device = false;           ///< whether requests' memory is a GPU's
-  std::uint64_t request_bytes = 0;  ///< that requests have, as a rule; 0: windows of tokens
+  int uring_depth = 64;             ///< reads that io_uring keeps in flight
+  bool to_device = false;           ///< whether requests are read into GPU memory
+  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: windows of tokens
   cufile_options cufile;
 };
 

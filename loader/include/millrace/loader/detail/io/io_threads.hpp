@@ -22,18 +22,19 @@
 
 namespace millrace::loader {
 
-/// One pool of threads for all readers of a process: they wait for storage, so they are more than
-/// there are cores to spare, and take no time when there is nothing to read. The first one is
-/// started when it is first needed; the destructor lets what is running end, and drops the rest.
-/// They are called mr-io-0, mr-io-1 ...
+/// One pool of threads for all readers of a process. The threads mostly wait for storage, so they
+/// may outnumber the spare cores; they use no CPU time when there is nothing to read. Threads start
+/// on demand. The destructor waits for running tasks and drops queued ones. The threads are named
+/// mr-io-0, mr-io-1 ...
 ///
-/// All members may be called from any thread, but for a task of the pool itself.
+/// All members may be called from any thread, except that a task of the pool may only call
+/// `when_idle`.
 class io_threads {
  public:
   static constexpr int usual = 8;
 
-  /// @param most   threads; with 0 all is done by the callers
-  /// @param setup  where they run; their names are their own
+  /// @param most   number of threads; with 0, callers do all work themselves
+  /// @param setup  where the threads run; the pool sets their names
   explicit io_threads(int most = usual, thread_setup setup = {})
       : most_(std::max(most, 0)), setup_(std::move(setup)) {}
   io_threads(const io_threads&) = delete;
@@ -47,7 +48,7 @@ class io_threads {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// The pool that readers share if they are given none. It lives as long as one of them.
+  /// The pool that readers share by default. It lives as long as one of its users.
   static std::shared_ptr<io_threads> of_process() { return one_per_process<io_threads>(); }
 
   int most() const noexcept { return most_; }
@@ -56,11 +57,11 @@ class io_threads {
     return static_cast<std::int64_t>(threads_.size());
   }
 
-  /// Calls task(i) for 0 <= i < count, on the calling thread and on at most `threads - 1` of the
-  /// pool, and returns when all have ended. A free thread takes the next i.
+  /// Calls task(i) for 0 <= i < count on the calling thread and on at most `threads - 1` threads of
+  /// the pool. Returns when all calls have ended. A free thread takes the next i.
   ///
-  /// @throws whatever a task threw: of the lowest i, where several did. The others are run
-  ///         nevertheless.
+  /// @throws whatever a task threw; if several threw, the exception of the lowest i. The other
+  ///         tasks still run.
   template <class Task>
   void for_each(std::size_t count, int threads, const Task& task) {
     if (count == 0) return;
@@ -76,8 +77,8 @@ class io_threads {
     work->wait();
   }
 
-  /// Has a thread of the pool call `task`, some time, when no reader waits for one, and never two
-  /// of them at once. It must not throw; it is not called if the pool ends before.
+  /// Calls `task` on a thread of the pool at some time when no reader waits for one, and never two
+  /// such tasks at once. It must not throw. It is not called if the pool is destroyed first.
   void when_idle(std::function<void()> task) {
     if (most_ == 0) return;
     {
@@ -89,7 +90,7 @@ class io_threads {
   }
 
  private:
-  /// Outlives the call that made it where a thread comes too late to find anything to do.
+  /// May outlive the call that created it, if a helper arrives after all work is taken.
   class job {
    public:
     template <class Task>
@@ -123,7 +124,7 @@ class io_threads {
     void wait() {
       std::unique_lock lock(mutex_);
       all_ended_.wait(lock, [&] { return ended_ == count_; });
-      // Taken out, so that whoever lets go of the job last does not end it on another thread.
+      // Moved out, so that a helper that releases the job last does not destroy it on its thread.
       if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
@@ -139,22 +140,22 @@ class io_threads {
     std::exception_ptr error_;
   };
 
-  // Without memory fewer help, or nobody does. It must not throw: `work` points to the caller's
-  // task, which would be gone when a helper comes.
+  // If memory runs out, fewer threads help, or none. It must not throw: `work` points to the
+  // caller's task, which would be gone when a helper starts.
   void ask(const std::shared_ptr<job>& work, std::size_t helpers) noexcept {
     std::size_t asked = 0;
     {
       const std::lock_guard lock(mutex_);
       try {
         for (; asked < helpers; ++asked) urgent_.push_back([work] { work->run(); });
-      } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the caller does it
+      } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the caller does the work
       }
       start(asked);
     }
     asked == 1 ? wake_.notify_one() : wake_.notify_all();
   }
 
-  // Under the mutex: enough threads for so many more tasks, up to the most.
+  // Starts enough threads for `tasks` more tasks, up to the maximum. @pre mutex_ is locked
   void start(std::size_t tasks) noexcept {
     const std::size_t wanted =
         std::min(busy_ + urgent_.size() + std::min<std::size_t>(idle_.size(), 1),
@@ -171,7 +172,7 @@ class io_threads {
           serve();
         });
       } catch (const std::exception&) {
-        return;  // no more threads, or no memory: callers do it themselves
+        return;  // no more threads, or no memory: callers do the work themselves
       }
     }
   }
@@ -206,7 +207,7 @@ class io_threads {
   bool idle_running_ = false;
   bool closing_ = false;
   std::size_t busy_ = 0;
-  std::vector<std::thread> threads_;  // the last member to be made
+  std::vector<std::thread> threads_;  // declared last: threads use the other members
 };
 
 }  // namespace millrace::loader

@@ -13,15 +13,16 @@
 
 namespace millrace::loader {
 
-/// What can be known of files and machine, for `choose_reader`. Files that cannot be asked about
-/// count as local and cold: they say what is wrong when they are read.
+/// Collects facts about the files and the machine for `choose_reader`. Files that cannot be queried
+/// count as local and not cached; reading them reports what is wrong.
 MILLRACE_EXPORT reader_facts facts_of(const std::vector<data_file>& files,
                                       const io_options& options);
 
-/// The reader that was asked for, or the best one here. Its report says what was asked, what was
+/// Creates the requested reader, or the best one here. Its report says what was requested, what was
 /// granted, and why.
 ///
-/// @throws config_error  options or the environment name no reader, or a value is out of range
+/// @throws config_error  the options or the environment name no known reader, or a value is out of
+///                       range
 MILLRACE_EXPORT std::unique_ptr<range_reader> make_reader(std::vector<data_file> files,
                                                           const io_options& options = {});
 

@@ -20,11 +20,11 @@
 
 namespace millrace::loader {
 
-/// Decides, file by file, what the kernel is told of its maps, and tells it.
+/// Decides for each file which advice the kernel gets for its maps, and gives it.
 ///
-/// Huge pages and a few KiB read at random do not go together: each would bring in 2 MiB. So files
-/// that will be in memory as a whole get huge pages and are read in the background, a piece at a
-/// time; of the others only that is read which was announced.
+/// Huge pages do not suit random reads of a few KiB: each read would load 2 MiB. So files that will
+/// be in memory as a whole get huge pages and are read in the background, one piece at a time. Of
+/// other files, only announced ranges are read.
 class MILLRACE_EXPORT map_advisor {
  public:
   map_advisor(std::span<const data_file> files, const reader_options& options,
@@ -42,13 +42,13 @@ class MILLRACE_EXPORT map_advisor {
   reader_log& log() const noexcept { return *log_; }
   map_advice of(std::int64_t file) const { return advice_[static_cast<std::size_t>(file)]; }
 
-  /// Whether all of the file was brought in once, so that nothing need be announced.
+  /// Whether the whole file was loaded once, so that announcing ranges is unnecessary.
   bool is_in_memory(std::int64_t file) const {
     return in_memory_->flags[static_cast<std::size_t>(file)].load(std::memory_order_relaxed);
   }
 
-  /// For a map that was made just now, of bytes that nobody has touched. A hint: without memory,
-  /// the report misses a line, or the file is not read in the background.
+  /// Advises a new map whose bytes nobody has touched yet. A hint: if memory runs out, the report
+  /// lacks a line, or the file is not read in the background.
   void advise(std::int64_t file, const open_files::held_map& map) noexcept;
 
  private:
@@ -57,17 +57,17 @@ class MILLRACE_EXPORT map_advisor {
     std::vector<std::atomic<bool>> flags;
   };
 
-  /// Brings in one piece, then queues itself for the next.
+  /// Loads one piece, then queues itself for the next.
   struct populate {
     static constexpr std::size_t piece = std::size_t{32} << 20;
 
-    io_threads* threads;  // it runs on one of them
+    io_threads* threads;  // owns the thread that this runs on
     std::weak_ptr<const open_files::map> map;
     std::shared_ptr<std::atomic<bool>> stop;
     std::shared_ptr<reader_log> log;
     std::shared_ptr<memory_flags> in_memory;
     std::size_t file;
-    bool whole;  // the map is all of the file
+    bool whole;  // whether the map covers the whole file
     std::size_t done;
 
     void operator()() noexcept;
@@ -82,8 +82,8 @@ class MILLRACE_EXPORT map_advisor {
   std::shared_ptr<memory_flags> in_memory_;
   std::vector<map_advice> advice_;
   std::vector<std::uint64_t> bytes_;  // [file]
-  std::string why_;                   // of files that will be resident
-  std::string why_random_;            // of the others
+  std::string why_;                   // for files that will be resident
+  std::string why_random_;            // for the others
   bool populate_;
 };
 

@@ -21,19 +21,20 @@
 
 namespace millrace::loader {
 
-/// Copies out of mapped files, in the order in which ranges lie in them, fetching each next range
-/// while it copies one: for what is in memory no other way is as quick.
+/// Copies from mapped files in file order, and prefetches the next range while it copies one. This
+/// is the fastest way to read what is in memory.
 ///
-/// What the kernel is told of each file is for `map_advisor`; `prefetch` is MADV_WILLNEED. Files
-/// for which no map is to be had are read by pread, and so is a range whose copy met SIGBUS: then
-/// its bytes come after all, or the error says what is the matter.
+/// `map_advisor` decides the advice for each file; `prefetch` is MADV_WILLNEED. Files that cannot
+/// be mapped are read with pread. So is a range whose copy raised SIGBUS: either its bytes can be
+/// read after all, or the error states the cause.
 ///
-/// A file that is cut off inside a page leaves zeros there and no signal. So where a range ends in
-/// a zero the file is asked for its size, after the copy; that the rest was right the zero would
-/// show, as the kernel changes the size first.
+/// If a file is truncated within a page, the rest of that page becomes zeros, without a signal. So
+/// if a range ends in a zero byte, the file's size is checked after the copy. A range that ends in
+/// another byte is intact. The check sees the truncation because the kernel changes the size before
+/// it zeroes the page.
 class MILLRACE_EXPORT mmap_reader final : public range_reader {
  public:
-  /// Opens nothing yet.
+  /// Opens no file yet.
   explicit mmap_reader(std::vector<data_file> files, reader_options options = {});
 
   void prefetch(std::span<const file_range> ranges) noexcept override;
@@ -43,11 +44,11 @@ class MILLRACE_EXPORT mmap_reader final : public range_reader {
  private:
   static constexpr std::uint64_t shared_from = std::uint64_t{1} << 20;
 
-  /// What one thread of a gather works with.
+  /// Working memory of one thread of a gather.
   struct worker {
     std::vector<copy_piece> pieces;
     std::vector<std::uint32_t> requests;  // of each piece
-    std::vector<read_request> unread;     // for pread
+    std::vector<read_request> unread;     // to be read with pread
   };
 
   open_files::file& file_of(std::int64_t i) const { return *files_[static_cast<std::size_t>(i)]; }
@@ -66,7 +67,7 @@ class MILLRACE_EXPORT mmap_reader final : public range_reader {
   map_advisor advisor_;
   pread_reader unmapped_;  // for what cannot be mapped
   std::vector<std::uint32_t> order_;
-  std::vector<std::size_t> begins_;  // of tasks, in order_
+  std::vector<std::size_t> begins_;  // where each task begins in order_
   std::vector<worker> workers_;
   std::vector<file_range> ahead_;
   std::vector<file_range> ahead_unmapped_;

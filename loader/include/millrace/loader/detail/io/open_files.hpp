@@ -30,23 +30,26 @@
 
 namespace millrace::loader {
 
-/// One table of descriptors and of maps for all readers of a process: files are opened when they
-/// are first read, and the ones not used for the longest time are closed for others.
+/// One table of descriptors and maps, shared by all readers of a process. Files are opened when
+/// they are first read; the least recently used ones are closed to make room.
 ///
-/// A file is known by device, inode, size and time of modification as they were when it was first
-/// opened. One that is replaced by a rename stays the old one as long as it is open; opened again
-/// as another file, it is an error, and never other bytes.
+/// A file is identified by the device, inode, size and modification time that it had when it was
+/// first opened. A file that is replaced by a rename remains the old file while it is open. If
+/// reopening finds a different file, that is an error; the table never returns bytes of another
+/// file.
 ///
-/// Where a limit is hit (EMFILE, ENFILE, ENOMEM; EPERM and EAGAIN of mmap), the least used file is
-/// closed and the call repeated. A map that is refused even so is no error: it is read instead.
+/// If a limit is hit (EMFILE, ENFILE, ENOMEM; EPERM and EAGAIN of mmap), the table closes the least
+/// recently used file and repeats the call. A map that is still refused is not an error: the file
+/// is read instead.
 ///
-/// All members may be called from any thread. What is handed out stays open until it is let go of,
-/// whatever the table does, and may outlive it; hold it no longer than one read takes.
+/// All members may be called from any thread. A returned descriptor or map stays open until its
+/// holder releases it, whatever the table does, and may outlive the table. Hold it no longer than
+/// one read takes.
 class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_files> {
  public:
   class file;
 
-  /// An open file, and where it lies.
+  /// An open file and the kind of file system that it is on.
   struct descriptor {
     io::unique_fd fd;
     file_system_kind kind = file_system_kind::local;
@@ -54,7 +57,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   };
   using held_descriptor = std::shared_ptr<const descriptor>;
 
-  /// A mapped part of a file, and the descriptor by which its size may be asked.
+  /// A mapped part of a file, and the descriptor to query the file's size with.
   struct map {
     file_map bytes;
     held_descriptor of;
@@ -62,13 +65,13 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   };
   using held_map = std::shared_ptr<const map>;
 
-  /// A descriptor that a reader has opened for itself, counted as one of the table's.
+  /// Counts a descriptor that a reader opened itself as one of the table's.
   struct lent {
     counted file;
     counted one_of_lent;
   };
 
-  /// A map, or why there is none. `made` says that it is a new one, which has had no advice.
+  /// A map, or why there is none. `made`: the map is new and has not been advised yet.
   struct map_result {
     held_map got;
     bool made = false;
@@ -77,10 +80,10 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
 
   explicit open_files(const open_file_limits& limits = {}) { set_limits(limits); }
 
-  /// The one that readers share if they are given none. It lives as long as one of them.
+  /// The table that readers share by default. It lives as long as one of its users.
   static std::shared_ptr<open_files> of_process() { return one_per_process<open_files>(); }
 
-  /// Takes effect when something is opened next.
+  /// Takes effect at the next open or map.
   void set_limits(const open_file_limits& limits);
   open_file_limits limits() const {
     const std::lock_guard lock(mutex_);
@@ -88,41 +91,41 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   }
   open_file_usage usage() const;
 
-  /// A file that will be read; it is not opened yet. Readers that attach the same one share it,
+  /// Registers a file to be read, without opening it. Readers that attach the same file share it,
   /// unless it was replaced in between.
   std::shared_ptr<file> attach(const data_file& what);
 
-  /// @throws io_error  it cannot be opened, is not a regular file, is shorter than it should be
-  ///                   (ENODATA), or is another one than at first (ESTALE).
+  /// @throws io_error  the file cannot be opened, is not a regular file, is shorter than `bytes`
+  ///                   (ENODATA), or is not the file that was opened first (ESTALE)
   held_descriptor open(file& f);
 
-  /// The map that has byte `offset` of a file; see `map_bytes`.
+  /// The map that contains byte `offset` of a file; see `map_bytes`.
   /// @throws io_error  as for `open`
   map_result map_at(file& f, std::uint64_t offset);
 
-  /// The same if somebody has made it, else null: for who would not have made one.
+  /// The same map if it exists already, else null. Never creates a map.
   held_map map_if_there(const file& f, std::uint64_t offset) const;
 
-  /// Closes a file, to have it opened anew: e.g. after ESTALE.
+  /// Closes a file so that its next use reopens it, e.g. after ESTALE.
   void close(file& f);
 
-  /// For a descriptor that a reader has beside the table's own, as long as this lives: another file
-  /// is closed for it.
+  /// Reserves room for a descriptor that a reader opens outside the table, for the lifetime of the
+  /// result. Closes another file if necessary.
   lent lend();
 
-  /// Whether readers may have one more of them: half of all that may be open. The first one of a
-  /// reader is never too many.
+  /// Whether readers may borrow one more descriptor: at most half of the limit on open files. A
+  /// reader's first one is always allowed.
   bool may_lend() const {
     const std::lock_guard lock(mutex_);
     return *live_lent_ < limits_.files / 2;
   }
 
  private:
-  using map_key = std::pair<file*, std::size_t>;  // a file, and which part of it
+  using map_key = std::pair<file*, std::size_t>;  // a file, and the index of its part
   struct file_part {
-    held_map map;                     // or none
-    std::list<map_key>::iterator at;  // of used_maps_, where there is a map
-    std::uint64_t last_use = 0;       // on the clock
+    held_map map;                     // null: not mapped
+    std::list<map_key>::iterator at;  // in used_maps_, if mapped
+    std::uint64_t last_use = 0;       // value of clock_
   };
 
   static bool is_limit(int code) noexcept {
@@ -147,25 +150,25 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
 
   mutable std::mutex mutex_;
   open_file_limits limits_;
-  std::int64_t most_maps_ = 0;  // less than the limit once the kernel has refused one
+  std::int64_t most_maps_ = 0;  // below the limit once the kernel has refused a map
   std::unordered_map<std::string, std::weak_ptr<file>> files_;
-  std::list<file*> used_files_;  // the last one used first
+  std::list<file*> used_files_;  // most recently used first
   std::list<map_key> used_maps_;
-  std::uint64_t mapped_bytes_ = 0;  // of used_maps_
-  std::uint64_t clock_ = 0;         // uses of maps
+  std::uint64_t mapped_bytes_ = 0;  // total of used_maps_
+  std::uint64_t clock_ = 0;         // counts uses of maps
   std::int64_t attached_ = 0;
-  // Of what was handed out, too: it may be let go of when the table is no more.
+  // Shared with what was handed out, which may outlive the table.
   const counted::counter live_files_ = std::make_shared<std::atomic<std::int64_t>>(0);
   const counted::counter live_lent_ = std::make_shared<std::atomic<std::int64_t>>(0);
   const counted::counter live_maps_ = std::make_shared<std::atomic<std::int64_t>>(0);
   open_file_usage usage_;
 };
 
-/// A file of the table; its contents are the table's own.
+/// A file of the table. Only the table accesses its contents.
 class MILLRACE_EXPORT open_files::file {
  public:
   const std::filesystem::path& path() const noexcept { return what_.path; }
-  /// That it has by its index.
+  /// Size in bytes, according to its index.
   std::uint64_t bytes() const noexcept { return what_.bytes; }
 
  private:
@@ -173,15 +176,15 @@ class MILLRACE_EXPORT open_files::file {
   file(data_file what, std::string key) : what_(std::move(what)), key_(std::move(key)) {}
 
   const data_file what_;
-  const std::string key_;     // of files_; kept, as `detach` must not allocate
+  const std::string key_;     // key in files_; kept because `detach` must not allocate
   bool is_attached_ = false;  // counted in attached_
-  std::mutex opening_;        // taken before the table's
+  std::mutex opening_;        // locked before the table's mutex
   std::optional<file_stamp> first_;
   held_descriptor fd_;
-  std::list<file*>::iterator at_;  // of used_files_, where fd_ is set
+  std::list<file*>::iterator at_;  // in used_files_, if fd_ is set
   std::vector<file_part> parts_;
-  std::uint64_t map_bytes_ = 0;      // of each part but the last
-  std::uint64_t no_map_before_ = 0;  // on the table's clock
+  std::uint64_t map_bytes_ = 0;      // size of each part except the last
+  std::uint64_t no_map_before_ = 0;  // value of the table's clock
   std::string why_no_map_;
 };
 

@@ -22,29 +22,30 @@
 
 namespace millrace::loader {
 
-/// Reads by preadv2(2), the calls of one gather in parallel where the bytes are not in memory.
+/// Reads with preadv2(2). The calls of one gather run in parallel if the bytes are not in memory.
 ///
-/// What is in the page cache is copied by the calling thread (RWF_NOWAIT), as to wake another one
-/// takes longer. The rest, all of a file system without that flag, and gathers of 1 MiB and more
-/// are shared out among threads. `prefetch` is POSIX_FADV_WILLNEED.
+/// The calling thread copies what is in the page cache (RWF_NOWAIT), because waking another thread
+/// takes longer. Everything else is divided among threads: uncached data, file systems without that
+/// flag, and gathers of 1 MiB and more. `prefetch` is POSIX_FADV_WILLNEED.
 ///
-/// Where maps are refused or faults are dear, e.g. on parallel file systems, the first choice.
+/// The first choice where maps are refused or page faults are expensive, e.g. on parallel file
+/// systems.
 class MILLRACE_EXPORT pread_reader final : public range_reader {
  public:
-  /// Opens nothing yet.
+  /// Opens no file yet.
   explicit pread_reader(const std::vector<data_file>& files, reader_options options = {});
 
   void prefetch(std::span<const file_range> ranges) noexcept override;
   void gather(std::span<const read_request> requests) override;
   reader_report report() const override;
 
-  /// Says of a file that it has only `end` bytes.
+  /// Throws the io_error for a file that has only `end` bytes.
   [[noreturn]] static void throw_short(const open_files::file& f, std::uint64_t end);
 
  private:
   static constexpr std::uint64_t shared_from = std::uint64_t{1} << 20;
 
-  /// The file that a thread reads from, held from one read of it to the next.
+  /// The file that a thread reads from, kept open between its reads.
   struct current_file {
     open_files::file* file = nullptr;
     open_files::held_descriptor held;

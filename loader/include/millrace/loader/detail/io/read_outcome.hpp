@@ -7,29 +7,29 @@
 
 namespace millrace::loader {
 
-/// How far a direct read of one extent has come.
+/// Progress of a direct read of one extent.
 struct read_progress {
-  std::uint64_t bytes = 0;      ///< of the extent
-  std::uint64_t need = 0;       ///< of these, those that must be there
-  std::uint64_t done = 0;       ///< read so far, a multiple of the alignment unless all is
+  std::uint64_t bytes = 0;      ///< size of the extent
+  std::uint64_t need = 0;       ///< leading bytes that are required
+  std::uint64_t done = 0;       ///< bytes read; a multiple of the alignment unless complete
   std::uint32_t alignment = 1;  ///< of offsets
-  int repeated = 0;             ///< times that the kernel was busy
+  int repeated = 0;             ///< retries because the kernel was busy
 };
 
-/// What to do when a read ends.
+/// What to do after a read has ended.
 enum class read_outcome : std::uint8_t {
-  complete,   ///< all that is needed is there
-  resume,     ///< read on from `done`
-  repeat,     ///< the same again: it was interrupted, or the kernel busy
-  hand_over,  ///< to pread, which knows what may pass, and how to say what does not
-  demote,     ///< the file cannot be read this way: by pread from now on
+  complete,   ///< all required bytes are present
+  resume,     ///< continue reading at `done`
+  repeat,     ///< repeat the same read: it was interrupted, or the kernel was busy
+  hand_over,  ///< leave it to pread, which retries transient errors and reports others
+  demote,     ///< the file cannot be read this way: use pread from now on
 };
 
-/// Takes the result of a read, bytes or a negative errno, into `progress`.
+/// Records the result of a read, a byte count or a negative errno, in `progress`.
 ///
-/// Less than was asked for is no error: it is read on. That ends where nothing more comes, or where
-/// a read ends inside a block, which it does at the end of a file: then pread is to say whether the
-/// file is shorter than it should be, or only this read was.
+/// A short read is not an error: reading continues. It ends if a read returns nothing, or ends
+/// inside a block, as it does at the end of a file. pread then determines whether the file is
+/// shorter than it should be, or only this read was short.
 MILLRACE_EXPORT read_outcome take_result(read_progress& progress, std::int64_t result) noexcept;
 
 }  // namespace millrace::loader

@@ -15,27 +15,27 @@
 
 namespace millrace::loader {
 
-/// Ranges of one file that are read by one call, and where their bytes go.
+/// Ranges of one file that one call reads, and the destinations of their bytes.
 struct planned_read {
   std::int64_t file = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::size_t first_part = 0;  ///< of the plan's parts
+  std::size_t first_part = 0;  ///< index into the plan's parts
   std::size_t parts = 0;
 };
 
-/// Requests in the order in which they lie in their files, with those that lie close together made
-/// one: what a disk, and a server, do best. Keeps its memory from one use to the next.
+/// Sorts requests by file and offset, and merges close neighbors, which suits disks and servers
+/// best. Memory is reused between calls.
 ///
 ///   requests, sorted   |--a--|  |---b---|            |--c--|
-///   reads              |==a==gap====b===|            |==c==|      gaps up to `most_gap` are read
-///                                                                 too, and thrown away
+///   reads              |==a==gap====b===|            |==c==|      gaps up to `most_gap` are read,
+///                                                                 too, and discarded
 class read_plan {
  public:
   static constexpr std::uint64_t most_gap = 4096;
   static constexpr std::uint64_t most_read = std::uint64_t{4} << 20;
 
-  /// Places of `requests`, sorted by file and offset; empty requests are left out.
+  /// Indexes of `requests`, sorted by file and offset, without empty requests.
   static void sort(std::span<const read_request> requests, std::vector<std::uint32_t>& order) {
     order.clear();
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -91,7 +91,7 @@ class read_plan {
     parts_.push_back({to, from.bytes});
   }
 
-  // Where gaps go, of all threads at once: nobody reads it, and the kernel alone writes.
+  // Destination of gaps, shared by all threads: only the kernel writes it, and nobody reads it.
   alignas(64) static inline std::byte waste_[most_gap];  // NOLINT: meant to be written
 
   std::vector<std::uint32_t> order_;
@@ -99,7 +99,7 @@ class read_plan {
   std::vector<::iovec> parts_;
 };
 
-/// The same for what is only announced: sorted, and with gaps of up to `most_gap` closed.
+/// The same for announced ranges: sorts them and closes gaps of up to `most_gap`.
 MILLRACE_EXPORT void coalesce(std::span<const file_range> ranges, std::uint64_t most_gap,
                               std::vector<file_range>& out);
 

@@ -11,68 +11,68 @@
 
 namespace millrace::loader {
 
-/// The ways of reading, and `automatic`, which is one of them by `choose_reader`.
+/// The ways of reading. `automatic` lets `choose_reader` select one.
 enum class back_end : std::uint8_t { automatic, mmap, pread, io_uring, cufile };
 
-/// As users write it: auto, mmap, pread, io_uring, cufile.
+/// The name that users write: auto, mmap, pread, io_uring, cufile.
 MILLRACE_EXPORT std::string_view name_of(back_end b) noexcept;
 
-/// @param where  of the text, for the message: an option or a variable of the environment
-/// @throws config_error  it names none
+/// @param where  source of the text, for the message: an option or an environment variable
+/// @throws config_error  the text names no back end
 MILLRACE_EXPORT back_end back_end_of(std::string_view text, const std::string& where = "back end");
 
-/// What a choice is made by.
+/// Facts that the choice is based on.
 struct reader_facts {
-  std::uint64_t bytes = 0;  ///< of all files
+  std::uint64_t bytes = 0;  ///< total size of all files
   std::int64_t files = 0;
-  std::int64_t network_files = 0;  ///< of these; `file_system_kind`
-  std::int64_t memory_files = 0;   ///< of these, on tmpfs and the like
+  std::int64_t network_files = 0;  ///< those on a network file system; see `file_system_kind`
+  std::int64_t memory_files = 0;   ///< those on tmpfs and similar
 
-  std::int64_t maps = 0;       ///< that all files together would need
-  std::int64_t most_maps = 0;  ///< that the process may have
+  std::int64_t maps = 0;       ///< needed for all files together
+  std::int64_t most_maps = 0;  ///< limit of the process
 
-  std::optional<std::uint64_t> available;  ///< memory that may still be taken; unknown: nothing
-  std::string available_by;                ///< who says so
-  std::optional<double> resident;  ///< share of the files in the page cache; not asked: nothing
+  std::optional<std::uint64_t> available;  ///< memory that may still be taken; empty: unknown
+  std::string available_by;                ///< source of `available`
+  std::optional<double> resident;  ///< share of the files in the page cache; empty: not queried
   std::string resident_by;
 
-  bool uring = false;     ///< whether a ring could be made
+  bool uring = false;     ///< whether a ring can be created
   std::string uring_why;  ///< why, or why not
 
-  bool to_device = false;           ///< whether requests' memory is a GPU's
-  std::uint64_t request_bytes = 0;  ///< that a request has, as a rule; 0: windows of tokens
-  bool cufile_direct = false;       ///< asked of cuFile only for large requests to a GPU
+  bool to_device = false;           ///< whether requests are read into GPU memory
+  std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: windows of tokens
+  bool cufile_direct = false;       ///< queried only for large requests to a GPU
   std::string cufile_why;
 };
 
-/// Who is to read, how maps are advised, and why.
+/// Which back end reads, how maps are advised, and why.
 struct reader_choice {
   back_end take = back_end::mmap;
   map_advice advice = map_advice::random;
   std::string why;  ///< never empty
 };
 
-/// Share of files in the page cache from which on they count as there.
+/// Files count as cached if at least this share of them is in the page cache.
 inline constexpr double resident_enough = 0.9;
-/// Times that files must exceed the available memory, for the page cache to be of no use.
+/// The page cache counts as useless if the files exceed available memory by this factor.
 inline constexpr std::uint64_t beyond_memory = 2;
-/// From which on cuFile is of use.
+/// cuFile pays off for requests of at least this many bytes.
 inline constexpr std::uint64_t large_request = std::uint64_t{1} << 20;
 
-/// The first of these that holds:
+/// The first row that applies:
 ///
 ///   large requests to a GPU, which cuFile fills directly      cufile
-///   a file lies on a network or a parallel file system        pread: a map faults page by page
-///   all files lie in memory                                   mmap, by_memory
-///   nobody tells how much memory is available                 mmap, random, with look-ahead
+///   a file is on a network or a parallel file system          pread: a map faults page by page
+///   all files are on tmpfs or the like                        mmap, by_memory
+///   the available memory is unknown                           mmap, random, with look-ahead
 ///   all files fit into half of the available memory           mmap, resident
 ///   nine tenths of the files are in memory already            mmap, resident
-///   more maps would be needed than there may be               pread
+///   more maps would be needed than are allowed                pread
 ///   the files are less than twice the available memory        mmap, by_memory: file by file
-///   a ring could be made                                      io_uring
-///   else                                                      mmap, random, with look-ahead
+///   a ring can be created                                     io_uring
+///   otherwise                                                 mmap, random, with look-ahead
 ///
-/// By these facts alone: nothing is asked of the system here.
+/// Depends on these facts only and makes no system calls.
 MILLRACE_EXPORT reader_choice choose_reader(const reader_facts& facts);
 
 // ---------------------------------------------------------------------------------------------

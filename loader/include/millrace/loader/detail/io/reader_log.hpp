@@ -15,8 +15,8 @@
 
 namespace millrace::loader {
 
-/// What a reader counts, and what came of what it asked for. Of many files one line is kept for
-/// each thing asked: how often it was granted, and the first reason why not.
+/// Counters of a reader, and the outcome of its requests to the system. Each kind of request gets
+/// one line for all files: how often it was granted, and the first reason for a refusal.
 class reader_log {
  public:
   void add_gather(std::size_t requests, std::uint64_t bytes) noexcept {
@@ -29,7 +29,7 @@ class reader_log {
   }
   void add_retry() noexcept { retries_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// @param why  why it was asked for, or why it was refused
+  /// @param why  why it was requested, or why it was refused
   void note(const std::string& asked, bool granted, const std::string& why) {
     const std::lock_guard lock(mutex_);
     auto at = std::ranges::find(lines_, asked, &line::asked);
@@ -39,7 +39,7 @@ class reader_log {
     if (!granted && at->why_not.empty()) at->why_not = why;
   }
 
-  /// Adds what is known to a report.
+  /// Adds counters and grants to a report.
   void fill(reader_report& report, const open_files& table) const {
     {
       const std::lock_guard lock(mutex_);
@@ -86,7 +86,7 @@ namespace detail {
 
 /// The first lines of a report.
 ///
-/// @param name     what was asked for, if the options do not say it
+/// @param name     the requested back end, if the options do not name one
 /// @param granted  the back end that reads
 inline reader_report begin_report(const reader_options& options, const char* name,
                                   const char* granted) {

@@ -12,35 +12,36 @@ namespace millrace::loader {
 class io_threads;
 class open_files;
 
-/// How a file is mapped, and what the kernel is told of it.
+/// How a file is mapped, and which advice (madvise) the kernel gets.
 enum class map_advice : std::uint8_t {
-  /// `resident` for the files, in their order, that fit into `resident_bytes`, else `random`.
+  /// `resident` for files that fit into what is left of `resident_bytes`, in their order; else
+  /// `random`.
   by_memory,
-  /// Will be in memory as a whole: huge pages, and all of it read in the background.
+  /// The whole file will be in memory: huge pages, and a background read of all of it.
   resident,
-  /// Is read here and there: nothing is read but what `prefetch` names. Alone, without prefetch,
-  /// the slowest of all.
+  /// Random access: the kernel reads only what `prefetch` names. Without prefetch, this is the
+  /// slowest choice.
   random,
-  /// What the kernel does by itself: reads ahead and around by its own guess.
+  /// No advice: the kernel applies its own readahead.
   none,
 };
 
-/// What all readers take; each uses what concerns it.
+/// Options of all readers; each uses those that apply to it.
 struct reader_options {
-  std::shared_ptr<open_files> files{};    ///< null: the table that the process has
-  std::shared_ptr<io_threads> threads{};  ///< null: the pool that the process has
+  std::shared_ptr<open_files> files{};    ///< null: the table of the process
+  std::shared_ptr<io_threads> threads{};  ///< null: the pool of the process
   retry_policy retry{};
-  /// Threads that one gather may use, the caller's included.
+  /// Threads that one gather may use, including the caller's.
   int gather_threads = 8;
 
   map_advice advice = map_advice::by_memory;
-  std::uint64_t resident_bytes = 0;  ///< for by_memory; 0: half of the memory that is available
+  std::uint64_t resident_bytes = 0;  ///< for by_memory; 0: half of the available memory
   bool populate = true;              ///< whether resident files are read in the background
 
-  /// For the report: who asked for which reader, and why it was chosen.
+  /// For the report: the requested reader, and why it was chosen.
   std::string asked{};
   std::string why{};
-  std::string advice_why{};  ///< of `advice`; empty: it was asked for by name
+  std::string advice_why{};  ///< reason for `advice`; empty: requested by name
 };
 
 }  // namespace millrace::loader

@@ -20,11 +20,11 @@ struct reader_report {
   std::int64_t gathers = 0;
   std::int64_t requests = 0;
   std::uint64_t bytes = 0;           ///< that requests asked for
-  std::uint64_t bytes_read = 0;      ///< from files, where the back end knows; else as `bytes`
-  std::int64_t retries = 0;          ///< reads repeated after an error that may pass
-  std::int64_t open_files = 0;       ///< of the process, now
+  std::uint64_t bytes_read = 0;      ///< read from files, if known; else equal to `bytes`
+  std::int64_t retries = 0;          ///< reads repeated after a transient error
+  std::int64_t open_files = 0;       ///< of the process, at present
   std::int64_t most_open_files = 0;  ///< of the process
-  std::int64_t maps = 0;             ///< of the process, now
+  std::int64_t maps = 0;             ///< of the process, at present
 };
 
 /// All of it as one line, for a log.

@@ -12,26 +12,26 @@
 
 namespace millrace::loader {
 
-/// When a failed open or read is tried again, and how long after.
+/// When a failed open or read is retried, and after which wait.
 ///
-///   EINTR                                      at once, without end, and not counted
-///   EAGAIN, EBUSY                              on every file system
-///   EIO, ESTALE, ETIMEDOUT, ECONNRESET,        where the file lies on a network
-///   ECONNREFUSED, ECONNABORTED, ENOTCONN,      (`file_system_kind`): a server that restarts, a
-///   EPIPE, ENETDOWN, ENETUNREACH, ENETRESET,   connection that breaks. A file with ESTALE is
-///   opened EHOSTDOWN, EHOSTUNREACH, ENOLINK, ECOMM,   anew, and has to be the same file as before
+///   EINTR                                      retried at once, without limit, and not counted
+///   EAGAIN, EBUSY                              retried on every file system
+///   EIO, ESTALE, ETIMEDOUT, ECONNRESET,        retried if the file is on a network
+///   ECONNREFUSED, ECONNABORTED, ENOTCONN,      (`file_system_kind`): the server restarts or the
+///   EPIPE, ENETDOWN, ENETUNREACH, ENETRESET,   connection breaks. After ESTALE the file is
+///   EHOSTDOWN, EHOSTUNREACH, ENOLINK, ECOMM,   reopened, and must be the same file as before
 ///   EREMOTEIO, ENOBUFS
-///   all else                                   never; EIO of a local disk stays
+///   all others                                 never retried; EIO of a local disk is permanent
 ///
-/// Before the n-th repetition it waits for a random part, between half and all, of
-/// first_wait * 2^(n-1), at most most_wait: ranks that failed together do not come back together.
-/// By default a read that keeps failing is given up after 0.8 to 1.6 s.
+/// Before the n-th retry it waits for a random time between half and all of first_wait * 2^(n-1),
+/// capped at most_wait, so that ranks that failed together do not retry together. By default a read
+/// that keeps failing is abandoned after 0.8 to 1.6 s.
 struct retry_policy {
-  int attempts = 6;  ///< in all, the first one included; 1 repeats nothing
+  int attempts = 6;  ///< in total, including the first one; 1: no retries
   std::chrono::milliseconds first_wait{50};
   std::chrono::milliseconds most_wait{2000};
 
-  /// Whether an operation that failed with `code` may succeed later.
+  /// Whether an operation that failed with `code` may succeed if it is retried.
   static bool may_pass(int code, file_system_kind kind) noexcept {
     switch (code) {
       case EAGAIN:
@@ -60,8 +60,8 @@ struct retry_policy {
     }
   }
 
-  /// How long to wait before repetition n, from 1 on.
-  /// @param random  evenly from 0 to 1
+  /// Wait before retry n, counted from 1.
+  /// @param random  uniform in [0, 1]
   std::chrono::microseconds wait_before(int n, double random) const noexcept {
     std::chrono::microseconds wait = first_wait;
     for (int i = 1; i < n && wait < most_wait; ++i) wait *= 2;
@@ -71,12 +71,12 @@ struct retry_policy {
   }
 };
 
-/// Goes through the attempts of one operation: `while` it failed and `again(...)`, repeat it.
+/// Counts the attempts of one operation: while it fails and `again(...)` is true, repeat it.
 class retries {
  public:
   explicit retries(const retry_policy& policy) noexcept : policy_(policy) {}
 
-  /// Whether to repeat what failed with `code`; if so, after having waited.
+  /// Whether to retry after a failure with `code`. Waits before it returns true.
   bool again(int code, file_system_kind kind) {
     if (done_ + 1 >= policy_.attempts || !retry_policy::may_pass(code, kind)) return false;
     static thread_local std::minstd_rand random{std::random_device{}()};

@@ -10,7 +10,7 @@
 // MILLRACE_NO_SIGBUS_GUARD is for programs whose signals must not be touched. Define it when the
 // libraries are compiled, or before the header-only form is included. Each copy then asks the
 // kernel beforehand (MADV_POPULATE_READ). That takes twice the time, and it does not help if a file
-// is cut off between the question and the copy. Sanitizers imply it: a jump must not leave their
+// is truncated between the check and the copy. Sanitizers imply it: a jump must not leave their
 // memcpy.
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -23,8 +23,8 @@
 #endif
 #endif
 
-/// Copies out of mapped files that survive what the kernel says by SIGBUS: a page that the file no
-/// longer has, or that cannot be read.
+/// Copies from mapped files that survive SIGBUS, which the kernel raises for a page that the file
+/// no longer has or that cannot be read.
 namespace millrace::loader {
 
 /// Bytes to copy from a map.
@@ -34,10 +34,10 @@ struct copy_piece {
   std::size_t bytes = 0;
 };
 
-/// Copies pieces of the map [begin, end), one behind another.
+/// Copies pieces of the map [begin, end), one after another.
 ///
-/// @return how many were copied: all, or those before the first that touches a page that cannot be
-///         had, whose memory then holds anything.
+/// @return the number of pieces copied: all, or those before the first one that touches an
+///         unavailable page. The destination of that piece is then undefined.
 MILLRACE_EXPORT std::size_t copy_pieces(std::span<const copy_piece> pieces, const std::byte* begin,
                                         const std::byte* end) noexcept;
 
@@ -48,14 +48,15 @@ inline constexpr bool has_sigbus_guard = false;
 #else
 inline constexpr bool has_sigbus_guard = true;
 
-/// Puts the handler there, once a process. One that is set later must pass on what is not its own.
+/// Installs the handler, once per process. A handler installed later must forward signals that are
+/// not its own.
 MILLRACE_EXPORT bool install_sigbus_guard() noexcept;
 
-/// The handler that was there before ours.
+/// The handler that was installed before ours.
 MILLRACE_EXPORT struct ::sigaction& previous_sigbus() noexcept;
 #endif
 
-/// Whether somebody has put another handler there since, and so decides what becomes of lost pages.
+/// Whether another handler was installed since, which then decides what happens on lost pages.
 MILLRACE_EXPORT bool sigbus_guard_displaced() noexcept;
 
 }  // namespace detail

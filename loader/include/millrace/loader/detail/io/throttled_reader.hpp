@@ -16,25 +16,25 @@
 
 namespace millrace::loader {
 
-/// A storage to imitate.
+/// Model of the storage to simulate.
 struct throttle {
-  std::chrono::microseconds latency{0};  ///< of each request, however many there are at once
-  std::chrono::microseconds jitter{0};   ///< beside it, evenly from 0 up to this
-  double bytes_per_second = 0;           ///< of all requests together; 0: no limit
+  std::chrono::microseconds latency{0};  ///< of each request, however many are in flight
+  std::chrono::microseconds jitter{0};   ///< added to `latency`, uniform from 0 to this
+  double bytes_per_second = 0;           ///< total over all requests; 0: no limit
   std::uint64_t seed = 1;                ///< of the jitter
-  /// Whether a range that was announced is under way from then on. Without, each gather takes
-  /// all of its time.
+  /// Whether a prefetched range starts to transfer at the call of `prefetch`. If false, each gather
+  /// takes its full time.
   bool sees_prefetch = true;
 };
 
-/// Gives what another reader gives, no sooner than the storage would: for simulations and tests,
-/// where there is none that is slow, or none that is slow in a way that is known.
+/// Wraps another reader and delays its results until the modeled storage would have delivered them.
+/// For simulations and tests on machines without slow storage, or without storage of known speed.
 ///
-/// The model: bytes go over one line, one request behind another; a request has arrived when its
-/// last byte went over the line, plus latency and jitter. So n requests of b bytes, asked for at
-/// once, take latency + n * b / bytes_per_second and not n times the latency: a queue without an
-/// end. Equal seeds and equal calls have equal waits. What the other reader takes itself comes
-/// first, and counts as part of the wait.
+/// The model: bytes share one link, one request after another. A request completes when its last
+/// byte has passed the link, plus latency and jitter. So n requests of b bytes issued at once take
+/// latency + n * b / bytes_per_second, not n times the latency: the queue is unbounded. Equal seeds
+/// and equal calls give equal waits. The time that the wrapped reader takes counts as part of the
+/// wait.
 class MILLRACE_EXPORT throttled_reader final : public range_reader {
  public:
   /// @throws config_error  a number is negative.
@@ -47,7 +47,7 @@ class MILLRACE_EXPORT throttled_reader final : public range_reader {
  private:
   using clock = std::chrono::steady_clock;
   using range_key = std::tuple<std::int64_t, std::uint64_t, std::uint64_t>;
-  static constexpr std::size_t most_announced = 1 << 16;  // forgotten ranges must not pile up
+  static constexpr std::size_t most_announced = 1 << 16;  // bounds ranges that nobody gathers
 
   static range_key key_of(const file_range& r) noexcept { return {r.file, r.offset, r.bytes}; }
   clock::time_point arrival_of(const file_range& range, clock::time_point now);

@@ -10,21 +10,21 @@
 
 namespace millrace::loader {
 
-/// What `uring_reader` may take.
-/// The default is 7.9 MiB of memory: under the 8 MiB that unprivileged users may lock by default.
+/// Resources of `uring_reader`. The default is 7.9 MiB of memory: under the 8 MiB that unprivileged
+/// users may lock by default.
 struct uring_options {
   int depth = 64;   ///< reads in flight, 8 to 4,096
-  int slots = 224;  ///< reads that wait to be gathered, and those in flight; at least 2 * 16
-  std::size_t slot_bytes = std::size_t{36} * 1024;  ///< of a read, a multiple of 4,096
-  int most_files = 128;                             ///< open for direct reads
+  int slots = 224;  ///< for reads in flight and those that wait to be gathered; at least 2 * 16
+  std::size_t slot_bytes = std::size_t{36} * 1024;  ///< size of a slot, a multiple of 4,096
+  int most_files = 128;                             ///< files open for direct reads
 
-  /// For tests: sees the result of each read and what it has read, and says what to take it for.
+  /// For tests: gets the result of each read and its bytes, and returns the result to use instead.
   std::function<std::int64_t(std::int64_t, std::span<std::byte>)> alter_result = {};
 };
 
 namespace detail {
 
-/// The same options.
+/// Returns the options unchanged.
 /// @throws config_error  one is out of range
 MILLRACE_EXPORT uring_options checked(uring_options options);
 

@@ -11,22 +11,22 @@
 
 namespace millrace::loader {
 
-/// Bytes that this process may still take, and who says so.
+/// Bytes that this process may still allocate, and the source of that number.
 struct memory_room {
   std::uint64_t bytes = 0;
   std::string by;  ///< "MemAvailable", or the control group's path
 };
 
-/// The least of what the machine has (MemAvailable) and of what the control groups (version 2) that
-/// the process is in leave of their `memory.max`, with the pages of files that they can let go of.
-/// Nothing where neither can be read. A moment's truth: others take memory too.
+/// The minimum of what the machine has available (MemAvailable) and what each control group
+/// (version 2) of the process leaves of its `memory.max`, including file pages that it can reclaim.
+/// Empty if neither can be read. A snapshot: other processes allocate memory too.
 MILLRACE_EXPORT std::optional<memory_room> available_memory(const system_files& files = {});
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-/// The number behind `key` at the start of a line; nothing if there is none.
+/// The number after `key` at the start of a line; empty if there is none.
 MILLRACE_EXPORT std::optional<std::uint64_t> number_behind(std::string_view text,
                                                            std::string_view key);
 

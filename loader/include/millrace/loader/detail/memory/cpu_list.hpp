@@ -10,26 +10,26 @@
 
 #include <millrace/detail/export.hpp>
 
-/// CPUs by their numbers, as the kernel lists them ("0-3,8") and as threads are bound to them.
+/// CPU numbers: parsing and printing kernel lists ("0-3,8"), and thread affinity.
 namespace millrace::loader {
 
-/// CPUs of a list of the kernel's, ascending and each once. "0-3,8" is 0, 1, 2, 3, 8; an empty text
-/// none.
+/// Parses a CPU list in the kernel's format. The result is ascending, without duplicates. "0-3,8"
+/// gives 0, 1, 2, 3, 8; an empty text gives none.
 ///
-/// @throws format_error  it is no such list; at the byte of the text where that shows
+/// @throws format_error  the text is not such a list; gives the byte where that shows
 MILLRACE_EXPORT std::vector<int> parse_cpu_list(std::string_view text);
 
 /// The list as the kernel writes it.
-/// @pre cpus ascend
+/// @pre cpus are in ascending order
 MILLRACE_EXPORT std::string cpu_list_text(std::span<const int> cpus);
 
-/// CPUs that the calling thread may run on, ascending; none where the kernel does not say.
+/// CPUs that the calling thread may run on, ascending; empty if the kernel does not report them.
 MILLRACE_EXPORT std::vector<int> allowed_cpus();
 
-/// Has the calling thread, and threads that it starts, run on these CPUs alone. The kernel drops
-/// those that a control group forbids, without a word: `allowed_cpus` says what came of it.
+/// Restricts the calling thread, and threads that it starts, to these CPUs. The kernel silently
+/// drops CPUs that a control group forbids; `allowed_cpus` returns the effective set.
 ///
-/// @return 0, or the errno: EINVAL where none of them may be used
+/// @return 0, or the errno: EINVAL if none of them may be used
 MILLRACE_EXPORT int bind_to_cpus(std::span<const int> cpus);
 
 }  // namespace millrace::loader

@@ -7,12 +7,12 @@
 
 namespace millrace::loader {
 
-/// Kinds of host memory, the best for copies to a device and for direct reads first.
+/// Kinds of host memory, best first, for copies to a device and for direct reads.
 enum class memory_kind : std::uint8_t {
-  cuda,     ///< page-locked by the CUDA runtime: copies run at the link's speed, without a stop
-  hugetlb,  ///< huge pages of the pool that the administrator made; never swapped
+  cuda,     ///< page-locked by the CUDA runtime: copies run at link speed, without blocking
+  hugetlb,  ///< huge pages of the pool that the administrator set up; never swapped
   thp,      ///< transparent huge pages
-  locked,   ///< small pages, locked (mlock): to CUDA this is pageable memory
+  locked,   ///< small pages, locked (mlock); pageable memory from CUDA's view
   plain,    ///< small pages, touched beforehand
 };
 
@@ -22,17 +22,17 @@ inline const char* name_of(memory_kind kind) noexcept {
   return names[static_cast<int>(kind)];
 }
 
-/// How memory is had from the CUDA runtime, for those who know nothing of CUDA. Empty: there is
-/// none.
+/// Functions that allocate memory from the CUDA runtime, for code that does not know CUDA. Empty:
+/// there is no CUDA.
 struct pinned_memory_hook {
-  void* context = nullptr;  ///< given to both; outlives all memory that was had
+  void* context = nullptr;  ///< passed to both functions; must outlive all allocated memory
 
-  /// Page-locked memory that every device of the process can copy from and to
-  /// (cudaHostAllocPortable), or null, and in `why` the reason as a clause ("no CUDA device is
-  /// usable (error 35)"). Must not throw.
+  /// Returns page-locked memory that every device of the process can copy from and to
+  /// (cudaHostAllocPortable). On failure returns null and sets `why` to the reason, as a clause
+  /// ("no CUDA device is usable (error 35)"). Must not throw.
   void* (*allocate)(void* context, std::size_t size_bytes, std::string& why) = nullptr;
 
-  /// Ends it. Waits for nothing: copies from and to it have ended.
+  /// Frees the memory. Does not wait: copies from and to it must have ended.
   void (*release)(void* context, void* memory) = nullptr;
 
   explicit operator bool() const noexcept { return allocate != nullptr && release != nullptr; }

@@ -15,8 +15,8 @@
 
 #include <millrace/detail/export.hpp>
 
-/// Which NUMA node memory is taken of: the system calls of set_mempolicy(2) and mbind(2), without
-/// libnuma. A node is preferred, never insisted upon: where it is full, the next one serves.
+/// Selects the NUMA node of memory, with the system calls of set_mempolicy(2) and mbind(2) and
+/// without libnuma. The node is a preference: if it is full, the kernel uses another one.
 namespace millrace::loader {
 
 namespace detail {
@@ -25,7 +25,7 @@ inline std::string message_of(int code) {
   return std::generic_category().message(code);
 }
 
-/// Nodes 0 to 1023, which is what kernels are built for at most.
+/// Nodes 0 to 1023, the maximum that kernels are built for.
 inline constexpr unsigned long most_numa_nodes = 1024;
 using numa_mask = std::array<unsigned long, most_numa_nodes / (sizeof(long) * CHAR_BIT)>;
 
@@ -42,14 +42,15 @@ inline bool is_numa_node(int node) noexcept {
 
 }  // namespace detail
 
-/// Pages of `memory` that are touched from now on come from `node`.
+/// Makes pages of `memory` that are touched from now on come from `node`.
 ///
-/// @pre memory begins at a page
-/// @return 0, or the errno: ENOSYS without NUMA in the kernel, EINVAL without such a node
+/// @pre memory begins at a page boundary
+/// @return 0, or the errno: ENOSYS without NUMA in the kernel, EINVAL if there is no such node
 MILLRACE_EXPORT int prefer_node(std::span<std::byte> memory, int node) noexcept;
 
-/// While it lives, what this thread touches first comes from `node`; then again from where it came
-/// before. For memory that somebody else takes on this thread's behalf. Does nothing for node -1.
+/// During its lifetime, pages that this thread touches first come from `node`; its destructor
+/// restores the previous policy. For memory that other code allocates on this thread. Does nothing
+/// for node -1.
 class preferred_node {
  public:
   explicit preferred_node(int node) noexcept {
@@ -74,7 +75,7 @@ class preferred_node {
   preferred_node(const preferred_node&) = delete;
   preferred_node& operator=(const preferred_node&) = delete;
   ~preferred_node() {
-    // The default takes no nodes, not even none of many.
+    // MPOL_DEFAULT requires a null mask, not an empty one.
     const bool plain = mode_ == MPOL_DEFAULT;
     if (set_) {
       (void)::syscall(SYS_set_mempolicy, mode_, plain ? nullptr : before_.data(),
@@ -82,10 +83,10 @@ class preferred_node {
     }
   }
 
-  /// 0, or the errno for which nothing was changed.
+  /// 0, or the errno that explains why nothing was changed.
   int error() const noexcept { return error_; }
 
-  /// Leaves it so for the rest of the thread's life.
+  /// Keeps the policy for the rest of the thread's life.
   void keep() noexcept { set_ = false; }
 
  private:

@@ -22,33 +22,33 @@
 
 namespace millrace::loader {
 
-/// What a thread is called and where it runs.
+/// Name and placement of a thread.
 struct thread_setup {
-  /// As `ps -L`, `top -H` and debuggers show it; the kernel keeps 15 bytes of it. Ours begin with
+  /// As shown by `ps -L`, `top -H` and debuggers; the kernel keeps 15 bytes of it. Ours begin with
   /// "mr-".
   std::string name = {};
-  std::vector<int> cpus = {};  ///< that it may run on, ascending; empty: as whoever starts it
-  int node = -1;               ///< NUMA node that it takes memory from; -1: as the system does
+  std::vector<int> cpus = {};  ///< CPUs that it may run on, ascending; empty: inherited
+  int node = -1;               ///< NUMA node that it allocates memory from; -1: system default
 };
 
-/// Gives the calling thread its name and place for the rest of its life. What is refused is no
-/// failure.
+/// Sets the name and placement of the calling thread for the rest of its life. A refusal is not an
+/// error.
 ///
-/// @return a row for each thing that was asked, but for the name
+/// @return one row per requested item, except the name
 MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup);
 
-/// A thread with a name and a place, which it has before it does anything else. As std::jthread, it
-/// is asked to stop and joined at the end; what its function throws ends the process. It does not
-/// block SIGBUS, so that it may read maps (millrace/dataset/detail/lost_pages.hpp).
+/// A thread whose name and placement are set before it does anything else. Like std::jthread, it is
+/// asked to stop and is joined on destruction; an exception of its function ends the process. It
+/// does not block SIGBUS, so that it may read maps (millrace/dataset/detail/lost_pages.hpp).
 class named_thread {
  public:
   named_thread() = default;
 
-  /// Returns when the thread has its name and place.
+  /// Returns once the name and placement of the thread are set.
   ///
   /// @param run  called once, with a std::stop_token or without
-  /// @throws std::system_error, std::bad_alloc  no thread can be started, or no memory is left to
-  ///                                            set it up; `run` is not called then
+  /// @throws std::system_error, std::bad_alloc  the thread cannot be started, or there is no memory
+  ///                                            to set it up; `run` is then not called
   template <class Run>
   requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread(
       thread_setup setup, Run run);
@@ -57,11 +57,11 @@ class named_thread {
   bool request_stop() noexcept { return thread_.request_stop(); }
   void join() { thread_.join(); }
 
-  /// The kernel's number of the thread, as `ps -L` and Perfetto name it.
+  /// The kernel's thread id, as shown by `ps -L` and Perfetto.
   ::pid_t id() const noexcept { return id_; }
   const std::string& name() const noexcept { return name_; }
 
-  /// Where it runs, and why not where it was asked to.
+  /// Where it runs, and why not where it was requested to.
   const std::vector<grant>& grants() const noexcept { return grants_; }
 
  private:
@@ -84,11 +84,11 @@ template <class Run>
 requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thread::named_thread(
     thread_setup setup, Run run)
     : name_(setup.name) {
-  // Shared: the thread may still be in notify_all when this has returned.
+  // Shared: the thread may still be in notify_all after this function has returned.
   const auto started = std::make_shared<start>();
   thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
                           started]([[maybe_unused]] std::stop_token stop) mutable {
-    dataset::unblock_sigbus();  // whatever it inherits
+    dataset::unblock_sigbus();  // whatever mask it inherited
     std::exception_ptr failure;
     try {
       started->grants = set_up_this_thread(setup);
@@ -96,7 +96,7 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
       failure = std::current_exception();
     }
     const bool runs = failure == nullptr;
-    started->failure = std::move(failure);  // whoever waits is its one owner
+    started->failure = std::move(failure);  // the waiting thread is its only owner
     started->id = static_cast<::pid_t>(::syscall(SYS_gettid));
     started->done.store(true, std::memory_order_release);
     started->done.notify_all();

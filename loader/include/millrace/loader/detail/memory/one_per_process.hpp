@@ -8,10 +8,11 @@
 
 namespace millrace::loader {
 
-/// The T that all of this process share; it lives as long as somebody holds it. Any thread.
+/// The T that the whole process shares; it lives as long as somebody holds it. Any thread may call
+/// this.
 ///
-/// After fork(2) the child makes one of its own. The parent's, whose threads the child does not
-/// have, stays in the child's memory as it was: to end it would be to wait for them.
+/// After fork(2) the child creates its own T. The parent's T remains in the child's memory as it
+/// was: its threads do not exist in the child, so its destructor would wait for them forever.
 template <class T>
 std::shared_ptr<T> one_per_process() {
   struct current {

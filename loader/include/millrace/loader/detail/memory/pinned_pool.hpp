@@ -15,75 +15,75 @@
 
 namespace millrace::loader {
 
-/// What is asked of a pool.
+/// Options of a `pinned_pool`.
 struct pool_options {
   std::size_t slots = 4;
-  std::size_t slot_bytes = 0;  ///< of each, at least 1
+  std::size_t slot_bytes = 0;  ///< per slot, at least 1
 
-  /// Of the first byte of every slot, a power of two of at least 64. 4096 is what direct reads
-  /// (O_DIRECT, registered buffers) of every device want.
+  /// Alignment of every slot, a power of two of at least 64. 4096 satisfies direct reads (O_DIRECT,
+  /// registered buffers) on every device.
   std::size_t alignment = 4096;
 
-  /// The most that the slots, aligned, may take in all.
+  /// Upper bound on the total size of the aligned slots.
   std::size_t budget_bytes = std::size_t{256} << 20;
 
-  /// The best kind that is tried; those before it are not.
+  /// The best kind to try; better kinds are skipped.
   memory_kind best = memory_kind::cuda;
 
-  pinned_memory_hook cuda = {};  ///< how CUDA's memory is had; empty: it is not
+  pinned_memory_hook cuda = {};  ///< allocates CUDA memory; empty: CUDA is not used
 
-  /// NUMA node to take the memory from where it can be; -1: where the calling thread's comes from.
+  /// Preferred NUMA node of the memory; -1: the default of the calling thread.
   int node = -1;
 
   system_files files = {};
 };
 
-/// What a pool got, and why nothing better.
+/// What a pool was granted, and why nothing better.
 struct MILLRACE_EXPORT pool_report {
   memory_kind granted = memory_kind::plain;
-  bool locked = false;  ///< it stays in memory: cuda, hugetlb, or mlock took it
+  bool locked = false;  ///< cannot be swapped out: cuda, hugetlb, or mlock succeeded
   std::size_t slots = 0;
-  std::size_t slot_bytes = 0;  ///< from one slot to the next
+  std::size_t slot_bytes = 0;  ///< distance between slots
   std::size_t total_bytes = 0;
-  std::uint64_t huge_bytes = 0;  ///< of those in huge pages
-  std::vector<grant> grants;     ///< a row for each kind, in the order they were tried
+  std::uint64_t huge_bytes = 0;  ///< the part of total_bytes in huge pages
+  std::vector<grant> grants;     ///< one row per kind, in the order they were tried
 
   /// One line: "pinned pool: 4 slots of 69632 bytes, 278528 in all, granted mlock (...)".
   std::string text() const;
 };
 
-/// Host memory for batches on their way: one slab, taken and touched once, carved into slots.
+/// Host memory for batches in flight: one slab, allocated and touched once, divided into slots.
 ///
-/// The kinds of `memory_kind` are tried in their order, and the first that the machine grants is
-/// taken. A limit that forbids one is no failure but a row of the report; only memory that is not
-/// there is. Every kind serves O_DIRECT and io_uring. Transparent huge pages are locked as well,
-/// where that is allowed.
+/// The pool tries the kinds of `memory_kind` in order and takes the first that the machine grants.
+/// A limit that forbids a kind is a row of the report, not an error; only a lack of memory is an
+/// error. Every kind works with O_DIRECT and io_uring. Transparent huge pages are also locked where
+/// that is allowed.
 ///
-/// Who may use which slot when is the ring's matter, not the pool's. Any thread may ask; the slots
-/// end with the pool, which must outlive the copies and reads into them. Their bytes are not
-/// cleared between uses, and begin as zeros but for CUDA's.
+/// The slot ring, not the pool, decides who uses which slot. All members may be called from any
+/// thread. The slots are freed with the pool, which must outlive all copies and reads into them.
+/// Slots are not cleared between uses. Initially they are zero, except memory from CUDA.
 class MILLRACE_EXPORT pinned_pool {
  public:
-  /// @throws config_error  the options contradict themselves, or the budget does not hold the
-  ///                       slots: with the numbers
-  /// @throws io_error      (ENOMEM) the machine, the control group or the address space
-  ///                       (RLIMIT_AS) has no such memory: with the numbers
+  /// @throws config_error  the options contradict each other, or the slots exceed the budget; the
+  ///                       message gives the numbers
+  /// @throws io_error      (ENOMEM) the machine, the control group or the address space (RLIMIT_AS)
+  ///                       lacks the memory; the message gives the numbers
   explicit pinned_pool(const pool_options& options);
   pinned_pool(const pinned_pool&) = delete;
   pinned_pool& operator=(const pinned_pool&) = delete;
 
   std::size_t slots() const noexcept { return report_.slots; }
 
-  /// The bytes of slot i: exactly `slot_bytes` as asked.
+  /// The memory of slot i: exactly the requested `slot_bytes`.
   /// @pre i < slots()
   std::span<std::byte> slot(std::size_t i) const noexcept {
     return slab_.bytes.subspan(i * report_.slot_bytes, slot_bytes_);
   }
 
-  /// All slots and what lies between them: what io_uring registers.
+  /// All slots and the padding between them, for registration with io_uring.
   std::span<std::byte> bytes() const noexcept { return slab_.bytes.first(report_.total_bytes); }
 
-  /// Whether CUDA can copy from it without a stop.
+  /// The granted kind. With `cuda`, device copies do not block.
   memory_kind kind() const noexcept { return report_.granted; }
 
   const pool_report& report() const noexcept { return report_; }

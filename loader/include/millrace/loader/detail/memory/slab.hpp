@@ -19,12 +19,12 @@
 #include <millrace/loader/detail/memory/memory_kind.hpp>
 #include <millrace/loader/detail/memory/system_files.hpp>
 
-/// One block of memory of each kind: had, or told why not. What `pinned_pool` chooses from.
+/// Allocates one block of memory of each kind, or says why not. Used by `pinned_pool`.
 namespace millrace::loader::detail {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-// Kernels know them before C libraries name them.
+// Older C libraries do not define these.
 inline constexpr int madv_populate_write = 23;  // Linux 5.14
 inline constexpr int map_huge_2mb = 21 << 26;
 inline constexpr int pr_get_thp_disable = 42;
@@ -53,45 +53,46 @@ inline void release_hooked(const hooked_block& block) noexcept {
 }
 using unique_hooked = io::unique_handle<hooked_block, hooked_block{}, release_hooked>;
 
-/// Memory, and what holds it. The bytes do not move when this does.
+/// Memory and its owner. Moving the slab does not move the bytes.
 struct slab {
   std::span<std::byte> bytes;
   unique_block mapped;
   unique_hooked hooked;
 };
 
-/// Touches every page, writing: 0, or the errno for which it could not.
+/// Touches every page for writing. Returns 0, or the errno if it failed.
 inline int populate(std::span<std::byte> memory) noexcept {
   if (::madvise(memory.data(), memory.size(), madv_populate_write) == 0) return 0;
   return errno;
 }
 
-/// As `populate`, also by hand where the kernel cannot; only for memory that is sure to be there.
+/// Like `populate`, but touches pages itself if the kernel cannot. Only for memory that is sure to
+/// exist.
 MILLRACE_EXPORT int populate_anyhow(std::span<std::byte> memory) noexcept;
 
-/// What the CUDA runtime gives. On refusal nothing, and `why`.
+/// Memory from the CUDA runtime. If refused, returns nothing and sets `why`.
 MILLRACE_EXPORT std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
                                               std::size_t size_bytes, std::size_t alignment,
                                               std::string& why);
 
-/// Pages of the pool of huge pages. On refusal nothing, and `why`.
+/// Pages from the huge page pool. If refused, returns nothing and sets `why`.
 MILLRACE_EXPORT std::optional<slab> hugetlb_slab(std::size_t size_bytes, int node,
                                                  const system_files& files, std::string& why);
 
-/// Small pages, or transparent huge ones where the kernel wills, 2 MiB-aligned, with a page on
-/// either side that may not be touched, so that the kernel counts it on its own (smaps). Not
-/// touched yet.
+/// Small pages, or transparent huge pages if the kernel provides them; aligned to 2 MiB. An
+/// inaccessible page on either side makes the kernel list the block as its own mapping (smaps). The
+/// pages are not touched yet.
 ///
-/// @return nothing where there is no memory to be had; errno says why.
+/// @return nothing if there is no memory; errno says why.
 MILLRACE_EXPORT std::optional<slab> anonymous_slab(std::size_t size_bytes);
 
-/// Bytes of the mapping that begins at `address` that lie in transparent huge pages, by smaps.
+/// Bytes in transparent huge pages of the mapping that begins at `address`, according to smaps.
 MILLRACE_EXPORT std::uint64_t huge_bytes_at(const void* address, const system_files& files);
 
-/// Why the kernel gives no transparent huge pages.
+/// Why the kernel provides no transparent huge pages.
 MILLRACE_EXPORT std::string why_no_thp(const system_files& files);
 
-/// Locks the memory. On refusal false, and `why`.
+/// Locks the memory. If refused, returns false and sets `why`.
 MILLRACE_EXPORT bool lock(std::span<std::byte> memory, std::string& why);
 
 }  // namespace millrace::loader::detail

@@ -9,15 +9,14 @@
 
 namespace millrace::loader {
 
-/// Where the kernel tells of itself. Another place than / is for tests, and for containers that
-/// have the host's files elsewhere.
+/// Locations of the kernel's status files. Tests, and containers that mount the host's files
+/// elsewhere, use other paths.
 struct system_files {
   std::filesystem::path proc = "/proc";
   std::filesystem::path sys = "/sys";
 };
 
-/// A small file of the kernel's, without spaces and line ends at its end; nothing if it cannot be
-/// read.
+/// Reads a small kernel file and strips trailing spaces and newlines. Empty if it cannot be read.
 MILLRACE_EXPORT std::optional<std::string> read_system_file(const std::filesystem::path& path);
 
 }  // namespace millrace::loader

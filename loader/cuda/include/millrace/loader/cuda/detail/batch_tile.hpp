@@ -5,20 +5,19 @@
 
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 
-/// What one block of threads does: a tile of a row. Written for any block that knows its threads,
-/// so that the same lines run on a device, on one thread, and on as many threads of a CPU as a test
-/// likes.
+/// The work of one thread block: a tile of a row. It is a template over the block type, so that the
+/// same code runs on a device, on one thread, and on any number of CPU threads in a test.
 namespace millrace::loader::cuda {
 
-/// Tokens of a row that one block makes.
+/// Tokens of a row that one block processes.
 inline constexpr std::int64_t tile_tokens = 2048;
 
-/// Blocks that a row takes.
+/// Number of blocks per row.
 MILLRACE_HOST_DEVICE inline std::int64_t tiles_of(const batch_work& work) {
   return (work.seq_len + tile_tokens - 1) / tile_tokens;
 }
 
-/// Integers that a block of so many threads has to share.
+/// Number of shared integers that a block of `threads` threads needs.
 MILLRACE_HOST_DEVICE constexpr std::int64_t shared_integers(std::int64_t threads) {
   return threads + tile_tokens;
 }
@@ -29,8 +28,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t larger(std::int32_t a, std::int32_t b) 
   return a < b ? b : a;
 }
 
-/// The largest of the values that the threads up to this one bring, this one's among them. Uses
-/// the first size() shared integers, which still hold every thread's result afterwards, until the
+/// Inclusive prefix maximum: returns the largest value of the threads up to and including this one.
+/// Uses the first size() shared integers. They hold every thread's result afterwards, until the
 /// next sync() and write.
 template <class Block>
 MILLRACE_HOST_DEVICE inline std::int32_t largest_so_far(Block& block, std::int32_t value) {
@@ -47,13 +46,13 @@ MILLRACE_HOST_DEVICE inline std::int32_t largest_so_far(Block& block, std::int32
   return value;
 }
 
-/// The token that has position 0 where the tile begins: the text before it is looked through from
-/// its end on, a tile at a time, up to the first that has an eod.
+/// Returns the token that has position 0 at the start of the tile. Scans the text before the tile
+/// backward, one tile at a time, until a tile contains an eod.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline std::int32_t start_before(Block& block, const batch_work& work,
                                                       std::int64_t row, std::int64_t begin) {
   std::int32_t start = 0;
-  // `start` is the same for all threads, so all of them leave together.
+  // `start` is the same for all threads, so all of them leave the loop together.
   for (std::int64_t end = begin; end > 0 && start == 0; end -= tile_tokens) {
     std::int32_t mark = 0;
     for (std::int64_t i = end - tile_tokens + block.rank(); i < end; i += block.size()) {
@@ -66,8 +65,8 @@ MILLRACE_HOST_DEVICE inline std::int32_t start_before(Block& block, const batch_
   return start;
 }
 
-/// Where positions begin for each token of the tile, into `starts` [last - begin], by token value.
-/// For this each thread has a run of neighbours.
+/// Writes to `starts` [last - begin], for each token of the tile, the token where its positions
+/// begin by token value. Each thread processes a run of adjacent tokens.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline void find_starts(Block& block, const batch_work& work, std::int64_t row,
                                              std::int64_t begin, std::int64_t last,
@@ -92,10 +91,10 @@ MILLRACE_HOST_DEVICE inline void find_starts(Block& block, const batch_work& wor
 }  // namespace detail
 
 /// Makes tokens [tile * tile_tokens, ...) of a row, and the tile's part of the row's boundaries.
-/// Every thread of the block calls it. Neighbouring threads write neighbouring elements.
+/// Every thread of the block calls it. Adjacent threads write adjacent elements.
 ///
-/// @tparam Block  size(), a power of two, rank(), sync() as __syncthreads, and shared(): memory of
-///                `shared_integers(size())` that all threads of the block have in common
+/// @tparam Block  has size(), a power of two, rank(), sync() as __syncthreads, and shared():
+///                `shared_integers(size())` integers shared by all threads of the block
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline void make_tile(Block& block, const batch_work& work, std::int64_t row,
                                            std::int64_t tile) {

@@ -5,7 +5,7 @@
 
 #include <millrace/dataset/detail/sample/fields.hpp>
 
-/// Compiled for the device as well where nvcc sees it.
+/// nvcc compiles this file for the device, too.
 #if defined(__CUDACC__)
 #define MILLRACE_HOST_DEVICE __host__ __device__
 #else
@@ -16,12 +16,12 @@ namespace millrace::loader::cuda {
 
 /// What position ids count from.
 enum class position_rule : std::uint8_t {
-  row,         ///< the row's first token, or in a packed row the document's
-  after_eod,   ///< that, and behind each eod, by token value: Megatron's `reset_position_ids`
+  row,         ///< the first token of the row or, in a packed row, of the document
+  after_eod,   ///< the same, and after each eod, by token value: Megatron's `reset_position_ids`
   boundaries,  ///< each boundary of the index: `dataset::fill_position_ids`
 };
 
-/// How a text becomes fields: `dataset::field_options` as the device knows them.
+/// How to make fields from a text: `dataset::field_options` in the form used on the device.
 struct batch_rules {
   std::int64_t eod = dataset::no_token;
   std::int64_t pad = -1;
@@ -29,9 +29,9 @@ struct batch_rules {
   position_rule positions = position_rule::row;
 };
 
-/// The rules that `options` mean.
+/// Returns the rules for `options`.
 ///
-/// @param at_boundaries  positions start anew at the boundaries of the index instead
+/// @param at_boundaries  restart positions at the boundaries of the index instead
 inline batch_rules rules_of(const dataset::field_options& options, bool at_boundaries = false) {
   batch_rules rules;
   rules.eod = options.eod;
@@ -42,14 +42,14 @@ inline batch_rules rules_of(const dataset::field_options& options, bool at_bound
   return rules;
 }
 
-/// One micro-batch to make: where a slot's arrays lie (`slot_layout`), and where its fields go.
-/// Plain data, handed to the kernel by value.
+/// One micro-batch to make: the addresses of a slot's arrays (`slot_layout`) and of the fields to
+/// write. Plain data, passed to the kernel by value.
 struct batch_work {
   const void* text = nullptr;  ///< u16 or i32 [rows, text_len]
   const std::int32_t* real = nullptr;
   const std::int32_t* boundary_begin = nullptr;
   const std::int32_t* boundaries = nullptr;
-  const std::int32_t* document_ends = nullptr;  ///< of packed rows; null: rows are not packed
+  const std::int32_t* document_ends = nullptr;  ///< for packed rows; null: rows are not packed
 
   std::int64_t rows = 0;
   std::int64_t seq_len = 0;
@@ -57,19 +57,19 @@ struct batch_work {
   bool narrow = true;  ///< text is u16, else i32
   batch_rules rules;
 
-  // [rows, seq_len] each, or null where it is not wanted.
+  // Each is [rows, seq_len], or null if it is not wanted.
   std::int64_t* tokens = nullptr;
   std::int64_t* labels = nullptr;
   std::int64_t* position_ids = nullptr;
   float* loss_mask = nullptr;
-  /// [boundary_begin[rows] - rows + 1]: what `dataset::join_cu_seqlens` gives; or null.
+  /// [boundary_begin[rows] - rows + 1], as from `dataset::join_cu_seqlens`; or null.
   std::int32_t* cu_seqlens = nullptr;
 };
 
-/// The functions of one element: all that a kernel computes, in words that a host can run.
+/// Functions for one element: everything that a kernel computes, in code that a host can run.
 namespace element {
 
-/// Which boundary of the row is the last that is at token i or before: an index of `boundaries`.
+/// Returns the row's last boundary at or before token i, as an index into `boundaries`.
 MILLRACE_HOST_DEVICE inline std::int32_t boundary_before(const batch_work& work, std::int64_t row,
                                                          std::int64_t i) {
   std::int32_t low = work.boundary_begin[row];  // boundaries[low] <= i < boundaries[high]
@@ -85,13 +85,13 @@ MILLRACE_HOST_DEVICE inline std::int32_t boundary_before(const batch_work& work,
   return low;
 }
 
-/// What token i of a row is part of: its padding begins at `end`.
+/// The range of tokens that a token of a row belongs to. Its padding begins at `end`.
 struct share {
   std::int64_t begin;
   std::int64_t end;
 };
 
-/// The row, or in a packed row the document that has token i.
+/// Returns the row or, in a packed row, the document that contains token i.
 MILLRACE_HOST_DEVICE inline share share_at(const batch_work& work, std::int64_t row,
                                            std::int64_t i) {
   if (work.document_ends == nullptr) return {0, work.real[row]};
@@ -99,7 +99,7 @@ MILLRACE_HOST_DEVICE inline share share_at(const batch_work& work, std::int64_t 
   return {work.boundaries[before], work.document_ends[before + 1]};
 }
 
-/// Token i of a row: the pad id where its share has none.
+/// Returns token i of a row, or the pad id if i is in the padding of its share.
 template <class Token>
 MILLRACE_HOST_DEVICE inline std::int64_t token_at(const batch_work& work, std::int64_t row,
                                                   std::int64_t i, const share& of) {
@@ -107,8 +107,8 @@ MILLRACE_HOST_DEVICE inline std::int64_t token_at(const batch_work& work, std::i
   return static_cast<const Token*>(work.text)[row * work.text_len + i];
 }
 
-/// Where positions begin if token i is all that is known: i + 1 behind an eod, else 0. By token
-/// value, the token that has position 0 is the largest mark of all tokens before.
+/// Returns where positions begin, judging by token i alone: i + 1 if it is an eod, else 0. By token
+/// value, the token that has position 0 is the largest mark of all preceding tokens.
 template <class Token>
 MILLRACE_HOST_DEVICE inline std::int32_t mark_at(const batch_work& work, std::int64_t row,
                                                  std::int64_t i) {
@@ -116,7 +116,7 @@ MILLRACE_HOST_DEVICE inline std::int32_t mark_at(const batch_work& work, std::in
   return eod ? static_cast<std::int32_t>(i + 1) : 0;
 }
 
-/// All fields of token i of a row, 0 <= i < seq_len.
+/// Writes all fields of token i of a row, 0 <= i < seq_len.
 ///
 /// @param start  the token that has position 0 by token value, or 0
 template <class Token>
@@ -141,8 +141,8 @@ MILLRACE_HOST_DEVICE inline void put_fields(const batch_work& work, std::int64_t
   work.position_ids[at] = i - (first < start ? start : first);
 }
 
-/// Boundary `b` of all, which is of this row and not its first, to where it is when the rows are
-/// laid one behind another.
+/// Writes boundary `b` as a position in the concatenated rows. `b` is an index into `boundaries`;
+/// it belongs to this row and is not its first.
 MILLRACE_HOST_DEVICE inline void put_boundary(const batch_work& work, std::int64_t row,
                                               std::int64_t b) {
   work.cu_seqlens[b - row] = static_cast<std::int32_t>(row * work.seq_len) + work.boundaries[b];

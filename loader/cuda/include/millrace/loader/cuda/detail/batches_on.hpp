@@ -9,10 +9,10 @@
 
 namespace millrace::loader::cuda {
 
-/// The batches of a pipe or loader, for a consumer that works on one stream. A view: what it is of
-/// must outlive it.
+/// The batches of a pipe or loader, for a consumer that works on one stream. A view: the pipe or
+/// loader must outlive it.
 ///
-/// Each round of the loop ends the batch before, unless it was moved out.
+/// Each loop iteration destroys the previous batch, unless it was moved out.
 ///
 /// @tparam Source  next(stream) -> std::optional<device_batch>
 template <class Source>
@@ -24,11 +24,11 @@ class batches_on {
     device_batch& operator*() noexcept { return *batch_; }
     device_batch* operator->() noexcept { return &*batch_; }
     iterator& operator++() {
-      batch_.reset();  // before the next is asked for, so that one slot is enough
+      batch_.reset();  // before the next is requested, so that one slot is enough
       batch_ = source_->next(on_);
       return *this;
     }
-    /// Whether there is none any more.
+    /// Whether there are no more batches.
     friend bool operator==(const iterator& it, std::nullptr_t) noexcept { return !it.batch_; }
 
    private:
@@ -39,7 +39,7 @@ class batches_on {
 
   batches_on(Source& source, stream on) noexcept : source_(&source), on_(on) {}
 
-  /// As that of the pipe.
+  /// As the source's `next`.
   std::optional<device_batch> next() { return source_->next(on_); }
 
   iterator begin() { return iterator(*source_, on_); }

@@ -16,11 +16,11 @@ using stream = CUstream_st*;
 /// A `cudaEvent_t`.
 using event = CUevent_st*;
 
-/// Everything that is asked of CUDA, kernel launches included: one table, so that a test can put
-/// another runtime in its place and nothing here needs CUDA's headers.
+/// All calls into CUDA, including kernel launches, in one table, so that a test can substitute
+/// another runtime and nothing here needs CUDA's headers.
 ///
-/// Each returns a `cudaError_t` as an int, 0 for success, and does what the call of the runtime API
-/// does that its comment names. The table and what it points to live as long as the process.
+/// Each returns a `cudaError_t` as an int, 0 for success, and does the same as the runtime API call
+/// that its comment names. The table and what it points to live as long as the process.
 struct cuda_api {
   int (*device_count)(int* count);                      ///< cudaGetDeviceCount
   int (*current_device)(int* device);                   ///< cudaGetDevice
@@ -35,7 +35,7 @@ struct cuda_api {
   int (*create_stream)(cuda::stream* made);       ///< cudaStreamCreateWithFlags, non-blocking
   int (*destroy_stream)(cuda::stream which);      ///< cudaStreamDestroy
   int (*synchronize_stream)(cuda::stream which);  ///< cudaStreamSynchronize
-  /// cudaEventCreateWithFlags, without timing; a host that waits for it sleeps.
+  /// cudaEventCreateWithFlags, without timing; a host thread that waits for it sleeps.
   int (*create_event)(cuda::event* made);
   int (*destroy_event)(cuda::event which);                      ///< cudaEventDestroy
   int (*record_event)(cuda::event which, cuda::stream behind);  ///< cudaEventRecord
@@ -49,16 +49,16 @@ struct cuda_api {
   /// The one kernel: all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);
 
-  int (*last_error)();                  ///< cudaGetLastError: takes the error away
+  int (*last_error)();                  ///< cudaGetLastError: clears the error
   const char* (*error_name)(int code);  ///< cudaGetErrorName
   const char* (*error_text)(int code);  ///< cudaGetErrorString
 };
 
-/// The CUDA runtime, linked statically; null in a build without CUDA. Any machine may ask: where
-/// there is no driver, its calls return 35.
+/// Returns the statically linked CUDA runtime; null in a build without CUDA. May be called on any
+/// machine: without a driver, the table's calls return 35.
 const cuda_api* runtime_api() noexcept;
 
-/// The CUDA that was built with, for `--version`: "CUDA 13.0", or "without CUDA".
+/// The CUDA version of this build, for `--version`: "CUDA 13.0", or "without CUDA".
 const char* runtime_version() noexcept;
 
 }  // namespace millrace::loader::cuda

@@ -9,12 +9,12 @@
 
 namespace millrace::loader::cuda {
 
-/// A call of the CUDA runtime failed, or what ran on the device before it did.
+/// A call of the CUDA runtime failed, or reported a failure of earlier work on the device.
 class MILLRACE_EXPORT cuda_error : public error {
  public:
-  /// @param call  a literal: the call that told, e.g. "cudaMemcpyAsync"
-  /// @param code  its cudaError_t
-  /// @param name  of the code, e.g. "cudaErrorIllegalAddress"
+  /// @param call  a string literal: the call that returned the error, e.g. "cudaMemcpyAsync"
+  /// @param code  the cudaError_t that it returned
+  /// @param name  the name of the code, e.g. "cudaErrorIllegalAddress"
   cuda_error(const char* call, int code, const std::string& name, const std::string& text)
       : error(std::string(call) + ": " + name + " (" + std::to_string(code) + "): " + text),
         call_(call),
@@ -39,8 +39,8 @@ inline std::string text_or(const char* text, const char* otherwise) {
 
 }  // namespace detail
 
-/// The error of a call that failed, taken out of the runtime, so that nobody else's next check
-/// finds it there.
+/// Returns the error of a failed call, and clears it in the runtime, so that no other code's next
+/// check finds it there.
 inline cuda_error taken_error(const cuda_api& api, int code, const char* call) {
   (void)api.last_error();
   return {call, code, detail::text_or(api.error_name(code), "unknown error"),

@@ -25,8 +25,8 @@ namespace millrace::loader::cuda {
 
 /// How a pipe serves its batches.
 struct device_options {
-  int device = 0;               ///< of those that the process sees
-  std::int64_t look_ahead = 2;  ///< batches that are on their way before they are asked for
+  int device = 0;               ///< device number, of the devices that the process sees
+  std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
   wanted_fields fields = {};
   batch_rules rules = {};
   std::int64_t rank = 0;         ///< for telemetry

@@ -11,18 +11,18 @@
 #include <millrace/loader/detail/telemetry/telemetry_report.hpp>
 #include <millrace/loader/detail/telemetry/trace_ring.hpp>
 
-/// A device loader has two meters: its host loader's, whose caller is the pipe, and the pipe's own,
-/// whose caller is the training. These make one of them.
+/// A device loader has two meters: its host loader's, whose consumer is the pipe, and the pipe's
+/// own, whose consumer is the training loop. These functions combine them.
 namespace millrace::loader::cuda {
 
-/// Waits, stalls and occupancy as the training sees them, with the pipe's copies; what was read,
-/// and how long planning, storage and gathering took, as the host's threads told it. The mixture is
-/// that of the batches which the pipe has taken, a few ahead of the training.
+/// Takes waits, stalls and occupancy, as the training loop sees them, and copies from the pipe.
+/// Takes what was read, and the times of planning, storage and gathering, from the host's threads.
+/// The mixture covers the batches that the pipe has taken, a few ahead of the training loop.
 inline telemetry_report joined_report(const telemetry_report& host, telemetry_report pipe) {
   for (const loader_stage each :
        {loader_stage::plan, loader_stage::storage, loader_stage::gather}) {
     const auto i = static_cast<std::size_t>(each);
-    pipe.stages[i] = host.stages[i];  // the pipe's own are its waits for these
+    pipe.stages[i] = host.stages[i];  // the pipe's own values are its waits for these stages
   }
   pipe.bytes = host.bytes;
   pipe.major_faults = host.major_faults;
@@ -30,8 +30,9 @@ inline telemetry_report joined_report(const telemetry_report& host, telemetry_re
   return pipe;
 }
 
-/// Events of both, by their begin: the host's threads are the first producers, the pipe is the one
-/// behind them. What the pipe waited for the host is left out, being told by the host's threads.
+/// Merges the events of both, sorted by begin time. The host's threads are the first producers; the
+/// pipe is the producer after them. The pipe's waits for the host are left out, because the events
+/// of the host's threads cover them.
 inline std::vector<trace_event> joined_trace(std::vector<trace_event> host,
                                              const std::vector<trace_event>& pipe,
                                              std::size_t host_threads) {

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The structures of DLPack, as its published ABI lays them out (dmlc/dlpack, include/dlpack/
-/// dlpack.h: version 1.1, and the structure without a version that came before). Own ones, so that
-/// nothing has to be installed; pointers to them may be cast to DLPack's.
+/// DLPack's structures, laid out as in its published ABI (dmlc/dlpack, include/dlpack/dlpack.h:
+/// version 1.1, and the older structure without a version). They are defined here so that nothing
+/// has to be installed; pointers to them may be cast to DLPack's types.
 namespace millrace::loader::cuda::dlpack {
 
-/// DLDevice. `type`: 1 the processor's memory (kDLCPU), 2 that of a CUDA device (kDLCUDA).
+/// DLDevice. `type`: 1 is host memory (kDLCPU), 2 is the memory of a CUDA device (kDLCUDA).
 struct device {
   std::int32_t type;
   std::int32_t id;
@@ -17,14 +17,14 @@ struct device {
 inline constexpr std::int32_t on_cpu = 1;
 inline constexpr std::int32_t on_cuda = 2;
 
-/// DLDataType. `code`: 0 signed integers, 2 floats.
+/// DLDataType. `code`: 0 is signed integers, 2 is floats.
 struct data_type {
   std::uint8_t code;
   std::uint8_t bits;
   std::uint16_t lanes;
 };
 
-/// DLTensor: `strides` in elements.
+/// DLTensor. `strides` are in elements.
 struct tensor {
   void* data;
   dlpack::device device;

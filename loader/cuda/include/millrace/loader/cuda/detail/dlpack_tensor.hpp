@@ -15,7 +15,7 @@ namespace millrace::loader::cuda {
 /// One array of a batch.
 enum class batch_field : std::uint8_t { tokens, labels, position_ids, loss_mask, cu_seqlens };
 
-/// Ends a tensor as its next owner would.
+/// Deletes a tensor as its next owner would: with the tensor's `deleter`.
 struct end_tensor {
   template <class Managed>
   void operator()(Managed* managed) const noexcept {
@@ -27,8 +27,8 @@ using dlpack_versioned_tensor = std::unique_ptr<dlpack::versioned_tensor, end_te
 
 namespace detail {
 
-/// A tensor with what it points to. Its end, which the deleter is, lets go of the batch's slot;
-/// where it was the last to hold it, that records the release on the consumer's stream.
+/// A tensor together with what it points to. `end`, its deleter, releases the batch's slot. If the
+/// tensor was the slot's last holder, this records the release on the consumer's stream.
 template <class Managed>
 struct tensor_holder {
   Managed managed{};
@@ -42,7 +42,7 @@ struct tensor_holder {
 template <class T>
 void describe(dlpack::tensor& tensor, const T* array) {
   constexpr std::uint8_t code = static_cast<T>(0.5) != T{} ? 2 : 0;
-  tensor.data = const_cast<T*>(array);  // DLPack knows no other; the arrays are the consumer's own
+  tensor.data = const_cast<T*>(array);  // DLPack has no const data; the consumer owns the arrays
   tensor.dtype = {code, static_cast<std::uint8_t>(8 * sizeof(T)), 1};
 }
 
@@ -67,7 +67,7 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
       describe(tensor, batch.cu_seqlens());
       break;
   }
-  // Without rows there are no boundaries, asked for or not.
+  // A batch without rows has no boundaries, even if they were requested.
   const bool may_be_none = field == batch_field::cu_seqlens && batch.rows() == 0;
   if (tensor.data == nullptr && !may_be_none) {
     constexpr std::array names = {"tokens", "labels", "position_ids", "loss_mask", "cu_seqlens"};
@@ -93,18 +93,18 @@ std::unique_ptr<Managed, end_tensor> tensor_of(const device_batch& batch, batch_
 
 }  // namespace detail
 
-/// An array of a batch, for whoever takes DLPack: [rows, seq_len] int64 or float32, or cu_seqlens
-/// [cu_seqlens_size] int32. The tensor keeps the batch's slot; the deleter, which may be called on
-/// any thread, waits for nothing. The consumer's stream, which next() was given, is the one on
-/// which the tensor may be used at once.
+/// Returns an array of a batch as a DLPack tensor: [rows, seq_len] int64 or float32, or cu_seqlens
+/// [cu_seqlens_size] int32. The tensor keeps the batch's slot alive. Its deleter may be called on
+/// any thread and does not wait. The tensor may be used at once on the consumer's stream, the one
+/// passed to next().
 ///
-/// Its `release()` is what a capsule "dltensor" takes.
-/// @throws config_error  the batch was made without it
+/// Pass the result's `release()` to a capsule named "dltensor".
+/// @throws config_error  the batch was made without this array
 inline dlpack_tensor to_dlpack(const device_batch& batch, batch_field field) {
   return detail::tensor_of<dlpack::managed_tensor>(batch, field);
 }
 
-/// The same, as a capsule "dltensor_versioned" takes it.
+/// The same, for a capsule named "dltensor_versioned".
 inline dlpack_versioned_tensor to_dlpack_versioned(const device_batch& batch, batch_field field) {
   auto managed = detail::tensor_of<dlpack::versioned_tensor>(batch, field);
   managed->version = dlpack::published;

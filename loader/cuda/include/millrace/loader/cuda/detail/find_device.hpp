@@ -9,16 +9,16 @@
 
 namespace millrace::loader::cuda {
 
-/// Whether a device can be used, and if not, why: a clause.
+/// Whether a device can be used. `why` is a clause: the device, or the reason it cannot be used.
 struct device_answer {
   bool usable = false;
-  int code = 0;  ///< the cudaError_t that said so, or 0
+  int code = 0;  ///< the cudaError_t that made it unusable, or 0
   std::string why;
 };
 
-/// Asks for a device. That there is none is an answer, not an error: no CUDA in this build, no
-/// driver or one too old (codes 35 and 3), no device (100), or a driver that does not serve this
-/// one (804).
+/// Looks for a device. Having none is a result, not an error: this build has no CUDA, the driver is
+/// missing or too old (codes 35 and 3), there is no device (100), or the driver does not support
+/// the device (804).
 ///
 /// @param api     null: a build without CUDA
 /// @param device  its number, from 0

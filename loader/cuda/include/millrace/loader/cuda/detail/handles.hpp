@@ -7,20 +7,20 @@
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-/// Owners of what the CUDA runtime gives. None of them waits for work that still uses it: whoever
-/// lets go of one has seen to that.
+/// Owners of CUDA runtime resources. None of them waits for work that still uses its resource: the
+/// code that destroys an owner must ensure that there is none.
 namespace millrace::loader::cuda {
 
 namespace detail {
 
-/// A resource, and the runtime that it is of. `Close` is how that runtime ends it.
+/// A resource and the runtime it belongs to. `Close` is the runtime's call that frees it.
 template <class T, auto Close>
 struct of_runtime {
   const cuda_api* api = nullptr;
   T value = nullptr;
   bool operator==(const of_runtime&) const = default;
 
-  // At a time when nobody can be told any more, the error is taken away at least.
+  // An error can no longer be reported here, so it is only cleared.
   static void close(const of_runtime& resource) noexcept {
     if ((resource.api->*Close)(resource.value) != 0) (void)resource.api->last_error();
   }
@@ -37,7 +37,7 @@ using owned_event = detail::owned<event, &cuda_api::destroy_event>;
 using device_memory = detail::owned<void*, &cuda_api::free>;
 using pinned_block = detail::owned<void*, &cuda_api::free_pinned>;
 
-/// @throws cuda_error  the runtime refused; so all of these
+/// @throws cuda_error  the runtime call failed; the same for all functions here
 inline owned_stream make_stream(const cuda_api& api) {
   stream made = nullptr;
   check(api, api.create_stream(&made), "cudaStreamCreateWithFlags");
@@ -62,8 +62,9 @@ inline pinned_block allocate_pinned(const cuda_api& api, std::size_t bytes) {
   return pinned_block({&api, memory});
 }
 
-/// While it lives, the calling thread's current device is another; then again the one before. Does
-/// nothing where that is the same: cudaSetDevice makes a context, which takes memory of a device.
+/// Makes `device` the calling thread's current device; the destructor restores the previous one.
+/// Does nothing if it is already current: cudaSetDevice creates a context, which takes device
+/// memory.
 class device_scope {
  public:
   device_scope(const cuda_api& api, int device) : api_(&api) {

@@ -46,7 +46,7 @@ void fill_row(const batch_work& work, std::int64_t row) {
     dataset::fill_fields<Token, std::int64_t>(text, work.real[row], work.seq_len, options_of(work),
                                               out);
   }
-  // As `dataset::fill_packed_fields`: each document's share is a text of its own.
+  // As in `dataset::fill_packed_fields`: each document's share is a separate text.
   for (std::int32_t b = first + 1; work.document_ends != nullptr && b < last; ++b) {
     const std::int32_t begin = work.boundaries[b - 1];
     const std::int32_t count = work.boundaries[b] - begin;
@@ -62,8 +62,8 @@ void fill_row(const batch_work& work, std::int64_t row) {
 
 }  // namespace detail
 
-/// What the kernel makes, by the loops of `dataset` that a processor runs fastest: where there is
-/// no device. Any thread.
+/// Makes the same fields as the kernel, for a machine without a device, with the loops of `dataset`
+/// that are fastest on a CPU. May be called on any thread.
 inline void fill_on_host(const batch_work& work) {
   for (std::int64_t row = 0; row < work.rows; ++row) {
     if (work.narrow) {
@@ -81,9 +81,10 @@ inline void fill_on_host(const batch_work& work) {
   }
 }
 
-/// Tokens of the longest document's share: what attention kernels want beside cu_seqlens.
+/// Returns the number of tokens in the longest document's share, which attention kernels need in
+/// addition to cu_seqlens.
 ///
-/// @param work  with arrays that this thread can read
+/// @param work  its arrays must be readable by this thread
 inline std::int32_t longest_document(const batch_work& work) noexcept {
   std::int32_t longest = 0;
   for (std::int64_t row = 0; row < work.rows; ++row) {

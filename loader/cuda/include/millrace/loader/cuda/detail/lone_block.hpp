@@ -5,8 +5,8 @@
 
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
-/// The kernel on one thread of a processor: the reference that a test runs, and what a runtime
-/// without a device launches.
+/// The kernel on one CPU thread: the reference for tests, and what a runtime without a device
+/// launches.
 namespace millrace::loader::cuda {
 
 /// A block of one thread.
@@ -21,7 +21,7 @@ class lone_block {
   std::int32_t shared_[shared_integers(1)] = {};
 };
 
-/// The whole micro-batch, on the calling thread: what one launch does.
+/// Makes the whole micro-batch on the calling thread, as one kernel launch does.
 inline void make_batch(const batch_work& work) {
   lone_block block;
   for (std::int64_t row = 0; row < work.rows; ++row) {

@@ -18,14 +18,14 @@ struct wanted_fields {
   bool cu_seqlens = true;
 };
 
-/// Where the arrays of a batch lie in the one block of memory that its slot has for them. Offsets
-/// in bytes, multiples of 256; of an array that is not wanted, `none`.
+/// Offsets of a batch's arrays in its slot's single memory block, in bytes. They are multiples of
+/// 256; an array that is not wanted has the offset `none`.
 class output_layout {
  public:
   static constexpr std::size_t alignment = 256;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  /// @param largest  of all batches that are to fit
+  /// @param largest  the layout of the largest batch that must fit
   output_layout(const slot_layout& largest, const wanted_fields& wanted) {
     const auto elements = static_cast<std::size_t>(largest.rows() * largest.seq_len());
     tokens_ = place(wanted.tokens, elements * sizeof(std::int64_t));
@@ -35,14 +35,14 @@ class output_layout {
     cu_seqlens_ = place(wanted.cu_seqlens, (elements + 1) * sizeof(std::int32_t));
   }
 
-  /// Of the block; never 0.
+  /// Size of the block; never 0.
   std::size_t bytes() const noexcept { return bytes_ == 0 ? alignment : bytes_; }
 
-  /// What there is to do to fill the block `to` out of the slot `from`.
+  /// Returns the work that fills the block `to` from the slot `from`.
   ///
-  /// @param from        as `layout` says, in memory that whoever does the work can read
-  /// @param layout      of it, no larger than the largest
-  /// @param boundaries  that it has; without any there are no cu_seqlens
+  /// @param from        laid out as `layout`, in memory that is readable where the work is done
+  /// @param layout      the slot's layout, no larger than the largest
+  /// @param boundaries  number of boundaries in the slot; if 0, there are no cu_seqlens
   batch_work work(std::byte* to, const std::byte* from, const slot_layout& layout,
                   std::int64_t boundaries, const batch_rules& rules) const noexcept {
     batch_work work;
@@ -74,7 +74,7 @@ class output_layout {
     return offset;
   }
 
-  // Blocks are aligned for every type that lies in them.
+  // Blocks are aligned for every type that they contain.
   template <class T, class Byte>
   static T* at(Byte* block, std::size_t offset) noexcept {
     return offset == none ? nullptr : reinterpret_cast<T*>(block + offset);

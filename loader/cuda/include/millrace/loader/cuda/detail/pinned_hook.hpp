@@ -21,10 +21,10 @@ struct pinned_place {
   int device;
 };
 
-/// One for each device, kept until the process ends, since memory of the hook may be.
+/// Returns the context for a device. It lives until the process ends, as the hook's memory may.
 inline pinned_place* kept_place(const cuda_api& api, int device) {
   static std::mutex mutex;
-  static auto& places = *new std::deque<pinned_place>;  // whose elements stay where they are
+  static auto& places = *new std::deque<pinned_place>;  // its elements never move
   const std::scoped_lock lock(mutex);
   for (pinned_place& place : places) {
     if (place.api == &api && place.device == device) return &place;
@@ -34,14 +34,14 @@ inline pinned_place* kept_place(const cuda_api& api, int device) {
 
 }  // namespace detail
 
-/// Page-locked memory of the CUDA runtime, for `pinned_pool`, which knows nothing of CUDA.
+/// Provides the CUDA runtime's page-locked memory to `pinned_pool`, which does not depend on CUDA.
 ///
-/// Every device can copy from and to it; but the runtime makes a context on the current device of
-/// the thread that asks, which takes hundreds of megabytes there. So the device is made current:
-/// else each rank of a machine would have one on the first.
+/// Every device can copy from and to it. But the runtime creates a context on the calling thread's
+/// current device, which takes hundreds of megabytes there. So `device` is made current first;
+/// otherwise every rank of a machine would have a context on the first device.
 ///
-/// @param api     null, in a build without CUDA: an empty hook
-/// @param device  that the process uses anyway
+/// @param api     null in a build without CUDA; the hook is then empty
+/// @param device  one that the process uses anyway
 inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
   if (api == nullptr) return {};
   return {detail::kept_place(*api, device),
@@ -61,7 +61,7 @@ inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
             try {
               const device_scope scope(*place.api, place.device);
               ended.reset();
-            } catch (const error&) {  // ended all the same
+            } catch (const error&) {  // still freed, by the destructor
             }
           }};
 }

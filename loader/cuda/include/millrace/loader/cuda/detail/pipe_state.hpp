@@ -13,26 +13,27 @@
 
 namespace millrace::loader::cuda::detail {
 
-/// What batches need that outlive their pipe. The last of them to go destroys it, on any thread.
+/// State that batches share with their pipe and may need after it is destroyed. The last owner
+/// destroys it, on any thread.
 struct pipe_state {
   template <class... Arguments>
   explicit pipe_state(std::size_t slots, const Arguments&... arguments)
       : store(arguments..., slots), ring(slots, [this](std::size_t i) { return store.slot(i); }) {}
 
-  /// The consumer has done with a slot, as far as it has put on `on` by now. On any thread, whose
-  /// current device may be another: the default stream is that of the pipe's device.
+  /// Releases a slot after the work that the consumer has put on `on` so far. May be called on any
+  /// thread, with any current device: a null `on` is the default stream of the pipe's device.
   void release(device_slot* slot, stream on) noexcept {
     if (store.on_device()) {
       try {
         const device_scope scope(store.api(), store.device());
         record(store.api(), slot->released, on);
       } catch (...) {
-        // The slot stays out; and since memory must not end under the consumer, it is waited for.
+        // The slot is not reused. Wait, because its memory must not be freed while in use.
         fail(std::current_exception());
         try {
           const device_scope scope(store.api(), store.device());
           drain(store.api(), on);
-        } catch (const error&) {  // the first error is the one to tell
+        } catch (const error&) {  // the first error is the one to report
         }
         return;
       }
@@ -40,7 +41,7 @@ struct pipe_state {
     ring.release(slot);
   }
 
-  /// Nothing comes any more, for a reason that no other call could tell.
+  /// Ends the pipe because of an error that no other call can report.
   void fail(std::exception_ptr why) noexcept {
     {
       const std::scoped_lock lock(mutex);
@@ -49,7 +50,7 @@ struct pipe_state {
     ring.close();
   }
 
-  /// What `fail` was told, or null.
+  /// The first error passed to `fail`, or null.
   std::exception_ptr why_failed() {
     const std::scoped_lock lock(mutex);
     return failure;
@@ -61,7 +62,7 @@ struct pipe_state {
   std::exception_ptr failure;
 };
 
-/// A slot that somebody uses; its end is the release.
+/// A slot in use. The destructor releases it.
 class held_slot {
  public:
   held_slot(std::shared_ptr<pipe_state> state, device_slot* slot, stream on) noexcept

@@ -19,27 +19,28 @@
 
 namespace millrace::loader::cuda {
 
-/// One micro-batch with its fields made, or on the way to be. A view of its `slot_store`.
+/// One micro-batch whose fields are filled, or are being filled. A view into its `slot_store`.
 struct device_slot {
-  std::byte* memory = nullptr;  ///< of the device, or of the host where there is none
-  event ready = nullptr;        ///< the fields are made; null on the host, and so the next
-  event released = nullptr;     ///< the consumer has done with them
+  std::byte* memory = nullptr;  ///< device memory, or host memory if there is no device
+  event ready = nullptr;        ///< the fields are filled; null on the host
+  event released = nullptr;     ///< the consumer is done with the fields; null on the host
 
-  batch_work work;  ///< what was made last: of it, shapes and where the fields are
+  batch_work work;  ///< the last batch made: its shapes and the addresses of its fields
   std::int64_t boundaries = 0;
   std::int32_t max_seqlen = 0;
   dataset::batch_number number;
-  std::vector<std::int64_t> positions;  // of the host, [rows]
-  std::vector<std::int64_t> sources;    // of the host, [rows]
+  std::vector<std::int64_t> positions;  // on the host, [rows]
+  std::vector<std::int64_t> sources;    // on the host, [rows]
 };
 
-/// The memory of a pipe's slots, and with a device its stream and events. All is made once.
+/// The memory of a pipe's slots and, with a device, its stream and events. Everything is allocated
+/// once, by the constructor.
 ///
-/// Its end waits until nothing on the device uses what it frees.
+/// The destructor waits until nothing on the device uses what it frees.
 class slot_store {
  public:
-  /// @param api  null: on the host
-  /// @throws cuda_error  the device has no memory left, or is broken
+  /// @param api  null: no device; slots are in host memory
+  /// @throws cuda_error  the device is out of memory or broken
   slot_store(const cuda_api* api, int device, const slot_layout& largest,
              const wanted_fields& fields, std::size_t slots)
       : api_(api), device_(device), outputs_(largest, fields) {
@@ -61,14 +62,14 @@ class slot_store {
   slot_store(const slot_store&) = delete;
   slot_store& operator=(const slot_store&) = delete;
 
-  // Here and not after it, while the device is the right one: on a thread that has none yet, to
-  // free makes a context on the first.
+  // Frees everything in the destructor's body, while the right device is current. On a thread
+  // without a current device, freeing would create a context on the first device.
   ~slot_store() {
     if (api_ == nullptr) return;
     std::optional<device_scope> scope;
     try {
       scope.emplace(*api_, device_);
-    } catch (const error&) {  // all below can do without
+    } catch (const error&) {  // everything below works without it
     }
     try {
       drain(*api_, copies());
@@ -76,7 +77,7 @@ class slot_store {
         wait_on_host(*api_, released.get().value);
       }
     } catch (const error&) {
-      // A runtime that fails here runs nothing any more, and nobody is left to be told.
+      // A runtime that fails here no longer runs anything, and no caller is left to report to.
     }
     released_.clear();
     ready_.clear();
@@ -91,18 +92,18 @@ class slot_store {
   /// @pre on_device()
   const cuda_api& api() const noexcept { return *api_; }
   int device() const noexcept { return device_; }
-  /// The stream of copies and kernels.
+  /// The stream for copies and kernels.
   stream copies() const noexcept { return copies_.get().value; }
-  /// The slot of the host that was copied last may be filled anew.
+  /// Completes when the host slot that was copied last may be refilled.
   event copied() const noexcept { return copied_.get().value; }
-  /// The consumer has let go of the slot that a batch's kernel writes to; until the one after the
-  /// next is sent.
-  /// @param ticket  of the batch, 0 or more
+  /// Completes when the consumer has released the slot that a batch's kernel writes to. Valid until
+  /// the batch after the next one is sent.
+  /// @param ticket  the batch's ticket, 0 or more
   event free(std::int64_t ticket) const noexcept {
     return free_[static_cast<std::size_t>(ticket) % free_.size()].get().value;
   }
-  /// Where slots of the host are copied to. One for all: the next copy into it comes behind the
-  /// kernel that reads it, being on the same stream.
+  /// The device buffer that host slots are copied to. One is enough: the next copy into it runs
+  /// after the kernel that reads it, because both are on the same stream.
   std::byte* raw() const noexcept { return static_cast<std::byte*>(raw_.get().value); }
   const output_layout& outputs() const noexcept { return outputs_; }
 

@@ -16,30 +16,30 @@ namespace millrace::loader::cuda {
 
 /// A filled slot of the host's ring.
 struct staged_batch {
-  const std::byte* slot = nullptr;  ///< as `layout` says, aligned to 64; best page-locked
+  const std::byte* slot = nullptr;  ///< laid out as `layout`, aligned to 64 bytes; best page-locked
   slot_layout layout;
-  std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 where nobody asked for them
+  std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 if they were not requested
   dataset::batch_number number = {};
-  std::span<const std::int64_t> positions =
-      {};                                      ///< [rows], as `batch::positions`, while it is held
-  std::span<const std::int64_t> sources = {};  ///< [rows]
-  /// What the source itself was kept by, if it was: for the pipe's telemetry.
+  std::span<const std::int64_t> positions = {};  ///< [rows], as `batch::positions`, while held
+  std::span<const std::int64_t> sources = {};    ///< [rows]
+  /// What delayed the source itself, if anything did; for the pipe's telemetry.
   std::optional<stall_cause> kept_by = {};
-  /// Keeps the slot. Let go of when the bytes were copied: the slot may be filled anew then.
+  /// Keeps the slot. Released after the bytes are copied; the slot may then be refilled.
   std::shared_ptr<const void> hold = {};
 };
 
-/// Where a pipe has its batches from. Both are called on the pipe's own thread, but for `stop`.
+/// Where a pipe gets its batches. `next` is called on the pipe's own thread.
 struct batch_source {
-  /// The next one, or nothing after the last. What it throws, the pipe's consumer gets.
+  /// Returns the next batch, or nothing after the last one. The pipe passes its exceptions on to
+  /// the consumer.
   std::function<std::optional<staged_batch>()> next;
 
-  /// Called on the pipe's destruction by any thread, so that `next` does not wait much longer; may
-  /// be empty. Must not throw.
+  /// Called when the pipe is destroyed, on any thread, so that `next` returns soon. May be empty.
+  /// Must not throw.
   std::function<void()> stop = {};
 
-  /// How many there are, where that is known: who holds every slot after the last one is then told
-  /// the end, not to release one.
+  /// Number of batches, if known. If so, a caller that holds every slot after the last batch gets
+  /// the end of the run instead of an error that asks it to release a slot.
   std::optional<std::int64_t> count = {};
 };
 
