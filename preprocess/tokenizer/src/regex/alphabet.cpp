@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-// Neighbouring code points that no set tells apart.
+// A range of code points that no set distinguishes.
 struct symbol_run {
   std::uint32_t begin;
   std::uint32_t symbol = 0;
@@ -27,7 +27,7 @@ std::vector<symbol_run> runs_between(const std::vector<std::vector<std::uint32_t
   return runs;
 }
 
-// Which of `runs` lie in the set that has these bounds.
+// Which of `runs` are in the set with these bounds.
 std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
                              const std::vector<symbol_run>& runs) {
   std::vector<bool> members;
@@ -39,15 +39,16 @@ std::vector<bool> members_of(const std::vector<std::uint32_t>& bounds,
   return members;
 }
 
-// Where one symbol has members and others, the members get a new symbol.
-// @return the number of symbols, `count` of which there were before
+// If only some runs of a symbol are members, those runs get a new symbol.
+// @param count  the number of symbols before
+// @return the number of symbols after
 std::uint32_t split_symbols(std::vector<symbol_run>& runs, const std::vector<bool>& members,
                             std::uint32_t count) {
   std::vector<bool> has_others(count);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!members[i]) has_others[runs[i].symbol] = true;
   }
-  std::vector<std::uint32_t> moved(count);  // 0, which is never new: nothing
+  std::vector<std::uint32_t> moved(count);  // 0: not moved, because 0 is never a new symbol
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::uint32_t& symbol = runs[i].symbol;
     if (!members[i] || !has_others[symbol]) continue;
@@ -80,7 +81,7 @@ alphabet::alphabet(std::span<const code_point_set> sets) {
   make_pages(runs);
 }
 
-// Most pages are in one run; of those there is one for each symbol.
+// Most pages lie within one run; such pages are shared, one per symbol.
 void alphabet::make_pages(const std::vector<symbol_run>& runs) {
   std::array<std::optional<std::size_t>, most_symbols> plain;
   std::size_t at = 0;
@@ -103,7 +104,7 @@ void alphabet::make_pages(const std::vector<symbol_run>& runs) {
 }
 
 char alphabet::symbol_of(std::uint32_t point) const noexcept {
-  if (point >= code_point_set::limit) return 0;  // the text was no UTF-8
+  if (point >= code_point_set::limit) return 0;  // the text was not UTF-8
   return pages_[page_numbers_[point / page_size]][point % page_size];
 }
 

@@ -16,24 +16,25 @@ namespace millrace::tokenizer::detail {
 
 struct symbol_run;
 
-/// The characters as one regular expression sees them: those that are in the same of its sets are
-/// one symbol, a byte. Immutable, shared by threads.
+/// Maps characters to the symbols of one regular expression. Characters that belong to the same of
+/// its sets share a symbol, which is one byte. Immutable; may be shared by threads.
 ///
-/// Patterns tell some ten kinds of characters apart. Written in symbols, pattern and text are plain
-/// bytes: the engine that matches them needs no Unicode, so that its version of it cannot matter,
-/// a class is a few bytes however many characters it has, and each character is as fast as ASCII.
+/// A pattern typically distinguishes about ten kinds of characters. In symbols, pattern and text
+/// are plain bytes. The regex engine then needs no Unicode support, so its Unicode version cannot
+/// matter. A class is a few bytes, however many characters it has, and every character is as fast
+/// as ASCII.
 class alphabet {
  public:
   static constexpr std::size_t most_symbols = 256;
   using symbols = std::bitset<most_symbols>;
 
-  /// @throws pattern_error  they tell more than most_symbols kinds of characters apart
+  /// @throws pattern_error  `sets` distinguish more than most_symbols kinds of characters
   explicit alphabet(std::span<const code_point_set> sets);
 
-  /// The symbols of the characters in sets[set] of the constructor.
+  /// The symbols of the characters in sets[set], as passed to the constructor.
   const symbols& symbols_of(std::size_t set) const noexcept { return members_[set]; }
 
-  /// One symbol for each character of `text`.
+  /// Writes one symbol per character of `text`.
   /// @param out  overwritten
   void translate(std::string_view text, std::string& out) const;
 
@@ -45,7 +46,7 @@ class alphabet {
   char symbol_of(std::uint32_t point) const noexcept;
 
   std::vector<std::uint16_t> page_numbers_;  // by code point / page_size
-  std::vector<page> pages_;                  // the first is that of ASCII
+  std::vector<page> pages_;                  // the first one contains ASCII
   std::vector<symbols> members_;
 };
 

@@ -12,9 +12,9 @@ namespace {
 using node_kind = pattern_node::kind;
 using appetite = pattern_node::appetite;
 
-constexpr std::size_t deepest = 100;        // groups in groups
-constexpr std::size_t most_sets = 2000;     // of 136 KiB each
-constexpr std::size_t most_repeats = 1000;  // in braces
+constexpr std::size_t deepest = 100;        // nesting depth of groups
+constexpr std::size_t most_sets = 2000;     // 136 KiB each
+constexpr std::size_t most_repeats = 1000;  // largest bound in braces
 
 struct options {
   bool ignores_case = false;
@@ -48,7 +48,7 @@ class parser {
     return is_single(choice) ? joined(choice, sets_before) : choice;
   }
 
-  // Whether each alternative is one character: then all of them are a set, and no choice is left.
+  // Whether each alternative is one character. The alternation is then equivalent to one set.
   static bool is_single(const pattern_node& choice) {
     return std::ranges::all_of(choice.children, [](const pattern_node& child) {
       return child.what == node_kind::sequence && child.children.size() == 1 &&
@@ -56,7 +56,7 @@ class parser {
     });
   }
 
-  // In place of the sets of the alternatives, the latest.
+  // Replaces the sets added for the alternatives with their union.
   pattern_node joined(const pattern_node& choice, std::size_t sets_before) {
     code_point_set set;
     for (const pattern_node& child : choice.children) set.add(sets_[child.children.front().set]);
@@ -77,7 +77,8 @@ class parser {
     return all;
   }
 
-  // (?i), (?m-i): for the rest of the group. Nothing, and no move, where there is none.
+  // Reads (?i), (?m-i) etc., which apply to the rest of the group. Returns nullopt without moving
+  // if there is no such option.
   std::optional<options> option_change(options how) {
     const std::size_t begin = in_.offset();
     if (!in_.take("(?")) return std::nullopt;
@@ -139,7 +140,7 @@ class parser {
     return node;
   }
 
-  // Some pairs are the folded form of one character (ss of U+00DF), which then matches too.
+  // Some pairs are the case-folded form of one character (ss of U+00DF), which then matches too.
   void refuse_folded_pair(std::uint32_t point) {
     const std::uint32_t lower = point | 0x20;
     const bool pair = (folded_ == 's' && (lower == 's' || lower == 't')) ||
@@ -171,7 +172,7 @@ class parser {
     return {.what = node_kind::characters, .set = number_of(std::move(set)), .children = {}};
   }
 
-  // Its place in sets_.
+  // Index of `set` in sets_; adds it if it is not there.
   std::size_t number_of(code_point_set set) {
     const auto found = std::ranges::find(sets_, set);
     const auto index = static_cast<std::size_t>(found - sets_.begin());
@@ -225,7 +226,7 @@ class parser {
     in_.fail("look-behind of variable length is not supported");
   }
 
-  // Reads {n}, {n,}, {,m} or {n,m}; anything else is a brace that stands for itself.
+  // Reads {n}, {n,}, {,m} or {n,m}. In anything else the brace is a literal.
   bool read_bounds(std::size_t& min, std::size_t& max) {
     const std::size_t begin = in_.offset();
     if (!in_.take("{")) return false;
@@ -286,7 +287,7 @@ class parser {
     folded_ = 0;
     refuse_odd_repeat(one, begin);
     refuse_counted_nothing(one, min, max);
-    // Of one to so many, once or more: the lengths come in the same order as without the limit.
+    // `x{1,m}+` for one character x: tries the same lengths in the same order as `x+`.
     if (repeats_again && min == 1 && one.what == node_kind::characters) {
       return repeated(std::move(one), 1, pattern_node::unbounded, appetite::greedy);
     }
@@ -295,8 +296,8 @@ class parser {
     return repeated(std::move(repeat), 1, pattern_node::unbounded, appetite::greedy);
   }
 
-  // There, a turn that takes nothing ends such a loop before it has its number, or not, as the
-  // compiler happened to unroll it.
+  // In Oniguruma, an empty iteration may end such a loop before it reaches its count. Whether it
+  // does depends on how the compiler unrolled the loop.
   void refuse_counted_nothing(const pattern_node& one, std::size_t min, std::size_t max) {
     const bool counted = min > 1 || (max > 1 && max != pattern_node::unbounded);
     if (counted && may_be_empty(one)) {
@@ -333,7 +334,7 @@ class parser {
 
   pattern_reader in_;
   std::vector<code_point_set> sets_;
-  std::uint32_t folded_ = 0;  // the letter before this place, if it stands for both of its cases
+  std::uint32_t folded_ = 0;  // the letter before this place if it matches both cases, else 0
 };
 
 }  // namespace

@@ -7,13 +7,13 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Reads a regular expression as Oniguruma 6.9.10 does in the syntax that Hugging Face's
-/// tokenizers use: `^` and `$` are ends of lines, `.` is no newline but under (?m), \s \d \w and
-/// properties are those of Unicode 16, `{1,3}+` is a repeat of a repeat.
+/// Parses a regular expression as Oniguruma 6.9.10 does, in the syntax that Hugging Face's
+/// tokenizers use. `^` and `$` match at line boundaries. `.` matches a newline only under (?m). \s,
+/// \d, \w and properties use Unicode 16. `{1,3}+` is a repeat of a repeat.
 ///
-/// Refused is whatever is not surely the same there: back references, \X \R \K \G, absent groups,
-/// conditions, look-behind of variable length, stacked quantifiers, and letters under (?i) that
-/// have other forms than ASCII's cases, k's Kelvin sign and s's long s.
+/// Rejects anything that might differ from Oniguruma: back references, \X \R \K \G, absent
+/// groups, conditions, look-behind of variable length, and stacked quantifiers. Under (?i), it
+/// rejects letters with case forms beyond ASCII's, except k (Kelvin sign) and s (long s).
 ///
 /// @param pattern  valid UTF-8
 /// @throws pattern_error

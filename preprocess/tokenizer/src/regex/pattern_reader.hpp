@@ -12,7 +12,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A place in a pattern that is being read.
+/// A read position in a pattern.
 class pattern_reader {
  public:
   explicit pattern_reader(std::string_view pattern) : pattern_(pattern) {}
@@ -32,7 +32,7 @@ class pattern_reader {
     at_ += point.size_bytes;
     return point.value;
   }
-  /// The text up to `end`, which is taken too; nothing, and no move, if there is no `end`.
+  /// Takes the text up to `end`, and `end` itself. Returns nullopt without moving if there is none.
   std::optional<std::string_view> take_until(char end) noexcept {
     const std::size_t found = pattern_.find(end, at_);
     if (found == std::string_view::npos) return std::nullopt;
@@ -47,25 +47,25 @@ class pattern_reader {
   std::size_t at_ = 0;
 };
 
-/// What a backslash and what follows it mean: one character, or a set of them.
+/// The meaning of an escape sequence: one character or a set of characters.
 struct escape {
   bool is_set = false;
   std::uint32_t point = 0;
   code_point_set set;
 };
 
-/// Reads what follows a backslash, where that means characters.
-/// @throws pattern_error  it does not, or is not known
-/// @param in_class  \w is not quite the same there: U+00B2 and five more belong only outside
+/// Reads an escape sequence for characters, after its backslash.
+/// @throws pattern_error  it does not stand for characters, or is unknown
+/// @param in_class  inside a class, \w excludes U+00B2 and five more that it includes outside
 escape read_escape(pattern_reader& in, bool in_class);
 
-/// Reads a class, behind its first bracket.
-/// @param ignores_case  letters stand for both of their cases
+/// Reads a class, after its opening bracket.
+/// @param ignores_case  letters match both cases
 /// @throws pattern_error
 code_point_set read_class(pattern_reader& in, bool ignores_case, std::size_t depth = 0);
 
 /// Adds the other forms of `point` under (?i).
-/// @throws pattern_error  they are not surely known
+/// @throws pattern_error  they are not known for certain
 void add_cases(const pattern_reader& in, std::uint32_t point, code_point_set& set);
 
 }  // namespace millrace::tokenizer::detail

@@ -13,11 +13,12 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A regular expression that cannot be honoured, or is none.
+/// Thrown for a regular expression that is invalid or not supported.
 class pattern_error : public error {
  public:
-  explicit pattern_error(const std::string& problem) : error(problem) {}  ///< of the whole
-  /// @param offset  in the pattern, in bytes
+  /// For a problem of the whole pattern.
+  explicit pattern_error(const std::string& problem) : error(problem) {}
+  /// @param offset  position of the problem in the pattern, in bytes
   pattern_error(std::size_t offset, const std::string& problem)
       : error(problem + " (at byte " + std::to_string(offset) + " of the regular expression)") {}
 };
@@ -25,20 +26,20 @@ class pattern_error : public error {
 /// A node of a regular expression.
 struct pattern_node {
   enum class kind : std::uint8_t {
-    nothing,      ///< matches the empty text
+    nothing,      ///< matches the empty string
     characters,   ///< one character of sets[set]
     sequence,     ///< children, one after another
-    alternation,  ///< the first of the children that leads to a match
+    alternation,  ///< the first child that leads to a match
     repeat,       ///< the child, `min` to `max` times
-    atomic,       ///< the first match of the child, and no other
-    look_ahead,   ///< what follows matches the child, or, if negated, does not
-    look_behind,  ///< the same of what lies before; children are of fixed length each
-    line_begin,   ///< sets[set] is the newline, here and below
+    atomic,       ///< the first match of the child, without backtracking
+    look_ahead,   ///< the text after this place matches the child, or does not if negated
+    look_behind,  ///< same for the text before it; each child has a fixed length
+    line_begin,   ///< sets[set] is the newline, also in line_end, text_end_or_last_newline
     line_end,
     text_begin,
     text_end,
     text_end_or_last_newline,
-    word_edge,  ///< between a character of sets[set] and another, or, if negated, not there
+    word_edge,  ///< between a character in sets[set] and one not in it; elsewhere if negated
   };
   enum class appetite : std::uint8_t { greedy, lazy, possessive };
   static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
@@ -57,14 +58,14 @@ struct pattern_tree {
   std::vector<code_point_set> sets;  ///< no two are equal
 };
 
-/// Number of characters that `node` matches, the same for every match.
+/// Number of characters that `node` matches, valid if it is the same for every match.
 struct fixed_length {
   bool is_fixed;
   std::size_t count;
 };
 fixed_length length_of(const pattern_node& node);
 
-/// Whether `node` may match the empty text.
+/// Whether `node` may match the empty string.
 bool may_be_empty(const pattern_node& node);
 
 }  // namespace millrace::tokenizer::detail

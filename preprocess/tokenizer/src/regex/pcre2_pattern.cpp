@@ -21,12 +21,12 @@ constexpr std::uint64_t least_steps = 10'000'000;
 constexpr std::uint64_t steps_a_byte = 50;
 constexpr std::size_t most_memory_bytes = std::size_t{256} << 20;
 constexpr std::size_t first_stack_bytes = std::size_t{1} << 20;
-constexpr std::uint32_t most_groups_in_groups = 1000;  // of each group of ours up to three are made
+constexpr std::uint32_t most_groups_in_groups = 1000;  // each of ours becomes up to three
 
-// Two optimizations of 10.42 have faults, and a third is of their kind. The search for where a
-// match may begin finds none, as machine code, of "(?>[ab]+?[^a]){2}" in "ab-ab". What is made
-// possessive without being asked for is too much in "[^x]?(?:x(?:ac)?)?+[^y]{2,}", which then
-// misses the "ab" of "aby". Texts that are cut everywhere gain nothing by them anyway.
+// Two optimizations of PCRE2 10.42 have bugs, and a third is similar to them. In machine code, the
+// start optimization finds no match of "(?>[ab]+?[^a]){2}" in "ab-ab". Auto-possessification makes
+// too much possessive in "[^x]?(?:x(?:ac)?)?+[^y]{2,}", which then misses the "ab" of "aby".
+// Pre-tokenization has matches everywhere, so these optimizations would gain nothing anyway.
 constexpr std::uint32_t without_optimizations =
     PCRE2_NO_START_OPTIMIZE | PCRE2_NO_AUTO_POSSESS | PCRE2_NO_DOTSTAR_ANCHOR;
 
@@ -70,8 +70,8 @@ std::string_view problem_of(int error) noexcept {
 struct pcre2_memory::parts {
   match_data_handle match = owned<match_data_handle>(pcre2_match_data_create(1, nullptr));
   match_context_handle limits = owned<match_context_handle>(pcre2_match_context_create(nullptr));
-  jit_stack_handle stack;         // once that of the thread was too small
-  std::size_t subject_bytes = 0;  // that `limits` are for
+  jit_stack_handle stack;         // created once the thread's stack was too small
+  std::size_t subject_bytes = 0;  // subject size that `limits` are set for
 
   parts() {
     pcre2_set_heap_limit(limits.get(), most_memory_bytes / 1024);
@@ -92,7 +92,7 @@ pcre2_memory::~pcre2_memory() = default;
 
 struct pcre2_pattern::compiled {
   code_handle code;
-  decltype(&pcre2_match) match;  // the one for machine code, or the one that interprets
+  decltype(&pcre2_match) match;  // runs machine code or interprets
 };
 pcre2_pattern::~pcre2_pattern() = default;
 

@@ -11,19 +11,19 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A pattern over bytes, as PCRE2 compiles it: to machine code where it can. Immutable, shared by
-/// threads.
+/// A pattern over bytes, compiled by PCRE2, to machine code if possible. Immutable; may be shared
+/// by threads.
 ///
-/// A build may do without the library; then no pattern can be made.
+/// In a build without PCRE2 the constructor always throws.
 class pcre2_pattern {
  public:
   enum class engine : std::uint8_t {
     fastest,
-    interpreter,  ///< as where machine code cannot be made, e.g. by a process that may not
+    interpreter,  ///< used anyway if the process cannot or may not generate machine code
   };
 
-  /// @param source  what symbol_pattern writes
-  /// @throws pattern_error  it is too large, or this build is without PCRE2
+  /// @param source  output of symbol_pattern()
+  /// @throws pattern_error  PCRE2 rejects it, e.g. as too large, or this build has no PCRE2
   explicit pcre2_pattern(const std::string& source, engine how = engine::fastest);
   ~pcre2_pattern();
 
@@ -31,12 +31,12 @@ class pcre2_pattern {
     enum class kind : std::uint8_t { nothing, match, problem } what = kind::nothing;
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::string_view problem;  ///< why nobody knows whether there is a match, of static lifetime
+    std::string_view problem;  ///< why the search failed; static lifetime
   };
 
-  /// The first match that begins at `from` or behind it; what lies before is there to look back at.
+  /// The first match that begins at or after `from`. Look-behind sees the text before `from`.
   ///
-  /// An attempt may take 10 million steps and 50 for each byte of `subject` besides, and 256 MiB.
+  /// A search may take 10 million steps plus 50 per byte of `subject`, and 256 MiB of memory.
   result find(std::string_view subject, std::size_t from, pcre2_memory& memory) const;
 
  private:
@@ -44,7 +44,7 @@ class pcre2_pattern {
   std::unique_ptr<const compiled> compiled_;
 };
 
-/// Of the library, e.g. "10.42"; empty if this build is without it.
+/// Version of the PCRE2 library, e.g. "10.42"; empty if this build has no PCRE2.
 std::string pcre2_version();
 
 }  // namespace millrace::tokenizer::detail

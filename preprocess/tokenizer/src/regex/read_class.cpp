@@ -53,7 +53,7 @@ auto value_of(const Table& table, std::string_view name) {
   return found == std::end(table) ? nullptr : &found->second;
 }
 
-// Neither case nor spaces, hyphens and underlines distinguish names.
+// Normalizes a name: case, spaces, hyphens and underscores are not significant.
 std::string plain_name(std::string_view name) {
   std::string plain;
   for (const char c : name) {
@@ -97,7 +97,7 @@ std::uint32_t hex_digit(std::uint32_t c) noexcept {
   return 16;
 }
 
-// Up to `limit` digits.
+// Reads `least` to `limit` digits.
 std::uint32_t read_hex(pattern_reader& in, std::size_t least, std::size_t limit) {
   std::uint32_t value = 0;
   std::size_t count = 0;
@@ -141,7 +141,7 @@ escape hex_digits(bool negated) {
   return found;
 }
 
-// A class while it is being read: unions, and intersections of them.
+// A class while it is being read: an intersection of unions.
 class class_builder {
  public:
   void add(std::uint32_t first, std::uint32_t last) noexcept { current_.add(first, last); }
@@ -176,14 +176,14 @@ void read_posix(pattern_reader& in, class_builder& out) {
   out.add(set);
 }
 
-// One character, or a range of them whose first is `first`.
+// Reads the rest of a single character or of a range that begins with `first`.
 void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std::size_t depth,
                 class_builder& out) {
   std::uint32_t last = first;
   const std::size_t hyphen = in.offset();
   if (in.take("-")) {
     if (in.sees("]")) {
-      in.go_to(hyphen);  // a hyphen at the end stands for itself
+      in.go_to(hyphen);  // a hyphen at the end is a literal
     } else {
       if (in.at_end() || in.sees("[") || in.sees("&&")) in.fail("a range without an end");
       last = in.next();
@@ -193,7 +193,7 @@ void read_range(pattern_reader& in, std::uint32_t first, bool ignores_case, std:
         last = end.point;
       }
       if (last < first) in.fail("a range whose end is before its begin");
-      // Negated there, such a class loses what lies beyond ASCII.
+      // In Oniguruma, such a class loses the characters beyond ASCII when it is negated.
       if (depth > 0 && first == 0 && last >= 0x80) {
         in.fail("a range from U+0000 to beyond ASCII in a class of a class is not supported");
       }

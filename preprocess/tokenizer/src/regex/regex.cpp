@@ -20,7 +20,7 @@ regex_search::regex_search(const regex& pattern, std::string_view text, regex_me
   pattern.letters_.translate(text, memory.symbols);
 }
 
-// An empty match that touches the one before is passed over, by a whole character.
+// Skips an empty match that touches the previous one, advancing by a whole character.
 std::optional<regex_search::match> regex_search::next() {
   using kind = pcre2_pattern::result::kind;
   const std::string_view symbols = memory_.symbols;
@@ -44,7 +44,7 @@ std::optional<regex_search::match> regex_search::next() {
   return std::nullopt;
 }
 
-// Goes on from the last place that was asked for: matches come in order.
+// Continues from the last requested place, because matches come in order.
 std::size_t regex_search::bytes_before(std::size_t symbol) noexcept {
   if (memory_.symbols.size() == text_.size()) return symbol;
   while (place_ < symbol) {

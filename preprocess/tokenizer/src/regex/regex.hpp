@@ -13,8 +13,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A regular expression, read as Oniguruma does (parse_pattern.hpp) and matched by PCRE2.
-/// Immutable, shared by threads.
+/// A regular expression, parsed as Oniguruma does (parse_pattern.hpp) and matched by PCRE2.
+/// Immutable; may be shared by threads.
 class regex {
  public:
   /// @param pattern  valid UTF-8
@@ -31,7 +31,7 @@ class regex {
   pcre2_pattern symbols_;
 };
 
-/// The matches of a regular expression in a text, one after another. For one thread.
+/// Iterates over the matches of a regular expression in a text. Use from one thread only.
 class regex_search {
  public:
   struct match {
@@ -39,11 +39,12 @@ class regex_search {
     std::size_t end;
   };
 
-  /// @param text  valid UTF-8, outlives this, as does `pattern`
-  /// @param memory  of this search alone while it lasts
+  /// @param pattern  must outlive this search
+  /// @param text  valid UTF-8; must outlive this search
+  /// @param memory  used by no other search while this one lasts
   regex_search(const regex& pattern, std::string_view text, regex_memory& memory);
 
-  /// The next match: behind the last one, and if it is empty not touching that.
+  /// The next match after the last one. An empty match that touches the last one is skipped.
   /// @throws unencodable_text  the engine gives up
   std::optional<match> next();
 
@@ -53,9 +54,9 @@ class regex_search {
   const regex& pattern_;
   std::string_view text_;
   regex_memory& memory_;
-  std::optional<std::size_t> last_end_;  // in symbols, as what follows
+  std::optional<std::size_t> last_end_;  // in symbols, like place_
   std::size_t place_ = 0;
-  std::size_t place_bytes_ = 0;  // of the same place
+  std::size_t place_bytes_ = 0;  // the same place in bytes
 };
 
 }  // namespace millrace::tokenizer::detail

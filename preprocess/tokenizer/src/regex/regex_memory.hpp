@@ -6,7 +6,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What PCRE2 works in. It holds nothing until the first search.
+/// Working memory of PCRE2. Empty until the first search.
 class pcre2_memory {
  public:
   pcre2_memory() noexcept;
@@ -18,7 +18,7 @@ class pcre2_memory {
   std::unique_ptr<parts> parts_;
 };
 
-/// What searches with regular expressions work in, kept from one text to the next. For one thread.
+/// Working memory of regex searches, reused from one text to the next. Use from one thread only.
 struct regex_memory {
   std::string symbols;
   pcre2_memory engine;

@@ -40,7 +40,7 @@ class writer {
  public:
   explicit writer(const alphabet& letters) : letters_(letters) {}
 
-  // Stands for `node` among others.
+  // Text of `node` that may stand in a sequence.
   std::string text_of(const pattern_node& node) const {
     switch (node.what) {
       case node_kind::nothing:
@@ -80,7 +80,7 @@ class writer {
     return all;
   }
 
-  // What a quantifier may follow.
+  // Text of `node` that a quantifier may follow.
   std::string unit(const pattern_node& node) const {
     const bool is_one = node.what == node_kind::characters || node.what == node_kind::alternation ||
                         node.what == node_kind::atomic;
@@ -97,7 +97,7 @@ class writer {
     return text;
   }
 
-  // A newline at the end of the text begins no line, but one before it may end the text.
+  // No line begins after a newline at the end of the text, but `\Z` matches before such a newline.
   std::string place_of(const pattern_node& node) const {
     switch (node.what) {
       case node_kind::line_begin:

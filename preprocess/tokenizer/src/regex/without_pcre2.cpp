@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for pcre2_pattern.cpp in a build without the library.
+// Replaces pcre2_pattern.cpp in a build without PCRE2.
 #include "regex/pattern_tree.hpp"
 #include "regex/pcre2_pattern.hpp"
 

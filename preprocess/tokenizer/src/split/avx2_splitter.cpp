@@ -12,8 +12,8 @@
 #include "split/windowed_splitter.hpp"
 #include "split/with_family.hpp"
 
-// Functions say themselves what they are compiled for: with flags for the whole file, an inline
-// function of some header could come out of it in instructions that other machines lack.
+// Each function names its own target. With compiler flags for the whole file, an inline function
+// from a header could be emitted with instructions that other machines lack.
 namespace millrace::tokenizer::detail {
 namespace {
 
@@ -45,7 +45,7 @@ struct avx2 {
       set_masks<Group>(result.chars, bytes, kinds, result.leads, wide);
       return result;
     }
-    // Bytes that continue a character are the least of all, as signed numbers.
+    // As signed numbers, continuation bytes are the smallest of all bytes.
     const __m256i end = _mm256_set1_epi8(static_cast<char>(0xC0));
     const mask continuation =
         top_bits({_mm256_cmpgt_epi8(end, bytes.low), _mm256_cmpgt_epi8(end, bytes.high)});
@@ -65,7 +65,7 @@ struct avx2 {
     return result;
   }
 
-  // Two rounds always: in text a third is rare.
+  // Always two rounds: text rarely needs a third.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void write(mask bits, std::size_t at,
                                                                   std::size_t* out) noexcept {
     const auto number = static_cast<std::size_t>(_mm_popcnt_u64(bits));
@@ -112,8 +112,8 @@ struct avx2 {
     return top_bits({_mm256_cmpeq_epi8(bytes.low, all), _mm256_cmpeq_epi8(bytes.high, all)});
   }
 
-  // A table of 256 by shuffles of 16: a row answers for the bytes whose upper half is its number;
-  // for others the sum has its top bit set, at which a shuffle gives 0.
+  // Part of a lookup in a table of 256, by shuffles of 16 entries. A row yields the kinds of bytes
+  // whose high nibble is `row`. For other bytes the sum has its top bit set, so it yields 0.
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static __m256i row_kinds(__m256i bytes,
                                                                          const kind_tables& tables,
                                                                          int row) noexcept {
@@ -152,7 +152,7 @@ struct avx2 {
            top_bits({_mm256_slli_epi16(kinds.low, to_top), _mm256_slli_epi16(kinds.high, to_top)});
   }
 
-  // Masks of bytes, set at those that begin a character.
+  // Sets masks with one bit per byte, set at bytes that begin a character.
   template <class Group>
   [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(window& w, halves bytes,
                                                                       halves kinds, mask leads,

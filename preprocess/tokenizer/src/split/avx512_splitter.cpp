@@ -11,14 +11,14 @@
 #include "split/windowed_splitter.hpp"
 #include "split/with_family.hpp"
 
-// Functions say themselves what they are compiled for: with flags for the whole file, an inline
-// function of some header could come out of it in instructions that other machines lack.
+// Each function names its own target. With compiler flags for the whole file, an inline function
+// from a header could be emitted with instructions that other machines lack.
 namespace millrace::tokenizer::detail {
 namespace {
 
 using byte_table = std::array<std::uint8_t, 128>;
 
-/// What each letter is to a contraction.
+/// The role of a letter in a contraction.
 struct contraction_letter {
   static constexpr std::uint8_t alone = 1;     // s t d m
   static constexpr std::uint8_t before_e = 2;  // r v
@@ -52,7 +52,7 @@ alignas(64) constexpr std::array<std::uint8_t, 64> positions = [] {
 
 struct avx512 {
   static constexpr std::size_t least_room = 24;
-  static constexpr int worth_a_look_up = 6;  // of characters at once
+  static constexpr int worth_a_look_up = 6;  // minimum number of characters
 
   [[gnu::target("bmi2")]] static mask gather(mask bits, mask from) noexcept {
     return _pext_u64(bits, from);
@@ -101,8 +101,8 @@ struct avx512 {
     return result;
   }
 
-  // Three stores always: their number seldom differs in text, so there is no branch to mispredict.
-  // Masked forms, with full masks: GCC 12 takes the plain ones' operands for uninitialized.
+  // Always three stores, which suffice for most text, so there is no branch to mispredict.
+  // Masked forms with full masks, because GCC 12 reports uninitialized operands in the plain ones.
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void write(
       mask bits, std::size_t at, std::size_t* out) noexcept {
     const __m512i packed = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(positions.data()));
@@ -126,14 +126,14 @@ struct avx512 {
     _mm512_storeu_si512(out, _mm512_add_epi64(base, _mm512_maskz_cvtepu8_epi64(0xFF, eight)));
   }
 
-  // By the low seven bits of each byte.
+  // Looks up each byte by its low seven bits.
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static __m512i look_up(
       __m512i bytes, const std::uint8_t* table) noexcept {
     return _mm512_permutex2var_epi8(_mm512_load_si512(table), bytes, _mm512_load_si512(table + 64));
   }
 
-  // Characters of two bytes: those that share the first one are looked up all at once, for there
-  // are few such in one text. What is left in `varied` is for one by one.
+  // Looks up all two-byte characters with the same first byte at once, because a text has few
+  // different first bytes. Characters left in `varied` must be looked up one by one.
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void
   set_kinds_of_pairs(__m512i& kinds, __m512i bytes, const char* begin, mask& varied,
                      const kind_tables& tables) noexcept {
@@ -148,7 +148,7 @@ struct avx512 {
       varied &= ~same;
       done |= same;
     }
-    // From the second byte of each to its first.
+    // Move kinds from the second byte of each character to its first.
     const __m512i next = _mm512_add_epi8(_mm512_load_si512(positions.data()), _mm512_set1_epi8(1));
     kinds = _mm512_mask_permutexvar_epi8(kinds, done, next, kinds);
   }
@@ -165,7 +165,7 @@ struct avx512 {
     return _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(wanted));
   }
 
-  // Masks of bytes, set at those that begin a character.
+  // Sets masks with one bit per byte, set at bytes that begin a character.
   template <class Group>
   [[gnu::target("avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")]] static void set_masks(
       window& w, __m512i bytes, __m512i kinds, mask leads, mask wide) noexcept {

@@ -10,38 +10,38 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The characters at which units are cut (bert_group).
+/// The characters at which bert_group cuts units.
 struct bert_cut_points {
   code_point_set space;
   code_point_set alone;  ///< punctuation
   code_point_set alone_with_chinese;
 };
-/// Made at the first call. Thread safe.
+/// Built on the first call. Thread-safe.
 const bert_cut_points& bert_cuts() noexcept;
 
-/// What ends a unit beside white space.
+/// What ends a unit besides white space.
 enum class apart : std::uint8_t { nothing, punctuation, punctuation_and_chinese };
 
-/// Units of raw text that BERT's normalizer and pre-tokenizer treat each by itself, so that the ids
-/// of a text are those of its units, one after another:
+/// Splits raw text into units that BERT's normalizer and pre-tokenizer process independently. The
+/// ids of a text are the concatenated ids of its units:
 ///
 ///    ?P| ?[^P\s]+| white space      where P is punctuation or, with Chinese, an ideograph
 ///
-/// A space goes with the unit behind it, since white space gives no ids.
+/// A space belongs to the unit after it, since white space produces no ids.
 ///
-/// Why units are independent, whichever steps the normalizer has: to drop controls, to put spaces
-/// around ideographs, to drop marks and to lower the case look at one character at a time, and so
-/// does the pre-tokenizer, which drops white space and isolates punctuation. Decomposing looks at
-/// runs of marks (of a combining class that is not 0) alone, and next to each cut is a character
-/// that is none: white space and punctuation that count here are kept as they are by every step, an
-/// ideograph has spaces around it by then. What clean_text drops does not count, for it joins what
-/// stands on its sides.
+/// Units are independent, whichever steps the normalizer has, for these reasons. Dropping controls,
+/// putting spaces around ideographs, dropping marks and lowercasing look at one character at a
+/// time. So does the pre-tokenizer, which drops white space and isolates punctuation. Decomposition
+/// looks only at runs of marks (with a nonzero combining class), and next to each cut is a
+/// character that is not such a mark: every step keeps the white space and punctuation used here
+/// unchanged, and an ideograph has spaces around it by then. Characters that clean_text drops are
+/// not cut points, because dropping one joins its neighbors.
 ///
-/// Cut at white space alone, units are independent for more: any normal form, since nothing
-/// composes with white space either, and pre-tokenizers that drop white space whatever else they
-/// do.
+/// Units cut at white space only are independent for more normalizers and pre-tokenizers: for any
+/// normal form, since nothing composes with white space, and for every pre-tokenizer that drops
+/// white space, whatever else it does.
 ///
-/// @tparam Apart  with Chinese: handle_chinese_chars is on
+/// @tparam Apart  punctuation_and_chinese if handle_chinese_chars is on
 template <apart Apart>
 struct bert_group {
   static constexpr unsigned used_kinds = word_kinds;
@@ -50,7 +50,7 @@ struct bert_group {
 
   static constexpr unsigned alone = kind::number;
 
-  /// One of space, alone and letter, which is everything else.
+  /// One of space, alone and letter; letter is everything else.
   static unsigned kinds(std::uint32_t point) noexcept {
     if (point < 0x80 && ((point | 0x20) - 'a' < 26 || point - '0' < 10)) return kind::letter;
     const bert_cut_points& cuts = bert_cuts();
@@ -60,7 +60,7 @@ struct bert_group {
     return ends.contains(point) ? alone : unsigned{kind::letter};
   }
 
-  /// As r50k_group::end.
+  /// Same contract as r50k_group::end.
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     const bool blank = text[begin] == ' ' && begin + 1 < text.size();
     const std::size_t body = blank ? begin + 1 : begin;

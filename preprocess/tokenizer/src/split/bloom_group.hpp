@@ -9,18 +9,18 @@
 
 namespace millrace::tokenizer::detail {
 
-/// BLOOM's pattern, gaps kept
+/// BLOOM's pattern; text between matches is kept as pretokens
 ///
 ///    ?[^(\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+
 ///
-/// To Oniguruma the inner brackets are a class in the class, and all else in the outer ones stands
-/// for itself: parentheses and `|` end words as well.
+/// Oniguruma reads the inner brackets as a nested class and everything else in the outer brackets
+/// literally, so parentheses and `|` end words too.
 struct bloom_group {
   static constexpr unsigned used_kinds = kind::letter | kind::space;
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// letter is what words consist of, space U+0020; nothing is the rest.
+  /// letter: characters of words; space: U+0020; 0: everything else.
   static unsigned kinds(std::uint32_t point) noexcept {
     constexpr std::u32string_view ends = U"()|.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C";
     if (point == ' ') return kind::space;

@@ -10,19 +10,19 @@
 
 namespace millrace::tokenizer::detail {
 
-/// is_certain_cut by each pattern whose cuts are not local, but those for BERT.
+/// is_certain_cut for every pattern whose cuts are not local, except the patterns for BERT.
 ///
-/// No pattern has anything but letters, marks and a contraction behind a letter, or anything but
-/// numbers behind a number, so that any pretoken with one of these ends at the next character of
-/// another class. Punctuation may be followed by newlines and letters, but not by a space. White
-/// space itself, whose cuts depend on how far it goes, is only ever on the right. Not every such
-/// place is told: what is at stake is not to be wrong, and that ordinary text has many.
+/// Within a pretoken of any of these patterns, only letters, marks and a contraction follow a
+/// letter, and only numbers follow a number. Such a pretoken therefore ends at the next character
+/// of another class. Punctuation may be followed by newlines and letters, but not by a space. White
+/// space is accepted only on the right, because cuts within it depend on its length. This function
+/// need not find every certain cut: it must never be wrong, and must find many in ordinary text.
 inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   const auto is_ascii = [](std::uint32_t c) { return c < 0x80; };
   const unsigned before = flags_of(left);
   const unsigned behind = flags_of(right);
   const bool letter = (before & char_flags::letter) != 0;
-  // Patterns do not agree on what a number is, outside of ASCII.
+  // Patterns disagree on what a number is outside ASCII.
   const bool digit = is_ascii(left) && (before & char_flags::number) != 0;
   if (!letter && !digit) {
     const bool mark_or_sign = (before & (char_flags::punctuation | char_flags::symbol)) != 0;
@@ -32,18 +32,18 @@ inline bool is_cut_by_most(std::uint32_t left, std::uint32_t right) noexcept {
   if (is_ascii(right)) {
     if (letter && (behind & char_flags::number) != 0) return true;
     if (digit && (behind & char_flags::letter) != 0) return true;
-    // An apostrophe may begin a contraction, which some patterns have in the word itself.
+    // An apostrophe may begin a contraction, which some patterns include in the word.
     return right != '\'' && (behind & (char_flags::punctuation | char_flags::symbol)) != 0;
   }
-  // DeepSeek's pattern has the signs among Kana in one split with them.
+  // DeepSeek's pattern matches the signs in the Kana blocks in the same split as Kana.
   const bool among_kana = right >= 0x3040 && right < 0x3100;
-  // Kimi's has all that is Han in one.
+  // Kimi's pattern keeps all Han characters together.
   return !among_kana && (behind & char_flags::han) == 0 && (behind & char_flags::punctuation) != 0;
 }
 
-/// Whether a pretoken ends between `left` and `right` in every text that has them next to each
-/// other, and what is before is cut there as if the text ended.
-/// @pre the pattern is none of those for BERT
+/// Whether a pretoken ends between `left` and `right` in every text where they are adjacent, and
+/// the text before the cut is split as if it ended there.
+/// @pre `wanted` is not one of the patterns for BERT
 inline bool is_certain_cut(pattern wanted, std::uint32_t left, std::uint32_t right) noexcept {
   switch (wanted) {
     case pattern::deepseek_coder:

@@ -13,7 +13,7 @@ template <class Isa, cl100k_rules Rules>
   const mask plain = w.space & ~w.newline;
   const mask other_starts = other & ~(other << 1) & ~(w.blank << 1);
   mask starts = other_starts;
-  starts |= w.letter & ~((w.letter | plain | other_starts) << 1);  // unless a prefix has begun
+  starts |= w.letter & ~((w.letter | plain | other_starts) << 1);  // not after a prefix
   starts |= number_starts(w.number, Rules.numbers_at_most);
 
   const mask tail = Rules.newline_tail ? flooded(w.newline, (other << 1) & w.newline) : 0;

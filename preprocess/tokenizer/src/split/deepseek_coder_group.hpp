@@ -10,16 +10,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The splits of DeepSeek Coder, each within all pieces of the one before, gaps kept
+/// The splits of DeepSeek Coder, each applied to all pieces of the previous one. Text between
+/// matches is kept as pretokens.
 ///
 ///   [\r\n]
 ///   \s?\p{L}+
 ///   \s?\p{P}+
 ///   [\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+
-///   each number by itself, as the pre-tokenizer Digits has it
+///   each number on its own, as in the pre-tokenizer Digits
 ///
-/// The fourth cuts what the second and the third gave as well: a word where it goes from Latin
-/// letters to Han, and from Han the space before it.
+/// The fourth split also cuts the matches of the second and the third. It cuts a word where Latin
+/// letters change to Han, and it separates Han from the space before it.
 struct deepseek_coder_group {
   static constexpr unsigned punctuation = kind::upper;
   static constexpr unsigned east = kind::lower;  ///< in the ranges of the fourth split
@@ -28,7 +29,7 @@ struct deepseek_coder_group {
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// At most one of number, space, newline, letter and punctuation; east besides.
+  /// At most one of number, space, newline, letter and punctuation; east in addition.
   static unsigned kinds(std::uint32_t point) noexcept {
     static const code_point_set numbers(reference_set::numeric);
     const unsigned flags = flags_of(point);

@@ -9,16 +9,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The three splits of DeepSeek-V3, each within all pieces of the one before, gaps kept
+/// The three splits of DeepSeek-V3, each applied to all pieces of the previous one. Text between
+/// matches is kept as pretokens.
 ///
 ///   \p{N}{1,3}
 ///   [\u4E00-\u9FA5\u3040-\u309F\u30A0-\u30FF]+
 ///   A[A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*
 ///     |\s*[\r\n]+|\s+(?!\S)|\s+      where A is any of the ASCII punctuation and symbols
 ///
-/// No alternative of the last one takes control characters, unassigned ones and the like by
-/// themselves: where no letter follows they stay in the gaps, and what lies between two matches is
-/// one pretoken.
+/// No alternative of the last split matches control characters, unassigned ones and the like on
+/// their own. Where no letter follows, they stay in the gaps. The text between two matches is one
+/// pretoken.
 struct deepseek_group {
   static constexpr unsigned symbol = kind::upper;  ///< \p{P} or \p{S}
   static constexpr unsigned cjk = kind::lower;     ///< in the ranges of the second split
@@ -26,10 +27,10 @@ struct deepseek_group {
   static constexpr contraction_case contractions = contraction_case::none;
   static constexpr bool uses_slash = false;
 
-  /// At most one of number, space, letter and symbol; cjk besides, and newline with space.
+  /// At most one of number, space, letter and symbol; cjk in addition, and newline with space.
   ///
-  /// A mark is a letter here: it is one in the class of the run, and as a prefix of letters it
-  /// belongs to them as well.
+  /// A mark counts as a letter: it is in the class of the letter run, and as a prefix of letters it
+  /// belongs to their pretoken too.
   static unsigned kinds(std::uint32_t point) noexcept {
     const unsigned flags = flags_of(point);
     if ((flags & kind::number) != 0) return kind::number;
@@ -41,7 +42,7 @@ struct deepseek_group {
     return (flags & (kind::space | kind::newline)) | side;
   }
 
-  /// As r50k_group::end.
+  /// Same contract as r50k_group::end.
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     const walked_char first = char_at<deepseek_group>(text, begin);
     const std::size_t second = begin + first.size_bytes;
@@ -75,7 +76,7 @@ struct deepseek_group {
     return at < text.size() ? char_at<deepseek_group>(text, at).kinds : no_char;
   }
 
-  /// End of the run of characters that are of exactly these kinds.
+  /// End of the run of characters with exactly these kinds.
   static std::size_t same_end(std::string_view text, std::size_t at, unsigned kinds) noexcept {
     while (at < text.size()) {
       const walked_char c = char_at<deepseek_group>(text, at);
@@ -94,8 +95,8 @@ struct deepseek_group {
     return at;
   }
 
-  /// Goes on, on one side of the second split, to the first character that some alternative
-  /// matches, be it as a prefix of letters.
+  /// End of the gap from `at`. It ends before the first character that some alternative matches,
+  /// even as a prefix of letters, or that is on the other side of the second split.
   static std::size_t gap_end(std::string_view text, std::size_t at, unsigned side) noexcept {
     while (at < text.size()) {
       const walked_char c = char_at<deepseek_group>(text, at);

@@ -5,14 +5,14 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What the splitters can be run on. The wider ones are there on x86-64 alone.
+/// The instruction sets that splitters are built for. The wider ones exist on x86-64 only.
 enum class instruction_set : std::uint8_t {
-  portable,  ///< plain C++, a character at a time
+  portable,  ///< plain C++, one character at a time
   avx2,      ///< AVX2, BMI1 and BMI2 (Haswell, Zen and later)
   avx512,    ///< AVX-512 with BW, DQ, VL, VBMI and VBMI2, BMI2 (Ice Lake, Zen 4 and later)
 };
 
-/// The widest one that this machine runs; asked of the processor once. Thread safe.
+/// The widest one that this machine supports. Queries the CPU once. Thread-safe.
 instruction_set best_instruction_set() noexcept;
 
 /// Whether this machine, and this build, can run `set`.

@@ -7,15 +7,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The kinds of a group by the byte that a character begins with.
+/// A group's character kinds, by the first byte of a character.
 ///
-/// Those of the ASCII characters, nothing for bytes that continue a character, and for the others
-/// the kinds that all characters with that first byte share, or `varied`.
+/// ASCII bytes map to their kinds, and continuation bytes map to 0. Any other byte maps to the
+/// kinds shared by all characters with that first byte, or to `varied` if they differ.
 struct alignas(64) kind_tables {
-  static constexpr std::uint8_t varied = 0xFF;  // no character is of all kinds
+  static constexpr std::uint8_t varied = 0xFF;  // no character has all kinds
   std::array<std::uint8_t, 256> by_byte{};
 
-  /// The kinds of each character of up to three bytes, by its code point.
+  /// The kinds of each character of up to three bytes in UTF-8, by code point.
   std::array<std::uint8_t, 0x10000> by_point{};
 };
 
@@ -36,7 +36,7 @@ kind_tables make_kind_tables() noexcept {
   }
   for (std::size_t byte = 0; byte < 0x80; ++byte) tables.by_byte[byte] = tables.by_point[byte];
   for (std::size_t byte = 0xC0; byte < 0x100; ++byte) {
-    tables.by_byte[byte] = kind_tables::varied;  // four bytes are too many characters to try
+    tables.by_byte[byte] = kind_tables::varied;  // four-byte characters are too many to check
     const std::size_t two = (byte & 0x1F) << 6;
     const std::size_t three = (byte & 0x0F) << 12;
     if (byte >= 0xC2 && byte < 0xE0) tables.by_byte[byte] = kinds_of_range(tables, two, two + 64);
@@ -44,7 +44,7 @@ kind_tables make_kind_tables() noexcept {
       tables.by_byte[byte] = kinds_of_range(tables, three, three + 0x1000);
     }
   }
-  tables.by_byte[0xED] = kinds_of_range(tables, 0xD000, 0xD800);  // what follows are surrogates
+  tables.by_byte[0xED] = kinds_of_range(tables, 0xD000, 0xD800);  // the rest are surrogates
   return tables;
 }
 

@@ -9,11 +9,12 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What the patterns share whose cuts depend on three characters alone, however long the pretoken:
-/// whether one is between `a` and `b`, where `c` follows, is Group::cuts_between of their kinds.
-/// `c` counts only if `b` may go with it, as a space does with a word: Group::joins(b).
+/// Shared by patterns whose cuts depend on only three characters, however long the pretoken is.
+/// Group::cuts_between, given the kinds of `a`, `b` and `c`, says whether there is a cut between
+/// `a` and `b` when `c` follows. `c` matters only if Group::joins(b): `b` may belong to the
+/// pretoken of `c`, as a space does to a word.
 
-/// As r50k_group::end.
+/// Same contract as r50k_group::end.
 template <class Group>
 std::size_t local_end(std::string_view text, std::size_t begin) noexcept {
   const walked_char first = char_at<Group>(text, begin);
@@ -29,11 +30,11 @@ std::size_t local_end(std::string_view text, std::size_t begin) noexcept {
   return text.size();
 }
 
-/// As is_certain_cut, by the pattern of the group.
+/// Like is_certain_cut, for the pattern of the group.
 template <class Group>
 bool is_certain_local_cut(std::uint32_t left, std::uint32_t right) noexcept {
   const unsigned before = Group::kinds(left);
-  // What may go with the right one has to see it.
+  // If `left` may join the pretoken of `right`, cutting here would change the result.
   return !Group::joins(before) && Group::cuts_between(before, Group::kinds(right), 0);
 }
 

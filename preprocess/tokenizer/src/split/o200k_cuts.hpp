@@ -8,43 +8,43 @@
 
 namespace millrace::tokenizer::detail {
 
-/// `[\r\n/]*` behind punctuation, of which a slash may be a part as well.
+/// `[\r\n/]*` after punctuation, which may itself contain slashes.
 struct slash_tail {
-  mask tail;   ///< newlines and slashes that no punctuation of their own begins at
-  mask other;  ///< punctuation without those
+  mask tail;   ///< newlines and slashes in the tail; none of them begins punctuation
+  mask other;  ///< punctuation outside the tail
 };
 
 [[gnu::always_inline]] inline slash_tail slash_tail_of(const window& w, mask other) noexcept {
   const mask either = w.newline | w.slash;
-  // A run of both is a tail from where punctuation precedes or begins: take off what comes before.
+  // In a run of both, the tail begins at the first slash or after punctuation: drop what precedes.
   const mask free = either & ~(w.slash | (other << 1));
   const mask lead = flooded(free, free & ~(either << 1));
   const mask taken = either & ~lead;
-  // Slashes that it begins with are punctuation still.
+  // Slashes at the beginning of the remaining run are still punctuation.
   const mask head = flooded(w.slash & taken, w.slash & taken & ~(taken << 1));
   return {taken & ~head, other & ~(taken & ~head)};
 }
 
-/// Where words begin inside a run of word characters: `[U]*[V]+|[U]+[V]*` again and again.
+/// Where words begin inside a run of word characters, by repeated `[U]*[V]+|[U]+[V]*`.
 template <class Isa>
 [[gnu::always_inline]] inline mask case_starts(mask words, mask upper, mask lower) noexcept {
   const mask caseless = words & ~upper & ~lower;
   const mask after_lower = lower << 1;
   const mask after_both = (caseless + (after_lower & caseless)) & ~caseless;
   mask starts = upper & (after_lower | after_both);
-  // Capitals that end the run stay behind its last caseless character.
+  // Capitals at the end of the run begin a new word after its last caseless character.
   const mask last_capitals = upper & (caseless << 1);
   if (last_capitals != 0) starts |= followed_by<Isa>(upper, last_capitals, ~words);
   return starts;
 }
 
-/// Glues contractions to the words before them, one to each.
-/// @return characters from which on nothing is decided, for the word after a contraction does not
-///         continue what is before it
+/// Joins each contraction to the word before it, one per word.
+/// @return characters from which on nothing is decided, because the word after a contraction does
+///         not continue the word before it
 [[gnu::always_inline]] inline mask glue_contractions(const window& w, mask words, mask caseless,
                                                      mask& starts) noexcept {
   mask undecided = 0;
-  mask glued = 0;  // where the last one ends
+  mask glued = 0;  // end of the last joined contraction
   for (mask left = (w.contraction2 | w.contraction3) & (words << 1); left != 0; left &= left - 1) {
     const mask apostrophe = left & (0 - left);
     if ((apostrophe & glued) != 0) continue;
@@ -56,8 +56,9 @@ template <class Isa>
   return undecided;
 }
 
-/// resume_in, where the letter has to tell as well what came before it in the word: a lower case
-/// one does, and a caseless one if no lower case one was there. Marks that follow it come again.
+/// Like resume_in, but the letter to resume at must also imply the case state of the word before
+/// it. A lower case letter does; a caseless one does if no lower case letter precedes it in the
+/// word. Marks that follow the letter are read again.
 [[gnu::always_inline]] inline mask resume_in_case(const window& w, mask words, mask letters,
                                                   mask upper, mask lower, mask starts,
                                                   mask decided) noexcept {
@@ -68,8 +69,8 @@ template <class Isa>
   return (letter & upper) != 0 || lower_before ? 0 : letter;
 }
 
-/// o200k_group::end for a whole window. Marks that do not follow a word, and Han that are no
-/// letters, are left to the walker: they can be several things at once.
+/// o200k_group::end for a whole window. Marks that do not follow a word, and Han characters that
+/// are not letters, are left to the walker, because they can play several roles.
 template <class Isa, o200k_rules Rules>
 [[gnu::always_inline]] inline cuts cuts_of(o200k_group<Rules>, const window& w) noexcept {
   const mask letters = Rules.han_apart ? w.letter & ~w.han : w.letter;
@@ -93,7 +94,7 @@ template <class Isa, o200k_rules Rules>
 
   const mask other_starts = other & ~(other << 1) & ~(w.blank << 1);
   mask starts = other_starts;
-  starts |= words & ~((words | plain | other_starts) << 1);  // unless a prefix has begun
+  starts |= words & ~((words | plain | other_starts) << 1);  // not after a prefix
   starts |= case_starts<Isa>(words, upper, lower);
   if (Rules.han_apart) starts |= w.han & ~(w.han << 1);
   starts |= number_starts(w.number, Rules.numbers_at_most);

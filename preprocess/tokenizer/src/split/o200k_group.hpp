@@ -9,21 +9,21 @@
 
 namespace millrace::tokenizer::detail {
 
-/// In what the patterns of the group differ.
+/// The differences between the patterns of the group.
 struct o200k_rules {
   std::size_t numbers_at_most = 3;  ///< 3: `\p{N}{1,3}`, 1: `\p{N}`
   bool contractions = true;         ///< `(?i:'s|'t|...)?` ends a word
-  bool slash_in_tail = true;        ///< `[\r\n/]*` follows punctuation, not `[\r\n]*`
+  bool slash_in_tail = true;        ///< `[\r\n/]*` follows punctuation, instead of `[\r\n]*`
   bool han_apart = false;           ///< `[\p{Han}]+` comes first, and words have no \p{Han}
   bool operator==(const o200k_rules&) const = default;
 };
 
-/// The pattern of GPT-4o and of those that were made from it
+/// The pattern of GPT-4o and its derivatives
 ///
 ///   P?[U]*[V]+C?|P?[U]+[V]*C?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
 ///
-/// where P is [^\r\n\p{L}\p{N}], U any letter but Ll and any mark, V any letter but Lu and Lt and
-/// any mark, C a contraction. What is in U and V both is called caseless here.
+/// where P is [^\r\n\p{L}\p{N}], U is any mark or any letter except Ll, V is any mark or any letter
+/// except Lu and Lt, and C is a contraction. Characters in both U and V are called caseless here.
 template <o200k_rules Rules>
 struct o200k_group {
   static constexpr o200k_rules rules = Rules;
@@ -35,7 +35,7 @@ struct o200k_group {
 
   static unsigned kinds(std::uint32_t point) noexcept { return flags_of(point) & 0xFF; }
 
-  /// As r50k_group::end.
+  /// Same contract as r50k_group::end.
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     const walked_char first = char_at<o200k_group>(text, begin);
     const std::size_t second = begin + first.size_bytes;
@@ -63,8 +63,8 @@ struct o200k_group {
     return (kinds & (kind::letter | kind::mark)) != 0;
   }
 
-  /// End of the word from `begin` without contraction, or 0. The order of attempts counts: a mark
-  /// can be a prefix and a part of the word.
+  /// End of the word from `begin`, without contraction, or 0. The order of attempts matters: a mark
+  /// can be either the prefix or part of the word.
   static std::size_t word_end(std::string_view text, std::size_t begin,
                               walked_char first) noexcept {
     const std::size_t second = begin + first.size_bytes;
@@ -79,8 +79,8 @@ struct o200k_group {
     return end;
   }
 
-  /// End of `[U]*[V]+` from `at`, or 0: what follows the first lower case letter is [V]+; without
-  /// one, [U]* gives back all up to the last caseless character.
+  /// End of `[U]*[V]+` from `at`, or 0. Everything after the first lower case letter is [V]+;
+  /// without one, [U]* backtracks to the last caseless character.
   static std::size_t mixed_end(std::string_view text, std::size_t at) noexcept {
     bool lower_seen = false;
     std::size_t end = 0;
@@ -98,7 +98,7 @@ struct o200k_group {
     return end;
   }
 
-  /// End of `[U]+` from `at`, or 0. [V]* behind it is empty, or mixed_end would have matched.
+  /// End of `[U]+` from `at`, or 0. [V]* after it is empty, or mixed_end would have matched.
   static std::size_t upper_end(std::string_view text, std::size_t at) noexcept {
     const std::size_t begin = at;
     while (at < text.size()) {

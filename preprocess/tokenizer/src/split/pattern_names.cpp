@@ -32,9 +32,9 @@ constexpr named names[] = {
     {"starcoder", pattern::starcoder},
 };
 
-// Spellings that both engines read alike.
+// Spellings that both engines interpret alike.
 constexpr named spellings[] = {
-    // GPT-2's own, and tiktoken's of three years
+    // GPT-2's own, and tiktoken's from three years
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
      pattern::r50k},
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
@@ -42,7 +42,7 @@ constexpr named spellings[] = {
     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", pattern::r50k},
     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)",
      pattern::r50k},
-    // GPT-4's of 2022, which is Llama 3's, and of 2023
+    // GPT-4's from 2022, which is also Llama 3's, and from 2023
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)"
      R"(|\s*[\r\n]+|\s+(?!\S)|\s+)",
      pattern::llama3},
@@ -84,7 +84,7 @@ constexpr named spellings[] = {
     {" ?[^(\\s|[.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C])]+", pattern::bloom},
 };
 
-// Spellings that say this to Rust's engines alone: to Oniguruma a `+` behind `{1,3}` repeats it.
+// Spellings with this meaning in Rust's engines only: in Oniguruma a `+` after `{1,3}` repeats it.
 constexpr named rust_spellings[] = {
     {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+)"
      R"(|\s++$|\s*[\r\n]|\s+(?!\S)|\s)",
@@ -96,7 +96,7 @@ constexpr std::array<std::string_view, 3> deepseek_v3 = {
     R"([!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
     R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
 
-// Its first split has the characters themselves.
+// The first split contains the characters themselves, not escapes.
 constexpr std::array<std::string_view, 4> deepseek_coder = {
     "[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF]+"};
 

@@ -14,10 +14,10 @@ namespace millrace::tokenizer::detail {
 ///
 ///   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 ///
-/// @tparam NumbersApart  first every number is cut out, a character each (StarCoder): the pattern
-///                       then sees the end of a text before it
-/// @tparam DigitsStage   and numbers are what the pre-tokenizer Digits takes for such, which knows
-///                       some of a later version of Unicode
+/// @tparam NumbersApart  first isolate every number, one character each (StarCoder); the pattern
+///                       then treats the place before a number as the end of the text
+/// @tparam DigitsStage   use the numbers of the pre-tokenizer Digits, which include some from a
+///                       later version of Unicode
 template <bool NumbersApart, bool DigitsStage = false>
 struct r50k_group {
   static constexpr bool numbers_apart = NumbersApart;
@@ -32,9 +32,9 @@ struct r50k_group {
     return numbers.contains(point) ? unsigned{kind::number} : kinds & ~unsigned{kind::number};
   }
 
-  /// End of the pretoken that begins at `begin`. Walkers all have this form.
+  /// End of the pretoken that begins at `begin`. All walkers have this form.
   ///
-  /// @param text  valid UTF-8; on anything else the ends still advance and stay inside
+  /// @param text  valid UTF-8; on invalid input the ends still advance and stay in bounds
   /// @pre begin < text.size(), and `begin` is 0 or the end of a pretoken
   static std::size_t end(std::string_view text, std::size_t begin) noexcept {
     if (const std::size_t size = lower_contraction_size(text, begin)) return begin + size;

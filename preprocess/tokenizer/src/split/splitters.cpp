@@ -8,7 +8,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// The walkers themselves, on any machine.
+// Runs the walkers directly, on any machine.
 template <class Family>
 class walking_splitter final : public word_splitter {
  public:

@@ -8,10 +8,10 @@
 #include "unicode/unicode_classes.hpp"
 #include "unicode/utf8.hpp"
 
-/// What the walkers of all patterns share. A walker finds the end of one pretoken, a character at a
-/// time; it is the definition that the faster windows are held to.
+/// Code shared by the walkers of all patterns. A walker finds the end of one pretoken, one
+/// character at a time. It is the reference that the faster windows must match.
 ///
-/// Each group of patterns has a `kinds(point)`: eight bits a character, most often the low byte of
+/// Each group of patterns has a `kinds(point)`: eight bits per character, usually the low byte of
 /// its char_flags.
 namespace millrace::tokenizer::detail {
 
@@ -24,7 +24,7 @@ struct walked_char {
   std::size_t size_bytes;
 };
 
-/// Which contractions a pattern knows.
+/// The contractions that a pattern matches.
 enum class contraction_case : std::uint8_t { none, lower, either };
 
 /// @pre at < text.size()
@@ -34,7 +34,7 @@ walked_char char_at(std::string_view text, std::size_t at) noexcept {
   return {Group::kinds(point.value), point.size_bytes};
 }
 
-/// End of the run of characters from `at` whose kinds meet `mask`, of `limit` characters at most.
+/// End of the run from `at` of characters with a kind in `mask`, at most `limit` characters.
 template <class Group>
 std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
                     std::size_t limit = std::string_view::npos) noexcept {
@@ -46,7 +46,7 @@ std::size_t run_end(std::string_view text, std::size_t at, unsigned mask,
   return at;
 }
 
-/// End of the run from `at` of characters that are neither letters nor numbers nor white space.
+/// End of the run from `at` of characters that are not letters, numbers or white space.
 template <class Group>
 std::size_t other_end(std::string_view text, std::size_t at) noexcept {
   while (at < text.size()) {
@@ -62,17 +62,17 @@ inline std::size_t skip_any(std::string_view text, std::size_t at, std::string_v
   return end == std::string_view::npos ? text.size() : end;
 }
 
-/// A run of white space as the alternatives for it look at it.
+/// A run of white space, as the white space alternatives of a pattern see it.
 struct space_run {
   std::size_t begin;
   std::size_t end;
-  std::size_t last;           ///< where its last character begins
-  std::size_t after_newline;  ///< behind its last CR or LF; `begin` if there is none
-  bool at_end;                ///< of the text, or what the look-ahead takes for it
+  std::size_t last;           ///< begin of its last character
+  std::size_t after_newline;  ///< end of its last CR or LF; `begin` if there is none
+  bool at_end;                ///< the text ends after the run, or the look-ahead assumes so
 };
 
-/// @param stop  kinds before which the look-ahead sees the end of a text, because an earlier split
-///              has cut there
+/// @param stop  kinds that the look-ahead treats as the end of the text, because an earlier split
+///              has cut before them
 template <class Group>
 space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0) noexcept {
   space_run run{begin, begin, begin, begin, true};
@@ -89,18 +89,18 @@ space_run spaces_at(std::string_view text, std::size_t begin, unsigned stop = 0)
   return run;
 }
 
-/// `\s+(?!\S)|\s+`: the whole run at the end of the text; before anything else all but the last
-/// character, which goes with what follows or stands alone.
+/// `\s+(?!\S)|\s+`: the whole run at the end of the text. Elsewhere, all but the last character,
+/// which joins the following characters or is a pretoken of its own.
 inline std::size_t plain_space_end(const space_run& run) noexcept {
   return run.at_end || run.last == run.begin ? run.end : run.last;
 }
 
-/// `\s*[\r\n]+|\s+(?!\S)|\s+`: through the last newline, if there is one.
+/// `\s*[\r\n]+|\s+(?!\S)|\s+`: through the last newline if there is one, else as plain_space_end.
 inline std::size_t newline_space_end(const space_run& run) noexcept {
   return run.after_newline > run.begin ? run.after_newline : plain_space_end(run);
 }
 
-/// Length of 's 't 'm 'd 're 've 'll at `at`, or 0. Lower case only.
+/// Length in bytes of 's 't 'm 'd 're 've 'll at `at`, or 0. Lower case only.
 inline std::size_t lower_contraction_size(std::string_view text, std::size_t at) noexcept {
   if (text.size() - at < 2 || text[at] != '\'') return 0;
   const char first = text[at + 1];
@@ -111,8 +111,8 @@ inline std::size_t lower_contraction_size(std::string_view text, std::size_t at)
   return first == 'l' && second == 'l' ? 3 : 0;
 }
 
-/// The same in either case, U+017F (long s) included, which folds to s. Nothing else folds to one
-/// of these letters alone.
+/// Like lower_contraction_size, in either case. Includes U+017F (long s), which folds to s. No
+/// other character folds to just one of these letters.
 /// @pre at <= text.size()
 inline std::size_t contraction_size(std::string_view text, std::size_t at) noexcept {
   if (text.size() - at < 2 || text[at] != '\'') return 0;

@@ -4,21 +4,21 @@
 #include <bit>
 #include <cstdint>
 
-/// The windows that the fast splitters work on, and what the algebra of all patterns shares.
+/// The windows that the fast splitters work on, and the mask operations that all patterns share.
 ///
-/// A window begins where a pretoken does and holds up to 64 bytes from there. Its masks have one
-/// bit a character, the first character's lowest. Since nothing before a pretoken's begin bears on
-/// the cuts behind it, no state comes in from the left; at the right, cuts that text behind the
-/// window could move are not decided. The next window begins at the last cut that is.
+/// A window begins where a pretoken begins and covers up to 64 bytes. Its masks have one bit per
+/// character; the lowest bit is the first character. Text before a pretoken does not affect later
+/// cuts, so a window needs no state from the left. At the right, cuts that could depend on text
+/// after the window stay undecided. The next window begins at the last decided cut.
 namespace millrace::tokenizer::detail {
 
 using mask = std::uint64_t;
 
 struct window {
-  mask valid;   ///< the characters that there are; 0 if not even one is complete
-  bool at_end;  ///< the section ends behind them, and they are fewer than 64: runs end inside
+  mask valid;   ///< the complete characters in the window; 0 if there is none
+  bool at_end;  ///< the section ends after them, and they are fewer than 64: all runs end inside
 
-  // What the kinds of a group say, as far as it uses them, else 0. They keep to `valid`.
+  // The kinds of the group; 0 for kinds that it does not use. Always subsets of `valid`.
   mask letter;
   mask number;
   mask space;
@@ -33,15 +33,15 @@ struct window {
   mask slash;
   mask apostrophe;
   mask contraction2;  ///< apostrophes that begin a contraction of two characters
-  mask contraction3;  ///< and of three
+  mask contraction3;  ///< apostrophes that begin a contraction of three characters
 };
 
-/// What the algebra makes of a window.
+/// The cuts found in a window.
 struct cuts {
-  mask starts;    ///< characters at which a pretoken begins, the window's first among them or not
-  mask decided;   ///< those for which that is known: all from the first up to some character
-  bool finished;  ///< everything is decided, and the section ends behind the window
-  mask resume;    ///< where in the last word the next window may begin as well, or 0
+  mask starts;    ///< characters that begin a pretoken; the window's first bit may be set or not
+  mask decided;   ///< characters for which `starts` is final: a prefix of the window
+  bool finished;  ///< everything is decided, and the section ends after the window
+  mask resume;    ///< a character in the last word where the next window may also begin, or 0
 };
 
 /// Bits up to and including the lowest of `bits`; all bits if there is none.
@@ -54,7 +54,7 @@ struct cuts {
   return (bits - 1) & ~bits;
 }
 
-/// First character of the run of `bits` that the window ends with, or 0.
+/// First character of the run of `bits` at the end of the window, or 0.
 [[gnu::always_inline]] inline mask last_run(mask bits, mask valid) noexcept {
   const mask rest = valid & ~bits;
   const mask before = rest == 0 ? 0 : ~mask{0} >> std::countl_zero(rest);
@@ -71,19 +71,19 @@ struct cuts {
   return bits == 0 ? 0 : mask{1} << (63 - std::countl_zero(bits));
 }
 
-/// The window's last character, if it is one of `words` and certainly within a word: not if
-/// anything is undecided, nor if a contraction may have ended there.
+/// The window's last character if it is one of `words` and certainly within a word, else 0. It is 0
+/// if any character is undecided or if a contraction may end there.
 [[gnu::always_inline]] inline mask resume_in(mask words, const window& w, mask decided) noexcept {
   const bool open = decided == w.valid && (w.apostrophe & last_of(w.valid, 3)) == 0;
   return open ? words & last_of(w.valid, 1) : 0;
 }
 
-/// What of the runs of `bits` is at or behind a bit of `from`, one at most for each run.
+/// The part of each run of `bits` from its `from` bit on. A run has at most one `from` bit.
 [[gnu::always_inline]] inline mask flooded(mask bits, mask from) noexcept {
   return ((bits + from) ^ bits) & bits;
 }
 
-/// Every third of each run, from its first: where `\p{N}{1,3}` begins.
+/// Every third character of each run, from its first: where matches of `\p{N}{1,3}` begin.
 [[gnu::always_inline]] inline mask every_third(mask run) noexcept {
   mask third = run & ~(run << 1);
   mask reach = run & (run << 1) & (run << 2) & (run << 3);
@@ -99,23 +99,25 @@ struct cuts {
   return at_most == 1 ? number : every_third(number);
 }
 
-/// Those of `from`, which are first characters of runs of `bits`, whose run is followed by one of
-/// `wanted` or by nothing. Runs and their ends are as many and in the same order.
+/// The bits of `from` whose run is followed by a `wanted` character or by nothing.
+/// `from` holds first characters of runs of `bits`. Each run has one end, in the same order.
 template <class Isa>
 [[gnu::always_inline]] inline mask followed_by(mask bits, mask from, mask wanted) noexcept {
   const mask ends = (bits + from) & ~bits;
   return Isa::scatter(Isa::gather(ends & wanted, ends), from);
 }
 
-/// The cuts of a group of local_cuts.hpp, in a window that more text follows: all are decided but
-/// whether one is before a last character that `joins`. A window may begin at any character.
+/// The cuts of a group of local_cuts.hpp, in a window that more text follows. All are decided,
+/// except a cut before the last character if that is one of `joins`. For these groups, a window may
+/// begin at any character.
 [[gnu::always_inline]] inline cuts local_cuts(mask starts, const window& w, mask joins) noexcept {
   const mask decided = w.valid & ~(joins & last_of(w.valid, 1));
   return {starts & w.valid, decided, false, highest(decided)};
 }
 
-/// `\s*[\r\n]+|\s+(?!\S)|\s+`, where `space` is the white space that no tail has taken.
-/// @param next  what the look-ahead takes for \S
+/// Starts of `\s*[\r\n]+|\s+(?!\S)|\s+` in the white space that is not part of a tail.
+/// @param tail  white space that the preceding punctuation has consumed
+/// @param next  characters that the look-ahead treats as \S
 template <class Isa>
 [[gnu::always_inline]] inline mask space_starts(const window& w, mask tail, mask next) noexcept {
   const mask plain = w.space & ~w.newline;

@@ -21,23 +21,23 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A window as an instruction set reads it.
+/// A window as read by an instruction set.
 struct read_window {
   window chars;
-  mask leads;          ///< the bytes at which its characters begin
-  bool one_byte_each;  ///< so that characters are bytes
+  mask leads;          ///< bytes that begin a character
+  bool one_byte_each;  ///< all characters are one byte
 };
 
-/// What is shared by all readers: the characters among the bytes that were loaded.
+/// Finds the characters among the loaded bytes. Shared by all readers.
 ///
-/// @param bytes         how many were loaded
-/// @param continuation  the bytes that continue a character
-/// @param section_ends  behind them
+/// @param bytes         number of bytes loaded
+/// @param continuation  bytes that continue a character
+/// @param section_ends  the section ends after the loaded bytes
 [[gnu::always_inline]] inline void find_characters(read_window& read, const char* begin,
                                                    std::size_t bytes, mask continuation,
                                                    bool section_ends) noexcept {
   mask leads = (~mask{0} >> (64 - bytes)) & ~continuation;
-  leads |= 1;  // whatever it is, so that texts that are not UTF-8 are cut as well
+  leads |= 1;  // always, so that invalid UTF-8 is split too
   const int last = 63 - std::countl_zero(leads);
   const auto byte = static_cast<unsigned char>(begin[last]);
   const std::size_t size = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
@@ -49,7 +49,7 @@ struct read_window {
   read.chars.at_end = section_ends && whole;
 }
 
-/// Looks up, one by one, the characters whose first byte does not tell their kinds.
+/// Looks up, one by one, the characters whose first byte does not determine their kinds.
 template <class Group>
 [[gnu::always_inline]] inline void set_varied_kinds(std::array<std::uint8_t, 64>& each,
                                                     std::string_view section, std::size_t at,
@@ -63,7 +63,7 @@ template <class Group>
   }
 }
 
-/// From bits that stand for bytes to bits that stand for characters.
+/// Converts masks from one bit per byte to one bit per character.
 template <class Isa, class Group>
 [[gnu::always_inline]] inline void gather_masks(window& w, mask leads) noexcept {
   constexpr unsigned used = Group::used_kinds;
@@ -89,13 +89,12 @@ template <class Group>
   return Group::end(section, at);
 }
 
-/// Cuts a section a window at a time, and what a window leaves undecided with the walker.
+/// Splits a section one window at a time. Where a window decides no cut, the walker finds the next.
 ///
 /// Isa has
 ///   read<Group>(section, at, tables) -> read_window
-///   write(bits, at, out): at + the position of each bit, in order; may write up to a multiple of
-///   8,
-///                         and always `least_room`
+///   write(bits, at, out): writes at + the position of each bit, in order. It may write extra
+///                         values up to a multiple of 8, and always writes `least_room`.
 ///   gather(bits, mask), scatter(bits, mask): PEXT and PDEP
 ///
 /// Inlined, with all of Isa, into a function that is compiled for the instruction set.
@@ -104,7 +103,7 @@ template <class Isa, class Group>
                                                         std::span<std::size_t> ends,
                                                         const kind_tables& tables) noexcept {
   std::size_t count = 0;
-  std::size_t word = at;  // where the pretoken begins that the window does, or is within
+  std::size_t word = at;  // begin of the pretoken that the window begins at or in
   while (count < ends.size() && at < section.size()) {
     const read_window read = Isa::template read<Group>(section, at, tables);
     const cuts found = cuts_of<Isa>(Group{}, read.chars);

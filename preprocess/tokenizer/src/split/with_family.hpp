@@ -8,7 +8,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A Splitter of the family that is `wanted`.
+/// Makes a Splitter for the family of `wanted`.
 template <template <class Family> class Splitter>
 std::unique_ptr<const word_splitter> make_for(pattern wanted) {
   switch (wanted) {

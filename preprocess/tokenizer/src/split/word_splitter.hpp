@@ -7,19 +7,21 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Cuts a section into pretokens, which cover it without gaps. Immutable, shared by threads.
+/// Splits a section into pretokens, which cover it without gaps. Immutable; may be shared by
+/// threads.
 ///
-/// A batch of ends a call, so that the call costs nothing a pretoken. A cut depends on what lies
-/// behind it alone, never on what lies before: any pretoken's end is a place to go on from.
+/// Each call returns a batch of ends, so the cost of the virtual call per pretoken is negligible. A
+/// pretoken depends only on the text from its begin on, never on the text before it. Splitting can
+/// therefore resume at the end of any pretoken.
 class word_splitter {
  public:
   virtual ~word_splitter() = default;
 
-  /// Writes the ends of the pretokens that follow `begin`, as many as there are or as `ends` has
-  /// room for, and returns their number: 0 only at the end of the section.
+  /// Writes the ends of the pretokens that follow `begin`, until the section ends or `ends` is
+  /// full. Returns how many ends were written: 0 only at the end of the section.
   ///
-  /// @param section  valid UTF-8; on anything else the ends still advance and stay inside
-  /// @pre `begin` is 0 or an end, ends is not empty
+  /// @param section  valid UTF-8; on invalid input the ends still advance and stay in bounds
+  /// @pre `begin` is 0 or the end of a pretoken, and `ends` is not empty
   virtual std::size_t next_ends(std::string_view section, std::size_t begin,
                                 std::span<std::size_t> ends) const noexcept = 0;
 };

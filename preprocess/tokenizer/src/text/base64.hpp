@@ -21,8 +21,8 @@ inline constexpr std::array<std::int8_t, 256> base64_values = [] {
   return values;
 }();
 
-/// Overwrites `bytes` with what `text` spells; false where it is not what an encoder writes:
-/// groups of four digits, the last one padded with `=`, bits that spell nothing zero.
+/// Decodes `text` and overwrites `bytes` with the result. Returns false if `text` is not canonical:
+/// groups of four digits, the last one padded with `=`, unused bits zero.
 inline bool decode_base64(std::string_view text, std::string& bytes) {
   bytes.clear();
   if (text.size() % 4 != 0) return false;

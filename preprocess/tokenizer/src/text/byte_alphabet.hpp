@@ -9,10 +9,10 @@
 
 #include "unicode/utf8.hpp"
 
-/// The alphabet in which GPT-2's files spell bytes as printable characters.
+/// The alphabet that GPT-2's files use to write bytes as printable characters.
 ///
-/// 188 bytes that print as Latin-1 stand for themselves; the other 68 (controls, space, U+007F to
-/// U+00A0, the soft hyphen) are U+0100, U+0101, ... in their order, so that space is U+0120.
+/// The 188 bytes that are printable in Latin-1 map to themselves. The other 68 (controls, space,
+/// U+007F to U+00A0, the soft hyphen) map in byte order to U+0100, U+0101, ..., so space is U+0120.
 namespace millrace::tokenizer::detail {
 
 constexpr bool spells_itself(std::uint32_t byte) noexcept {
@@ -20,9 +20,9 @@ constexpr bool spells_itself(std::uint32_t byte) noexcept {
 }
 
 struct byte_alphabet {
-  static constexpr std::uint32_t size = 0x100 + 68;  ///< one above the last character
-  std::array<std::uint16_t, 256> character{};        ///< of each byte
-  std::array<std::int16_t, size> byte{};             ///< of each code point, -1 where it is none
+  static constexpr std::uint32_t size = 0x100 + 68;  ///< last character + 1
+  std::array<std::uint16_t, 256> character{};        ///< by byte
+  std::array<std::int16_t, size> byte{};             ///< by code point; -1: not in alphabet
 };
 
 inline constexpr byte_alphabet gpt2_alphabet = [] {
@@ -37,7 +37,7 @@ inline constexpr byte_alphabet gpt2_alphabet = [] {
   return a;
 }();
 
-/// The bytes that `spelled` (valid UTF-8) stands for, or nothing if it leaves the alphabet.
+/// The bytes that `spelled` (valid UTF-8) encodes; nullopt if a character is not in the alphabet.
 inline std::optional<std::string> bytes_of(std::string_view spelled) {
   std::string bytes;
   bytes.reserve(spelled.size());
@@ -51,7 +51,7 @@ inline std::optional<std::string> bytes_of(std::string_view spelled) {
   return bytes;
 }
 
-/// How the files spell `bytes`.
+/// `bytes` written in the alphabet.
 inline std::string spelling_of(std::string_view bytes) {
   std::string spelled;
   for (const char byte : bytes) {

@@ -8,7 +8,7 @@
 
 namespace millrace::tokenizer::detail {
 
-// Places nodes depth first, each family of children in the first gap that takes it.
+// Places nodes depth first; the children of a node go into the first gap that fits them.
 class byte_trie_builder {
  public:
   using entry = std::pair<std::string_view, std::int32_t>;
@@ -20,7 +20,7 @@ class byte_trie_builder {
   }
 
   void build(std::span<const entry> entries) {
-    // Not recursive: a piece may have 8,000 bytes.
+    // Iterative, because a piece may have 8,000 bytes.
     std::vector<family> open;
     open.push_back({entries, byte_trie::root, 0});
     while (!open.empty()) {
@@ -32,12 +32,12 @@ class byte_trie_builder {
 
  private:
   struct family {
-    std::span<const entry> entries;  // those that begin as `parent` does
+    std::span<const entry> entries;  // those that begin with the string of `parent`
     byte_trie::node parent;
     std::size_t depth;
   };
 
-  // A gap that takes a family is looked for among so many free places, then a new block is begun.
+  // Free places that are tried for a family before a new block is added.
   static constexpr std::size_t max_tries = 512;
 
   void place(family f, std::vector<family>& open) {
@@ -46,7 +46,7 @@ class byte_trie_builder {
       trie_.values_[f.parent] = f.entries.front().second;
       f.entries = f.entries.subspan(1);
     }
-    if (f.entries.empty()) {  // a base that leads nowhere: place 0 is nobody's child
+    if (f.entries.empty()) {  // base 0 means no children: unit 0 is never a child
       trie_.units_[f.parent] |= 0U << byte_trie::base_shift;
       return;
     }
@@ -81,7 +81,7 @@ class byte_trie_builder {
       const auto base = static_cast<std::uint32_t>(at) ^ bytes_.front();
       if (fits(base)) return base;
     }
-    // What is behind gives up its gaps, so that not every family tries them all again.
+    // Abandon the first gaps, so that later families do not try all of them again.
     if (tries == max_tries) first_free_ += max_tries / 8;
     const auto base = static_cast<std::uint32_t>(taken_.size());
     grow();

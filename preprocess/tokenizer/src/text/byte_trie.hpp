@@ -10,24 +10,24 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Strings with a number each, as a double array: a step costs one look-up of four bytes.
+/// Maps strings to numbers, as a double-array trie: a step costs one lookup of four bytes.
 /// Read-only once built.
 class byte_trie {
  public:
-  /// A place in the trie; `root` is that of the empty string.
+  /// A node of the trie; `root` is the node of the empty string.
   using node = std::uint32_t;
   static constexpr node root = 0;
   static constexpr node none = 0xFFFFFFFF;
 
   byte_trie() : byte_trie(std::vector<std::pair<std::string_view, std::int32_t>>()) {}
 
-  /// @param entries  distinct strings, not empty, with numbers that are not negative; sorted here
-  /// @throws config_error  more than 4 million places are needed
+  /// @param entries  distinct, nonempty strings with nonnegative numbers, in any order
+  /// @throws config_error  more than 4 million nodes are needed
   explicit byte_trie(std::vector<std::pair<std::string_view, std::int32_t>> entries);
 
   bool empty() const noexcept { return empty_; }
 
-  /// Where `byte` leads from `from`, or `none`.
+  /// The child of `from` for `byte`, or `none`.
   node step(node from, unsigned char byte) const noexcept {
     const node to = (units_[from] >> base_shift) ^ byte;
     return (units_[to] & (in_use | 0xFF)) == (in_use | byte) ? to : none;
@@ -37,7 +37,7 @@ class byte_trie {
     return (units_[at] & has_value) != 0 ? values_[at] : -1;
   }
   bool is_end(node at) const noexcept { return (units_[at] & has_value) != 0; }
-  /// One above the highest node.
+  /// Highest node + 1.
   std::size_t size() const noexcept { return units_.size(); }
 
   /// The number of a whole string, or -1.
@@ -53,15 +53,15 @@ class byte_trie {
  private:
   friend class byte_trie_builder;
 
-  // A unit: where the children are (22 bits; child = base ^ byte), whether the place is taken,
-  // whether a string ends there, and the byte that leads to it. No two parents share a base, so the
-  // byte alone tells whose child a place is. The root takes place 0, which is no child's.
+  // A unit holds the base of the children (22 bits; child = base ^ byte), whether the unit is in
+  // use, whether a string ends there, and the byte that leads to it. No two parents share a base,
+  // so the byte alone identifies the parent. The root is unit 0, which is never a child.
   static constexpr unsigned base_shift = 10;
   static constexpr std::uint32_t in_use = 0x200;
   static constexpr std::uint32_t has_value = 0x100;
   static constexpr std::size_t max_units = std::size_t{1} << (32 - base_shift);
 
-  std::vector<std::uint32_t> units_;  // whole blocks of 256
+  std::vector<std::uint32_t> units_;  // size is a multiple of 256
   std::vector<std::int32_t> values_;  // by node
   bool empty_;
 };

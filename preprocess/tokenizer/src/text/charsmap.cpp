@@ -9,7 +9,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// SentencePiece looks at no more rules than so many that begin alike, the shortest of them.
+// SentencePiece considers at most this many matching rules, the shortest ones.
 constexpr std::size_t max_candidates = 32;
 
 constexpr std::size_t size_bytes = sizeof(std::uint32_t);
@@ -45,7 +45,7 @@ charsmap::charsmap(std::string_view blob, std::uint64_t offset) {
     at += size;
   }
 
-  // Every place that a walk can reach has to be inside.
+  // Every unit that a walk can reach must be inside the array.
   const auto check = [&](bool good, std::size_t unit) {
     if (!good) {
       throw format_error(offset + size_bytes * (unit + 1), "a charsmap that points outside itself");

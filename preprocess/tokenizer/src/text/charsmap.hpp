@@ -10,52 +10,53 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The replacement rules in a SentencePiece model, which tokenizer.json files take over: a double
-/// array in the layout of darts-clone, and behind it the replacements, each ended by a zero byte.
-/// Immutable.
+/// The replacement rules of a SentencePiece model, which tokenizer.json files also use. They are
+/// stored as a double array in the layout of darts-clone, followed by the replacements, each
+/// terminated by a zero byte. Immutable.
 class charsmap {
  public:
   struct rule {
-    std::size_t size_bytes = 0;  ///< of the text that is replaced
+    std::size_t size_bytes = 0;  ///< size of the replaced text
     std::string_view replacement;
   };
 
   charsmap() = default;  ///< no rules
 
-  /// @param blob    as in the file
-  /// @param offset  of it in the file
-  /// @throws format_error  it is not laid out so, a place in it points outside, or a
-  ///                       replacement is not UTF-8
+  /// @param blob    the charsmap as stored in the file
+  /// @param offset  offset of `blob` in the file, in bytes
+  /// @throws format_error  the layout is invalid, an index points outside the blob, or a
+  ///                       replacement is not UTF-8 or begins inside a character
   charsmap(std::string_view blob, std::uint64_t offset);
 
   bool empty() const noexcept { return units_.empty(); }
 
-  /// The rule with the longest text that `text` begins with, if any: SentencePiece's choice.
+  /// The rule whose text is the longest prefix of `text`, if any. SentencePiece uses this one.
   std::optional<rule> find(std::string_view text) const noexcept;
 
-  /// The one with the shortest text, none with a zero byte in it: Hugging Face's choice.
+  /// The rule whose text is the shortest prefix of `text`, ignoring rules that contain a zero byte.
+  /// Hugging Face uses this one.
   std::optional<rule> find_shortest(std::string_view text) const noexcept;
 
-  /// A character of a rule, as UTF-8 has it.
+  /// A character in the text of a rule.
   struct character {
     std::uint32_t value = 0;
     bool begins_rule = false;
-    std::optional<std::string_view> replacement;  ///< of a rule that is this character alone
+    std::optional<std::string_view> replacement;  ///< if a rule is just this character
   };
-  /// Calls `visit(character)` with every character that a rule begins with, and with every one that
-  /// comes later in a rule, some of them several times. Zero bytes are left out: where one leads is
-  /// not to be told from the array alone.
-  /// @return false, and not all were visited, if the array is too tangled, or a rule ends inside a
-  ///         character
+  /// Calls `visit(character)` for every first character of a rule and for every later one; it may
+  /// visit some several times. It skips zero bytes, because the array alone does not show where
+  /// they lead.
+  /// @return false if the array needs too many steps or if a rule ends inside a character; then not
+  ///         all characters were visited
   template <class Visit>
   bool for_each_character(Visit visit) const;
 
-  /// Whether any rule's text begins with `prefix` (and may be it).
+  /// Whether `prefix` is a prefix of any rule's text, or equal to it.
   bool has_prefix(std::string_view prefix) const noexcept;
 
  private:
-  // A unit of the array: bits 0-7 and 31 the label, which no byte equals in a unit that holds a
-  // value; bit 8 whether a rule ends there; the rest the distance to the children.
+  // A unit of the array. Bits 0-7 and 31: the label, which equals no byte in a unit that holds a
+  // value. Bit 8: whether a rule ends there. The remaining bits: the distance to the children.
   static constexpr std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000FF; }
   static constexpr bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
   static constexpr std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7FFFFFFF; }
@@ -63,17 +64,17 @@ class charsmap {
     return (unit >> 10) << ((unit & 0x200) >> 6);
   }
 
-  // A character, or the first bytes of one, and where it leads.
+  // A character, or its first bytes, and the place it leads to.
   struct step {
     std::uint32_t value;
-    std::uint32_t place;  // that its children are around
+    std::uint32_t place;  // child unit index = place ^ byte
     std::uint32_t missing_bytes;
     std::uint32_t unit;
   };
-  // Real maps need a hundredth of it.
+  // Real maps need about 1% of this.
   static constexpr std::size_t max_steps = std::size_t{1} << 22;
 
-  // Calls `found(step)` with every byte from `first` to `last` that leads on from `place`.
+  // Calls `found(byte, place, unit)` for every byte from `first` to `last` with a child of `place`.
   template <class Found>
   void for_each_byte(std::uint32_t place, std::uint32_t first, std::uint32_t last,
                      Found found) const {
@@ -90,7 +91,7 @@ class charsmap {
 template <class Visit>
 bool charsmap::for_each_character(Visit visit) const {
   if (units_.empty()) return true;
-  // Rules share their ends: what can follow is looked at once for each place.
+  // Rules share suffixes, so each place is expanded only once.
   std::vector<bool> seen(units_.size());
   std::vector<std::uint32_t> places = {distance_of(units_[0])};
   std::vector<step> open;

@@ -11,7 +11,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A hash of `size` bytes at `data`: multiply and fold, eight bytes a step.
+/// Hash of the `size` bytes at `data`: multiply and fold, eight bytes per step.
 inline std::uint64_t hash_of(const char* data, std::size_t size) noexcept {
   const auto load = [](const char* at, std::size_t bytes) {
     std::uint64_t value = 0;
@@ -32,21 +32,21 @@ inline std::uint64_t hash_of(std::string_view text) noexcept {
   return hash_of(text.data(), text.size());
 }
 
-/// Ids by the text of their tokens. The texts stay where they are: whoever owns them outlives this.
+/// Maps token texts to ids. It does not copy the texts, so they must outlive it.
 ///
-/// One table of 32 bytes a slot, at most half full; the first 16 bytes of a text lie in its slot,
-/// so that a lookup mostly touches one cache line. Read-only use is safe from many threads.
+/// A hash table with 32 bytes per slot, at most half full. The first 16 bytes of a text are in its
+/// slot, so a lookup usually touches one cache line. Concurrent read-only use is safe.
 class token_index {
  public:
   static constexpr std::int32_t none = -1;
 
   token_index() : token_index(0) {}
-  /// @param count  how many tokens will be added at most
+  /// @param count  maximum number of tokens that will be added
   explicit token_index(std::size_t count)
       : slots_(std::bit_ceil(2 * count + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
 
-  /// @return true; or false if `token` is there already, and nothing changes.
-  /// @pre id >= 0, and fewer than the announced number are there
+  /// @return false, with nothing changed, if `token` is already present
+  /// @pre id >= 0, and fewer than `count` tokens have been added
   bool add(std::string_view token, std::int32_t id) noexcept {
     const head start = head_of(token);
     slot& s = slots_[place_of(token, start)];
@@ -55,7 +55,7 @@ class token_index {
     return true;
   }
 
-  /// Asks for the cache line that find(token) begins with.
+  /// Prefetches the first cache line that find(token) reads.
   void prefetch(std::string_view token) const noexcept {
     __builtin_prefetch(&slots_[hash_of(token) >> shift_]);
   }
@@ -66,7 +66,7 @@ class token_index {
   }
 
  private:
-  // The first bytes of a text, then zeros.
+  // The first 16 bytes of a text, padded with zeros.
   struct head {
     std::uint64_t low = 0;
     std::uint64_t high = 0;
@@ -85,7 +85,7 @@ class token_index {
     return start;
   }
 
-  // Where `token` is, or would be.
+  // The slot of `token`, or the slot where it would be inserted.
   std::size_t place_of(std::string_view token, const head& start) const noexcept {
     const std::uint64_t hash = hash_of(token);
     for (std::size_t at = hash >> shift_;; at = (at + 1) & (slots_.size() - 1)) {
@@ -96,7 +96,7 @@ class token_index {
     }
   }
 
-  std::vector<slot> slots_;  // a power of two, at least 2
+  std::vector<slot> slots_;  // size is a power of two, at least 2
   int shift_;
 };
 

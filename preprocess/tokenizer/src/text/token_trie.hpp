@@ -8,11 +8,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Tokens by their bytes, for lookups that walk along a text: all tokens that begin it, or the
-/// longest. Immutable once built, shared by threads.
+/// Maps bytes to tokens, for lookups that walk along a text: all tokens that are its prefixes, or
+/// the longest. Immutable once built; may then be shared by threads.
 ///
-/// The edges lie in one hash table from (node, byte) to node, so that a vocabulary of any alphabet
-/// costs 16 bytes an edge or so.
+/// All edges are in one hash table from (node, byte) to node. This costs about 16 bytes per edge,
+/// whatever the alphabet of the vocabulary.
 class token_trie {
  public:
   using node = std::uint32_t;
@@ -22,11 +22,11 @@ class token_trie {
 
   token_trie();
 
-  /// A token with these bytes that is there already is replaced.
+  /// Adds a token, replacing any existing token with the same bytes.
   /// @pre id >= 0
   void add(std::string_view bytes, std::int32_t id);
 
-  /// Where `byte` leads from `from`, or nowhere.
+  /// The child of `from` for `byte`, or nowhere.
   node next(node from, unsigned char byte) const noexcept {
     if (from == root) return first_[byte];
     const std::uint64_t key = key_of(from, byte);
@@ -35,10 +35,10 @@ class token_trie {
       if (edges_[at].key == 0) return nowhere;
     }
   }
-  /// The token that ends at a node, or none.
+  /// The token that ends at node `at`, or none.
   std::int32_t token(node at) const noexcept { return tokens_[at]; }
 
-  /// Where `bytes` lead from `from`, or nowhere.
+  /// The node reached from `from` along `bytes`, or nowhere.
   node walk(node from, std::string_view bytes) const noexcept {
     for (const char byte : bytes) {
       if (from == nowhere) break;
@@ -49,7 +49,7 @@ class token_trie {
 
  private:
   struct edge {
-    std::uint64_t key = 0;  // 0 is none: the root's edges are not here
+    std::uint64_t key = 0;  // 0 marks an empty slot: edges of the root are in first_
     node to = nowhere;
   };
 
@@ -59,8 +59,8 @@ class token_trie {
   std::size_t home(std::uint64_t key) const noexcept { return key * 0x9E3779B97F4A7C15U >> shift_; }
   void insert(std::uint64_t key, node to) noexcept;
 
-  std::vector<node> first_;  // of the root, by byte
-  std::vector<edge> edges_;  // a power of two, at most half full
+  std::vector<node> first_;  // children of the root, by byte
+  std::vector<edge> edges_;  // size is a power of two; at most half full
   int shift_;
   std::size_t edge_count_ = 0;
   std::vector<std::int32_t> tokens_;  // by node
