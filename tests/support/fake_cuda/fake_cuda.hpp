@@ -88,16 +88,12 @@ class fake_cuda {
     world_.jitter = time;
   }
   /// The k-th call from now on, counted from 1, does nothing and returns the code.
-  void fail_call(std::int64_t k, int code) {
+  void fail_call(std::int64_t k, int code) { fail_call("", k, code); }
+  /// The k-th call of that name; of any name if it is empty.
+  void fail_call(const std::string& name, std::int64_t k, int code) {
     const std::scoped_lock lock(world_.mutex);
     fail_at_ = k;
     fail_code_ = code;
-    fail_name_.clear();
-  }
-  /// The k-th call of that name.
-  void fail_call(const std::string& name, std::int64_t k, int code) {
-    fail_call(k, code);
-    const std::scoped_lock lock(world_.mutex);
     fail_name_ = name;
   }
   /// The k-th copy or kernel from now on breaks the device: from then on nothing runs, and every
