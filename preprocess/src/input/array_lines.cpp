@@ -23,9 +23,9 @@ bool is_space(char c) {
 }
 
 // What a byte outside strings means; `plain` bytes are simply part of an element.
-enum kind : std::uint8_t { plain, space, line_end, quote, comma, opening, closing };
-constexpr std::array<kind, 256> kinds = [] {
-  std::array<kind, 256> all{};
+enum byte_kind : std::uint8_t { plain, space, line_end, quote, comma, opening, closing };
+constexpr std::array<byte_kind, 256> byte_kinds = [] {
+  std::array<byte_kind, 256> all{};
   all[' '] = all['\t'] = space;
   all['\n'] = all['\r'] = line_end;
   all['"'] = quote;
@@ -147,7 +147,7 @@ char* array_lines::open_array(char* at, char* end) {
 
 char* array_lines::convert_outside(char* at, char* end) {
   for (; at != end; ++at) {
-    const kind what = kinds[detail::byte(*at)];
+    const byte_kind what = byte_kinds[detail::byte(*at)];
     if (what == plain) {
       has_element_ = true;
     } else if (what == line_end) {

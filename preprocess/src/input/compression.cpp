@@ -13,19 +13,20 @@
 namespace millrace::preprocess {
 namespace {
 
-struct kind {
+struct file_kind {
   compression compressed_with;
   std::string_view suffix;
   std::string_view first_bytes;
 };
-constexpr std::array<kind, 4> kinds = {{{compression::gzip, ".gz", "1f 8b"},
-                                        {compression::zstd, ".zst", "28 b5 2f fd"},
-                                        {compression::bzip2, ".bz2", "42 5a 68 (BZh)"},
-                                        {compression::xz, ".xz", "fd 37 7a 58 5a 00"}}};
+constexpr std::array<file_kind, 4> file_kinds = {{{compression::gzip, ".gz", "1f 8b"},
+                                                  {compression::zstd, ".zst", "28 b5 2f fd"},
+                                                  {compression::bzip2, ".bz2", "42 5a 68 (BZh)"},
+                                                  {compression::xz, ".xz", "fd 37 7a 58 5a 00"}}};
 
-const kind* find(compression compressed_with) {
-  const auto* const found = std::ranges::find(kinds, compressed_with, &kind::compressed_with);
-  return found == kinds.end() ? nullptr : found;
+const file_kind* find(compression compressed_with) {
+  const auto* const found =
+      std::ranges::find(file_kinds, compressed_with, &file_kind::compressed_with);
+  return found == file_kinds.end() ? nullptr : found;
 }
 
 }  // namespace
@@ -53,12 +54,12 @@ compression compression_of(std::span<const std::byte> head) {
 }
 
 compression compression_of_suffix(std::string_view suffix) {
-  const auto* const found = std::ranges::find(kinds, suffix, &kind::suffix);
-  return found == kinds.end() ? compression::none : found->compressed_with;
+  const auto* const found = std::ranges::find(file_kinds, suffix, &file_kind::suffix);
+  return found == file_kinds.end() ? compression::none : found->compressed_with;
 }
 
 std::string_view first_bytes_of(compression compressed_with) {
-  const kind* found = find(compressed_with);
+  const file_kind* found = find(compressed_with);
   return found == nullptr ? "" : found->first_bytes;
 }
 

@@ -9,6 +9,7 @@
 #include <millrace/io/file_ops.hpp>
 
 #include "input/decoder.hpp"
+#include "input/little_endian.hpp"
 
 namespace millrace::preprocess {
 namespace {
@@ -18,14 +19,6 @@ constexpr std::size_t trailer_size_bytes = 4;  // ISIZE: the last field
 constexpr std::size_t search_bytes = std::size_t{1} << 20;
 constexpr std::size_t header_window_bytes = 64;
 constexpr std::string_view magic = "\x1F\x8B\x08";
-
-std::uint64_t little_endian(std::span<const std::byte> bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) {
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-  }
-  return value;
-}
 
 bool begins_member(std::span<const std::byte> at) {
   return at.size() > 3 && std::memcmp(at.data(), magic.data(), magic.size()) == 0 &&

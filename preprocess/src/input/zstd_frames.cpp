@@ -8,6 +8,7 @@
 
 #include <millrace/io/file_ops.hpp>
 
+#include "input/little_endian.hpp"
 #include "input/zstd_header.hpp"
 
 namespace millrace::preprocess {

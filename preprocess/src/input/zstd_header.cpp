@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "input/little_endian.hpp"
+
 namespace millrace::preprocess {
 namespace {
 

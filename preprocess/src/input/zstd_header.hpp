@@ -19,15 +19,6 @@ struct zstd_header {
   static constexpr std::size_t most_bytes = 4 + 1 + 1 + 4 + 8;
 };
 
-/// Decodes a number of at most eight bytes.
-constexpr std::uint64_t little_endian(std::span<const std::byte> bytes) noexcept {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) {
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-  }
-  return value;
-}
-
 /// @return nothing if `head` does not begin a frame with text (a skippable frame has none), or the
 ///         header is truncated.
 std::optional<zstd_header> parse_zstd_header(std::span<const std::byte> head);

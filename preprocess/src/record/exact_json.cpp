@@ -27,22 +27,22 @@ struct whole_line {
   const char* begin;
 };
 
-/// Appends consecutive texts to memory that is large enough.
-struct kept_text {
-  static constexpr bool is_kept = true;
-  const char* plain(const char* at, const char* line_end) {
-    return detail::pass_plain<true>(at, line_end, end);
-  }
-  void put(char c) { *end++ = c; }
-  void put_code_point(int c) { end = detail::put_utf8(end, c); }
-
-  char* end;
-};
-
 }  // namespace
 
 // Collects the texts of wanted keys; the `Record` of json_scanner.
 class exact_json::reading {
+  /// Appends consecutive texts to memory that is large enough.
+  struct kept_text {
+    static constexpr bool is_kept = true;
+    const char* plain(const char* at, const char* line_end) {
+      return detail::pass_plain<true>(at, line_end, end);
+    }
+    void put(char c) { *end++ = c; }
+    void put_code_point(int c) { end = detail::put_utf8(end, c); }
+
+    char* end;
+  };
+
  public:
   static constexpr bool keeps_texts = true;
 

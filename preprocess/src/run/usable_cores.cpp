@@ -24,7 +24,7 @@ limit quotient(double quota, double period) {
 }
 
 // "200000 100000", or "max 100000" if there is no limit.
-limit version_2_limit(const fs::path& group) {
+limit version_2_cores(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
   double quota = 0;
   double period = 0;
@@ -33,7 +33,7 @@ limit version_2_limit(const fs::path& group) {
 }
 
 // A quota of -1 means no limit.
-limit version_1_limit(const fs::path& group) {
+limit version_1_cores(const fs::path& group) {
   double quota = 0;
   double period = 0;
   std::ifstream quota_file(group / "cpu.cfs_quota_us");
@@ -56,7 +56,7 @@ int affinity_cores() {
 }  // namespace
 
 std::optional<double> control_group_cores(const fs::path& root) {
-  return least_limit({"cpu", version_1_limit, version_2_limit}, root);
+  return least_limit({"cpu", version_1_cores, version_2_cores}, root);
 }
 
 int usable_cores(const fs::path& root) {

@@ -20,10 +20,10 @@ std::optional<double> number_in(const fs::path& path) {
   return std::nullopt;
 }
 
-std::optional<double> version_1_limit(const fs::path& group) {
+std::optional<double> version_1_bytes(const fs::path& group) {
   return number_in(group / "memory.limit_in_bytes");
 }
-std::optional<double> version_2_limit(const fs::path& group) {
+std::optional<double> version_2_bytes(const fs::path& group) {
   return number_in(group / "memory.max");
 }
 
@@ -40,7 +40,7 @@ std::optional<double> machine_memory(const fs::path& root) {
 
 std::optional<std::uint64_t> usable_memory(const fs::path& root) {
   const auto machine = machine_memory(root);
-  const auto groups = least_limit({"memory", version_1_limit, version_2_limit}, root);
+  const auto groups = least_limit({"memory", version_1_bytes, version_2_bytes}, root);
   if (!machine && !groups) return std::nullopt;
   constexpr double no_limit = 0x1p62;  // version 1 writes about 2^63
   const double least = std::min(machine.value_or(no_limit), groups.value_or(no_limit));

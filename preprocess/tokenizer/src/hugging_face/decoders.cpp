@@ -274,7 +274,7 @@ class sequence_step final : public decoder_step {
   explicit sequence_step(std::vector<std::unique_ptr<const decoder_step>> steps)
       : steps_(std::move(steps)) {}
   void apply(strings& tokens, growth_limit& limit) const override {
-    for (const auto& step : steps_) step->apply(tokens, limit);
+    for (const auto& each : steps_) each->apply(tokens, limit);
   }
 
  private:

@@ -7,17 +7,18 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-using characters = ascii_seams::characters;
+using character_set = ascii_seams::characters;
 
-bool has(const characters& set, std::size_t c) {
+bool has(const character_set& set, std::size_t c) {
   return (set[c / 64] >> (c % 64) & 1) != 0;
 }
 
 // How often characters come in text, very roughly.
-constexpr characters letters = {0, 0x07FFFFFE07FFFFFE};
-constexpr characters frequent = {0x03FFD30500002600, 0};  // digits, space, line feed, " ( ) , - . /
+constexpr character_set letters = {0, 0x07FFFFFE07FFFFFE};
+constexpr character_set frequent = {0x03FFD30500002600,
+                                    0};  // digits, space, line feed, " ( ) , - . /
 
-std::uint64_t weight(const characters& set) {
+std::uint64_t weight(const character_set& set) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < set.size(); ++i) {
     sum +=
@@ -28,14 +29,14 @@ std::uint64_t weight(const characters& set) {
 }
 
 struct set_of_seconds {
-  characters members{};
-  characters kept{};  // what no member is to be cut from
+  character_set members{};
+  character_set kept{};  // what no member is to be cut from
 };
 
 // What it costs to put two groups together: the pairs that are not cut any more.
 std::uint64_t cost(const set_of_seconds& a, const set_of_seconds& b) {
-  const characters only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
-  const characters only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};
+  const character_set only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
+  const character_set only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};
   return weight(only_a) * weight(b.members) + weight(only_b) * weight(a.members);
 }
 
@@ -48,7 +49,7 @@ void join(set_of_seconds& a, const set_of_seconds& b) {
 
 }  // namespace
 
-ascii_seams::ascii_seams(std::array<characters, 128> kept, const characters& spaces) {
+ascii_seams::ascii_seams(std::array<character_set, 128> kept, const character_set& spaces) {
   std::vector<set_of_seconds> groups;
   for (std::size_t c = 0; c < kept.size(); ++c) {
     set_of_seconds one{{}, kept[c]};
