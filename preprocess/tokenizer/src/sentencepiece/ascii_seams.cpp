@@ -13,10 +13,10 @@ bool has(const character_set& set, std::size_t c) {
   return (set[c / 64] >> (c % 64) & 1) != 0;
 }
 
-// How often characters come in text, very roughly.
+// Rough classes of how frequent characters are in text.
 constexpr character_set letters = {0, 0x07FFFFFE07FFFFFE};
-constexpr character_set frequent = {0x03FFD30500002600,
-                                    0};  // digits, space, line feed, " ( ) , - . /
+// digits, space, line feed, " ( ) , - . /
+constexpr character_set frequent = {0x03FFD30500002600, 0};
 
 std::uint64_t weight(const character_set& set) {
   std::uint64_t sum = 0;
@@ -30,10 +30,10 @@ std::uint64_t weight(const character_set& set) {
 
 struct set_of_seconds {
   character_set members{};
-  character_set kept{};  // what no member is to be cut from
+  character_set kept{};  // first characters that no member is cut from
 };
 
-// What it costs to put two groups together: the pairs that are not cut any more.
+// Cost of joining two groups: the weighted number of pairs that are no longer cut.
 std::uint64_t cost(const set_of_seconds& a, const set_of_seconds& b) {
   const character_set only_a = {a.kept[0] & ~b.kept[0], a.kept[1] & ~b.kept[1]};
   const character_set only_b = {b.kept[0] & ~a.kept[0], b.kept[1] & ~a.kept[1]};

@@ -7,9 +7,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Between which two ASCII characters a text is cut, in a form that vectors look up: the second
-/// characters are in up to 7 groups, and each first character has the groups that it is not to be
-/// cut from. Groups are made so that few cuts are lost; none is ever won. Immutable.
+/// The pairs of ASCII characters between which a text is cut, in a form for vectorized look-up.
+/// Each second character belongs to one of up to 7 groups. Each first character has the bits of the
+/// groups that it must not be cut from. Forming groups may lose a few cuts but never adds one.
+/// Immutable.
 class ascii_seams {
  public:
   static constexpr std::size_t max_groups = 7;
@@ -17,15 +18,15 @@ class ascii_seams {
 
   using characters = std::array<std::uint64_t, 2>;  // a set, one bit each
 
-  /// @param kept    by second character: the first ones that it is not to be cut from
-  /// @param spaces  have space_bit among their groups' bits
+  /// @param kept    for each second character: the first characters that it must not be cut from
+  /// @param spaces  characters whose group() includes space_bit
   ascii_seams(std::array<characters, 128> kept, const characters& spaces);
 
   bool cuts(unsigned char first, unsigned char second) const noexcept {
     return (before_[first] & group_[second]) == 0;
   }
 
-  /// By first character: the groups that it stays together with.
+  /// By first character: the bits of the groups that it is not cut from.
   const std::array<std::uint8_t, 128>& before() const noexcept { return before_; }
   /// By second character: the bit of its group, and space_bit.
   const std::array<std::uint8_t, 128>& group() const noexcept { return group_; }

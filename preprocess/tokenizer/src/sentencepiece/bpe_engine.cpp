@@ -89,7 +89,7 @@ class bpe_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // For encode_fragments.
+  // The interface for encode_fragments.
 
   using section_encoder::limit;
   void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
@@ -110,7 +110,7 @@ class bpe_encoder final : public section_encoder {
     fuse_unknown(ids, before);
   }
 
-  // Merges side by side, so that none waits for the cache misses of another.
+  // Merges many fragments together to overlap their cache misses.
   bool learn(std::string_view text, std::size_t first) {
     if (!merger_.merges_together() || !model_->symbols.empty()) return false;
     const word_batch& batch = cache_.batch();
@@ -188,7 +188,7 @@ class bpe_encoder final : public section_encoder {
     }
   }
 
-  // What has no seams inside.
+  // Encodes a text without seams inside.
   void encode_part(std::string_view text, id_buffer& ids) {
     if (text.size() > fragment_cache::max_overflow_bytes || !model_->front.is_its_own(text)) {
       ids.append(merge(text));
@@ -200,7 +200,7 @@ class bpe_encoder final : public section_encoder {
   }
 
   void fuse_unknown(id_buffer& ids, std::size_t begin) const {
-    if (model_->byte_fallback) return;  // they are no ids
+    if (model_->byte_fallback) return;  // unknown characters are encoded as bytes
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
@@ -221,7 +221,7 @@ class bpe_encoder final : public section_encoder {
     return found_;
   }
 
-  // Writes what a text begins with: characters and user-defined pieces.
+  // Writes the symbols that merging starts from to symbols_: characters and user-defined pieces.
   std::size_t symbols_of(std::string_view text) {
     std::size_t count = 0;
     for (std::size_t at = 0; at < text.size();) {
@@ -241,8 +241,8 @@ class bpe_encoder final : public section_encoder {
     return count;
   }
 
-  // The ids of a symbol, with which `text` begins.
-  // @return the bytes it takes
+  // Appends the ids of a symbol, whose text is at the front of `text`.
+  // @return the size of its text in bytes
   std::size_t add_ids_of(piece_merger::symbol symbol, std::string_view text) {
     const std::int32_t id = model_->merges.id(symbol);
     if (id >= 0) {
@@ -261,7 +261,7 @@ class bpe_encoder final : public section_encoder {
     return size;
   }
 
-  // What one huge text needs is not kept for the ordinary ones that follow it.
+  // The memory of more symbols, for a huge text, is released before the next text.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   const compiled* model_;
@@ -275,7 +275,7 @@ class bpe_encoder final : public section_encoder {
   std::array<short_word, short_word::most_at_once> started_;
   std::array<std::string_view, short_word::most_at_once> fragments_;
   std::size_t started_count_ = 0;
-  std::size_t start_ = 0;  // of the text's ids
+  std::size_t start_ = 0;  // index of the text's first id
 };
 
 class bpe_engine final : public section_engine {
@@ -287,7 +287,7 @@ class bpe_engine final : public section_engine {
     return std::make_unique<bpe_encoder>(model_, cache_bytes);
   }
 
-  // Unknown characters become one over any cut, so what is before it has to be known.
+  // Unknown characters become one id across any cut, so the character before it must be known.
   bool may_cut(std::string_view text, std::size_t at) const override {
     if (model_.merges.has_unused() || !model_.front.may_cut(text, at)) return false;
     const std::uint32_t left = neighbours_at(text, at).left;

@@ -17,16 +17,19 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Encodes the fragments of a batch. Engine:
+/// Encodes the fragments of a batch. Engine must provide:
 ///
-///   bool take(ids, count)                 the next `count` ids, that lie in the room of ids, are
-///                                         those of fragments: adds them, or, if they cannot be
-///                                         taken unseen, does nothing and is given the fragments
-///   void encode_fragment(fragment, ids)   one as it is given, which the batch may or may not know
-///   void expect_growth(ids)               throws where fragments gave more than the text may grow
-///                                         to, each of them a little
-///   bool learn(text, first)               may cache the fragments of `text` from `first` on that
-///                                         the batch misses; false if it caches none
+///   bool take(ids, count)                 The next `count` ids of fragments are already in the
+///                                         room of `ids`. Adds them and returns true. If it cannot
+///                                         accept them without their fragments, returns false
+///                                         without effect; encode_fragment is then called for each.
+///   void encode_fragment(fragment, ids)   Encodes one raw fragment, whether the batch finds it or
+///                                         not.
+///   void expect_growth(ids)               Throws if all fragments together gave more ids than the
+///                                         growth limit of the text.
+///   bool learn(text, first)               May cache the fragments of `text` that the batch does
+///                                         not find, from index `first` on. Returns false if it
+///                                         caches none.
 template <class Engine>
 void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_buffer& ids) {
   const auto fragment = [&](std::size_t i) {
@@ -51,7 +54,7 @@ void encode_batch(std::string_view text, word_batch& batch, Engine& engine, id_b
   }
 }
 
-/// Encodes a normalized text of a model whose raw text is not to be cut.
+/// Encodes a normalized text, for a model whose raw text must not be cut.
 /// @pre !front.cuts_raw_text()
 template <class Engine>
 void encode_normalized_fragments(std::string_view text, const text_front& front, word_batch& batch,
@@ -69,11 +72,11 @@ void encode_normalized_fragments(std::string_view text, const text_front& front,
   }
 }
 
-/// Encodes a text fragment by fragment, as it is given.
+/// Encodes a raw text fragment by fragment.
 ///
-/// Besides, Engine has encode_normalized(text, ids) for normalized text, which may be cut at any
-/// seam; and limit(), the growth_limit of the text.
-/// @param continues  text is what follows a cut that front.may_cut allows
+/// Engine must also provide encode_normalized(text, ids) for normalized text, which it may cut at
+/// any seam, and limit(), the growth_limit of the text.
+/// @param continues  `text` follows a cut that front.may_cut allows
 /// @param buffer  scratch memory
 /// @pre front.takes_fragments(text)
 template <class Engine>
@@ -81,10 +84,10 @@ void encode_fragments(std::string_view text, bool continues, const text_front& f
                       word_batch& batch, Engine& engine, std::string& buffer, id_buffer& ids) {
   const fragment_cutter& cutter = front.cutter();
   text = front.without_end(text);
-  // What is behind it may be spaces in disguise, up to the end, which go then.
+  // What follows `limit` may be normalized to spaces and then stripped at the end of the text.
   std::size_t limit = front.sure_end(text);
-  // The first fragment that gives something: a dummy space goes before it. Those that give nothing
-  // leave nothing behind either.
+  // Find the first fragment that is not normalized to nothing: the dummy space precedes it. The
+  // fragments before it have no effect.
   std::string_view first;
   std::size_t at = 0;
   while (!continues && first.empty() && at < text.size()) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view mark = "\xE2\x98\xAF";
 
-// What Python's str.isspace() says yes to, in UTF-8.
+// The characters for which Python's str.isspace() is true, in UTF-8.
 constexpr std::array<std::string_view, 29> python_spaces = {
     "\t",           "\n",           "\v",           "\f",           "\r",
     "\x1C",         "\x1D",         "\x1E",         "\x1F",         " ",
@@ -83,7 +83,7 @@ class extra_space_engine final : public section_engine {
 
 void mark_extra_spaces(std::string_view text, std::string& marked) {
   const auto is_space = [&](std::size_t at) { return at < text.size() && text[at] == ' '; };
-  // Python's $ is also before a line feed that ends the text.
+  // Python's $ also matches before a line feed at the end of the text.
   const auto is_end = [&](std::size_t at) {
     return at == text.size() || (at + 1 == text.size() && text[at] == '\n');
   };
@@ -94,7 +94,7 @@ void mark_extra_spaces(std::string_view text, std::string& marked) {
   };
   marked.clear();
   for (std::size_t at = 0; at < text.size(); ++at) {
-    // Between two spaces there is a place to match, and then the second may match as well.
+    // The empty string between two spaces matches. After it, the second space may match too.
     if (at != 0 && is_space(at - 1) && is_space(at)) put_mark();
     if (is_space(at) && (at == 0 || is_end(at + 1))) {
       put_mark();

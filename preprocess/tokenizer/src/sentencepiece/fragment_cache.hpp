@@ -15,7 +15,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// @throws config_error  the model has more pieces than the tables take ids
+/// @throws config_error  the model has more pieces than there are ids in the cache tables
 inline void check_size(const sentencepiece_model& model) {
   constexpr auto most = static_cast<std::size_t>(word_batch::short_table::ids::max_id) + 1;
   if (model.pieces.size() > most) {
@@ -24,27 +24,27 @@ inline void check_size(const sentencepiece_model& model) {
   }
 }
 
-/// The fragments that one encoder has met and their ids, in a pretoken_cache. The ids of most
-/// fragments are only copied; a special fragment needs a closer look first.
+/// Caches the fragments that one encoder has met, with their ids, in a pretoken_cache. The ids of
+/// most fragments are just copied; those of a special fragment need further checks first.
 ///
-/// Holds only what an engine has computed, so its contents affect speed alone. One thread.
+/// Holds only computed results, so its contents affect only speed. For one thread.
 class fragment_cache {
  public:
   static constexpr std::size_t max_bytes = word_batch::long_table::key::max_bytes;
   /// Longer fragments are not cached.
   static constexpr std::size_t max_overflow_bytes = overflow_cache::max_word_bytes;
 
-  /// @param shared  outlives this
+  /// @param shared  must outlive this object
   fragment_cache(std::size_t cache_bytes, shared_pretoken_cache& shared, instruction_set set)
       : cache_(cache_bytes, shared, nullptr, set) {}
 
-  /// Looks fragments up many at a time; a fragment that it does not find may still be cached.
+  /// Looks up many fragments at a time. A fragment that it does not find may still be cached.
   word_batch& batch() noexcept { return cache_.batch; }
 
   enum class answer : std::uint8_t {
     unknown,
     known,   ///< its ids are appended
-    special  ///< only in overflow(), if anywhere
+    special  ///< its ids are in overflow() or not cached
   };
   answer find(std::string_view fragment, id_buffer& ids) {
     if (fragment.size() <= short_key::max_bytes)
@@ -53,7 +53,7 @@ class fragment_cache {
     return answer::special;
   }
 
-  /// Moves the batch's `i`th fragment to the front. False if it is not cached.
+  /// Makes the front table hold the `i`th fragment of the batch. Returns false if it is not cached.
   bool fetch(std::size_t i) noexcept {
     return is_short(i)
                ? cache_.shorts.find(cache_.batch.short_key(i), cache_.batch.short_key(i).hash()) !=
@@ -61,20 +61,21 @@ class fragment_cache {
                : cache_.longs.find(cache_.batch.long_key(i), cache_.batch.long_key(i).hash()) !=
                      nullptr;
   }
-  /// The fragments of the batch from `first` on that are not in front, prefetched for fetch() and
-  /// find(). Valid until the next call.
+  /// The fragments of the batch, starting at `first`, that are not in the front table. Prefetches
+  /// them for fetch() and find(). Valid until the next call.
   const word_batch::absent_words& prefetch_absent(std::size_t first) noexcept {
     return cache_.prefetch_absent(first);
   }
 
-  /// @return false if there are too many ids: then the fragment is marked as special
+  /// Caches a fragment with its ids.
+  /// @return false if the tables have no room for so many ids; the fragment is marked as special
   /// @pre fragment.size() <= max_bytes, ids are below 2^24
   bool put(std::string_view fragment, std::span<const std::int32_t> ids) noexcept {
     return fragment.size() <= short_key::max_bytes ? put<short_key>(cache_.shorts, fragment, ids)
                                                    : put<long_key>(cache_.longs, fragment, ids);
   }
 
-  /// The batch is not to give this fragment.
+  /// Makes look-ups of the batch stop at this fragment.
   /// @pre fragment.size() <= max_bytes
   void mark_special(std::string_view fragment) noexcept {
     if (fragment.size() <= short_key::max_bytes) {

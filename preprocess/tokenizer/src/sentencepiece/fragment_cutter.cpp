@@ -25,7 +25,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
 }
 
-// code_point_at, for text that mostly has characters of three bytes.
+// As code_point_at, but faster for characters of three bytes.
 inline code_point point_at(std::string_view text, std::size_t at) {
   if (text.size() - at >= 4) {
     std::uint32_t bytes = 0;
@@ -39,12 +39,13 @@ inline code_point point_at(std::string_view text, std::size_t at) {
   return code_point_at(text, at);
 }
 
-// Scripts below it have spaces between their words, with few exceptions.
+// Scripts below this code point separate words with spaces, with few exceptions.
 constexpr std::uint32_t first_without_spaces = 0x2000;
 
 ascii_seams ascii_seams_of(const seam_table& seams, const raw_characters& characters) {
-  // A character that is an id wherever it stands would make fragments of too many ids: digits that
-  // no piece has two of, and what control characters are in most models.
+  // Whether no piece has `c` next to another character (for a digit: to another digit). Such
+  // characters are cut off, because each is an id of its own and a fragment of several would have
+  // too many ids. In most models, control characters are alone, and digits in some.
   const auto is_alone = [&](std::uint32_t c) {
     for (std::uint32_t other = 0; other < 128; ++other) {
       const bool counts = !is_digit(c) || is_digit(other);
@@ -77,7 +78,7 @@ fragment_cutter::fragment_cutter(const seam_table& seams, const raw_characters& 
                                  bool joins_spaces, instruction_set set)
     : seams_(&seams),
       characters_(&characters),
-      // The space that stays has to be nothing to what is before it.
+      // No piece may join the remaining space to what precedes it.
       cuts_spaces_(joins_spaces && seams.always_parts_before_space() && !seams.joined(' ', ' ')),
       set_(set),
       ascii_(ascii_seams_of(seams, characters)) {}
@@ -91,23 +92,23 @@ std::size_t fragment_cutter::next_ends(std::string_view text, std::size_t begin,
   return next_ends_portable(text, begin, ends);
 }
 
-// Between two characters of which one is not ASCII, and none is odd.
+// Whether to cut between `x` and `y`. At least one of them is not ASCII, and neither is odd.
 bool fragment_cutter::cuts(std::uint32_t x, std::uint32_t y) const noexcept {
-  // Words of other scripts are cut where they end, no sooner.
+  // Words of other scripts are cut only where they end.
   if (y < first_without_spaces && y >= 0x80 && (x >= 0x80 || is_letter(x))) return false;
   if (x < first_without_spaces && x >= 0x80 && is_letter(y)) return false;
   if (x < 0x80 && characters_->is_space(x)) return false;
   return !seams_->joined(x, characters_->is_space(y) ? ' ' : y);
 }
 
-// A character that was asked about, so that the next need not look back for it.
+// The last character that cuts_before() decoded, so that the next call need not look back for it.
 struct fragment_cutter::latest {
   std::size_t end = 0;  // 0: none
   std::uint32_t value = 0;
   bool is_odd = false;
 };
 
-// The same where a character begins at `at`, behind one that begins at `begin` or later.
+// Whether to cut before the character at `at`. The one before it begins at `begin` or later.
 inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begin, std::size_t at,
                                          latest& last) const noexcept {
   const code_point y = point_at(text, at);
@@ -126,8 +127,7 @@ inline bool fragment_cutter::cuts_before(std::string_view text, std::size_t begi
   return cuts(left.value, right.value);
 }
 
-// Whether the character at `at` may become another one together with what is behind it, which is
-// never ASCII.
+// Whether a rule may combine the character at `at` with the next one, which is never ASCII then.
 bool fragment_cutter::may_change(std::string_view text, std::size_t at) const noexcept {
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   return next < text.size() && static_cast<unsigned char>(text[next]) >= 0x80 &&
@@ -168,7 +168,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
   const __m512i before_high = _mm512_loadu_si512(ascii_.before().data() + width);
   const __m512i group_low = _mm512_loadu_si512(ascii_.group().data());
   const __m512i group_high = _mm512_loadu_si512(ascii_.group().data() + width);
-  // 63 of the one before, then 0 .. 62.
+  // Byte 63 of the previous vector, then bytes 0 to 62 of this one.
   alignas(64) std::array<std::uint8_t, width> shifted_by_one;
   for (std::size_t i = 0; i < width; ++i) shifted_by_one[i] = static_cast<std::uint8_t>(63 + i);
   const __m512i shift = _mm512_load_si512(shifted_by_one.data());
@@ -176,7 +176,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
   const bool sequences = characters_->has_sequences();
   latest last;
   std::size_t count = 0;
-  __m512i old_before = _mm512_set1_epi8(-1);  // nothing is cut off before the first character
+  __m512i old_before = _mm512_set1_epi8(-1);  // no cut before the first character
   std::uint64_t old_high = 0;
   std::uint64_t old_spaces = 0;
   for (std::size_t at = begin; at < text.size(); at += width) {
@@ -203,7 +203,7 @@ MILLRACE_AVX512 std::size_t fragment_cutter::next_ends_avx512(
       leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(0xC0)));
       const __mmask64 wide =
           _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(static_cast<char>(0xE2)));
-      // All that cuts() may say yes to.
+      // All places where cuts() may be true.
       std::uint64_t asked = (leads & (wide | ~after_high)) | (~high & after_high & here);
       if (at == begin) asked &= ~std::uint64_t{1};
       for (; asked != 0; asked &= asked - 1) {

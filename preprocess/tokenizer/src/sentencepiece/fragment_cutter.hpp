@@ -14,22 +14,22 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Cuts a text as it is given, before normalization, into fragments that encode each on its own.
+/// Cuts a raw text, before normalization, into fragments that encode independently.
 ///
-/// A cut is between two characters that are not odd, so that what each side is normalized to does
-/// not depend on the other, and where no piece has the two as neighbours, so that nothing that an
-/// engine looks at reaches over it. Of such places it takes those that words end at: before spaces,
-/// between letters or digits and others, and among Chinese, Japanese and Korean characters. More
-/// would make more fragments, and a word comes again as a whole.
+/// A cut is always between two characters that are not odd, so that the normalization of one side
+/// does not depend on the other. In addition, no piece contains the two characters side by side, so
+/// that nothing an engine looks at spans the cut. Of such places, it chooses those where words end:
+/// before spaces, between letters or digits and other characters, and among Chinese, Japanese and
+/// Korean characters. More cuts would only make more fragments, and it is whole words that recur.
 ///
-/// Where runs of spaces become one, and no piece has a space behind anything, it also cuts before
-/// the last of a run: what comes before it gives nothing, so that a word comes behind one space
-/// whatever it is indented by. That part of the run has to be normalized to nothing.
-/// Immutable, shared by threads.
+/// If runs of spaces become one space and no piece has a space after another character, it also
+/// cuts before the last space of a run. The spaces before that cut give no ids, so a word always
+/// follows exactly one space, whatever its indentation. The caller must normalize that part of the
+/// run to nothing. Immutable; may be shared by threads.
 class fragment_cutter final : public word_splitter {
  public:
-  /// @param seams, characters  outlive this
-  /// @param joins_spaces  runs of spaces become one
+  /// @param seams, characters  must outlive this object
+  /// @param joins_spaces  runs of spaces become one space
   /// @pre characters.is_known()
   fragment_cutter(const seam_table& seams, const raw_characters& characters, bool joins_spaces,
                   instruction_set set);
@@ -53,7 +53,7 @@ class fragment_cutter final : public word_splitter {
 
   const seam_table* seams_;
   const raw_characters* characters_;
-  bool cuts_spaces_;  // before the last of several
+  bool cuts_spaces_;  // cuts before the last space of a run
   instruction_set set_;
   ascii_seams ascii_;
 };

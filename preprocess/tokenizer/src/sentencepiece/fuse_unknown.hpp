@@ -9,10 +9,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Leaves one of unknown characters that follow each other, over fragments too.
+/// Replaces consecutive ids of unknown characters with one id, across fragments too.
 ///
-/// @param begin       of the ids to look at; those before are done
-/// @param text_begin  of the ids of the text: what is before is another text's
+/// @param begin       index of the first id to check; earlier ids are done
+/// @param text_begin  index of the text's first id; earlier ids belong to another text
 inline void fuse_unknown(id_buffer& ids, std::size_t begin, std::size_t text_begin,
                          std::int32_t unknown) {
   const std::span<std::int32_t> all = ids.ids();

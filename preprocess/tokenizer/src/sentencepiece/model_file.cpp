@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t max_piece_bytes = 7999;
 constexpr std::string_view null_piece("\0", 1);
 
-// What of a model is needed to check it, but not afterwards.
+// Fields of a model that only its checks need.
 struct names {
   std::string unk = "<unk>";
   std::string eos = "</s>";
@@ -137,7 +137,7 @@ int byte_of(std::string_view text) {
   return value;
 }
 
-// Checks pieces against each other, and finds the special ones.
+// Checks that pieces are consistent with each other, and finds the special ones.
 class piece_checker {
  public:
   piece_checker(sentencepiece_model& model, std::uint64_t file_size)
@@ -184,7 +184,7 @@ class piece_checker {
   }
 
  private:
-  // A BPE model has one namespace; in the others what text can give has one of its own.
+  // A BPE model has one namespace. In other models, pieces that text can match have their own.
   bool has_text_id(piece_type type) const {
     const bool reserved =
         type == piece_type::unknown || type == piece_type::control || type == piece_type::byte;

@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 
 enum class piece_type : std::uint8_t {
-  normal = 1,  // these numbers are the file's
+  normal = 1,  // the values are those in the file
   unknown = 2,
   control = 3,
   user_defined = 4,
@@ -21,19 +21,19 @@ enum class piece_type : std::uint8_t {
 
 enum class model_type : std::uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
 
-/// How text is changed before a model sees it, and back.
+/// How text is normalized before encoding, or denormalized after decoding.
 struct normalizer_spec {
-  std::string charsmap;               ///< as in the file; empty: characters stay as they are
+  std::string charsmap;               ///< as in the file; empty: no rules
   std::uint64_t charsmap_offset = 0;  ///< in the file
   bool add_dummy_prefix = true;
   bool remove_extra_whitespaces = true;
   bool escape_whitespaces = true;
 };
 
-/// What a SentencePiece `.model` file says, as far as encoding and decoding need it.
+/// The contents of a SentencePiece `.model` file that encoding and decoding need.
 struct sentencepiece_model {
   struct piece {
-    std::string_view text;  ///< valid UTF-8, not empty; into the file's bytes
+    std::string_view text;  ///< valid UTF-8, not empty; points into the file's bytes
     float score = 0;        ///< finite
     piece_type type = piece_type::normal;
   };
@@ -44,7 +44,7 @@ struct sentencepiece_model {
   bool whitespace_as_suffix = false;
   std::string unk_surface = " \xE2\x81\x87 ";
   normalizer_spec normalizer;
-  std::optional<normalizer_spec> denormalizer;  ///< only with a charsmap
+  std::optional<normalizer_spec> denormalizer;  ///< only if it has a charsmap
   std::int32_t unk_id = -1;                     ///< -1 only with byte_fallback
   std::int32_t eos_id = -1;
   std::array<std::int32_t, 256> byte_ids{};  ///< with byte_fallback
@@ -52,14 +52,14 @@ struct sentencepiece_model {
 
 /// Reads a model and checks it as SentencePiece does when it loads one.
 ///
-/// @param file  outlives the result, whose pieces point into it
-/// @throws format_error  bytes that are no such message, or a model that SentencePiece refuses:
-///                       an empty piece, one that is there twice, no unknown piece, a byte
-///                       without its piece; and pieces that are not UTF-8 and scores that are not
-///                       finite, which it may take.
+/// @param file  must outlive the result, whose pieces point into it
+/// @throws format_error  the bytes are not such a message, or SentencePiece refuses the model: an
+///                       empty or duplicate piece, no unknown piece, a byte without a piece. Also
+///                       thrown for pieces that are not UTF-8 and scores that are not finite,
+///                       which SentencePiece may accept.
 sentencepiece_model parse_sentencepiece_model(std::string_view file);
 
-/// U+2581, what a model's pieces write for a space.
+/// U+2581, which stands for a space in a model's pieces.
 inline constexpr std::string_view space_symbol = "\xE2\x96\x81";
 
 }  // namespace millrace::tokenizer::detail

@@ -16,12 +16,12 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Links of one huge text are not kept for the ordinary ones that follow it.
+// The memory of more links, for a huge text, is released after that text.
 constexpr std::size_t kept_text_links = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;
 
-// In the order of SentencePiece's comparison, which tells 0 from -0: the higher, the better.
+// Maps a score to an integer in SentencePiece's order, which puts -0 below 0. Higher is better.
 std::uint32_t order_of(float score) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, &score, sizeof bits);
@@ -35,7 +35,7 @@ bool is_character(std::string_view text) {
 }  // namespace
 
 piece_merges::piece_merges(const std::vector<text_piece>& pieces)
-    : pages_(0x2000, -1) {  // bytes that are no UTF-8 may look like up to 0x1FFFFF
+    : pages_(0x2000, -1) {  // bytes that are not UTF-8 may decode to up to 0x1FFFFF
   ascii_.fill(unknown);
   std::vector<const text_piece*> merging;
   for (const text_piece& piece : pieces) {
@@ -43,17 +43,17 @@ piece_merges::piece_merges(const std::vector<text_piece>& pieces)
       merging.push_back(&piece);
     }
   }
-  // The highest score first, so that a symbol is as good as its rank.
+  // Highest score first, so that the order of symbols is the order of ranks.
   std::ranges::stable_sort(merging, [](const text_piece* a, const text_piece* b) {
     return order_of(a->score) > order_of(b->score);
   });
   add_merging(merging);
   for (const text_piece& piece : pieces) {
     if (piece.type == piece_type::user_defined) {
-      // Found before anything merges, it stays as it is.
+      // It is found before any merge and never merges.
       user_defined_.emplace(piece.id, add(piece.id, piece.text.size()));
     } else if (is_character(piece.text)) {
-      // A character whose piece is unused is as good as one without.
+      // A character whose piece is unused is treated as one without a piece.
       add_character(code_point_at(piece.text, 0).value,
                     piece.type == piece_type::unused ? -1 : piece.id, piece.text.size());
     }
@@ -73,7 +73,7 @@ piece_merges::symbol piece_merges::add(std::int32_t id, std::size_t size_bytes) 
     throw config_error("a BPE model of more than " + std::to_string(unknown) + " symbols");
   }
   ids_.push_back(id);
-  sizes_.push_back(static_cast<std::uint16_t>(size_bytes));  // a piece has less than 8000
+  sizes_.push_back(static_cast<std::uint16_t>(size_bytes));  // a piece has fewer than 8000 bytes
   return static_cast<symbol>(ids_.size() - 1);
 }
 
@@ -139,14 +139,14 @@ void piece_merges::add_rules(std::span<const std::uint64_t> rules) {
     filter_[mixed >> filter_shift_ >> 6] |= std::uint64_t{1} << (mixed >> filter_shift_ & 63);
     std::size_t at = home(mixed);
     while (slots_[at] != no_slot) at = (at + 1) & (slots_.size() - 1);
-    slots_[at] = rule;  // a pair gives one text, and so one piece: it is not there yet
+    slots_[at] = rule;  // no pair occurs twice: its text is one piece
   }
 }
 
 void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
   symbol first_tied = 0;
   while (first_tied < ranks_.size() && ranks_[first_tied] == first_tied) ++first_tied;
-  if (first_tied < ranks_.size()) --first_tied;  // it ties with the one before it
+  if (first_tied < ranks_.size()) --first_tied;  // it ties with the piece before it
   std::array<std::int32_t, 256> byte_ids;
   byte_ids.fill(-1);
   for (std::size_t c = 0; c < ascii_.size(); ++c) {
@@ -169,7 +169,7 @@ void piece_merges::add_pairs(std::span<const std::uint64_t> rules) {
 }
 
 std::size_t piece_merger::merge(std::span<symbol> symbols) {
-  // Taking unused pieces apart needs to know in what order pairs were looked up, as the heap does.
+  // How unused pieces are split depends on the order of pair look-ups, which only the heap keeps.
   if (merges_->has_unused()) return merge_long(symbols);
   if (symbols.size() > part_symbols) return merge_in_parts(symbols);
   if (symbols.size() > short_word::max_bytes) return merge_long(symbols);
@@ -223,7 +223,7 @@ void piece_merger::merge_together(std::span<short_word> words) const noexcept {
 }
 
 std::size_t piece_merger::merge_few(std::span<symbol> symbols) const noexcept {
-  // What each symbol becomes with the one behind it, and its rank.
+  // What each symbol and the next one merge to, and its rank.
   std::array<symbol, short_word::max_bytes> pairs;
   std::array<std::uint32_t, short_word::max_bytes> ranks;
   std::size_t count = symbols.size();
@@ -264,13 +264,13 @@ void piece_merger::push(std::uint32_t left, std::uint32_t right, std::span<const
   }
 }
 
-// A part at a time, as byte_merger::append does and for its reason: symbols of which each two
-// neighbours are what merging makes of theirs are what it makes of all. Ties change nothing in it,
-// as the leftmost of two places in a part is the leftmost in the whole.
+// Merges a long text one part at a time, as byte_merger::append does. It relies on the same fact: a
+// sequence of symbols is the merge result of its text if each two adjacent symbols are the merge
+// result of theirs. Ties do not matter: the leftmost place in a part is also leftmost in the whole.
 std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
   done_.clear();
   std::size_t wanted = part_symbols;
-  std::size_t furthest = 0;  // that a part has come
+  std::size_t furthest = 0;  // end of the furthest part so far
   const auto drop_last = [&] {
     const std::size_t begin = done_.back().begin;
     done_.pop_back();
@@ -282,17 +282,17 @@ std::size_t piece_merger::merge_in_parts(std::span<symbol> symbols) {
     find_part(symbols, at, end);
     const std::size_t first_end = part_.size() > 1 ? part_[1].begin : end;
     if (!done_.empty() && !follows(symbols, done_.back().begin, at, first_end)) {
-      // A few back, and further with each failure, at last to the beginning.
+      // Go back a few symbols, further with each failure, at last to the beginning.
       const std::size_t back = std::min(done_.size(), wanted / part_symbols * 8);
       for (std::size_t i = 0; i < back; ++i) at = drop_last();
-      wanted = 2 * std::max(wanted, furthest - at);  // past all that has failed, or it never ends
+      wanted = 2 * std::max(wanted, furthest - at);  // past all failed parts, to terminate
       continue;
     }
     done_.insert(done_.end(), part_.begin(), part_.end());
     at = end;
     if (at == symbols.size()) break;
     wanted = part_symbols;
-    // Its end is the least certain, as it does not see what follows.
+    // Drop the last symbols: they are the least certain, as the part ended before the next ones.
     const std::size_t dropped = std::min<std::size_t>(4, part_.size() / 4);
     for (std::size_t i = 0; i < dropped; ++i) at = drop_last();
   }
@@ -313,7 +313,8 @@ void piece_merger::find_part(std::span<const symbol> symbols, std::size_t begin,
   }
 }
 
-// Whether what begins at `left` and at `right` stays as it is next to each other.
+// Whether merging the symbols from `left` to `end` gives exactly two, which begin at `left` and
+// `right`.
 bool piece_merger::follows(std::span<const symbol> symbols, std::size_t left, std::size_t right,
                            std::size_t end) {
   scratch_.assign(symbols.begin() + static_cast<std::ptrdiff_t>(left),
@@ -331,7 +332,7 @@ std::size_t piece_merger::merge_long(std::span<symbol> symbols) {
                                   symbols.begin());
 }
 
-// A symbol stays at the place of the first that it is made of; the others are `merged_away`.
+// A merge result replaces the first of its symbols; the others become `merged_away`.
 void piece_merger::merge_in_place(std::span<symbol> symbols) {
   const auto count = static_cast<std::uint32_t>(symbols.size());
   links_.resize(count);
@@ -353,8 +354,8 @@ void piece_merger::merge_in_place(std::span<symbol> symbols) {
     const auto rank = static_cast<std::uint32_t>(open_.back() >> 32);
     const auto left = static_cast<std::uint32_t>(open_.back());
     open_.pop_back();
-    // Out of date: the left one is gone or at its end, or the pair is another one by now. (If it is
-    // another one of the same rank, it is in the heap too, and comes at this very place.)
+    // The entry is out of date if the left symbol is gone or is now the last, or if the pair has
+    // changed. (If the new pair has the same rank, it is in the heap too and is next in turn.)
     if (symbols[left] == merged_away || links_[left].after == nobody) continue;
     const std::uint32_t right = links_[left].after;
     const symbol merged = merges_->find(symbols[left], symbols[right]);

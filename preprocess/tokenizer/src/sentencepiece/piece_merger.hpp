@@ -18,11 +18,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What SentencePiece's BPE merges: which two symbols become which, the highest score first.
-/// Immutable, shared by threads.
+/// The merges of SentencePiece's BPE: which two symbols become which, the highest score first.
+/// Immutable; may be shared by threads.
 ///
-/// A symbol is a number of this table's own: first the pieces of several characters, the best
-/// score first, then characters and user-defined pieces, at last `unknown`, which is every
+/// This table numbers its symbols itself: first the pieces of several characters, by descending
+/// score, then characters and user-defined pieces. `unknown`, the highest, stands for every
 /// character that is in no piece.
 class piece_merges {
  public:
@@ -40,39 +40,40 @@ class piece_merges {
     return page < 0 ? unknown
                     : characters_[static_cast<std::size_t>(page) * 256 + (character & 0xFF)];
   }
-  /// Of a user-defined piece.
+  /// The symbol of a user-defined piece.
   symbol of_user_defined(std::int32_t id) const { return user_defined_.at(id); }
 
-  /// What the pair becomes, or `none`.
+  /// The symbol that the pair merges to, or `none`.
   symbol find(symbol left, symbol right) const noexcept {
     const std::uint64_t pair = key(left, right);
     const std::uint64_t mixed = mix(pair);
-    // Most pairs do not merge, and what says so is small enough to be near.
+    // Most pairs do not merge. The filter that shows this is small enough to stay in the cache.
     if (!may_merge(mixed)) return none;
     for (std::size_t at = home(mixed);; at = (at + bucket_slots) & (slots_.size() - 1)) {
-      // Without a branch for each slot: where in its bucket a pair lies is anybody's guess.
+      // No branch per slot: the position of a pair in its bucket is unpredictable.
       symbol found = none;
       for (std::size_t i = 0; i < bucket_slots; ++i) {
         const std::uint64_t slot = slots_[at + i];
         found = slot >> symbol_bits == pair ? static_cast<symbol>(slot & none) : found;
       }
-      // A bucket fills from the front; what it cannot take is in the next. At most half is taken.
+      // A bucket fills from the front and overflows into the next. At most half of all slots are
+      // used.
       if (found != none || slots_[at + bucket_slots - 1] == no_slot) return found;
     }
   }
-  /// Asks for the memory that find() will want.
+  /// Prefetches the memory that find() reads.
   void prefetch(symbol left, symbol right) const noexcept {
     const std::uint64_t mixed = mix(key(left, right));
     if (may_merge(mixed)) __builtin_prefetch(&slots_[home(mixed)]);
   }
-  /// The same as find() in a form for merge_short, ASCII characters as bytes, with
-  /// unknown_in_pairs() for `unknown`, for what merges before any pieces of the same score do:
-  /// there each piece ranks differently. Null where a model is too large for it, or has unused
-  /// pieces.
+  /// Merges in the form that merge_short takes, with ASCII characters as bytes and
+  /// unknown_in_pairs() for `unknown`. Contains only merges that rank before the first two pieces
+  /// of equal score, so each result has its own rank. Null if the model is too large for it or has
+  /// unused pieces.
   const pair_table* pairs() const noexcept { return pairs_ ? &*pairs_ : nullptr; }
   symbol unknown_in_pairs() const noexcept { return static_cast<symbol>(ids_.size()); }
-  /// Whether these may merge further when pairs() have done what they can. In real models only runs
-  /// of spaces do.
+  /// Whether `symbols` may merge further after all merges of pairs(). In real models, only runs of
+  /// spaces do.
   bool merge_late(std::span<const symbol> symbols) const noexcept {
     for (const symbol s : symbols) {
       if (s < is_left_late_.size() && is_left_late_[s]) return true;
@@ -81,26 +82,26 @@ class piece_merges {
   }
 
   static constexpr std::uint32_t no_rank = 0xFFFFFFFF;
-  /// The lower, the earlier a piece merges; those of equal score have one rank.
-  /// @pre merged is what find() gave
+  /// Rank of a merge: lower ranks merge first. Pieces of equal score share a rank.
+  /// @pre `merged` was returned by find()
   std::uint32_t rank(symbol merged) const noexcept {
     return merged == none ? no_rank : ranks_[merged];
   }
 
-  /// Id of the piece, or -1: a character that is none.
+  /// Id of the piece, or -1 for a character that is not a piece.
   std::int32_t id(symbol s) const noexcept { return s == unknown ? -1 : ids_[s]; }
   /// @pre s is not `unknown`
   std::size_t size_bytes(symbol s) const noexcept { return sizes_[s]; }
 
   bool is_unused(symbol s) const noexcept { return s < unused_.size() && unused_[s]; }
-  /// Whether a piece of two characters or more is unused: then what it comes apart to depends on
-  /// the whole text.
+  /// Whether any piece of two or more characters is unused. How such a piece is split again depends
+  /// on the whole text.
   bool has_unused() const noexcept { return has_unused_; }
 
  private:
   static constexpr unsigned symbol_bits = 21;
   static constexpr std::size_t bucket_slots = 4;
-  // Left, right and result; the left is never `none`.
+  // An empty slot. A slot holds left, right and result; the left symbol is never `none`.
   static constexpr std::uint64_t no_slot = ~std::uint64_t{0};
 
   static std::uint64_t key(symbol left, symbol right) noexcept {
@@ -117,63 +118,63 @@ class piece_merges {
   void add_merging(std::vector<const text_piece*> pieces);
   void add_character(std::uint32_t character, std::int32_t id, std::size_t size_bytes);
   void add_pairs(std::span<const std::uint64_t> rules);
-  // A rule is a pair and, below it, the symbol that the pair merges to.
+  // A rule is the key of a pair, followed in the low bits by the symbol that it merges to.
   std::vector<std::uint64_t> rules_of(const std::vector<const text_piece*>& merging) const;
   void add_rules(std::span<const std::uint64_t> rules);
 
   std::array<symbol, 128> ascii_{};
-  std::vector<std::int32_t> pages_;  // by code point / 256: place in characters_ / 256, or -1
+  std::vector<std::int32_t> pages_;  // by code point / 256: index in characters_ / 256, or -1
   std::vector<symbol> characters_;
   std::unordered_map<std::int32_t, symbol> user_defined_;  // by id
   std::optional<pair_table> pairs_;
-  std::vector<bool> is_left_late_;    // by symbol: left of a pair that is in slots_ alone
-  std::vector<std::uint64_t> slots_;  // a power of two, in buckets
+  std::vector<bool> is_left_late_;    // by symbol: left of a pair in slots_ but not in pairs_
+  std::vector<std::uint64_t> slots_;  // in buckets; the size is a power of two
   unsigned shift_ = 0;
-  std::vector<std::uint64_t> filter_;  // a bit for each pair that is in slots_, and few others
+  std::vector<std::uint64_t> filter_;  // has a bit for each pair in slots_; few false positives
   unsigned filter_shift_ = 0;
-  std::vector<std::int32_t> ids_;  // by symbol, as the next three
+  std::vector<std::int32_t> ids_;  // by symbol, like the next three
   std::vector<std::uint16_t> sizes_;
-  std::vector<std::uint32_t> ranks_;  // of pieces that merging gives
+  std::vector<std::uint32_t> ranks_;  // only for pieces that merges produce
   std::vector<bool> unused_;          // likewise
   bool has_unused_ = false;
 };
 
-/// Merges the symbols of one text; owns the scratch memory of that, for one thread.
+/// Merges the symbols of one text. Owns scratch memory; for one thread.
 class piece_merger {
  public:
   using symbol = piece_merges::symbol;
-  /// Longest text: places in it are 31-bit.
+  /// Longest text, in symbols: indexes are 31-bit.
   static constexpr std::size_t max_symbols = 0x7FFFFFFF;
 
-  /// @param merges  outlives this
+  /// @param merges  must outlive this object
   explicit piece_merger(const piece_merges& merges, instruction_set set = best_instruction_set())
       : merges_(&merges), set_(set) {}
 
-  /// Merges as far as it goes. Time grows with the number of symbols, as n log n where a piece is
-  /// unused.
+  /// Merges until no merge applies. Time is linear in the number n of symbols, or n log n if the
+  /// model has unused pieces.
   /// @pre symbols.size() <= max_symbols
-  /// @return the number of symbols left, at the front.
+  /// @return the number of remaining symbols, which are at the front.
   std::size_t merge(std::span<symbol> symbols);
 
-  /// Whether merge_together() is there for texts of this model.
+  /// Whether merge_together() supports this model.
   bool merges_together() const noexcept { return merges_->pairs() != nullptr; }
-  /// Prepares a text of characters alone, no user-defined pieces.
-  /// @return false if it is to be merged by itself
+  /// Prepares a text without user-defined pieces.
+  /// @return false if the text must be merged with merge()
   /// @pre merges_together(), text is not empty
   bool start(std::string_view text, short_word& word) const noexcept;
-  /// Merges texts that start() has prepared. Then word.symbols has word.count symbols, as merge()
-  /// leaves them.
+  /// Merges texts that start() prepared. Afterwards, the first word.count of word.symbols are what
+  /// merge() would leave.
   /// @pre words.size() <= short_word::most_at_once
   void merge_together(std::span<short_word> words) const noexcept;
 
-  /// Calls `leaf` with what a symbol that the last merge() left comes apart to: itself, unless it
-  /// is an unused piece.
+  /// Calls `leaf` for each symbol that `s`, a result of the last merge(), is split into: only `s`
+  /// itself, unless it is an unused piece.
   template <class Leaf>
   void take_apart(symbol s, Leaf leaf, int depth = 0) const {
-    // SentencePiece stops there too.
+    // SentencePiece has the same limit.
     constexpr int max_depth = 100;
     if (!merges_->is_unused(s) || depth > max_depth) return leaf(s);
-    const auto [left, right] = parts_.at(s);  // it merged, so its pair was looked up
+    const auto [left, right] = parts_.at(s);  // `s` is merged, so its pair was looked up
     take_apart(left, leaf, depth + 1);
     take_apart(right, leaf, depth + 1);
   }
@@ -192,23 +193,23 @@ class piece_merger {
   const piece_merges* merges_;
   instruction_set set_;
 
-  // What merging leaves, and the place of the first symbol that it is made of.
+  // A merge result, and the index of the first symbol that it consists of.
   struct placed_symbol {
     symbol merged;
     std::uint32_t begin;
   };
   static constexpr std::size_t part_symbols = 512;
   std::vector<symbol> scratch_;
-  std::vector<placed_symbol> part_;  // of find_part
-  std::vector<placed_symbol> done_;  // of merge_in_parts
+  std::vector<placed_symbol> part_;  // result of find_part
+  std::vector<placed_symbol> done_;  // result of merge_in_parts so far
 
   struct links {
     std::uint32_t before;
     std::uint32_t after;
   };
   std::vector<links> links_;
-  std::vector<std::uint64_t> open_;  // rank << 32 | place, a heap with the lowest on top
-  // Of unused pieces: the last pair that was seen to give each.
+  std::vector<std::uint64_t> open_;  // rank << 32 | index of the left symbol; a min-heap
+  // By unused piece: the last pair looked up that merges to it.
   std::unordered_map<symbol, std::pair<symbol, symbol>> parts_;
 };
 

@@ -10,7 +10,7 @@ raw_characters::raw_characters(const charsmap& rules, bool folds_symbol) {
   bool has_ascii_sequences = false;
   known_ = rules.for_each_character([&](const charsmap::character& c) {
     if (!c.begins_rule) {
-      set_odd(c.value);  // without it such a rule changes nothing
+      set_odd(c.value);  // rules of several characters need a later one
       has_sequences_ = true;
       has_ascii_sequences = has_ascii_sequences || c.value < 0x80;
     } else if (c.replacement && c.value < spaces_.size() && *c.replacement == " ") {
@@ -19,14 +19,14 @@ raw_characters::raw_characters(const charsmap& rules, bool folds_symbol) {
       set_odd(c.value);
     }
   });
-  if (!rules.empty()) set_odd(0);  // not visited
+  if (!rules.empty()) set_odd(0);  // for_each_character skips it
   if (folds_symbol) set_odd(code_point_at(space_symbol, 0).value);
   for (std::uint32_t c = 0; c < spaces_.size(); ++c) spaces_[c] = spaces_[c] && !is_odd(c);
   known_ = known_ && spaces_[' '] && !has_ascii_sequences;
 }
 
 void raw_characters::set_odd(std::uint32_t character) {
-  if (character > 0x10FFFF) return;  // in no text
+  if (character > 0x10FFFF) return;  // does not occur in texts
   std::uint16_t& page = pages_[character >> page_bits];
   if (page == 0) {
     page = static_cast<std::uint16_t>(bits_.size() * 64 >> page_bits);

@@ -10,30 +10,29 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Where a text may be cut without changing its ids: between two characters that are neighbours in
-/// no piece. Immutable.
+/// Finds seams, where a text may be cut without changing its ids: between two characters that no
+/// piece contains side by side. Immutable.
 ///
-/// Whatever a model looks at while it encodes is a single character or the text of a piece, so
-/// nothing ever reaches over such a seam, and what lies before it and behind it encode as texts of
-/// their own. (Unknown characters that become one id do reach over it; that is the engines'
-/// business.)
+/// While it encodes, a model looks only at single characters and at texts of pieces. Neither spans
+/// a seam, so both sides of a seam encode independently. (Unknown characters on both sides of a
+/// seam still become one id; the engines handle that.)
 class seam_table {
  public:
   seam_table() = default;
-  /// @param pieces  all that text can match, user-defined ones included; valid UTF-8
+  /// @param pieces  all pieces that text can match, including user-defined ones; valid UTF-8
   explicit seam_table(std::span<const std::string_view> pieces);
 
-  /// Whether some piece has `x` before `y`; now and then true where none has.
+  /// Whether a piece contains `x` directly before `y`. Rarely true although none does.
   bool joined(std::uint32_t x, std::uint32_t y) const noexcept {
     if ((x | y) < 0x80) return (ascii_[x][y / 64] >> (y % 64) & 1) != 0;
     const std::uint64_t h = hash(x, y) >> shift_;
     return (bits_[h / 64] >> (h % 64) & 1) != 0;
   }
 
-  /// Whether a space may be cut off from any character but a space.
+  /// Whether no piece contains a space directly after another character, except after a space.
   bool always_parts_before_space() const noexcept { return always_parts_before_space_; }
 
-  /// End of the fragment of `text` that begins at `begin`: the first seam, or the end.
+  /// End of the fragment of `text` that begins at `begin`: the next seam, or the end of `text`.
   /// @pre begin < text.size()
   std::size_t fragment_end(std::string_view text, std::size_t begin) const noexcept;
 

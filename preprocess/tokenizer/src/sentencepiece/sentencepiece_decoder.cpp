@@ -23,7 +23,7 @@ sentencepiece_decoder::sentencepiece_decoder(const sentencepiece_model& model)
   }
 }
 
-// Adds the characters that bytes make, and empties them.
+// Appends `bytes` to `text` as characters, U+FFFD for invalid ones, and clears `bytes`.
 void sentencepiece_decoder::append_bytes(std::string& bytes, std::string& text) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
@@ -37,7 +37,7 @@ void sentencepiece_decoder::append_bytes(std::string& bytes, std::string& text) 
 std::string sentencepiece_decoder::decode(std::span<const std::int64_t> ids) const {
   std::string text;
   std::string bytes;
-  bool at_start = true;  // a space here may be the dummy one
+  bool at_start = true;  // a space here may be the dummy space
   for (const std::int64_t id : ids) {
     const bool known = id >= 0 && id < static_cast<std::int64_t>(pieces_.size());
     const piece* p = known ? &pieces_[static_cast<std::size_t>(id)] : nullptr;
@@ -57,7 +57,7 @@ std::string sentencepiece_decoder::decode(std::span<const std::int64_t> ids) con
     bool dropped = false;
     if (at_start && drops_dummy_ && piece_text.starts_with(space_symbol)) {
       piece_text.remove_prefix(space_symbol.size());
-      dropped = !drops_spaces_;  // otherwise all spaces at the start go, not only the first
+      dropped = !drops_spaces_;  // otherwise all leading spaces are dropped
     }
     if (p->type == piece_type::unknown) {
       text += unk_surface_;

@@ -15,9 +15,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Ids to text as SentencePiece's DecodeIds does it: U+2581 becomes a space, the dummy space in
-/// front goes, control pieces are nothing, the unknown one is the model's `unk_surface`, bytes
-/// join to characters. Ids outside the vocabulary, which it refuses, are U+FFFD.
+/// Decodes ids as SentencePiece's DecodeIds does: U+2581 becomes a space, the leading dummy space
+/// is dropped, control pieces give nothing, the unknown piece gives the model's `unk_surface`, and
+/// bytes are joined into characters. Ids outside the vocabulary become U+FFFD; SentencePiece
+/// refuses them.
 class sentencepiece_decoder final : public detokenizer {
  public:
   /// @throws format_error  the charsmap of the model's denormalizer is malformed
@@ -27,7 +28,7 @@ class sentencepiece_decoder final : public detokenizer {
 
  private:
   struct piece {
-    std::string text;  // of a byte piece that byte
+    std::string text;  // for a byte piece, that byte
     piece_type type;
   };
 

@@ -24,8 +24,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Real files have a few megabytes; what is larger was given by mistake, and reading it would take
-// many times its size.
+// Real files have a few megabytes. A larger file was given by mistake, and reading it would take
+// many times its size in memory.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
 std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model,
@@ -44,7 +44,7 @@ std::unique_ptr<const section_engine> engine_of(const sentencepiece_model& model
   throw config_error("a SentencePiece model of type CHAR is not supported, only BPE and UNIGRAM");
 }
 
-// Whether the model takes two spaces for one, as Megatron finds out.
+// Whether the model reduces two spaces to one. Megatron tests this in the same way.
 bool drops_extra_spaces(const sentencepiece_model& model) {
   const seam_table seams;
   const text_front front(model, seams, instruction_set::portable);
@@ -53,7 +53,7 @@ bool drops_extra_spaces(const sentencepiece_model& model) {
   return front.normalize("x y", one) == front.normalize("x  y", two);
 }
 
-// The control pieces as tokens of texts, which the library itself never takes them for.
+// Finds control pieces in texts. SentencePiece itself never recognizes them there.
 added_token_finder finder_of(const sentencepiece_model& model) {
   std::vector<added_token> tokens;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
@@ -69,7 +69,7 @@ std::string_view policy_of(special_tokens_in_text policy) {
   return policy == special_tokens_in_text::error ? "special_tokens error\n" : "";
 }
 
-// `made` with the end of documents that the options name.
+// Returns `made` with the end-of-document token `name`, or unchanged if `name` is empty.
 std::unique_ptr<tokenizer> with_eod_of(std::unique_ptr<tokenizer> made,
                                        const sentencepiece_model& model, const std::string& name) {
   if (name.empty()) return made;

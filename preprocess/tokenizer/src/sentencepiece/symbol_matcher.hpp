@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Finds user-defined symbols, the longest that a text begins with. Immutable.
+/// Finds the longest user-defined symbol that a text begins with. Immutable.
 class symbol_matcher {
  public:
   symbol_matcher() = default;  ///< finds nothing
@@ -17,9 +17,9 @@ class symbol_matcher {
 
   bool empty() const noexcept { return trie_.empty(); }
 
-  /// Bytes of the symbol at the front of `text`, 0 if there is none.
+  /// Size in bytes of the symbol that `text` begins with, or 0 if there is none.
   std::size_t match(std::string_view text) const noexcept {
-    // SentencePiece looks at no more symbols than so many that begin alike, the shortest of them.
+    // SentencePiece considers only this many symbols that `text` begins with, the shortest first.
     constexpr std::size_t max_candidates = 64;
     std::size_t longest = 0;
     std::size_t candidates = 0;

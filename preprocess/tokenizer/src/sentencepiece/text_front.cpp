@@ -11,7 +11,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// The user-defined symbols as they stand in raw text.
+// A matcher for the user-defined symbols in raw text.
 symbol_matcher raw_symbols_of(const sentencepiece_model& model) {
   std::vector<std::pair<std::string_view, std::int32_t>> symbols;
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
@@ -22,7 +22,8 @@ symbol_matcher raw_symbols_of(const sentencepiece_model& model) {
   return symbol_matcher(byte_trie(std::move(symbols)));
 }
 
-// Symbols of characters that normalization leaves alone anyway are where pieces say they are.
+// Whether normalization leaves the characters of all user-defined symbols alone anyway. Then the
+// seams between pieces already tell where symbols may not be cut.
 bool symbols_are_plain(const sentencepiece_model& model, const raw_characters& characters) {
   return std::ranges::all_of(model.pieces, [&](const sentencepiece_model::piece& piece) {
     return piece.type != piece_type::user_defined ||
@@ -43,11 +44,11 @@ std::vector<text_piece> text_pieces_of(const sentencepiece_model& model) {
         piece.type != piece_type::unused) {
       continue;
     }
-    if (piece.text.find('\0') != std::string_view::npos) continue;  // SentencePiece leaves it out
+    if (piece.text.find('\0') != std::string_view::npos) continue;  // SentencePiece ignores it
     text_piece kept{std::string(piece.text), static_cast<std::int32_t>(id), piece.score,
                     piece.type};
     if (model.normalizer.escape_whitespaces) {
-      // No text that a model sees has a space that is not U+2581.
+      // Every space in the text that a model sees is U+2581, so this piece never matches.
       if (piece.text.find(' ') != std::string_view::npos) continue;
       kept.text.clear();
       for (std::size_t at = 0; at < piece.text.size(); ++at) {
@@ -96,8 +97,8 @@ text_front::text_front(const sentencepiece_model& model, const seam_table& seams
 
 bool text_front::may_cut(std::string_view text, std::size_t at) const noexcept {
   if (!cutter_) return false;
-  // With the character behind it, for the one at `at` may become something together with that. If
-  // a cut is before it as well, the one at `at` is a fragment, but that is not what is asked.
+  // The cutter also sees the character after the one at `at`, because a rule may combine the two.
+  // Whether it cuts between those two does not matter: only its first cut counts.
   const std::size_t next = at + code_point_at(text, at).size_bytes;
   if (next == text.size()) return false;
   const std::size_t left = character_before(text, at);

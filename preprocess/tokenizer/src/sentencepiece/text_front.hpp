@@ -16,8 +16,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A piece that text can match, in the form that engines see text in: with a space for U+2581,
-/// unless the model does not escape spaces.
+/// A piece that text can match, in the form in which engines see text: with a space for U+2581 if
+/// the model escapes spaces.
 struct text_piece {
   std::string text;
   std::int32_t id = 0;
@@ -28,56 +28,57 @@ struct text_piece {
 /// The pieces of a model that text can match.
 std::vector<text_piece> text_pieces_of(const sentencepiece_model& model);
 
-/// The user-defined ones among them.
+/// A matcher for the user-defined ones among `pieces`.
 symbol_matcher user_symbols_of(const std::vector<text_piece>& pieces);
 
 seam_table seams_of(const std::vector<text_piece>& pieces);
 
-/// What comes before an engine: texts as they are given to texts as models see them, whole or,
-/// where the model allows it, fragment by fragment. Immutable, shared by threads.
+/// Prepares raw texts for an engine: normalizes them, as a whole or, if the model allows it,
+/// fragment by fragment. Immutable; may be shared by threads.
 class text_front {
  public:
   using place = text_normalizer::place;
 
-  /// @param seams  of the model's pieces; outlives this
+  /// @param seams  the seams of the model's pieces; must outlive this object
   /// @throws format_error  the model's charsmap is malformed
   text_front(const sentencepiece_model& model, const seam_table& seams, instruction_set set);
 
   text_front(const text_front&) = delete;
   text_front& operator=(const text_front&) = delete;
 
-  /// Whether fragments of texts may be normalized each on its own; nearly all of them.
+  /// Whether fragments of texts may be normalized independently, for nearly all texts.
   bool cuts_raw_text() const noexcept { return cutter_.has_value(); }
-  /// Of texts that are normalized already.
+  /// The cutter for texts that are already normalized.
   /// @pre !cuts_raw_text()
   const fragment_cutter& normalized_cutter() const noexcept { return *normalized_cutter_; }
 
-  /// Whether fragments of this text may.
+  /// Whether fragments of this text may be normalized independently.
   bool takes_fragments(std::string_view text) const noexcept {
     return cutter_ && (plain_ || text.find('\0') == std::string_view::npos);
   }
 
-  /// What is left of a text without spaces at its end that normalization drops.
+  /// `text` without the spaces at its end that normalization drops.
   /// @pre takes_fragments(text)
   std::string_view without_end(std::string_view text) const noexcept;
-  /// Where a text's fragments cease to be sure of not being stripped, as only spaces, or characters
-  /// that may become some, come behind it: where its last other character begins, or its end.
+  /// Offset before which stripping the end of the text cannot affect its fragments: where the last
+  /// character begins that is not a space and cannot become one (0 if there is none). It is the end
+  /// of the text if that character is the last one, or if nothing is stripped.
   std::size_t sure_end(std::string_view text) const noexcept;
 
   /// @pre takes_fragments(the text)
   const fragment_cutter& cutter() const noexcept { return *cutter_; }
 
-  /// @param part    a fragment, or several from the start of a text
+  /// @param part    a fragment, or several at the start of a text
   /// @param buffer  may be overwritten; the result may point into it
   std::string_view normalize_part(std::string_view part, place where, std::string& buffer,
                                   growth_limit& limit) const {
     return normalizer_.normalize_part(part, where, buffer, limit);
   }
-  /// Whether texts that have `text` in them may be cut there at `at`, so that nothing but unknown
-  /// characters that become one reaches over it, neither in normalization nor in an engine.
+  /// Whether any text that contains `text` may be cut at offset `at` of it: neither normalization
+  /// nor an engine looks across the cut, except that adjacent unknown characters become one id.
   bool may_cut(std::string_view text, std::size_t at) const noexcept;
 
-  /// A fragment that neither begins nor ends its text.
+  /// Normalizes a fragment that is neither the first nor the last of its text.
   std::string_view normalize_part(std::string_view part, std::string& buffer,
                                   growth_limit& limit) const;
 
@@ -85,14 +86,14 @@ class text_front {
     return normalizer_.normalize(text, buffer);
   }
 
-  /// Whether a fragment that is normalized, or a part of it, could have been given so.
+  /// Whether a normalized fragment, or a part of one, would be unchanged as a raw fragment.
   bool is_its_own(std::string_view normalized) const noexcept;
 
  private:
   text_normalizer normalizer_;
   raw_characters characters_;
   bool folds_symbol_;  // U+2581 becomes a space
-  bool plain_;         // no rules, and every space counts
+  bool plain_;         // no rules, and no spaces are dropped
   std::optional<fragment_cutter> cutter_;
   raw_characters normalized_characters_;
   std::optional<fragment_cutter> normalized_cutter_;

@@ -16,15 +16,15 @@ namespace millrace::tokenizer::detail {
 /// How the normalizer writes a space.
 enum class space_form : unsigned char {
   symbol,  ///< U+2581, as SentencePiece does, if the model escapes spaces
-  blank,   ///< a space, and U+2581 in the text becomes one too: as short, and as good, since then
-           ///< no text has both
+  blank,   ///< a space; U+2581 in the text becomes one too, if the model escapes spaces. Shorter,
+           ///< and equivalent, because no normalized text has both
 };
 
 /// SentencePiece's normalization: replacement rules, white space, dummy prefix or suffix.
 class text_normalizer final : public normalizer {
  public:
-  /// @param spec     its charsmap begins at the offset that it names
-  /// @param symbols  are left as they are
+  /// @param spec     charsmap_offset is the offset of its charsmap in the file
+  /// @param symbols  never changed in texts
   /// @throws format_error  the charsmap is malformed
   text_normalizer(const normalizer_spec& spec, bool whitespace_as_suffix, symbol_matcher symbols,
                   space_form form);
@@ -33,13 +33,13 @@ class text_normalizer final : public normalizer {
   std::string_view normalize(std::string_view text, std::string& buffer,
                              growth_limit& limit) const override;
 
-  /// Where in a text a part of it lies.
+  /// Whether a part is at the beginning or at the end of its text.
   struct place {
     bool begins = false;
     bool ends = false;
   };
-  /// What becomes of a part that fragment_cutter cut out. Runs of spaces that become one, and that
-  /// the end of the part cuts in two, give nothing to it.
+  /// Normalizes a part that fragment_cutter cut out. If runs of spaces become one space, a run that
+  /// continues after the end of the part adds nothing to it.
   std::string_view normalize_part(std::string_view text, place where, std::string& buffer,
                                   growth_limit& limit) const;
 
@@ -48,7 +48,7 @@ class text_normalizer final : public normalizer {
 
  private:
   struct step {
-    std::string_view text;  // what the prefix becomes
+    std::string_view text;  // what the prefix is replaced with
     std::size_t size_bytes;
   };
 
@@ -65,8 +65,8 @@ class text_normalizer final : public normalizer {
   bool remove_extra_whitespaces_;
   bool whitespace_as_suffix_;
   bool folds_symbol_ = false;      // U+2581 becomes a space
-  std::string space_ = " ";        // what a space becomes
-  std::array<bool, 256> plain_{};  // an ASCII character that no rule changes if ASCII follows it
+  std::string space_ = " ";        // what a space is replaced with
+  std::array<bool, 256> plain_{};  // ASCII characters that no rule changes if ASCII follows
 };
 
 }  // namespace millrace::tokenizer::detail

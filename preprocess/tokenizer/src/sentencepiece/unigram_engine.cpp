@@ -68,13 +68,13 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // For encode_fragments.
+  // The interface for encode_fragments.
 
   using section_encoder::limit;
   void expect_growth(const id_buffer& ids) { limit().expect_ids(ids.size() - start_); }
 
-  // What the batch gives is steady. The scores are added up all the same, one by one, as another
-  // fragment may want to know the sum to the last bit.
+  // Ids from the batch apply to every score up to `steady`. Their scores are still added one by
+  // one, because a later fragment may depend on the exact bits of the sum.
   bool take(id_buffer& ids, std::size_t count) {
     const std::int32_t* const found = ids.room(count);
     float score = score_;
@@ -134,8 +134,8 @@ class unigram_encoder final : public section_encoder {
     return std::nullopt;
   }
 
-  // Paths that are good up to this score are kept where the batch finds them. Nearly all are: what
-  // ends sooner is where two paths are close to each other.
+  // Paths that are best up to this |score| are stored where the batch finds them. Nearly all are;
+  // the others have a second path with nearly the same score.
   static constexpr float steady = 98000;
 
   static encode_fault too_long(std::string_view text) {
@@ -156,7 +156,7 @@ class unigram_encoder final : public section_encoder {
     }
   }
 
-  // A fragment that is not cached.
+  // Encodes a normalized fragment whose cached ids, if any, do not apply.
   void encode_anew(std::string_view text, id_buffer& ids) {
     if (text.size() <= fragment_cache::max_bytes) return search(text, ids);
     encode_by_seams(text, ids);
@@ -186,18 +186,18 @@ class unigram_encoder final : public section_encoder {
     return std::ranges::any_of(path, [&](const auto& p) { return p.id == model_->unk_id; });
   }
 
-  // Of the path whose ids begin there.
+  // Adds the scores of the path whose ids begin at index `begin`.
   void add_scores(id_buffer& ids, std::size_t begin) {
     for (const std::int32_t id : ids.ids().subspan(begin)) score_ += model_->pieces.score(id);
     fuse_unknown(ids, begin);
   }
 
   void fuse_unknown(id_buffer& ids, std::size_t begin) const {
-    if (model_->byte_fallback) return;  // they are no ids
+    if (model_->byte_fallback) return;  // unknown characters are encoded as bytes
     detail::fuse_unknown(ids, begin, start_, model_->unk_id);
   }
 
-  // Of what continues a section, the first id may be that of unknown characters that go on.
+  // If unknown characters end the previous part and begin this one, they share the earlier id.
   void fuse_with_part_before(id_buffer& ids) {
     if (model_->byte_fallback || ids.size() == start_) return;
     const auto found = ids.ids().subspan(start_);
@@ -208,7 +208,7 @@ class unigram_encoder final : public section_encoder {
     ids.truncate(ids.size() - 1);
   }
 
-  // In SentencePiece's own arithmetic, from the score so far.
+  // Encodes in SentencePiece's own arithmetic, starting from the score so far.
   void search(std::string_view text, id_buffer& ids) {
     const auto path = lattice_.best_path(text, score_);
     const std::size_t before = ids.size();
@@ -236,10 +236,10 @@ class unigram_encoder final : public section_encoder {
   fragment_cache cache_;
   std::string first_;
   std::string buffer_;
-  std::vector<std::int32_t> found_;  // limit and ids, as overflow() keeps them
+  std::vector<std::int32_t> found_;  // limit and ids, as stored in overflow()
   float score_ = 0;                  // of the path so far
-  bool ends_unknown_ = false;        // the path so far does
-  std::size_t start_ = 0;            // of the text's ids
+  bool ends_unknown_ = false;        // whether the path so far ends with an unknown character
+  std::size_t start_ = 0;            // index of the text's first id
 };
 
 class unigram_engine final : public section_engine {
@@ -254,7 +254,7 @@ class unigram_engine final : public section_engine {
   bool may_cut(std::string_view text, std::size_t at) const override {
     return model_.front.may_cut(text, at);
   }
-  // The score of all that is before it decides between paths that are close to each other.
+  // The score of everything before it decides between paths with nearly equal scores.
   bool continues_in_order() const noexcept override { return true; }
 
  private:

@@ -13,7 +13,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// What one huge text needs is not kept for the ordinary ones that follow it.
+// The memory of more ends, for a huge text, is released before the next text.
 constexpr std::size_t kept_ends = std::size_t{1} << 20;
 
 byte_trie trie_of(const std::vector<text_piece>& pieces) {
@@ -24,7 +24,7 @@ byte_trie trie_of(const std::vector<text_piece>& pieces) {
   return byte_trie(std::move(entries));
 }
 
-// User-defined pieces score by their length in the file's spelling.
+// The score of a user-defined piece depends on its size as spelled in the file.
 float score_of(const text_piece& piece, bool space_is_wide) {
   if (piece.type != piece_type::user_defined) return piece.score;
   std::size_t bytes = piece.text.size();
@@ -159,7 +159,7 @@ unigram_lattice::settled unigram_lattice::settle(std::string_view text) {
   constexpr double rounding = 1.0 / (1 << 24);
   const two_best& whole = sums_.back();
   const double all = characters * double{largest};
-  const double lead = whole.first - whole.second;  // infinite if there is one path only
+  const double lead = whole.first - whole.second;  // infinite if there is only one path
   const double limit =
       std::min(lead / (2.1 * characters * rounding) - all, reset_threshold - 1.01 * all - 1);
   return {path_, limit > 0 ? static_cast<float>(0.999 * limit) : -1.0F};

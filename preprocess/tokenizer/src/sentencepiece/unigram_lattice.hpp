@@ -12,11 +12,11 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pieces of a Unigram model with their scores. Immutable, shared by threads.
+/// The pieces of a Unigram model with their scores. Immutable; may be shared by threads.
 class unigram_pieces {
  public:
-  /// @param pieces         those that text can match; unused ones are left out
-  /// @param unknown_id     of a character that is no piece
+  /// @param pieces         those that text can match; unused ones are ignored
+  /// @param unknown_id     the id of a character that is not a piece
   /// @param space_is_wide  a space stands for U+2581
   unigram_pieces(const std::vector<text_piece>& pieces, std::int32_t unknown_id,
                  bool space_is_wide);
@@ -47,35 +47,36 @@ struct path_piece {
   std::int32_t id = 0;
 };
 
-/// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: float32, each
-/// path summed up from the left, and the first of equal ones wins. Owns the scratch memory of
-/// that, for one thread.
+/// Finds the best path of pieces through a text, in SentencePiece's own arithmetic: float32, with
+/// each path summed from the left, and the first of equal paths wins. Owns scratch memory; for one
+/// thread.
 class unigram_lattice {
  public:
-  /// Beyond it a path's score is subtracted from all the open paths.
+  /// If the |score| of a path exceeds it, that score is subtracted from all open paths.
   static constexpr float reset_threshold = 100000;
-  /// Longest text: places in it are 31-bit.
+  /// Longest text: offsets are 31-bit.
   static constexpr std::size_t max_bytes = 0x7FFFFFFE;
 
-  /// @param pieces  outlives this
+  /// @param pieces  must outlive this object
   explicit unigram_lattice(const unigram_pieces& pieces) : pieces_(&pieces) {}
 
-  /// The best path through `text`, which begins where a path of `score` ends, that becomes the
-  /// score of the whole. Valid until the next call.
+  /// The best path through `text`, which continues a path with the given score. `score` becomes
+  /// the score of both together. Valid until the next call.
   std::span<const path_piece> best_path(std::string_view text, float& score);
 
-  /// The path through `text` that is best in real numbers, and the largest |score| with which
-  /// best_path() gives the same and never passes the threshold; negative if there is none.
+  /// The path through `text` that is best in exact arithmetic, and a limit: for every |score| up to
+  /// the limit, best_path() gives the same path and never exceeds the threshold. The limit is
+  /// negative if there is no such score.
   ///
-  /// Adding up n pieces from a score s rounds n times, by at most u = 2^-24 of a sum that is never
-  /// larger than s + n * largest piece score: any path's float score is within
-  /// e(s) = n * u * (|s| + n * largest) of its real one. Rounding keeps order, x <= y gives
-  /// x + p <= y + p, so what the search stores at the end is the highest float score of all paths,
-  /// and its path has that score. If the best path leads the second best by more than 2 * e(s) in
-  /// real numbers, no other path's float score reaches its own, and the search finds it whatever
-  /// the ties along the way.
+  /// Adding n pieces to a score s rounds n times, each time by at most u = 2^-24 of a sum whose
+  /// magnitude is at most |s| + n * largest |piece score|. So the float score of any path is within
+  /// e(s) = n * u * (|s| + n * largest) of its exact score. Rounding is monotonic: x <= y implies
+  /// x + p <= y + p. So the search ends with the highest float score of all paths, and its path has
+  /// that score. If the exact score of the best path exceeds that of the second best by more than
+  /// 2 * e(s), no other path reaches its float score, and the search finds it whatever the ties
+  /// along the way.
   ///
-  /// The real scores are had in double, whose own rounding the factor 2.1 covers by far.
+  /// Exact scores are computed in double; the factor 2.1 amply covers the rounding of that.
   /// Valid until the next call.
   struct settled {
     std::span<const path_piece> path;
@@ -87,12 +88,12 @@ class unigram_lattice {
   struct end {
     float score = 0;
     std::int32_t id = 0;
-    std::int32_t begin = -1;  // of the last piece; -1: not reached
+    std::int32_t begin = -1;  // of the last piece; -1: no path ends here
   };
   struct two_best {
     double first;
     double second;
-    std::int32_t id;  // of the last piece of the first, and where it begins
+    std::int32_t id;  // last piece of the best path, and where it begins
     std::int32_t begin;
   };
 

@@ -11,24 +11,24 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Reads one message of the protocol buffers' wire format, field by field:
+/// Reads one message in the wire format of protocol buffers, field by field:
 ///
 ///   while (reader.next()) switch (reader.number()) ...
 ///
-/// A field that the caller does not ask for, or asks for as another kind than it has, is passed
-/// over, as protobuf does. Views point into the bytes given.
+/// A caller skips fields that it does not know or whose kind it does not expect, as protobuf does.
+/// Views point into the given bytes.
 class wire_reader {
  public:
-  /// @param offset  of `bytes` in the file, for messages
+  /// @param offset  offset of `bytes` in the file, for error messages
   explicit wire_reader(std::string_view bytes, std::uint64_t offset = 0) noexcept
       : bytes_(bytes), base_(offset) {}
 
   /// Moves to the next field; false at the end of the message.
-  /// @throws format_error  the field is cut off, or its tag is nonsense
+  /// @throws format_error  the field is truncated, or its tag is invalid
   bool next();
 
   std::uint32_t number() const noexcept { return number_; }
-  /// Of the field's tag in the file.
+  /// Offset of the field's tag in the file.
   std::uint64_t offset() const noexcept { return base_ + begin_; }
 
   bool is_number() const noexcept { return kind_ == varint; }
