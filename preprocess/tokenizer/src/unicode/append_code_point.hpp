@@ -24,7 +24,7 @@ inline void append_code_point(std::string& text, std::uint32_t point) {
   text += continued(point);
 }
 
-/// Begin of the code point that ends at `end`.
+/// Offset of the code point that ends at `end`.
 ///
 /// @pre 0 < end <= text.size()
 inline std::size_t code_point_before(std::string_view text, std::size_t end) noexcept {

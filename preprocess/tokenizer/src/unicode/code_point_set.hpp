@@ -10,8 +10,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A set of code points, one bit each: 136 KiB, of which a text touches the few lines that its
-/// scripts lie in.
+/// A set of code points, with one bit per code point: 136 KiB. A text touches only the few cache
+/// lines of its scripts.
 class code_point_set {
  public:
   static constexpr std::uint32_t limit = 0x110000;
@@ -20,12 +20,12 @@ class code_point_set {
   explicit code_point_set(inversion_list bounds) : code_point_set() { add(bounds); }
   explicit code_point_set(reference_set set) : code_point_set(bounds_of(set)) {}
 
-  /// Those of one general category ("Lu") or of one letter's categories ("L"); false if there are
-  /// no such categories.
+  /// Adds a general category ("Lu"), or all categories that begin with a letter ("L"). Returns
+  /// false if there is no such category.
   bool add_category(std::string_view name);
 
   void add(inversion_list bounds);
-  /// Adds first to last, both of them.
+  /// Adds `first` to `last`, inclusive.
   /// @pre last < limit
   void add(std::uint32_t first, std::uint32_t last) noexcept;
   void add(const code_point_set& other) noexcept;
@@ -35,9 +35,9 @@ class code_point_set {
   bool contains(std::uint32_t point) const noexcept {
     return point < limit && (words_[point / 64] >> (point % 64) & 1) != 0;
   }
-  /// Whether any member is in first .. last.
+  /// Whether any code point from `first` to `last`, inclusive, is a member.
   bool meets(std::uint32_t first, std::uint32_t last) const noexcept;
-  /// Where membership changes, ascending; what an inversion_list views.
+  /// The code points where membership changes, ascending, as in an inversion_list.
   std::vector<std::uint32_t> bounds() const;
   bool operator==(const code_point_set&) const = default;
 

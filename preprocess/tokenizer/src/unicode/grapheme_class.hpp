@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-/// Where one character as its reader sees it ends and the next begins: extended grapheme clusters
-/// (UAX #29), in the Unicode version that Hugging Face's tokenizers know them in. The tables are
-/// made by scripts/grapheme_tables, which puts the questions to the package itself.
+/// Extended grapheme clusters (UAX #29), i.e. what a reader sees as one character, in the Unicode
+/// version of Hugging Face's tokenizers. scripts/grapheme_tables generates the tables by querying
+/// that package.
 namespace millrace::tokenizer::detail {
 
 /// Grapheme_Cluster_Break of a code point.
@@ -26,7 +26,7 @@ enum class grapheme_kind : std::uint8_t {
   hangul_lvt,
 };
 
-/// A code point's kind, and what else the rules ask of it.
+/// The kind of a code point, and its other properties that the rules use.
 struct grapheme_class {
   std::uint8_t bits = 0;
 
@@ -42,32 +42,32 @@ inline constexpr std::uint32_t grapheme_limit = 7200 * grapheme_block_size;
 extern const std::uint8_t grapheme_block_of[];
 extern const std::uint8_t grapheme_blocks[];
 
-/// Any value is allowed: what is no code point is `other`.
+/// Any value is allowed: values that are not code points are `other`.
 inline grapheme_class grapheme_class_of(std::uint32_t point) noexcept {
   if (point >= grapheme_limit) return {};
   const std::uint32_t block = grapheme_block_of[point / grapheme_block_size];
   return {grapheme_blocks[block * grapheme_block_size + point % grapheme_block_size]};
 }
 
-/// Goes through a text character by character and says where clusters begin.
+/// Finds where clusters begin, given the characters of a text in order.
 class grapheme_boundaries {
  public:
-  /// Whether a cluster begins before the next character, which is of class `next`; before the
-  /// first one does.
+  /// Whether a cluster begins before the next character, which is of class `next`. True for the
+  /// first character.
   bool begins(grapheme_class next) noexcept;
 
  private:
-  // What a sequence of more than two characters still waits for.
+  // State of a sequence that may have more than two characters.
   enum class sequence : std::uint8_t {
     none,
     pictograph,  // a pictograph and marks
-    joined,      // and a ZWJ: another pictograph goes on with it
-    half_flag,   // a regional indicator without its other half
+    joined,      // then a ZWJ: another pictograph continues it
+    half_flag,   // a regional indicator without its second half
   };
   enum class conjunct : std::uint8_t {
     none,
     open,    // a consonant and marks
-    linked,  // a linker among them: another consonant goes on with it
+    linked,  // with a linker among them: another consonant continues it
   };
 
   bool joins(grapheme_class next) const noexcept;

@@ -9,7 +9,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Where the character begins that ends at `end`.
+/// Offset of the character that ends at `end`.
 /// @pre 0 < end <= text.size()
 inline std::size_t character_before(std::string_view text, std::size_t end) noexcept {
   std::size_t at = end - 1;

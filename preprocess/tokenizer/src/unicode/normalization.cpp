@@ -25,8 +25,8 @@ constexpr std::uint32_t vowel_count = 21;
 constexpr std::uint32_t tail_count = 28;
 constexpr std::uint32_t syllable_count = lead_count * vowel_count * tail_count;
 
-constexpr unsigned alone = 0;     // stable, whatever stands beside it
-constexpr unsigned in_order = 4;  // left as it is while marks are in order
+constexpr unsigned alone = 0;     // unchanged, whatever its neighbors are
+constexpr unsigned in_order = 4;  // unchanged as long as marks are in order
 
 inline bool is_stable(normal_form form, std::uint32_t point, unsigned how = alone) noexcept {
   constexpr std::uint32_t block_size = 128;
@@ -88,7 +88,7 @@ void sort_marks(marked* begin, marked* end) {
   }
 }
 
-// Marks between two starters in the order of their classes; equal ones keep theirs.
+// Sorts the marks between two starters by their classes; equal ones keep their order.
 void reorder(std::vector<marked>& points) {
   marked* const all = points.data();
   for (std::size_t begin = 0; begin < points.size();) {
@@ -99,7 +99,7 @@ void reorder(std::vector<marked>& points) {
   }
 }
 
-// What two characters compose to, or 0.
+// The composition of two characters, or 0.
 std::uint32_t composed(std::uint32_t first, std::uint32_t second) noexcept {
   if (first - lead_base < lead_count && second - vowel_base < vowel_count) {
     return syllable_base + ((first - lead_base) * vowel_count + (second - vowel_base)) * tail_count;
@@ -138,8 +138,7 @@ void compose(std::vector<marked>& points) {
   points.resize(size);
 }
 
-// Up to the first byte that begins a character which is not known to be stable by its first byte
-// alone, in steps that the compiler vectorises.
+// Skips steps of 64 ASCII bytes. Returns where it stops. The compiler vectorizes this.
 std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   constexpr std::size_t step = 64;
   for (; text.size() - at >= step; at += step) {
@@ -150,11 +149,12 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) noexcept {
   return at;
 }
 
-// Whether the three bytes may begin a character that is not stable in NFC. Those of Latin (to
-// U+02FF), Cyrillic (to U+047F), ideographs and most Hangul syllables are all stable, and so is
-// what follows a first byte; where kana, punctuation and full-width forms are, two more bytes tell.
-// In signed bytes, which have comparisons in every vector unit: ASCII is what is not negative.
-// Written as compilers need it to vectorise: no branches, and integers that hold 0 or -1.
+// Whether the three bytes may begin a character that is not stable in NFC. Latin (to U+02FF),
+// Cyrillic (to U+047F), ideographs and most Hangul syllables are all stable, and continuation bytes
+// begin no character. For kana, punctuation and full-width forms, two more bytes decide.
+//
+// Bytes are signed, because every vector unit can compare signed bytes; ASCII is not negative. The
+// code has the form that compilers vectorize: no branches, and integers that hold 0 or -1.
 constexpr signed char may_be_unstable_in_nfc(signed char byte, signed char second,
                                              signed char third) noexcept {
   constexpr auto of = [](int value) { return static_cast<signed char>(value - 0x100); };
@@ -172,7 +172,7 @@ constexpr signed char may_be_unstable_in_nfc(signed char byte, signed char secon
                                    both(when(second == of(0x82)), is_in(third, 0x99, 0x9A)));
   const signed char even =
       any(any(is_in(byte, 0xD0, 0xD1), is_in(byte, 0xE4, 0xE9)), is_in(byte, 0xEB, 0xEC));
-  // U+2002..203F; U+FF00.. and what follows.
+  // U+2002..203F; U+FF00 and above.
   const signed char even_mark =
       both(when(byte == of(0xE2)), both(when(second == of(0x80)), when(third >= of(0x82))));
   const signed char even_wide = both(when(byte == of(0xEF)), when(second >= of(0xBC)));
@@ -192,7 +192,7 @@ std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
     }
     if (any != 0) break;
   }
-  // Back to the begin of a character: a step may end inside of one.
+  // Back to the start of a character, because a step may end inside one.
   while (end > at && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
     --end;
   }
@@ -200,13 +200,13 @@ std::size_t skip_stable_in_nfc(std::string_view text, std::size_t at) noexcept {
 }
 
 struct stretch_to_normalize {
-  std::size_t begin;  // of the last stable character, or where the scan began
-  std::size_t found;  // the character that is not stable, or the end of the text
+  std::size_t begin;  // of the last stable character, or of the scan
+  std::size_t found;  // the first unstable character, or the end of the text
 };
 
 stretch_to_normalize next_unstable(normal_form form, std::string_view text, std::size_t at) {
   std::size_t last = at;
-  std::uint32_t last_class = 0;  // of marks behind the character at `last`
+  std::uint32_t last_class = 0;  // of the latest mark after the character at `last`
   while (at < text.size()) {
     const std::size_t next =
         form == normal_form::nfc ? skip_stable_in_nfc(text, at) : skip_ascii(text, at);
@@ -216,7 +216,8 @@ stretch_to_normalize next_unstable(normal_form form, std::string_view text, std:
       last_class = 0;
       if (at == text.size()) break;
     }
-    // A stretch by hand, so that single characters do not cost a look at the next 64 bytes each.
+    // The next 256 bytes one character at a time, so that isolated non-ASCII characters do not
+    // each cost a scan of 64 bytes.
     const std::size_t by_hand = at + std::min<std::size_t>(text.size() - at, 256);
     while (at < by_hand) {
       const code_point point = code_point_at(text, at);
@@ -239,10 +240,10 @@ stretch_to_normalize next_unstable(normal_form form, std::string_view text, std:
 
 std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
                               const std::function<void(std::size_t)>& made) {
-  constexpr std::size_t untold = 4096;  // bytes made, or points, between two calls of `made`
+  constexpr std::size_t untold = 4096;  // bytes or code points between two calls of `made`
   std::vector<marked> points;
   std::string piece;
-  std::size_t copied = 0;  // of text, to the buffer
+  std::size_t copied = 0;  // bytes of `text` already in the buffer
   bool changed = false;
   std::size_t tell_at = untold;
   const auto tell = [&](std::size_t now) {
@@ -261,7 +262,7 @@ std::string_view normalize_to(normal_form form, std::string_view text, std::stri
       if (end > stretch.found && is_stable(form, point.value)) break;
       decompose(form, point.value, points);
       end += point.size_bytes;
-      // A stretch may be all of the text. Few are longer than some characters.
+      // Report here too, because a stretch may be the whole text, although most are very short.
       tell(written + points.size());
     }
     reorder(points);

@@ -12,13 +12,14 @@ namespace millrace::tokenizer::detail {
 /// Unicode's normal forms, as of Unicode 9.0 (normalization_tables.hpp says why).
 enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
 
-/// `text` in a normal form: `text` itself where it is in it, else `buffer`, which is overwritten.
+/// Normalizes `text`. Returns `text` itself if it already is in the form, otherwise a view of
+/// `buffer`, which is overwritten.
 ///
-/// Text that is in the form is recognised at the speed of a scan; what is not costs only where it
-/// stands.
+/// Text that is in the form is only scanned. Only the stretches that are not cost more.
 ///
 /// @param text  valid UTF-8, not in `buffer`
-/// @param made  called with the bytes made so far, about, for every 4 KiB of them; may throw
+/// @param made  called about every 4 KiB of output with the approximate number of bytes written so
+///              far; may throw
 std::string_view normalize_to(normal_form form, std::string_view text, std::string& buffer,
                               const std::function<void(std::size_t)>& made = {});
 

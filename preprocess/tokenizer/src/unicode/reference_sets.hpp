@@ -5,23 +5,23 @@
 #include <cstdint>
 #include <span>
 
-/// What Hugging Face's tokenizers know of each code point: one table for each of the libraries
-/// that they ask, whose Unicode versions differ. Made by scripts/normalization_tables, which puts
-/// the questions to the package itself.
+/// Properties of code points as Hugging Face's tokenizers see them. There is one table for each of
+/// the libraries that they use, whose Unicode versions differ. scripts/normalization_tables
+/// generates the tables by querying that package.
 namespace millrace::tokenizer::detail {
 
-/// Code points at which membership changes; U+0000 is no member unless the first is 0.
+/// Code points where membership changes, ascending. U+0000 is a member only if the first is 0.
 using inversion_list = std::span<const std::uint32_t>;
 
 /// Sets of code points, in the order of `reference_sets`.
 enum class reference_set : std::uint8_t {
   bert_control,          ///< what BertNormalizer's clean_text removes
-  bert_nonspacing_mark,  ///< and its strip_accents
+  bert_nonspacing_mark,  ///< what BertNormalizer's strip_accents removes
   combining_mark,        ///< what StripAccents removes
-  punctuation,           ///< of Punctuation and BertPreTokenizer
-  numeric,               ///< of Digits
-  rust_word,             ///< \w of Whitespace
-  // The rest is what regular expressions know.
+  punctuation,           ///< for Punctuation and BertPreTokenizer
+  numeric,               ///< for Digits
+  rust_word,             ///< \w in Whitespace
+  // All others are for regular expressions.
   posix_alnum,
   posix_alpha,
   posix_blank,
@@ -70,7 +70,7 @@ inline constexpr const char* category_names[] = {
 extern const std::uint32_t category_runs[];
 extern const std::size_t category_runs_size;
 
-/// first code point << 8 | number of the script that UnicodeScripts sees in it; 0 goes with any
+/// first code point << 8 | number of the script in UnicodeScripts; 0 matches any script
 extern const std::uint32_t script_runs[];
 extern const std::size_t script_runs_size;
 
@@ -78,7 +78,7 @@ struct lowercase_pair {
   std::uint32_t from;
   std::uint32_t to;
 };
-/// By `from`. U+0130 is not among them: it becomes two characters.
+/// Sorted by `from`. Without U+0130, which becomes two characters.
 extern const lowercase_pair lowercase_pairs[];
 extern const std::size_t lowercase_pairs_size;
 

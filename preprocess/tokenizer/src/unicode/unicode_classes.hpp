@@ -6,24 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What the pre-tokenizers ask of Unicode. The tables are made by scripts/unicode_tables.
+/// Unicode properties that pre-tokenizers use. scripts/unicode_tables generates the tables.
 namespace millrace::tokenizer::detail {
 
-/// The four classes that GPT-2's pattern tells apart; no code point is in two.
+/// The four classes that GPT-2's pattern distinguishes. Each code point is in exactly one.
 enum class char_class : std::uint8_t {
-  other,   ///< none of the three below, unassigned code points included
+  other,   ///< none of the three below; includes unassigned code points
   letter,  ///< \p{L}
-  number,  ///< \p{N}: also fractions, Roman numerals, superscripts
-  space,   ///< \s: the 25 code points of White_Space; U+001C to U+001F are not among them
+  number,  ///< \p{N}: includes fractions, Roman numerals, superscripts
+  space,   ///< \s: the 25 code points of White_Space, which exclude U+001C to U+001F
 };
 
-/// What a code point is, as bits: the general categories and scripts that patterns ask for. The low
-/// eight are those that most patterns do with.
+/// Bits for the general categories and scripts that patterns use. Most patterns need only the low
+/// eight.
 struct char_flags {
   static constexpr std::uint16_t letter = 1 << 0;       ///< \p{L}
   static constexpr std::uint16_t number = 1 << 1;       ///< \p{N}
   static constexpr std::uint16_t space = 1 << 2;        ///< \s, as in char_class
-  static constexpr std::uint16_t newline = 1 << 3;      ///< CR and LF alone
+  static constexpr std::uint16_t newline = 1 << 3;      ///< only CR and LF
   static constexpr std::uint16_t upper = 1 << 4;        ///< \p{Lu} or \p{Lt}; also a letter
   static constexpr std::uint16_t lower = 1 << 5;        ///< \p{Ll}; also a letter
   static constexpr std::uint16_t mark = 1 << 6;         ///< \p{M}
@@ -42,7 +42,7 @@ extern const std::uint16_t flag_blocks[];
 extern const std::uint32_t decimal_zeros[];
 extern const std::size_t decimal_zero_count;
 
-/// The char_flags of a code point. Any value is allowed: what is no code point has none.
+/// The char_flags of a code point. Any value is allowed; no flags if it is not a code point.
 inline std::uint16_t flags_of(std::uint32_t point) noexcept {
   if (point < flag_block_size) return flag_blocks[point];  // ASCII is the first block
   if (point >= flag_limit) return 0;
@@ -50,7 +50,7 @@ inline std::uint16_t flags_of(std::uint32_t point) noexcept {
   return flag_blocks[block * flag_block_size + point % flag_block_size];
 }
 
-/// Any value is allowed: what is no code point is `other`.
+/// The class of a code point. Any value is allowed; `other` if it is not a code point.
 inline char_class class_of(std::uint32_t point) noexcept {
   const unsigned flags = flags_of(point);
   return static_cast<char_class>(

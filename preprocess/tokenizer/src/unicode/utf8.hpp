@@ -8,7 +8,7 @@
 
 namespace millrace::tokenizer::detail {
 
-/// U+FFFD, what stands for something that has no text.
+/// U+FFFD, which replaces anything that has no text.
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
 
 struct code_point {
@@ -18,7 +18,7 @@ struct code_point {
 
 /// The code point at `at`.
 ///
-/// Texts are valid UTF-8 by contract, so this does not check; on anything else it still stays
+/// Texts are valid UTF-8 by contract, so this does not check. For invalid UTF-8 it still reads only
 /// inside `text` and takes at least one byte.
 /// @pre at < text.size()
 inline code_point code_point_at(std::string_view text, std::size_t at) noexcept {
