@@ -35,17 +35,17 @@ class ascii_change {
   std::array<unsigned char, 128> to_;
 };
 
-/// `text` with each character replaced by change(point), or without it: `text` itself where that
-/// changes nothing, else `buffer`, which is overwritten.
+/// Replaces each character of `text` by change(point), or drops it. Returns `text` itself if
+/// nothing changes, otherwise a view of `buffer`, which is overwritten.
 ///
-/// @param limit  of what is written
-/// @param ascii  the change of ASCII characters, which stay ASCII
+/// @param limit  limit on the output
+/// @param ascii  `change` for ASCII characters, which must remain ASCII
 template <class Change>
 std::string_view change_characters(std::string_view text, std::string& buffer, growth_limit& limit,
                                    const ascii_change& ascii, const Change& change) {
   const auto byte_at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   std::size_t at = 0;
-  while (at < text.size()) {  // as far as nothing changes
+  while (at < text.size()) {  // find the first character that changes
     const code_point point = code_point_at(text, at);
     const bool same = point.value < 0x80 ? ascii.of(byte_at(at)) == point.value
                                          : change(point.value) == point.value;
@@ -55,7 +55,7 @@ std::string_view change_characters(std::string_view text, std::string& buffer, g
   if (at == text.size()) return text;
   buffer.assign(text, 0, at);
   while (at < text.size()) {
-    // ASCII in place: room for all that is left is made, and what was not used is given back.
+    // A run of ASCII: make room for all of it, then give back what dropped characters left unused.
     const std::size_t written = buffer.size();
     limit.expect(written);
     const std::size_t check_at = text.size() - at > growth_limit::unchecked_bytes

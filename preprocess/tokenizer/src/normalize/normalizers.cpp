@@ -27,8 +27,9 @@ class form_normalizer final : public normalizer {
     return normalize_to(form_, text, buffer, [&](std::size_t made) { limit.expect(made); });
   }
 
-  // Between characters that are what they are in the form, and take part in no composition with
-  // what is before them. The one behind must not have a mark behind it, which it could take in.
+  // True between two characters that the form does not change and that never compose with the text
+  // before them. The character after them must be such a one too: a mark could compose with the
+  // right one.
   bool may_cut(std::string_view text, std::size_t at) const override {
     const std::size_t next = at + code_point_at(text, at).size_bytes;
     if (next == text.size()) return false;
@@ -202,12 +203,12 @@ class normalizer_sequence final : public normalizer {
   std::string_view normalize(std::string_view text, std::string& buffer,
                              growth_limit& limit) const override {
     std::string other;
-    bool in_buffer = false;  // where `text` lies, or else in `other` or with the caller
+    bool in_buffer = false;  // whether `text` is in `buffer`; else it is in `other` or the caller's
     for (const normalizer_pointer& step : steps_) {
       std::string& free = in_buffer ? other : buffer;
       const std::string_view before = text;
       text = step->normalize(text, free, limit);
-      // A step may return a part of what it was given, which then stays where it is.
+      // A step may return a part of its input; then `text` remains where it is.
       const bool kept = text.data() >= before.data() &&
                         text.data() + text.size() <= before.data() + before.size();
       if (!kept) in_buffer = !in_buffer;

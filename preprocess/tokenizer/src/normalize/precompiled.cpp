@@ -12,14 +12,14 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// The grapheme clusters of a text, one after the other.
+// Reads the grapheme clusters of a text in order.
 class cluster_reader {
  public:
   explicit cluster_reader(std::string_view text) : text_(text) {}
 
   std::size_t at() const noexcept { return at_; }
 
-  /// Passes over ASCII, behind each character of which a cluster ends.
+  /// Skips to `at` over ASCII characters, each of which is a cluster.
   void skip_to(std::size_t at) noexcept {
     if (at == at_) return;
     at_ = at;
@@ -48,12 +48,12 @@ class cluster_reader {
   std::string_view text_;
   std::size_t at_ = 0;
   grapheme_boundaries boundaries_;
-  bool first_is_known_ = false;  // to boundaries_: the character here
+  bool first_is_known_ = false;  // boundaries_ already has the character at at_
 };
 
-// The reference looks a short cluster up whole, and there the rule for its beginning replaces all
-// of it: with a rule for `E` alone, an E with an accent loses the accent. SentencePiece itself
-// would take the longest rule and go on behind that.
+// The reference looks up a short cluster as a whole, and a rule for its beginning replaces all of
+// it: with a rule for just `E`, an E with an accent loses the accent. SentencePiece itself would
+// apply the longest rule and continue after the text of that rule.
 class precompiled_normalizer final : public normalizer {
  public:
   explicit precompiled_normalizer(charsmap rules) : rules_(std::move(rules)) {
@@ -68,7 +68,7 @@ class precompiled_normalizer final : public normalizer {
     limit.begin("Precompiled");
     buffer.clear();
     cluster_reader clusters(text);
-    std::size_t copied = 0;  // what of the text is in the buffer, in its new form
+    std::size_t copied = 0;  // bytes of `text` whose new form is in the buffer
     const auto replace = [&](std::size_t begin, std::size_t size, std::string_view by) {
       limit.expect(buffer.size() + (begin - copied) + by.size());
       buffer.append(text, copied, begin - copied).append(by);
@@ -102,21 +102,21 @@ class precompiled_normalizer final : public normalizer {
   }
 
  private:
-  // Clusters of so many bytes are taken character by character.
+  // Clusters of this many bytes or more are looked up character by character.
   static constexpr std::size_t limit_bytes = 6;
 
-  // The end of the characters from `at` on that stay as they are whatever stands beside them.
+  // End of the characters, from `at` on, that never change, whatever their neighbors are.
   std::size_t end_of_plain(std::string_view text, std::size_t at) const noexcept {
     std::size_t end = at;
     while (end < text.size() && plain_[static_cast<unsigned char>(text[end])]) ++end;
-    // A mark may follow the last one, and with it be looked up.
+    // A mark may follow the last one and be looked up together with it.
     const bool open =
         end != at && end < text.size() && static_cast<unsigned char>(text[end]) >= 0x80;
     return open ? end - 1 : end;
   }
 
   charsmap rules_;
-  std::array<bool, 256> plain_{};  // ASCII that no rule is for
+  std::array<bool, 256> plain_{};  // ASCII characters without a rule
 };
 
 }  // namespace
