@@ -19,13 +19,13 @@ struct stage_scratch {
   regex_memory matching;
 };
 
-/// One pre-tokenizer of a sequence. It cuts each piece that the stage before it produced.
-/// Immutable, shared by threads.
+/// One pre-tokenizer of a sequence. It cuts each piece that the previous stage produced.
+/// Immutable; may be shared by threads.
 class piece_stage {
  public:
   virtual ~piece_stage() = default;
 
-  /// Appends to `out`.
+  /// Appends the pieces of `piece` to `out`.
   ///
   /// @param piece  not empty
   virtual void cut(const section& piece, stage_scratch& scratch, piece_list& out) const = 0;

@@ -10,11 +10,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The pieces of a section, in order: each is one word for the model. Reused from section to
-/// section.
+/// The pieces of a section, in order. Each is one word for the model. Reused for all sections.
 struct piece_list {
-  std::string text;               ///< of all pieces, one after another
-  std::vector<std::size_t> ends;  ///< of each piece in `text`; no piece is empty
+  std::string text;               ///< all pieces, concatenated
+  std::vector<std::size_t> ends;  ///< the end of each piece in `text`; no piece is empty
 
   void clear() noexcept {
     text.clear();
@@ -26,22 +25,22 @@ struct piece_list {
     text += piece;
     ends.push_back(text.size());
   }
-  /// What was appended to `text` since the last end becomes a piece, unless it is empty.
+  /// Makes a piece of what was appended to `text` after the last piece, unless that is empty.
   void close() {
     if (text.size() != (ends.empty() ? 0 : ends.back())) ends.push_back(text.size());
   }
 };
 
-/// Cuts a section into pieces; it may change, drop and add characters. Immutable, shared by
+/// Cuts a section into pieces. May change, drop and add characters. Immutable; may be shared by
 /// threads.
 ///
-/// The general form, for whatever a file asks for; word_splitter is the fast one, for the patterns
-/// that are known by name.
+/// This is the general interface, for anything that a file specifies. word_splitter is the fast
+/// one, for the patterns that have names.
 class pre_tokenizer {
  public:
   virtual ~pre_tokenizer() = default;
 
-  /// Overwrites `out`.
+  /// Overwrites `out` with the pieces of `part`.
   virtual void split(const section& part, piece_list& out) const = 0;
 };
 

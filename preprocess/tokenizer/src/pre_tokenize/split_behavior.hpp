@@ -11,8 +11,8 @@
 
 namespace millrace::tokenizer::detail {
 
-/// What becomes of what a pattern matches; the names are those of tokenizer.json. Of
-/// "the-final--countdown" at '-':
+/// What happens to the matches of a pattern, with the names of tokenizer.json. The examples split
+/// "the-final--countdown" at '-'.
 enum class split_behavior : std::uint8_t {
   removed,               ///< the, final, countdown
   isolated,              ///< the, -, final, -, -, countdown
@@ -24,7 +24,7 @@ enum class split_behavior : std::uint8_t {
 /// The behavior that a file names, e.g. "MergedWithNext".
 std::optional<split_behavior> split_behavior_of(std::string_view name) noexcept;
 
-/// A part of a text that a pattern matches, or one between two matches. It may be empty.
+/// A part of a text: a match of a pattern, or the text between two matches. May be empty.
 struct stretch {
   std::size_t begin;
   std::size_t end;

@@ -18,7 +18,7 @@ bool is_space(std::uint32_t point) noexcept {
   return class_of(point) == char_class::space;
 }
 
-// Each character that belongs is a match by itself; what lies between two of them is one stretch.
+// Each character that belongs is a match of its own. All text between two matches is one stretch.
 template <class Belongs>
 void match_characters(std::string_view text, Belongs belongs, std::vector<stretch>& out) {
   out.clear();
@@ -209,7 +209,7 @@ class scripts_stage final : public piece_stage {
       const code_point point = code_point_at(text, at);
       const std::uint32_t script = script_of(point.value);
       if (script != any_script && script != last) {
-        // What stands before the first script at all is lost there.
+        // The reference drops what precedes the first script.
         if (last != any_script) out.add(text.substr(begin, at - begin));
         begin = at;
         last = script;
