@@ -9,16 +9,17 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The ids of Megatron's TikTokenizer: special tokens, then ranks.
+/// The ids of Megatron's TikTokenizer: first special tokens, then ranks.
 struct megatron_layout {
-  std::vector<std::string> special_tokens;  ///< id of each is its place
-  std::int64_t vocab_size = 0;              ///< greater than their number
+  std::vector<std::string> special_tokens;  ///< the id of each is its index
+  std::int64_t vocab_size = 0;              ///< greater than the number of special tokens
 };
 
-/// What the options say: the special tokens given, which have to include the usual seven, or those
-/// seven; then `<SPECIAL_7>`, `<SPECIAL_8>`, ... up to their number, 1000 if not given.
+/// The layout that the options specify. The special tokens are the given ones, which must include
+/// the usual seven, or by default those seven. They are filled up with `<SPECIAL_7>`,
+/// `<SPECIAL_8>`, ... to their number, 1000 by default.
 ///
-/// @throws config_error  Megatron would refuse them.
+/// @throws config_error  Megatron would refuse the options.
 megatron_layout megatron_layout_of(const tokenizer_options& options);
 
 }  // namespace millrace::tokenizer::detail

@@ -9,14 +9,14 @@
 namespace millrace::tokenizer::detail {
 
 /// Reads the vocabulary of Megatron's TikTokenizer, a `.vocab.json`: a JSON list of objects with
-/// `rank`, `token_bytes` in base64 and `token_str`, which says nothing that counts. Ranks are
-/// 0, 1, 2, ... in order, the first 256 tokens are the bytes.
+/// `rank`, `token_bytes` in base64 and `token_str`, which is ignored. Ranks are 0, 1, 2, ... in
+/// order. The first 256 tokens are the bytes.
 ///
 /// @param first_id  id of the token of rank 0
-/// @param end_id    takes tokens below this id, and leaves the others of the list out
-/// @param tokens    empty
-/// @throws format_error  anything else, with the offset of the entry at fault or of the byte at
-///                       which the text stops being JSON; or there are fewer tokens than ids.
+/// @param end_id    only tokens with ids below this are read
+/// @param tokens    must be empty
+/// @throws format_error  the file is anything else, with the offset of the invalid entry or of the
+///                       byte where the text stops being JSON; or it has fewer tokens than ids.
 void parse_megatron_vocab(std::string_view json, std::int32_t first_id, std::int32_t end_id,
                           ranked_tokens& tokens);
 

@@ -7,13 +7,13 @@
 
 namespace millrace::tokenizer::detail {
 
-/// Reads a `.tiktoken` file: for each token a line of its bytes in base64, a space and its rank,
-/// which is its id. Ranks come in any order and may have gaps; lines end in LF or CRLF, the last
-/// one may lack its end, and empty ones are skipped.
+/// Reads a `.tiktoken` file: one line per token, with its bytes in base64, a space, and its rank,
+/// which is its id. Ranks may be in any order and have gaps. Lines end in LF or CRLF; the last line
+/// need not end in either. Empty lines are skipped.
 ///
-/// @param tokens  empty
-/// @throws format_error  a line is something else, or a rank or a token is there twice, with the
-///                       offset of the line; or the file has no token.
+/// @param tokens  must be empty
+/// @throws format_error  a line is anything else, or repeats a rank or a token, with the offset of
+///                       the line; or the file has no token.
 void parse_rank_file(std::string_view text, ranked_tokens& tokens);
 
 }  // namespace millrace::tokenizer::detail

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
 
-/// Pairs of tokens to what they merge to, for as many pairs as it is made for.
+/// Maps pairs of tokens to the token that they merge to. Holds up to the given number of pairs.
 ///
-/// Most neighbours have no merge: a bitmap that stays in the cache says so of nearly all of them.
+/// Most adjacent tokens do not merge. A bitmap that fits in the cache shows this for nearly all.
 class merged_pairs {
  public:
   explicit merged_pairs(std::size_t pairs)
@@ -46,7 +46,7 @@ class merged_pairs {
   static std::uint64_t hash_of(std::uint64_t pair) noexcept {
     return (pair ^ pair >> 32) * 0x9E3779B97F4A7C15U;
   }
-  // Eight bits for each slot.
+  // The bitmap has eight bits per slot.
   std::size_t bit_of(std::uint64_t pair) const noexcept {
     return hash_of(pair) >> 24 & (8 * slots_.size() - 1);
   }
@@ -77,8 +77,8 @@ class deriver {
       if (!tokens_->tokens.has(id)) continue;
       const std::string_view bytes = tokens_->tokens.bytes(id);
       if (bytes.size() < 2) continue;
-      // Nearly always the merges of lower rank, which are known by now, leave two pieces. Where
-      // they do not, others may still merge, and only their bytes tell which.
+      // Nearly always, the merges of lower rank, which are already known, leave two pieces.
+      // Otherwise, others may still merge, and only the bytes show which.
       merge(bytes, [&](std::size_t i) { return pairs_.find(pieces_[i].id, pieces_[i + 1].id); });
       if (pieces_.size() > 2) merge(bytes, [&](std::size_t i) { return token_at(bytes, i); });
       if (pieces_.size() > 2) continue;
@@ -94,8 +94,8 @@ class deriver {
     return tokens_->find(bytes.substr(pieces_[i].begin, end - pieces_[i].begin)).value_or(none);
   }
 
-  // Leaves in pieces_ what `bytes` come to, two pieces at least; result_of(i) is what pieces i and
-  // i + 1 merge to.
+  // Merges `bytes` until no merge applies or two pieces are left, in pieces_. result_of(i) is what
+  // pieces i and i + 1 merge to.
   template <class ResultOf>
   void merge(std::string_view bytes, ResultOf result_of) {
     pieces_.clear();
@@ -105,7 +105,7 @@ class deriver {
     }
     for (std::size_t i = 0; i + 1 < pieces_.size(); ++i) results_.push_back(result_of(i));
     while (pieces_.size() > 2) {
-      const auto lowest = std::ranges::min_element(results_);  // the leftmost of them
+      const auto lowest = std::ranges::min_element(results_);  // the leftmost minimum
       if (*lowest == none) return;
       const auto at = static_cast<std::size_t>(lowest - results_.begin());
       pieces_[at].id = *lowest;
@@ -119,8 +119,8 @@ class deriver {
   const ranked_tokens* tokens_;
   const std::array<std::int32_t, 256>* byte_ids_;
   merged_pairs pairs_;
-  std::vector<piece> pieces_;          // of one token
-  std::vector<std::int32_t> results_;  // of each piece with the next
+  std::vector<piece> pieces_;          // pieces of one token
+  std::vector<std::int32_t> results_;  // what each piece and the next merge to
 };
 
 }  // namespace

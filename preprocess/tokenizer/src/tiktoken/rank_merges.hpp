@@ -10,15 +10,16 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The merge list that a vocabulary of ranks stands for.
+/// Derives the merge list that is equivalent to a vocabulary of ranks.
 ///
-/// tiktoken merges the neighbours whose bytes together are the token of lowest rank, the leftmost
-/// on ties, whichever two tokens they are. But they are always the same two: what happens inside a
-/// token until it exists depends on its bytes alone, so it is made of what its own bytes have come
-/// to when two pieces are left. A token whose bytes stop before that is never made by merging.
+/// tiktoken merges the two adjacent tokens whose bytes together are the token of lowest rank, the
+/// leftmost on ties, whichever two tokens they are. But a token always results from the same two:
+/// the merges within its bytes depend only on those bytes, so its parts are the last two pieces to
+/// which its own bytes merge. A token whose bytes stop merging before that never results from a
+/// merge.
 ///
-/// In order of id. A result may have a lower id than its parts, in vocabularies that were not
-/// made by training alone (Llama 3's).
+/// The list is in order of id. A result may have a lower id than its parts, in vocabularies that
+/// do not come from training alone (Llama 3's).
 std::vector<merge_rule> merges_of_ranked(const ranked_tokens& tokens,
                                          const std::array<std::int32_t, 256>& byte_ids);
 

@@ -18,15 +18,15 @@
 
 namespace millrace::tokenizer::detail {
 
-/// A vocabulary in which the order of the ids is the order in which merging makes the tokens.
+/// A vocabulary whose order of ids is the order in which merges produce the tokens.
 class ranked_tokens {
  public:
-  /// Longest token; real ones have 256 bytes at most.
+  /// Longest token; real tokens have at most 256 bytes.
   static constexpr std::size_t max_token_bytes = 4096;
-  /// Highest id: above it are no vocabularies, but memory for the gaps below.
+  /// Highest id. No real vocabulary exceeds it, and gaps below an id take memory.
   static constexpr std::int32_t max_id = (1 << 22) - 1;
 
-  token_table tokens;  ///< to read, and to reserve; add() is what adds to it
+  token_table tokens;  ///< for reading and reserve(); add tokens only with add()
 
   ranked_tokens() = default;
   ranked_tokens(const ranked_tokens&) = delete;
@@ -57,8 +57,8 @@ class ranked_tokens {
   }
 
   /// The token of each byte.
-  /// @param size_bytes  of the file, which is where a byte is missed
-  /// @throws format_error  a byte has none.
+  /// @param size_bytes  size of the file, the offset of an error
+  /// @throws format_error  a byte has no token.
   std::array<std::int32_t, 256> byte_ids(std::size_t size_bytes) const {
     std::array<std::int32_t, 256> ids{};
     for (std::size_t byte = 0; byte < ids.size(); ++byte) {
@@ -73,14 +73,14 @@ class ranked_tokens {
     return ids;
   }
 
-  /// The tokens alone: those here, and their index, are gone.
+  /// Moves the tokens out. Afterwards, this object and its index are empty.
   token_table take() {
     index_ = {};
     return std::move(tokens);
   }
 
  private:
-  // The index points to the table's bytes, which move as it grows: then it is made anew.
+  // The index points to the bytes of the table. When these move as the table grows, it is rebuilt.
   void index_token(std::int32_t id) {
     if (tokens.count() == 1) first_ = id;
     const char* const bytes = tokens.bytes(first_).data();
@@ -89,7 +89,7 @@ class ranked_tokens {
       return;
     }
     bytes_ = bytes;
-    room_ = std::bit_ceil(tokens.count() + 256) - 1;  // all that its table has, which doubles
+    room_ = std::bit_ceil(tokens.count() + 256) - 1;  // all that the index can hold; it doubles
     index_ = token_index(room_);
     for (std::int64_t each = 0; each < tokens.end_id(); ++each) {
       if (tokens.has(each)) index_.add(tokens.bytes(each), static_cast<std::int32_t>(each));
@@ -97,9 +97,9 @@ class ranked_tokens {
   }
 
   token_index index_;
-  std::int32_t first_ = 0;       // the token that was added first
-  const char* bytes_ = nullptr;  // and where its bytes were when the index was made
-  std::size_t room_ = 0;         // of the index, in tokens
+  std::int32_t first_ = 0;       // the first token added
+  const char* bytes_ = nullptr;  // where its bytes were when the index was built
+  std::size_t room_ = 0;         // capacity of the index, in tokens
 };
 
 }  // namespace millrace::tokenizer::detail

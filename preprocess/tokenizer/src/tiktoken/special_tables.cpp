@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view end_of_text = "<|endoftext|>";
 
-// Appends tokens that have consecutive ids, after those there are or from `first` on.
+// Lists tokens with consecutive ids, starting at `first` or at the id given to skip_to().
 class lister {
  public:
   explicit lister(std::int32_t first) : next_(first) {}

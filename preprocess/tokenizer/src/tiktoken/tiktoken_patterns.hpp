@@ -9,10 +9,10 @@
 namespace millrace::tokenizer::detail {
 
 /// The pattern that `--tiktoken-pattern` names.
-/// @throws config_error  there is none of that name.
+/// @throws config_error  there is no pattern with that name.
 pattern tiktoken_pattern(std::string_view name);
 
-/// All names, for messages.
+/// All names, for error messages.
 std::string tiktoken_pattern_names();
 
 }  // namespace millrace::tokenizer::detail

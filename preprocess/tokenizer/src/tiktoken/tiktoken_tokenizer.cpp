@@ -30,18 +30,18 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Real files have some ten megabytes; what is larger was given by mistake, and reading it would
-// take many times its size.
+// Real files have about ten megabytes. A larger file was given by mistake, and reading it would
+// take many times its size in memory.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 
-// What either file comes to.
+// The contents of either kind of file.
 struct vocabulary {
   ranked_tokens ranked;
   std::vector<special_token> specials;
   std::int64_t size = 0;
   std::string eod;  // empty: none
   std::string pattern;
-  bool specials_in_text = false;  // become ids
+  bool specials_in_text = false;  // special tokens in texts become ids
 };
 
 void refuse(bool given, const char* flag) {
@@ -65,7 +65,7 @@ std::vector<special_token> numbered(const std::vector<std::string>& contents, st
   return tokens;
 }
 
-// The special tokens of the vocabulary that the pattern is named after, if it is that one.
+// The special tokens of the public vocabulary `v.pattern`, if the file has its ranks.
 std::vector<special_token> known_specials(const vocabulary& v, special_table table,
                                           std::size_t size_bytes) {
   const token_table& ranks = v.ranked.tokens;
@@ -89,7 +89,7 @@ std::vector<special_token> known_specials(const vocabulary& v, special_table tab
 
 void read_ranks(std::string_view text, const tokenizer_options& options, vocabulary& v) {
   v.pattern = options.tiktoken_pattern;
-  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // as tiktoken says it
+  if (v.pattern.ends_with("_base")) v.pattern.resize(v.pattern.size() - 5);  // tiktoken's name
   if (v.pattern.empty()) {
     throw config_error(
         "--tokenizer-type TikTokenizer with a file of ranks needs "
@@ -126,7 +126,7 @@ void read_megatron(std::string_view json, const tokenizer_options& options, voca
                        static_cast<std::int32_t>(layout.vocab_size), v.ranked);
 }
 
-// The id of a token by its text.
+// The id of the token with text `content`, if any.
 std::optional<std::int32_t> id_of(const vocabulary& v, std::string_view content) {
   const auto special = std::ranges::find(v.specials, content, &special_token::content);
   return special != v.specials.end() ? std::optional(special->id) : v.ranked.find(content);
@@ -147,7 +147,8 @@ bool become_ids(const vocabulary& v, special_tokens_in_text policy) {
   return policy != special_tokens_in_text::encode_as_text;
 }
 
-// tiktoken takes the first that its regex alternation has, and that is in no order.
+// Refuses special tokens that begin with another one: tiktoken matches whichever comes first in its
+// regex alternation, whose order is undefined.
 void refuse_prefixes(const std::vector<special_token>& specials) {
   std::vector<std::string_view> contents;
   contents.reserve(specials.size());
@@ -176,7 +177,7 @@ added_token_finder finder_of(const std::vector<special_token>& specials) {
   return added_token_finder(std::move(tokens));
 }
 
-// Everything that decides ids. Each text with its length, so that no two lists read the same.
+// Everything that determines ids. Texts have a length prefix, so that no two lists look the same.
 std::string identity_of(const vocabulary& v, std::string_view file, bool finds_specials,
                         bool refuses_specials, std::optional<std::int32_t> eod) {
   std::string identity = "type TikTokenizer\nmodel " + formats::sha256_hex(file) + "\npattern " +
@@ -194,7 +195,7 @@ std::string identity_of(const vocabulary& v, std::string_view file, bool finds_s
   return identity + "unicode " + unicode_version + "\n";
 }
 
-// The tokens are gone from `v` when an engine is made of them: loading is to take little memory.
+// Moves the tokens from `v` into the engine, to save memory while loading.
 tokenizer_parts parts_of(vocabulary& v, std::string_view file, const tokenizer_options& options) {
   tokenizer_parts parts;
   parts.vocab_size = v.size;

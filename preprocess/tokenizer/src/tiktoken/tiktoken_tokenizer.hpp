@@ -7,22 +7,24 @@
 
 namespace millrace::tokenizer::detail {
 
-/// BPE as the package tiktoken does it, from either of two files, told apart by their contents.
+/// Creates a tokenizer that does BPE as the package tiktoken does, from one of two kinds of files,
+/// which it distinguishes by their contents.
 ///
-/// A `.tiktoken` file has the tokens and their ids. Its pattern has to be named, as nothing in it
-/// does, and may end in `_base`, as tiktoken's names do; where the name is that of a public
-/// vocabulary (special_tables.hpp), the number of ranks has to be that vocabulary's, and its
-/// special tokens are known. Given special tokens get the ids behind the last rank instead. In
-/// texts they are characters like any others
+/// A `.tiktoken` file has the tokens and their ids, but not the pattern, so the options must name
+/// it. The name may end in `_base`, as in tiktoken. Special tokens that the options give get the
+/// ids after the last rank. If they give none and the name is that of a public vocabulary
+/// (special_tables.hpp), the file must have as many ranks as that vocabulary, and the special
+/// tokens are those of that vocabulary. Special tokens in texts are encoded like other characters
 /// (`encode_ordinary`), unless the options say otherwise.
 ///
-/// A `.vocab.json` is what Megatron's TikTokenizer takes: ids are ranks behind `num_special_tokens`
-/// special ones, the size is `vocab_size`, the pattern `v1` or `v2` (if not given), the eod `</s>`.
-/// Special tokens in texts become their ids, unless the options say otherwise.
+/// A `.vocab.json` is the file of Megatron's TikTokenizer. Ids are `num_special_tokens` special
+/// tokens, then ranks. The vocabulary size is `vocab_size`, the pattern `v1` or `v2` (default:
+/// `v2`), and the eod `</s>`. Special tokens in texts become their ids, unless the options say
+/// otherwise.
 ///
-/// @throws config_error  an option is missing, not taken with this file, or not what it may be.
+/// @throws config_error  an option is missing, invalid, or not supported with this kind of file.
 /// @throws io_error      the file cannot be read.
-/// @throws format_error  the file is neither.
+/// @throws format_error  the file is of neither kind.
 std::unique_ptr<tokenizer> make_tiktoken_tokenizer(const tokenizer_options& options);
 
 }  // namespace millrace::tokenizer::detail
