@@ -255,8 +255,9 @@ TEST_F(ResumeInputs, GoesOnWhenADamagedFileIsMended) {
   expect_resumed(wanted);
 }
 
-/// Text that is sound, and other text compressed with the checksum of that. It is long enough to
-/// come out before the checksum behind it is met.
+/// Compressed files of `good` text, and damaged files: `wrong` text with the checksum of `good` at
+/// the end. The text is so long (4 MB) that a run has already read some of it when it comes to the
+/// checksum and finds the damage.
 struct damage {
   damage() {
     for (int i = 0; i < 100; ++i) {

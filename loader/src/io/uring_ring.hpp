@@ -19,9 +19,11 @@ namespace millrace::loader {
 
 /// One io_uring ring, the memory that its reads go to, and its file table.
 ///
-/// Used only by the thread that created it. The kernel is told so (SINGLE_ISSUER, DEFER_TASKRUN;
-/// Linux 6.1) and then works for the ring only when that thread asks for results. It may be
-/// destroyed on any thread: the kernel finishes reads in flight and keeps their memory until then.
+/// One thread uses it at a time. If `single` was requested and the kernel supports it (Linux 6.1 or
+/// later), only the thread that created the ring may use it. The flags IORING_SETUP_SINGLE_ISSUER
+/// and IORING_SETUP_DEFER_TASKRUN are then set, so the kernel processes completions only when that
+/// thread asks for results. Any thread may destroy the ring: the kernel finishes reads in flight
+/// and keeps their memory until then.
 class MILLRACE_EXPORT uring_ring {
  public:
   /// Results of requests to the kernel: 0, or the errno of the refusal.

@@ -9,10 +9,10 @@
 
 namespace millrace::tokenizer::detail {
 
-/// The cached words of one size in two levels. The front table belongs to one encoder and holds its
-/// most recent words. All encoders share the table behind it, which receives every new word. So
-/// it has words that were evicted from a front, and words that another encoder met. A look-up there
-/// costs a tenth of encoding the word again.
+/// A two-level cache for the words of one key size. Each encoder has its own front table, which
+/// holds its most recent words. All encoders share one second-level table, which receives every new
+/// word: it also has words that were evicted from a front table, or that only other encoders have
+/// met. A look-up in the shared table costs a tenth of encoding the word again.
 template <class Table>
 class two_level_table {
  public:
