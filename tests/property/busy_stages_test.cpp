@@ -11,7 +11,7 @@
 namespace millrace::preprocess {
 namespace {
 
-// Which stage a run's work is counted to, by how the work gets there.
+// To which stage the work of a run is attributed.
 class BusyStages : public testing::Test {
  protected:
   stage_times busy(const std::string& text, std::size_t giant_bytes) const {
@@ -36,11 +36,11 @@ TEST_F(BusyStages, OfAFileThatCanBeCutWorkersRead) {
   const stage_times times = busy(text, read_limits().giant_bytes);
   EXPECT_GT(times.read_spans, 0);
   EXPECT_GT(times.encode, 0);
-  // The reader only says where spans begin, which takes no time to speak of.
+  // The reader only determines where spans begin, which takes very little time.
   EXPECT_LT(times.read, times.read_spans + times.encode);
 }
 
-// All the work of it is done while its place in the outputs waits for it.
+// All work on a giant line happens while its place in the outputs waits for it.
 TEST_F(BusyStages, AGiantLineIsReadEncodedAndWritten) {
   const stage_times small = busy("{\"text\": \"a\"}\n", 1000);
   const stage_times giant =

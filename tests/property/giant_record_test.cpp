@@ -33,7 +33,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What a record gives under one key.
+/// The output of a record for one key.
 struct column {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> lengths;
@@ -62,11 +62,11 @@ class kept_columns final : public id_sink {
 
 struct outcome {
   std::optional<record_fault> fault;
-  std::vector<column> columns;  // none if there is a fault
+  std::vector<column> columns;  // empty if there is a fault
   record_counts counts;
 };
 
-/// A file with `line` in it, among others.
+/// A file that contains `line` among other lines.
 class file_of_line {
  public:
   explicit file_of_line(std::string_view line) {
@@ -85,10 +85,11 @@ class file_of_line {
   std::size_t size_ = 0;
 };
 
-/// Encodes lines as giants and as others; encoders are kept, for they take a while to make.
+/// Encodes lines as giants and as usual. Keeps its encoders, because they are slow to create.
 class both_ways {
  public:
-  /// With `eod` behind each document, or without; sequences hold `most_tokens`.
+  /// @param eod          appended to each document, if given
+  /// @param most_tokens  longest sequence
   both_ways(const tokenizer::tokenizer& tokenizer, std::vector<std::string> keys,
             std::optional<std::int32_t> eod, std::int64_t most_tokens = most_sequence_tokens,
             std::optional<sentence_options> sentences = std::nullopt)
@@ -285,7 +286,7 @@ TEST(GiantRecord, CutsATextIntoChunksOfTheUsualSize) {
   expect_same(ways.giant(line, ways.options(2)), ways.usual(line), "long text");
 }
 
-// With an end of document and without: it is a token of the sequence that it ends.
+// With and without an end-of-document token, which counts as a token of the sequence that it ends.
 TEST(GiantRecord, SequencesHaveTheLimitThatABlockHas) {
   const auto tokenizer = test::byte_tokenizer();
   const auto expect_lengths = [&](both_ways& ways, const std::string& line,
@@ -345,8 +346,9 @@ TEST(GiantRecord, SaysThatTheFileHasBecomeShorter) {
   }
 }
 
-// Sentences of a text that is never at hand as a whole are those of one that is: chunks from a few
-// bytes on, stops and abbreviations of all kinds, white space and line ends around them.
+// A text that is never in memory as a whole is split into the same sentences as one that is. Tests
+// chunks from a few bytes on, all kinds of stops and abbreviations, and white space and line ends
+// around them.
 TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   if (icu_version().empty()) GTEST_SKIP() << "this build has no ICU";
   const auto tokenizer = test::byte_tokenizer();
@@ -362,7 +364,7 @@ TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
                           "\u0301", "; ",    "U.S. ",  "lower. ",   "\\u00e9", "\\ud800",  "A. "});
       for (int i = 0; i < 300; ++i) {
         std::string line = lines.next();
-        if (line.ends_with('\r')) line.pop_back();  // to a block that ends the line
+        if (line.ends_with('\r')) line.pop_back();  // for a block, it would be part of the line end
         giant_options options = both.options(1 + i % 3);
         options.window_bytes = 16 + random() % 60;
         options.chunk_bytes = 1 + random() % 200;
@@ -373,7 +375,7 @@ TEST(GiantRecord, HasTheSentencesOfTheWholeText) {
   }
 }
 
-/// Sets what tells to stop when the first ids come.
+/// Requests a stop when the first ids arrive.
 class stopping_sink final : public id_sink {
  public:
   explicit stopping_sink(std::atomic<int>& stop) : stop_(stop) {}
@@ -388,7 +390,7 @@ class stopping_sink final : public id_sink {
   std::atomic<int>& stop_;
 };
 
-// A line of gigabytes takes longer than whoever stops a run waits.
+// A line of gigabytes takes longer than a user who stops a run will wait.
 TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
   const file_of_line file(R"({"text":")" + std::string(std::size_t{8} << 20, 'a') + "\"}");
   const auto tokenizer = test::byte_tokenizer();
@@ -413,7 +415,7 @@ TEST(GiantRecord, IsGivenUpWhenTheRunIsToStop) {
       });
     };
     EXPECT_THROW(encode(), line_abandoned);
-    // What was in flight: a chunk may have a window more than it was to have.
+    // Only chunks in flight, each of which may exceed its size by one window.
     EXPECT_LE(sink.ids, at_once ? 0 : (2 + 2 + 1) * std::size_t{8192});
   }
 }

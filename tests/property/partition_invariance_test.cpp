@@ -21,7 +21,7 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// What P partitions give is what one gives of the same lines, put into another order by hand.
+// P partitions give the same output as one partition with the lines reordered accordingly.
 
 namespace millrace::preprocess {
 namespace {
@@ -73,7 +73,7 @@ std::string compressed(generator& random, const std::string& text) {
   }
 }
 
-/// Runs to the end, stopped at random and gone on with.
+/// Runs to the end, stopped at random and resumed.
 /// @return how often it was stopped
 int run_in_pieces(const tokenizer::tokenizer& tokenizer, run_options options, generator& random,
                   bool stops) {
@@ -100,7 +100,7 @@ int run_in_pieces(const tokenizer::tokenizer& tokenizer, run_options options, ge
   }
 }
 
-/// Where each document of a dataset comes from, by the name of its file.
+/// The file name and source place of each document of a dataset.
 std::vector<std::pair<std::string, formats::source_place>> places_of(const fs::path& prefix) {
   const std::string file = test::read_text(prefix.string() + ".src");
   const auto view = formats::parse_src(std::as_bytes(std::span(file)));
@@ -130,7 +130,7 @@ class PartitionInvariance : public testing::Test {
     }
   }
 
-  // The lines in the order of Megatron's partitions, by dealing them out.
+  // The lines in the order of Megatron's partitions, which get them in turns.
   std::string reordered(std::size_t partitions) const {
     std::vector<std::string> hands(partitions);
     for (std::size_t i = 0; i < lines_.size(); ++i) hands[i % partitions] += lines_[i] + '\n';
@@ -156,7 +156,7 @@ class PartitionInvariance : public testing::Test {
     return folder_ / (name + "_" + key + "_document");
   }
 
-  // The places of the order of the input, dealt out by the numbers of their lines.
+  // Expects the source places of the plain run, distributed to partitions by line number.
   void expect_places(const std::string& key, std::size_t partitions) const {
     std::vector<std::vector<std::pair<std::string, formats::source_place>>> hands(partitions);
     for (const auto& place : places_of(dataset("plain", key))) {
@@ -204,7 +204,7 @@ TEST_F(PartitionInvariance, IsTheOrderOfLinesDealtOutByHand) {
       options.overwrite = false;
       options.partitions = partitions;
       stopped_times += run_in_pieces(*tokenizer, options, random_, random_() % 2 == 0);
-      options.resume = true;  // once more: there is nothing to do
+      options.resume = true;  // resume again: there is nothing to do
       preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
       (void)run(*tokenizer, options, quiet);
 

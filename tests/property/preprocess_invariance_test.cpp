@@ -101,7 +101,7 @@ std::string random_bad_record(generator& random) {
     case 3:
       return "{\"text\": 1, \"title\": \"b\"}";
     case 4:
-      return "\"text, title\"";  // no list: first in a file, it would make an array of all of it
+      return "\"text, title\"";  // not a list: a file that begins with one is an array
     case 5:
       return "{\"text\": \"\xFF\", \"title\": \"\"}";
     default:
@@ -118,7 +118,7 @@ std::string random_file(generator& random, bool with_bad) {
     } else {
       std::string record =
           with_bad && random() % 5 == 0 ? random_bad_record(random) : random_record(random);
-      // A file that begins with a list would be one array.
+      // A file that begins with a list would be read as one array.
       if (first && record.front() == '[') record = "no JSON at all";
       first = false;
       file += record;
@@ -128,7 +128,7 @@ std::string random_file(generator& random, bool with_bad) {
   return file;
 }
 
-// ---- the model: one record after the other, all in memory
+// ---- the model: one record after another, all in memory
 // ----------------------------------------
 
 struct model_column {
@@ -145,7 +145,7 @@ struct model_column {
 
 struct model_result {
   std::vector<model_column> columns{record_keys.size()};
-  std::vector<std::string> faults;  // as they are told to the user
+  std::vector<std::string> faults;  // as reported to the user
   record_counts counts;
 };
 
@@ -175,7 +175,7 @@ void add_file(model_result& to, const std::string& path, std::string_view file, 
       continue;
     }
     const std::string padded = line.text + std::string(record_parser::padding_bytes, '?');
-    record_parser parser(record_keys);  // a fresh one, so that nothing is left from the last record
+    record_parser parser(record_keys);  // a new one, so that nothing remains from the last record
     if (const auto fault = parser.parse(std::string_view(padded).substr(0, line.text.size()))) {
       ++to.counts.bad_records[static_cast<std::size_t>(fault->kind)];
       to.faults.push_back(path + ":" + std::to_string(number) + " (byte " +
@@ -227,7 +227,7 @@ std::string compressed(const std::string& text, const std::string& compressed_wi
 
 class PreprocessInvariance : public testing::Test {
  protected:
-  // A fresh corpus of some files, and what the model makes of it.
+  // Makes a new corpus of several files, and the output of the model for it.
   void make_corpus(const way& how, bool with_bad) {
     model_ = {};
     paths_.clear();
@@ -285,7 +285,7 @@ class PreprocessInvariance : public testing::Test {
   model_result model_;
 };
 
-// Neither threads nor cuts nor compression may show in what a trainer reads.
+// Neither threads nor block boundaries nor compression may affect what a trainer reads.
 TEST_F(PreprocessInvariance, EqualsTheSequentialModel) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes
@@ -296,7 +296,7 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModel) {
   }
 }
 
-// A record that is dropped leaves no trace but its count and its note.
+// A skipped record has no effect except on its count and its report.
 TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes
@@ -318,8 +318,8 @@ TEST_F(PreprocessInvariance, EqualsTheSequentialModelWhereBadRecordsAreSkipped) 
   }
 }
 
-// The user mends the record that is named and tries again: it must be the first one every time. Or
-// says that bad records do not matter, and goes on.
+// The user repairs the reported record and tries again, so it must always be the first bad one. Or
+// the user chooses to skip bad records and resumes.
 TEST_F(PreprocessInvariance, FailsWithTheFirstBadRecordAndGoesOnWithoutIt) {
   for (const way& how : all_ways()) {
     SCOPED_TRACE(testing::Message() << how.workers << " workers, blocks of " << how.block_bytes

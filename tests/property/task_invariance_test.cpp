@@ -18,7 +18,7 @@
 #include "support/seed.hpp"
 #include "support/tokenizers.hpp"
 
-// The parts of N tasks, merged, are what one process writes: every file, byte for byte.
+// The merged parts of N tasks equal the output of one process: every file, byte for byte.
 
 namespace millrace::preprocess {
 namespace {
@@ -72,7 +72,7 @@ std::string random_array(generator& random) {
   return text + "]\n";
 }
 
-// In members or frames, each but the last large enough for a reader to begin there.
+// Compresses into members or frames. All but the last are large enough for a reader to begin at.
 template <class Compress>
 std::string compressed_in_parts(generator& random, std::string_view text, Compress&& compress) {
   std::string compressed;
@@ -168,7 +168,7 @@ TEST(TaskInvariance, PartsMergedAreWhatOneProcessWrites) {
         part.task = share_of(part.inputs, {index, of}, part.limits.largest_part_bytes());
         part.output_prefix = task_prefix(folder / "part", {index, of});
         stopped_times += run_task(*tokenizer, part, random, random() % 3 == 0);
-        part.resume = true;  // once more: there is nothing to do
+        part.resume = true;  // resume again: there is nothing to do
         preprocess::progress quiet(preprocess::progress::style::silent, 1, 0);
         (void)run(*tokenizer, part, quiet);
       }

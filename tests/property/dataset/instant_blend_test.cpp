@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blends against a naive model: two hundred sources, one of them of weight 1e-6.
+// Compares blends with a naive model, with two hundred sources, one of them of weight 1e-6.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace millrace::dataset {
 namespace {
 
-/// Walks a whole period and a bit of the next one, with nothing but counters.
+/// Walks a whole period and part of the next one, using only counters.
 void expect_exact(const blend_slots& slots, std::int64_t positions) {
   const auto n = static_cast<std::size_t>(slots.source_count());
   const auto period = static_cast<double>(slots.period());
@@ -33,8 +33,9 @@ void expect_exact(const blend_slots& slots, std::int64_t positions) {
     ASSERT_EQ(place.k, count) << p;
     ASSERT_EQ(slots.position_of(place), p);
     ++count;
-    // Every source in every prefix would be n a step: the one that was served may be too far
-    // ahead now, and any other can only be too far behind just before it is served, which is here.
+    // Checking every source at every step would take n checks per step. These two suffice: only the
+    // source just served can be too far ahead, and a source is furthest behind just before it is
+    // served.
     const double due = share[static_cast<std::size_t>(place.source)] * static_cast<double>(p + 1);
     ASSERT_LT(static_cast<double>(count) - due, 1) << p;
     const double due_before =
@@ -71,7 +72,7 @@ TEST(InstantBlend, IsWithinOneSampleForAnyWeights) {
   }
 }
 
-// No share is off by more than the rounding that the header promises.
+// No share deviates by more than the rounding that the header allows.
 TEST(InstantBlend, RoundsSharesByLittle) {
   std::mt19937_64 random(test::seed(3));
   for (int round = 0; round < 200; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks, restarts and changes of the number of ranks must not change.
+// What must not depend on ranks, restarts, and changes of the number of ranks.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@
 namespace millrace::dataset {
 namespace {
 
-/// A sample as its tokens: equal ones are equal, whatever made them.
+/// A sample, represented by its tokens.
 using sample_tokens = std::vector<std::uint16_t>;
 
 class InstantRanks : public testing::Test {
@@ -63,7 +63,7 @@ class InstantRanks : public testing::Test {
         out.push_back(static_cast<std::uint16_t>(view[i]));
       }
     }
-    // The pieces are the stream's tokens, and nothing else.
+    // The pieces are exactly the tokens of the stream.
     sample_tokens window(static_cast<std::size_t>(sample.place.tokens));
     data.stream().subview(sample.place.first_token, sample.place.tokens).copy_to(std::span(window));
     EXPECT_EQ(out, window);
@@ -83,7 +83,7 @@ TEST_F(InstantRanks, AnyNumberOfRanksServesTheSameSamples) {
   for (const std::int64_t ranks : {1, 2, 3, 4, 8, 16}) {
     std::vector<int> met(count);
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      const instant_order own = opened();  // each rank opens everything for itself
+      const instant_order own = opened();  // each rank opens its own files
       for (std::int64_t p = rank; p < count; p += ranks) {
         ASSERT_EQ(read(own, p), expected[static_cast<std::size_t>(p)]) << p;
         ++met[static_cast<std::size_t>(p)];
@@ -114,7 +114,7 @@ TEST_F(InstantRanks, EveryWindowOfAnEpochIsServedOnce) {
     auto& met = windows[std::pair(sample.source, sample.place.epoch)];
     EXPECT_TRUE(met.insert(sample.place.window).second);
   }
-  for (const auto& [which, met] : windows) {  // all of an epoch, but for the last of each source
+  for (const auto& [which, met] : windows) {  // all of an epoch, except each source's last epoch
     const auto [source, epoch] = which;
     if (!windows.contains({source, epoch + 1})) continue;
     EXPECT_EQ(static_cast<std::int64_t>(met.size()), order.windows(source).windows_per_epoch());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How well the instant order shuffles, and that it is a permutation for every size.
+// Tests the quality of the instant order's shuffle, and that it is a permutation for every size.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -54,7 +54,7 @@ TEST(InstantShuffle, HasAnInverseForSizesTo2To40) {
   }
 }
 
-/// (x - df) / sqrt(2 df), which is near a standard normal deviate for a random order.
+/// (x - df) / sqrt(2 df), which is approximately standard normal for a random order.
 double deviation(const std::vector<std::int64_t>& counts, double expected) {
   double x2 = 0;
   for (const std::int64_t count : counts) {
@@ -64,8 +64,8 @@ double deviation(const std::vector<std::int64_t>& counts, double expected) {
   return (x2 - df) / std::sqrt(2 * df);
 }
 
-// Over many epochs each window comes equally often at each time, and follows each other one equally
-// often: the marginals, and the pairs of neighbours, of a fair shuffle.
+// Over many epochs, each window is at each place equally often, and follows each other window
+// equally often: the marginals and the adjacent pairs of a fair shuffle.
 TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
   const std::uint64_t seed = test::seed(3);
   for (const std::int64_t n : {3, 5, 8, 16, 29, 64}) {
@@ -83,8 +83,8 @@ TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
         before = to;
       }
     }
-    // Rows and columns of at_time add up, which takes 2n - 1 degrees of freedom; the bound is wide
-    // enough for that, and far below what a bad network shows (tens to thousands).
+    // The row and column sums of at_time are fixed, which removes 2n - 1 degrees of freedom. The
+    // bound allows for that, and is far below the values of a bad network (tens to thousands).
     EXPECT_LT(std::abs(deviation(at_time, epochs / static_cast<double>(n))), 6) << n;
     std::vector<std::int64_t> pairs;
     for (std::size_t i = 0; i < followers.size(); ++i) {
@@ -94,7 +94,7 @@ TEST(InstantShuffle, PutsEachWindowAtEachTimeEquallyOften) {
   }
 }
 
-// Where in the order a window comes must not tell where its neighbour in the file comes.
+// The place of a window in the order must not depend on that of its neighbor in the file.
 TEST(InstantShuffle, LeavesNoCorrelationOfNeighbours) {
   const std::uint64_t seed = test::seed(4);
   for (const std::int64_t n : {1000, 4096, 65535, 65537, 300000}) {
@@ -113,7 +113,7 @@ TEST(InstantShuffle, LeavesNoCorrelationOfNeighbours) {
   }
 }
 
-/// How many pairs of windows that are neighbours in the file share a global batch.
+/// Number of pairs of windows that are adjacent in the file and share a global batch.
 template <class Turn>
 std::int64_t shared_batches(std::int64_t n, std::int64_t batch, Turn&& turn) {
   std::int64_t count = 0;
@@ -144,7 +144,7 @@ TEST(InstantShuffle, PutsNeighboursIntoOneBatchAsRarelyAsAFairShuffle) {
   EXPECT_GT(2 * ours, theirs);
 }
 
-// Two epochs, two seeds and two sources must not put windows near to each other.
+// The orders of two epochs, two seeds or two sources must be unrelated.
 TEST(InstantShuffle, MakesUnrelatedOrdersForEachEpochAndSource) {
   constexpr std::int64_t n = 50'000;
   const std::uint64_t seed = test::seed(6);

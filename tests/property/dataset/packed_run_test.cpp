@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole run over packed documents, edits and all: it goes on from any state as if it had never
-// stopped, and is the same run however many ranks share it.
+// A whole run over packed documents, including edits: it resumes from any state as if it had never
+// stopped, and does not depend on the number of ranks.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -30,7 +30,7 @@ constexpr std::int64_t global_batch = 12;
 constexpr std::int64_t seq_len = 16;
 constexpr std::int64_t run_steps = 30;
 
-/// A permutation of few rows, drawn anew for each epoch.
+/// A permutation of few rows, drawn again for each epoch.
 class drawn {
  public:
   drawn(std::int64_t rows, std::uint64_t seed) {
@@ -44,9 +44,9 @@ class drawn {
   std::vector<std::int64_t> to_;
 };
 
-using sample = std::vector<std::uint16_t>;  // its text
+using sample = std::vector<std::uint16_t>;  // the text of the sample
 
-/// A run as a process has it that knows the dataset, the options and a state.
+/// A run in a process that is given the dataset, the options and a state.
 class process {
  public:
   process(const indexed_dataset& data, const run_state& state)
@@ -160,7 +160,7 @@ TEST_F(PackedRun, GoesOnFromEveryStateAsIfItHadNotStopped) {
     saved.consumed_samples = k;
     const run_state loaded = parse_state(write_state(saved));
     require_same(loaded, state_);
-    const process resumed(*data_, loaded);  // knows what the text says, and the dataset
+    const process resumed(*data_, loaded);  // is given only the saved state and the dataset
     for (std::int64_t n = k; n < std::min<std::int64_t>(k + 3, run_steps * global_batch); ++n) {
       ASSERT_EQ(resumed.served(n), expected[static_cast<std::size_t>(n)]) << "from " << k;
     }
@@ -210,7 +210,7 @@ TEST_F(PackedRun, MovesNothingThatWasServedWhenEditsAreAdded) {
     for (std::int64_t n = 0; n < k; ++n) {
       ASSERT_EQ(after.served(n), expected[static_cast<std::size_t>(n)]);
     }
-    // From there on, none of them comes; the others come in the same order.
+    // After that, none of the blocked ones is served; the others keep their order.
     std::set<std::uint16_t> blocked;
     for (std::int64_t d = 30; d < 34; ++d) {
       for (std::int64_t i = 0; i < data_->document_tokens(d).size(); ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sampler against a model that reads as Megatron's loops do: forward, back, ranks, steps that
-// grow, edits, restarts. loader/planted_sampler_bugs.py plants bugs in the sampler and builds this
-// anew.
+// Compares the sampler with a model that mirrors Megatron's loops: look-ups in both directions,
+// ranks, growing steps, edits, restarts. loader/planted_sampler_bugs.py plants bugs in the sampler
+// and rebuilds this test.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ struct drawn_case {
   sampler_options options;
   std::int64_t end = 0;
   std::vector<edit> edits;
-  std::map<std::int64_t, numbers> blocked;  // by document: each edit that blocks has its own
+  std::map<std::int64_t, numbers> blocked;  // by document; each blocking edit has its own
 };
 
 class drawer {
@@ -119,7 +119,7 @@ std::int64_t first_sample_of(const sampler_options& o, std::int64_t step) {
   return consumed;
 }
 
-/// A served row, by the model.
+/// A served row, according to the model.
 struct model_row {
   std::int64_t sample;
   std::int64_t position;
@@ -127,7 +127,7 @@ struct model_row {
   std::int64_t pass;
 };
 
-/// All that a run serves, as Megatron's loops do it, up to some micro-batches of each rank.
+/// Everything that Megatron's loops would serve in a run, up to a number of micro-batches per rank.
 struct model {
   static constexpr std::int64_t most_batches = 30;
 
@@ -144,7 +144,7 @@ struct model {
     std::ranges::sort(rows, {}, &model_row::sample);
   }
 
-  /// Positions of the served samples, by a walk that skips and replays one at a time.
+  /// Positions of the served samples, computed by skipping and replaying them one at a time.
   numbers edited(const drawn_case& c, std::int64_t count) const {
     std::vector<edit> plain = c.edits;
     for (edit& e : plain) {
@@ -174,7 +174,7 @@ struct model {
       yielded.erase(yielded.begin(), yielded.begin() + o.consumed_samples / o.world_size);
     }
     batches = std::ssize(yielded);
-    // The trainer's loop: a step takes as many micro-batches as the calculator says.
+    // As the trainer's loop: the calculator defines how many micro-batches a step takes.
     std::int64_t step = 0;
     std::int64_t first = 0;
     for (std::size_t t = 0; t < yielded.size(); ++t) {
@@ -213,7 +213,7 @@ struct model {
 
   sampler_options options;
   std::int64_t total = 0;
-  std::int64_t batches = 0;  // of each rank
+  std::int64_t batches = 0;  // per rank
   std::optional<numbers> stream;
   std::vector<model_row> rows;
   std::map<std::pair<std::int64_t, std::int64_t>, batch_number> numbers_of;  // by t, rank
@@ -268,7 +268,7 @@ class compared {
   bool is_endless() const {
     return case_.end == sampler::unbounded || case_.options.type == sampler_type::cyclic;
   }
-  /// All samples below are in the model.
+  /// The model contains all samples below this one.
   std::int64_t known_end() const {
     return model_.rows.empty() ? case_.options.consumed_samples : model_.rows.back().sample + 1;
   }
@@ -333,7 +333,7 @@ class compared {
     }
   }
 
-  /// A step is whole where all of its slots are served.
+  /// A step is whole if all its slots are served.
   void compare_steps() const {
     std::map<std::int64_t, std::int64_t> served;  // by step
     std::map<std::int64_t, std::int64_t> first;
@@ -401,8 +401,9 @@ class compared {
     return first == row.sample;
   }
 
-  /// What is never served of a pass. The model knows a pass whole where it has served of the next
-  /// ones; what was served of the first one before the start is not known.
+  /// The positions of a pass that are never served. The model knows all of a pass only if it also
+  /// has served some of the following ones. It does not know what the first pass served before the
+  /// start.
   std::multiset<std::int64_t> dropped(std::int64_t pass, const position_turns& found) const {
     std::multiset<std::int64_t> all;
     if (case_.options.type == sampler_type::full_validation) return all;
@@ -424,13 +425,13 @@ class compared {
     const bool is_first = pass == model_.rows.front().pass;
     const bool is_whole = pass + 3 < last && (!is_first || case_.options.consumed_samples == 0);
     if (is_whole) return all;
-    // Else what is dropped is at least none of what is served.
+    // Otherwise, only test that no dropped position is served.
     for (const std::int64_t p : all_of(found.dropped)) EXPECT_TRUE(all.contains(p)) << p;
     return all_of(found.dropped);
   }
 
-  /// Dropped positions after the last one that is served before `begin`, and before the first that
-  /// is served in its turn from `end` on.
+  /// Tests dropped_between(): the dropped positions after the highest one that is served before
+  /// `begin`, and before the first one that is served for the first time from `end` on.
   void compare_between(std::int64_t begin, std::int64_t end,
                        const std::multiset<std::int64_t>& dropped) const {
     const numbers& stream = *model_.stream;
@@ -461,7 +462,7 @@ class compared {
   model model_;
 };
 
-/// Places to start from, also in the middle of a step, of a pass, and after ranks have changed.
+/// Draws a first sample, possibly inside a step or a pass, or as after a change of ranks.
 std::int64_t draw_start(drawer& random, const drawn_case& c) {
   const sampler_options& o = c.options;
   if (!random.one_in(2)) return 0;
@@ -490,7 +491,7 @@ TEST(SamplerModel, AgreesForwardAndBack) {
     std::optional<sampler> ranks;
     try {
       ranks.emplace(c.end, o, stream_of(c));
-    } catch (const config_error&) {  // e.g. a replay was over when its edit was made
+    } catch (const config_error&) {  // e.g. an edit was added after its replay ended
       for (edit& e : c.edits) e.since = 0;
       o.consumed_samples = 0;
       ranks.emplace(c.end, o, stream_of(c));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random datasets, options and callers against the plainest model there is.
+// Compares the loader with the simplest model, for random datasets, options and callers.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -42,8 +42,8 @@ class choices {
   std::mt19937_64 engine_;
 };
 
-// A caller that holds some batches, lets go of them in any order and on any thread, and stops when
-// it likes, sees what the model says; what it holds never changes.
+// A caller may hold some batches, release them in any order and on any thread, and stop at any
+// time. It gets what the model says, and batches that it holds never change.
 TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   choices random(11);
   for (int round = 0; round < 120; ++round) {
@@ -74,7 +74,7 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
           }
           held.pop_back();
         }
-        // Its batch may still be alive, and then there are as many as there are slots.
+        // That thread may still hold a batch, and then all slots are in use.
         if (std::ssize(held) == options.look_ahead + options.threads && elsewhere.joinable())
           elsewhere.join();
         std::optional<batch> next = loader.next();
@@ -90,8 +90,8 @@ TEST(Loader, ServesAnyCallerWhatTheModelSays) {
   }
 }
 
-// One run in any number of pieces, each with ranks and rows of its own: every sample is served
-// once and in order, up to what does not fill the last step.
+// One run in any number of pieces, each with its own numbers of ranks and rows: every sample is
+// served once and in order, except those that do not fill the last step.
 TEST(Loader, ServesEverySampleOnceHoweverTheRunIsCut) {
   choices random(12);
   for (int round = 0; round < 40; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every order, blended or not, against rows made one at a time out of mapped datasets.
+// Compares every order, blended or not, with rows made one at a time from mapped datasets.
 #include <algorithm>
 #include <cstdint>
 #include <random>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that was stopped and taken up again serves what it would have served, by the contents of
-// its batches, whatever the order, the sources and the ranks.
+// A run that was stopped and resumed serves batches with the same contents as without the stop, for
+// all orders, sources and numbers of ranks.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -41,7 +41,7 @@ std::string name_of_case(const testing::TestParamInfo<resume_case>& info) {
 
 class LoaderResume : public testing::TestWithParam<resume_case> {
  protected:
-  // Made once: it is the same for every process of a run.
+  // Made once, because it is the same for every process of a run.
   const test::any_run& run() {
     if (!run_) run_ = make_run();
     return *run_;
@@ -62,7 +62,7 @@ class LoaderResume : public testing::TestWithParam<resume_case> {
     loader_options o;
     o.world_size = ranks;
     o.rank = rank;
-    o.batch_size = ranks == 3 ? 4 : 2;  // another micro-batch, too
+    o.batch_size = ranks == 3 ? 4 : 2;  // also changes the micro-batch
     o.global_batch_size = global_batch;
     o.sampler = GetParam().sampler;
     o.fields = test::all_fields;
@@ -125,7 +125,7 @@ TEST_P(LoaderResume, EqualsTheUninterruptedRun) {
           EXPECT_THAT(e.what(), AllOf(HasSubstr("the cyclic sampler is"), HasSubstr("was 4"),
                                       HasSubstr("only between epochs")));
         }
-        // It is as it was: at its own start.
+        // The loader is unchanged: still at the start.
         EXPECT_EQ(loader->consumed_samples(), 0);
         EXPECT_TRUE(loader->next().has_value());
         continue;

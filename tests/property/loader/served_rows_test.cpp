@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three parties say what a run serves: batch_loader, which serves it; `run_places`, the code of
-// `inspect_dataset where`, which says which documents are in which step, rank and slot, and back;
-// and a model of Megatron's samplers. They must agree row by row, for every rank.
+// Compares three answers to what a run serves, row by row and for every rank: that of batch_loader,
+// which serves it; that of `run_places`, the code of `inspect_dataset where`, which maps steps,
+// ranks and slots to documents and back; and that of a model of Megatron's samplers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ using served_ranks = std::vector<std::vector<case_batch>>;  // [rank]
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 
-/// `where` walks the same run with the same sampler that the loader has.
+/// The sampler for `where`, equal to that of the loader.
 dataset::sampler sampler_of_case(const served_case& c, const dataset::run& order,
                                  const std::vector<std::filesystem::path>& prefixes,
                                  const std::vector<dataset::edit>& edits) {
@@ -59,8 +59,8 @@ bool starts_inside_micro_batch(const served_case& c) {
   return c.consumed_samples % c.width() != 0;
 }
 
-/// Without data sharding, ranks that have one batch more than others are ahead in later epochs; but
-/// a run that starts in a later epoch has no rank ahead.
+/// Without data sharding, ranks that have one batch more than others are ahead in later epochs. But
+/// in a run that starts in a later epoch, no rank is ahead.
 bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
   if (c.sampler != sampler_type::cyclic || c.data_sharding) return false;
   const std::int64_t active = samples - samples % c.width();
@@ -70,7 +70,7 @@ bool restarts_uneven_cyclic(const served_case& c, std::int64_t samples) {
 
 // --- rows -----------------------------------------------------------------------------------
 
-/// A dataset, opened by the class that the loader's plans do not use for runs.
+/// A dataset, opened with a class that the loader does not use for runs.
 struct opened_source {
   explicit opened_source(const std::filesystem::path& prefix) : data(prefix) {
     document_of.resize(static_cast<std::size_t>(data.sequence_count()), -1);
@@ -85,7 +85,7 @@ struct opened_source {
   std::vector<std::int64_t> document_of;  // [sequence]
 };
 
-/// A row as it follows from the pieces that `where` lists.
+/// The row that results from the pieces that `where` lists.
 struct expected_row {
   std::vector<std::int64_t> text;
   std::vector<std::int32_t> boundaries = {0};
@@ -133,8 +133,9 @@ std::vector<std::int32_t> without_repeats(std::vector<std::int32_t> boundaries) 
   return boundaries;
 }
 
-/// Megatron calls every sequence a document, empty ones too, which `where` does not list. The last
-/// one takes the padding; one of which the row has the extra token alone has no share.
+/// The boundaries by Megatron's rules. Every sequence is a document there, even an empty one, which
+/// `where` does not list. The last one includes the padding. One that contributes only the extra
+/// token to a row is left out.
 std::vector<std::int32_t> megatron_boundaries(const std::vector<dataset::piece>& pieces,
                                               std::int64_t seq_len, bool extra_token) {
   std::int64_t limit = extra_token ? -1 : 0;
@@ -169,7 +170,7 @@ std::string pieces_text(const dataset::served_sample& served) {
   return text;
 }
 
-/// One case, as all three see it.
+/// Compares the three answers for one case.
 class compared_case {
  public:
   compared_case(const served_case& c, const served_ranks& ranks,
@@ -208,7 +209,7 @@ class compared_case {
   std::int64_t slot_of(const case_row& row) const {
     return row.micro_batch * case_.batch_size + row.row;
   }
-  /// The first served sample that the run is not asked for, or that `drop_last` leaves out.
+  /// The end of the served samples: the case asks for no more, or `drop_last` drops the rest.
   std::int64_t served_end() const {
     std::int64_t samples = 0;
     for (const auto& batches : ranks_) {
@@ -219,12 +220,12 @@ class compared_case {
 
   // --- Megatron ---
 
-  /// Which position each served sample is, by a walk that skips and replays one at a time; nothing
-  /// without edits.
+  /// The position of each served sample, computed by skipping and replaying samples one at a time.
+  /// Returns nullopt if there are no edits.
   std::optional<number_list> naive_positions(std::int64_t wanted) const {
     if (edits_.empty()) return std::nullopt;
     std::vector<dataset::edit> plain = edits_;
-    std::map<std::int64_t, number_list> blocked;  // each edit is given a document of its own
+    std::map<std::int64_t, number_list> blocked;  // each edit gets a document of its own
     std::int64_t replayed = 0;
     for (std::size_t i = 0; i < plain.size(); ++i) {
       dataset::edit& e = plain[i];
@@ -311,7 +312,7 @@ class compared_case {
     }
   }
 
-  /// The trainer's loop: a step takes as many micro-batches as the calculator says.
+  /// As the trainer's loop: the calculator defines how many micro-batches a step takes.
   void compare_steps(const std::vector<case_batch>& served, std::int64_t total) const {
     std::int64_t step = 0;
     std::int64_t first = 0;
@@ -333,7 +334,7 @@ class compared_case {
     }
   }
 
-  /// The micro-batches of a whole step together are what hybrid context parallelism takes.
+  /// Hybrid context parallelism takes all micro-batches of a whole step together.
   void compare_hybrid(const std::vector<case_batch>& served, std::int64_t total,
                       std::int64_t rank) const {
     const served_case& c = case_;
@@ -401,10 +402,10 @@ class compared_case {
     }
   }
 
-  /// For every document, served or not: `where` must list what was served and nothing else. A
-  /// dataset that a blend has several times is also asked for by its prefix.
+  /// For every document, served or not, `where` must list exactly where it was served. If a blend
+  /// has a dataset several times, this is also tested for all its sources together, by prefix.
   void compare_backward() {
-    // Without an end, and of cyclic, only the first batches were taken.
+    // A run without an end, or with the cyclic sampler, was served only in part.
     const std::int64_t end = sampler_.end_sample() == no_end ? served_end() : no_end;
     std::map<std::pair<std::filesystem::path, std::int64_t>, std::vector<dataset::appearance>>
         by_prefix;
@@ -420,7 +421,7 @@ class compared_case {
         of_prefix.insert(of_prefix.end(), expected.begin(), expected.end());
       }
     }
-    if (by_prefix.size() == served_places_.size()) return;  // each dataset is there once
+    if (by_prefix.size() == served_places_.size()) return;  // no dataset occurs twice
     for (auto& [key, expected] : by_prefix) {
       SCOPED_TRACE(testing::Message() << "document " << key.second << " of " << key.first);
       std::ranges::sort(expected, {}, &dataset::appearance::served);
@@ -460,7 +461,7 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
   std::int64_t places = 0;
   std::map<std::string, int> seen;
   for (int i = 0; i < cases; ++i) {
-    // One seed for each case, so that any one can be replayed alone.
+    // One seed per case, so that each case can be replayed alone.
     const std::uint64_t seed = first_seed + static_cast<std::uint64_t>(i);
     test::split_mix random(seed * 4 + static_cast<std::uint64_t>(GetParam()));
     const auto drawn = test::draw_case(random, GetParam());
@@ -495,7 +496,7 @@ TEST_P(ServedRows, AreThoseOfWhereAndOfMegatronsSamplers) {
   std::cout << rows << " rows, " << places << " places of documents;";
   for (const auto& [what, count] : seen) std::cout << ' ' << what << ": " << count << ';';
   std::cout << '\n';
-  // A generator that draws nothing of these would prove nothing.
+  // Otherwise, the generator does not produce what this test is for.
   EXPECT_GT(rows, 10000);
   for (const char* what : {"single", "cyclic", "full_validation", "ramp-up", "edits",
                            "no drop_last", "later start", "start inside a micro-batch",

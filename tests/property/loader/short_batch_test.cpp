@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A last micro-batch of fewer rows, or of none: what a run has that fills no whole one is served
-// too, once, and a state in front of it or behind it is as good as any.
+// A last micro-batch with fewer rows, or none: the samples that do not fill a whole micro-batch are
+// served too, once. A run can resume from a state before or after it.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 class ShortBatch : public testing::TestWithParam<test::run_kind> {
  protected:
-  /// Those that were asked for, or one more: Megatron's blends have some to spare.
+  /// The requested number, or one more: Megatron's blends have a few extra samples.
   std::int64_t samples() const { return test::end_of(run_); }
 
   loader_options options(std::int64_t ranks, std::int64_t rank) const {
@@ -36,8 +36,9 @@ class ShortBatch : public testing::TestWithParam<test::run_kind> {
     return o;
   }
 
-  /// What is left from a state on: how often each position comes, each row held against its model.
-  /// `state` is what all ranks say at the end, or after so many micro-batches.
+  /// Serves up to `most` micro-batches per rank from a state on, and compares each row with its
+  /// model. Sets `state` to the final state, which must be the same on all ranks.
+  /// @return how often each position is served
   std::vector<int> serve(std::int64_t ranks, const std::string& from, std::int64_t most,
                          std::string& state) {
     std::vector<int> times(static_cast<std::size_t>(samples()));
@@ -81,12 +82,12 @@ TEST_P(ShortBatch, HoldsWhatIsLeftWhateverTheRanks) {
     EXPECT_EQ(serve(ranks, "", all, end), once);
     EXPECT_EQ(dataset::parse_state(end).consumed_samples, samples());
 
-    // Behind it nothing comes, for any number of ranks.
+    // After it, nothing is served, for any number of ranks.
     std::string state;
     EXPECT_EQ(serve(2, end, all, state), std::vector<int>(once.size()));
     EXPECT_EQ(state, end);
 
-    // In front of it, it comes again, for one rank too.
+    // From a state before it, it is served again, also by one rank.
     std::string middle;
     std::vector<int> served = serve(ranks, "", 1, middle);
     for (const std::int64_t others : {ranks, std::int64_t{1}}) {

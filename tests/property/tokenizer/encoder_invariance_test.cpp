@@ -22,8 +22,8 @@
 #include "support/sanitized.hpp"
 #include "support/seed.hpp"
 
-// Encoders of one tokenizer have a cache that they share and one of their own, of any size:
-// nobody may see that in the ids.
+// The encoders of one tokenizer share a cache, and each also has its own, of any size. Neither may
+// affect the ids.
 namespace millrace::test {
 namespace {
 
@@ -46,7 +46,7 @@ tokenizer_options of(std::string type) {
   return options;
 }
 
-/// A tokenizer for each engine, made of files that are always there.
+/// A tokenizer for each engine, from files that are always available.
 class families {
  public:
   std::vector<std::pair<std::string, tokenizer_options>> all() const {
@@ -94,7 +94,7 @@ TEST(EncodersOfOneTokenizer, GiveTheSameIdsWhateverTheOthersMeet) {
   for (const auto& [name, options] : families.all()) {
     SCOPED_TRACE(name);
     std::vector<ids_list> expected;
-    std::unique_ptr<tokenizer::tokenizer> fresh;  // has met little
+    std::unique_ptr<tokenizer::tokenizer> fresh;  // its caches are almost empty
     for (const std::string& text : texts) {
       if (expected.size() % 100 == 0) fresh = tokenizer::make_tokenizer(options);
       expected.push_back(encode(*fresh->make_encoder(0), text));
@@ -129,7 +129,7 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Words that never come again, of all sizes that tables have places for.
+// Encodes words that never recur, of all sizes that the cache tables hold.
 void meet_new_words(tokenizer::encoder& encoder, std::size_t count) {
   std::string text;
   for (std::size_t i = 0; i < count; ++i) {
@@ -153,7 +153,7 @@ TEST(EncodersOfOneTokenizer, NeverTakeMoreThanTheyAreGiven) {
   for (const auto& [name, options] : families.all()) {
     SCOPED_TRACE(name);
     const auto tokenizer = tokenizer::make_tokenizer(options);
-    meet_new_words(*tokenizer->make_encoder(), 1000);  // what all share, and what a text needs
+    meet_new_words(*tokenizer->make_encoder(), 1000);  // fills shared and scratch memory
     std::array<std::size_t, 2> taken{};
     for (const std::size_t budget : {std::size_t{6} << 20, std::size_t{64} << 20}) {
       const std::size_t before = resident_bytes();
