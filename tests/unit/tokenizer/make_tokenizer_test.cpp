@@ -82,7 +82,7 @@ TEST(MakeTokenizer, NamesTheOptionThatIsMissing) {
   EXPECT_EQ(config_fault(options), "--tokenizer-type GPT2BPETokenizer needs --merge-file");
 }
 
-// An option without effect would be a vocabulary that the user believes in and does not get.
+// If an option were ignored, the user would not get the expected vocabulary.
 TEST(MakeTokenizer, RefusesOptionsThatTheTypeDoesNotTake) {
   const std::string prefix = "--tokenizer-type ByteLevelTokenizer does not take ";
   tokenizer_options options;
@@ -119,7 +119,7 @@ TEST(MakeTokenizer, RefusesOptionsThatTheTypeDoesNotTake) {
   expect_refused("--null-tokenizer-pad-id", [](auto& o) { o.null_pad_id = 3; });
 }
 
-// Megatron takes it and hands it to nobody.
+// Megatron accepts this option but does not use it.
 TEST(MakeTokenizer, RefusesSpecialTokensWhereTheyWouldNotCount) {
   for (const char* type : {"BertWordPieceCase", "SentencePieceTokenizer"}) {
     tokenizer_options options;

@@ -19,7 +19,7 @@ namespace {
 
 using symbols_list = std::vector<std::int32_t>;
 
-// The definition, with a search over everything for each merge.
+// The definition of BPE, which searches all pairs for each merge.
 symbols_list naive_merge(const std::vector<merge_rule>& rules, symbols_list symbols) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::pair<std::size_t, std::int32_t>> ranks;
   for (std::size_t rank = 0; rank < rules.size(); ++rank) {
@@ -47,8 +47,8 @@ symbols_list merge(bpe_merger& merger, symbols_list symbols) {
   return symbols;
 }
 
-// A random vocabulary over `letters` letters: every rule joins two tokens that are there already
-// into a string that is new, in random order of rank, so that merges compete and can be stale.
+// A random vocabulary over `letters` letters. Every rule joins two existing tokens into a new
+// string. Ranks are in random order, so that merges compete and can become stale.
 std::vector<merge_rule> random_rules(std::mt19937_64& random, std::int32_t letters,
                                      std::size_t count) {
   std::vector<std::string> tokens;
@@ -71,7 +71,7 @@ std::vector<merge_rule> random_rules(std::mt19937_64& random, std::int32_t lette
   return rules;
 }
 
-// Lengths on both sides of the place where another algorithm takes over.
+// Lengths below and above the switch to another algorithm.
 TEST(BpeMerger, AgreesWithTheDefinitionOnRandomVocabularies) {
   std::mt19937_64 random(test::seed(60));
   for (int round = 0; round < 200; ++round) {
@@ -107,8 +107,8 @@ TEST(BpeMerger, MergesTheLeftmostOfEqualRanks) {
   EXPECT_EQ(merge(merger, symbols_list(501, 0)), expected);
 }
 
-// A megabyte without a break is what a scan over all neighbours for each merge would take hours
-// for. The bound is loose, for sanitizers and busy machines; release builds need some 0.1 s.
+// A megabyte without a break would take hours if each merge scanned all pairs. The bound is loose,
+// for sanitizers and busy machines; release builds need about 0.1 s.
 TEST(BpeMerger, TakesLittleLongerThanLinearTime) {
   std::vector<merge_rule> rules;
   rules.reserve(16);

@@ -21,14 +21,15 @@ namespace {
 using ids_list = std::vector<std::int32_t>;
 
 ids_list encode(section_encoder& encoder, std::string_view text) {
-  // An allocation of exactly its size, so that ASan sees a read behind it.
+  // An allocation of exactly the size of the text, so that ASan detects reads past its end.
   const std::vector<char> exact(text.begin(), text.end());
   id_buffer ids;
   EXPECT_FALSE(encoder.encode({{exact.data(), exact.size()}}, ids).has_value());
   return {ids.ids().begin(), ids.ids().end()};
 }
 
-// Words by the splitter, one at a time; each merged as BPE is defined, or looked up whole first.
+// Encodes the splitter's words one at a time. Each is merged by the definition of BPE, or is looked
+// up whole first.
 ids_list expected_ids(const test::naive_bpe& naive, const word_splitter& splitter,
                       std::string_view text, const std::map<std::string, std::int32_t>& wholes) {
   ids_list ids;
@@ -55,7 +56,7 @@ const std::vector<std::string>& characters() {
 }
 
 std::string random_text(std::mt19937& random) {
-  const std::size_t first = random() % 4 == 0 ? 7 : 0;  // now and then no ASCII at all
+  const std::size_t first = random() % 4 == 0 ? 7 : 0;  // sometimes no ASCII at all
   std::string text;
   for (std::size_t count = random() % 120; count > 0; --count) {
     const std::size_t range = characters().size() - first;
@@ -86,8 +87,8 @@ byte_bpe_vocabulary vocabulary_of(const test::naive_bpe& naive, bool whole_words
   return {naive.tokens, naive.byte_ids, naive.rules, whole_words_first};
 }
 
-// Batches, caches, seams and vectors may not show: cold or warm, with room for a few words or for
-// all, on every instruction set.
+// Batches, caches, seams and vectors must not affect ids: with cold and warm caches, with room for
+// a few words or for all, on every instruction set.
 TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
   std::mt19937 random(17);
   for (int round = 0; round < 3; ++round) {
@@ -113,8 +114,8 @@ TEST(ByteBpeEngine, GivesTheIdsOfWordByWordMerging) {
   }
 }
 
-// A token that merging never gives is found as a pretoken of its own, and only so: not as a
-// fragment of a longer word.
+// A token that merging never produces is found only if it is a whole pretoken, not as a fragment of
+// a longer word.
 TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {
   std::mt19937 random(19);
   test::naive_bpe naive(random, bytes_of_characters(), 300);
@@ -138,7 +139,7 @@ TEST(ByteBpeEngine, TakesWholeWordsFirstWhereAsked) {
     for (int i = 0; i < 1200; ++i) {
       std::string text = random_text(random);
       if (i % 3 == 0) text = naive.tokens.bytes(256 + static_cast<std::int64_t>(random() % 500));
-      // What is no UTF-8 has no ids that anyone promises.
+      // The ids of text that is not UTF-8 are unspecified.
       if (!is_utf8(text)) continue;
       ASSERT_EQ(encode(*encoder, text), expected_ids(naive, *reference, text, wholes)) << text;
     }

@@ -44,7 +44,7 @@ TEST(ByteMerger, GivesWhatMergingGives) {
   }
 }
 
-// Vocabularies converted from ranks have a rule for every way to cut a token in two.
+// Vocabularies converted from ranks have one rule for every way to split a token into two.
 TEST(ByteMerger, IsNotMisledByRulesThatNeverApply) {
   std::mt19937 random(5);
   const test::naive_bpe naive(random, "ab", 80);
@@ -73,7 +73,7 @@ TEST(ByteMerger, IsNotMisledByRulesThatNeverApply) {
   }
 }
 
-// Ids that fall where ranks rise: no compact table, the same ids.
+// If ids are not in order of rank, there is no compact table, but the ids are the same.
 TEST(ByteMerger, TakesIdsInAnyOrder) {
   const std::string a = "a";
   token_table tokens;
@@ -91,7 +91,7 @@ TEST(ByteMerger, TakesIdsInAnyOrder) {
   EXPECT_EQ(merged(merger, "bc"), (ids_list{256}));
 }
 
-// Long words go in parts; the parts may not show, however the tokens lie across their seams.
+// Long words are merged in parts, which must not affect ids, wherever tokens cross their seams.
 TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
   std::mt19937 random(9);
   for (int round = 0; round < 12; ++round) {
@@ -101,12 +101,12 @@ TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
     ASSERT_TRUE(merges.covers_all_bytes());
     byte_merger merger(merges, best_instruction_set());
     std::string word = random_word(random, alphabet, 500 + random() % 2500);
-    if (round % 5 == 0) {  // a period that is no power of two
+    if (round % 5 == 0) {  // any period, not just powers of two
       const std::string period = random_word(random, alphabet, 1 + random() % 37);
       for (std::size_t i = 0; i < word.size(); ++i) word[i] = period[i % period.size()];
     }
     id_buffer ids;
-    ids.push_back(-7);  // what is there stays
+    ids.push_back(-7);  // existing ids are kept
     merger.append(word, ids);
     ids_list expected = naive.encode(word);
     expected.insert(expected.begin(), -7);
@@ -114,7 +114,7 @@ TEST(ByteMerger, AppendsLongWordsAsIfInOnePiece) {
   }
 }
 
-// Bytes without a token give nothing, wherever parts end.
+// Bytes without a token produce nothing, wherever parts end.
 TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
   std::mt19937 random(12);
   for (int round = 0; round < 12; ++round) {
@@ -137,8 +137,8 @@ TEST(ByteMerger, AppendsLongWordsWithoutTheBytesThatHaveNoToken) {
   }
 }
 
-// Tokens of 96 letters, each two of which merge, from the right: every part but the whole word ends
-// wrongly, and giving tokens up leads back to the beginning each time.
+// Tokens of 96 letters, of which each adjacent two merge, from the right. The end of every part
+// except the whole word is wrong, and dropping tokens leads back to the beginning each time.
 TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   std::string letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += c;
@@ -178,7 +178,7 @@ TEST(ByteMerger, GoesOnWhereNoPartEndsWell) {
   EXPECT_EQ(ids_list(ids.ids().begin(), ids.ids().end()), whole);
 }
 
-// A special token may be spelled by a merge that no text comes to.
+// A rule may spell a special token, a result that no text merges to.
 TEST(ByteMerger, PassesOverRulesWithoutTheBytesOfTheirResult) {
   std::mt19937 random(29);
   const test::naive_bpe naive(random, "ab", 10);
@@ -190,7 +190,7 @@ TEST(ByteMerger, PassesOverRulesWithoutTheBytesOfTheirResult) {
   EXPECT_EQ(merged(merger, "abab"), naive.encode("abab"));
 }
 
-// Pairs are packed into 40 bits where ids fit: a byte whose id does not must not look like another.
+// Pairs are packed into 40 bits if ids fit. A byte whose id does not fit must not match another.
 TEST(ByteMerger, KeepsLargeIdsOfBytesApart) {
   token_table tokens;
   std::array<std::int32_t, 256> byte_ids{};
@@ -208,7 +208,7 @@ TEST(ByteMerger, KeepsLargeIdsOfBytesApart) {
   EXPECT_EQ(merged(merger, "dz"), (ids_list{'d', byte_ids['z']}));
 }
 
-// Llama 3 has tokens whose parts come after them: the pair is made by a later merge, and then
+// Llama 3 has tokens with lower ranks than their parts: a later merge produces the pair, which then
 // merges at once.
 TEST(ByteMerger, TakesRulesWhosePartsComeAfterTheirResult) {
   token_table tokens;

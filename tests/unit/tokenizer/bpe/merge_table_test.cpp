@@ -26,7 +26,7 @@ TEST(MergeTable, HoldsNoRuleAtAll) {
   EXPECT_EQ(merge_table({}).find(0, 0).rank, merge_table::no_rank);
 }
 
-// Hugging Face's map of merges lets the later insert win, so that is the rank to give.
+// In Hugging Face's map of merges, the later entry wins, so its rank is the right one.
 TEST(MergeTable, TakesTheLaterOfTwoRulesForOnePair) {
   const std::vector<merge_rule> rules = {{1, 2, 10}, {3, 4, 11}, {1, 2, 10}};
   EXPECT_EQ(merge_table(rules).find(1, 2).rank, 2U);

@@ -20,12 +20,12 @@ struct listed_word {
   typename Table::ids ids;
 };
 
-// Different words, each with ids that no other has.
+// Different words, each with unique ids.
 template <class Table>
 std::vector<listed_word<Table>> some_words(std::size_t count) {
   std::vector<listed_word<Table>> words;
   for (std::size_t i = 0; i < count; ++i) {
-    // Short ones differ in their first part alone, long ones in all.
+    // Short ones differ only in their first part, long ones in all parts.
     std::string word = std::to_string(i);
     if (i % 3 != 0) word = word + std::string(Table::key::max_bytes - word.size() - i % 2, 'x');
     listed_word<Table> one{Table::key::of(word.data(), word.size(), word.size()), {}};
@@ -84,7 +84,7 @@ TYPED_TEST(SharedPretokenTable, KeepsWordsWhereTheyAre) {
   EXPECT_EQ(in, 2 * TypeParam::ways);
 }
 
-// What a thread finds is what some thread has added, whole, at any moment.
+// At any time, a thread finds only complete words that some thread has added.
 TYPED_TEST(SharedPretokenTable, GivesWholeWordsWhileThreadsAddThem) {
   const auto words = some_words<TypeParam>(3000);
   for (const unsigned line_bits : {4U, 12U}) {

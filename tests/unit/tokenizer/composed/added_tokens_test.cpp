@@ -13,7 +13,7 @@ added_token token(const char* content, std::int32_t id) {
   return {content, id};
 }
 
-// All matches as "begin-end:id", in the way that a tokenizer goes through a text.
+// All matches as "begin-end:id", searched as a tokenizer does.
 std::string matches(const added_token_finder& finder, std::string_view text) {
   std::string all;
   std::size_t from = 0;
@@ -33,7 +33,7 @@ TEST(AddedTokens, AreFoundLeftmostAndOfThoseTheLongest) {
   EXPECT_EQ(matches(finder, "<<a"), "");
 }
 
-// A word is what \w has: letters, marks, digits, connectors.
+// Words consist of \w: letters, marks, digits, connectors.
 TEST(AddedTokens, OfSingleWordsAreTouchedByNone) {
   added_token alone = token("ab", 1);
   alone.single_word = true;
@@ -46,7 +46,7 @@ TEST(AddedTokens, OfSingleWordsAreTouchedByNone) {
             "");
 }
 
-// What does not count is passed over whole: nothing inside it is found either.
+// A match that does not count is skipped as a whole: nothing inside it is found either.
 TEST(AddedTokens, ThatDoNotCountHideOthers) {
   added_token alone = token("a-b", 1);
   alone.single_word = true;
@@ -72,7 +72,7 @@ TEST(AddedTokens, TakeWhiteSpaceAlong) {
   EXPECT_EQ(matches(finder, "<r>  <l>"), "0-5:2 5-8:1 ") << "what is taken is not taken twice";
 }
 
-// As in the reference, whose search goes on behind the token and not behind its white space.
+// As in the reference, the search continues after the token, not after its white space.
 TEST(AddedTokens, MayBeginInWhiteSpaceThatAnotherHasTaken) {
   added_token right = token("<r>", 1);
   right.strips_right = true;

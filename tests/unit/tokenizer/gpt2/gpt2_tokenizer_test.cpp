@@ -22,7 +22,7 @@ using wide_ids = std::vector<std::int64_t>;
 
 const std::string end_of_text = "<|endoftext|>";
 
-// Ids 256 ab, 257 abc, 258 " a" (the spelling of a space is U+0120), 259 the special token.
+// Ids: 256 ab, 257 abc, 258 " a" (a space is spelled U+0120), 259 the special token.
 small_vocabulary usual() {
   return {small_vocabulary::bytes_and({"ab", "abc",
                                        "\u0120"
@@ -49,14 +49,14 @@ TEST(Gpt2Tokenizer, FindsTheSpecialTokenInTexts) {
   EXPECT_EQ(test::encode(*gpt2, end_of_text), ids_list({259}));
   EXPECT_EQ(test::encode(*gpt2, "ab" + end_of_text + end_of_text + "c"),
             ids_list({256, 259, 259, 'c'}));
-  // What lies before it ends there for the pattern too: two spaces stay one pretoken.
+  // The pattern also sees the end of its text before the token, so two spaces stay one pretoken.
   EXPECT_EQ(test::encode(*gpt2, " " + end_of_text + " a"), ids_list({32, 259, 258}));
   EXPECT_EQ(test::encode(*gpt2, "<|endoftext|").size(), 12U);
   EXPECT_EQ(test::encode(*gpt2, "<|" + end_of_text), ids_list({'<', '|', 259}));
 }
 
-// The pattern looks ahead to the end of its piece: two spaces there are one pretoken, before a
-// letter they are two.
+// The pattern looks ahead. Two spaces at the end of its text are one pretoken, but two pretokens
+// before a letter.
 TEST(Gpt2Tokenizer, EndsThePatternsTextAtASpecialToken) {
   const auto tokens = small_vocabulary::bytes_and({"\u0120\u0120", end_of_text});
   const auto gpt2 = small_vocabulary(tokens, "\u0120 \u0120\n").load();
@@ -72,8 +72,8 @@ TEST(Gpt2Tokenizer, AddsTheSpecialTokenToVocabulariesWithout) {
   EXPECT_EQ(gpt2->decode(wide_ids{256, 257}), "ab" + end_of_text);
 }
 
-// transformers gives the added token the number of entries as its id, gaps or not, and its length
-// leaves the gap out; an id beyond that would not fit a dtype chosen by it.
+// transformers uses the number of entries as the id of the added token, even if there are gaps. Its
+// vocabulary size ignores gaps, so higher ids might not fit a dtype chosen by that size.
 TEST(Gpt2Tokenizer, CountsGapsAsVocabulary) {
   auto tokens = small_vocabulary::bytes();
   tokens.emplace_back("ab", 70000);
@@ -99,7 +99,7 @@ TEST(Gpt2Tokenizer, NeedsATokenForEveryByteOfUtf8) {
     kept.emplace_back(end_of_text, 256);
     return small_vocabulary(kept, "#version: 0.2\n");
   };
-  // GPT-NeoX and its kin leave these out, as no text has them.
+  // GPT-NeoX and similar vocabularies omit these bytes, because they do not occur in text.
   EXPECT_EQ(test::encode(*without({0xC0, 0xC1, 0xF5, 0xFF}).load(), "a"), ids_list({'a'}));
   try {
     (void)without({'b'}).load();
@@ -130,7 +130,7 @@ TEST(Gpt2Tokenizer, NamesTheFileAtFault) {
 }
 
 TEST(Gpt2Tokenizer, SaysThatAFileIsNotThere) {
-  auto options = usual().options();  // whose folder is gone by now
+  auto options = usual().options();  // the folder of its files is already deleted
   EXPECT_THROW(make_tokenizer(options), io_error);
 }
 
@@ -142,8 +142,8 @@ TEST(Gpt2Tokenizer, FollowsTheLaterOfTwoEqualMerges) {
             ids_list({'a', 257}));
 }
 
-// Words are cached; their ids must not depend on what was encoded before, nor on where in
-// memory the word ends.
+// Words are cached. Their ids must not depend on what was encoded before, nor on where in memory
+// the word ends.
 TEST(Gpt2Tokenizer, GivesEqualTextsEqualIds) {
   const auto gpt2 = usual().load();
   const auto warm = gpt2->make_encoder();
@@ -166,7 +166,7 @@ TEST(Gpt2Tokenizer, DecodesToTheText) {
   const std::string text = "abc ab\u00E9\n" + end_of_text + " \U0001F600";
   const auto ids = test::encode(*gpt2, text);
   EXPECT_EQ(gpt2->decode(wide_ids(ids.begin(), ids.end())), text);
-  EXPECT_EQ(gpt2->decode(wide_ids{0xC3}), "\xC3");  // half a character comes as it is
+  EXPECT_EQ(gpt2->decode(wide_ids{0xC3}), "\xC3");  // half a character is not changed
   EXPECT_EQ(gpt2->decode(wide_ids{-1, 260, std::int64_t{1} << 40}), "\uFFFD\uFFFD\uFFFD");
 }
 

@@ -36,7 +36,7 @@ TEST(ParseMergesTxt, ReadsOneRuleALine) {
 
 TEST(ParseMergesTxt, HoldsNoCommentButTheVersion) {
   EXPECT_EQ(parsed("# #\n"), (triples{{3, 3, 6}}));
-  EXPECT_EQ(parsed("#version: 0.2\n"), triples());  // what is written for a vocabulary of bytes
+  EXPECT_EQ(parsed("#version: 0.2\n"), triples());  // the file for a vocabulary of only bytes
 }
 
 TEST(ParseMergesTxt, KeepsRepeatedRules) {

@@ -31,7 +31,7 @@ TEST_F(HuggingFaceTokenizer, EncodesAndDecodesBothWays) {
   EXPECT_EQ(t->eod(), std::nullopt);
 }
 
-// As there: the next id behind the model's tokens, whatever the file says it is.
+// As in the reference: the next id after the model's tokens, whatever id the file gives.
 TEST_F(HuggingFaceTokenizer, GivesAddedTokensTheNextIds) {
   const auto t =
       make(json_of(word_level, std::string(white_space) + R"("added_tokens":[)" + added("<x>") +
@@ -109,7 +109,7 @@ TEST_F(HuggingFaceTokenizer, NamesTheComponentItCannotHonour) {
                  "\"type\":\"Strange\"");
 }
 
-// A byte without a token would drop out of texts and nobody would know.
+// A byte without a token would silently be dropped from texts.
 TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
   EXPECT_THAT(
       [&] {
@@ -120,8 +120,8 @@ TEST_F(HuggingFaceTokenizer, RefusesAByteLevelModelThatLacksBytes) {
       ThrowsMessage<format_error>(HasSubstr("no token for byte 0 alone")));
 }
 
-// One character may become two, and the token is found in the first: then what is behind it is at
-// the beginning of the text as well, but only to the reference.
+// If one character becomes two and a token matches the first of them, the reference also treats the
+// rest as the start of the text. We do not.
 TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   const auto json = [](const std::string& token, const std::string& scheme) {
     return R"({"added_tokens":[)" + token +
@@ -135,7 +135,7 @@ TEST_F(HuggingFaceTokenizer, RefusesTokensThatMayTakeAPartOfTheFirstCharacter) {
   (void)make(json(added("f", "normalized"), "always"));
 }
 
-// To the reference, what several characters became at the beginning is not from there.
+// If several characters at the start are replaced, the reference no longer sees a start there.
 TEST_F(HuggingFaceTokenizer, RefusesToReplaceSeveralCharactersAtAStartThatCounts) {
   const auto json = [](const std::string& normalizers, const std::string& scheme) {
     return R"({"normalizer":{"type":"Sequence","normalizers":[)" + normalizers +
@@ -223,7 +223,7 @@ TEST_F(HuggingFaceTokenizer, OfAVocabularyOfBertIsMegatrons) {
               ThrowsMessage<format_error>(HasSubstr("lacks [SEP]")));
 }
 
-// What is slower than it might be is said, and what no engine is needed for is not.
+// Notes only the regular expressions that PCRE2 matches, because they are slower.
 TEST_F(HuggingFaceTokenizer, NotesTheRegularExpressionsThatPcre2Matches) {
   const auto split = [](std::string_view regex) {
     return R"({"pre_tokenizer":{"type":"Split","pattern":{"Regex":")" + std::string(regex) +
@@ -261,7 +261,7 @@ TEST_F(HuggingFaceTokenizer, SaysWhichRegularExpressionGivesUpOnAText) {
   id_buffer ids;
   const auto fault = tokenizer->make_encoder()->encode("b<x>" + std::string(300, 'a') + "bc", ids);
   ASSERT_TRUE(fault);
-  EXPECT_EQ(fault->offset_bytes, 4U);  // of the section
+  EXPECT_EQ(fault->offset_bytes, 4U);  // within the section
   EXPECT_EQ(fault->what,
             "the regular expression '(?:a?a)+c' gives up at byte 0 of a piece of 302: there are "
             "too many ways to match it");

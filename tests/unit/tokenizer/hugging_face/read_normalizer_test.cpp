@@ -67,7 +67,7 @@ TEST(ReadNormalizer, SaysAtWhichByteItRefuses) {
   expect_fault_at(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Shout"}]})",
                   R"("type": "Shout")");
   expect_fault_at(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Strip"}]})",
-                  R"({"type": "Strip")");  // a field that is missing
+                  R"({"type": "Strip")");  // a missing field
   expect_fault_at(R"({"type": "Sequence", "normalizers": [{"type": "NFC"}, 7]})", "7");
   expect_fault_at(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})",
                   R"("Regex")");

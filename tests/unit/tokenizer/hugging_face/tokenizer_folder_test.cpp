@@ -39,8 +39,8 @@ TEST_F(TokenizerFolder, AddsTheTokensOfItsFolder) {
   EXPECT_EQ(encode(*t, "a <x><y><z>"), (ids_list{1, 4, 3, 5}));
 }
 
-// Without "added_tokens_decoder" the map's names go before the config's, one of null takes a name
-// away; with it the file does not count.
+// Without "added_tokens_decoder", the names in the map override those in the config, and null
+// removes a name. With it, the map is ignored.
 TEST_F(TokenizerFolder, TakesTheNamesOfTheSpecialTokensMap) {
   const std::string json = json_of(word_level, white_space);
   const auto map = [&](std::string_view text) {
@@ -179,7 +179,7 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
     EXPECT_EQ(encode(*make_folder(plain, config + names, {.include_special_tokens = false}), "b"),
               ids_list{2});
   }
-  // Those that go by other names for the same.
+  // Here, other names refer to the same tokens.
   const std::string xlm = R"({"tokenizer_class":"XLMRobertaTokenizer","unk_token":null,)"
                           R"("pad_token":null,"mask_token":null,"cls_token":"b","sep_token":"a")";
   EXPECT_EQ(encode(*make_folder(json, xlm + R"(,"bos_token":"a","eos_token":"b"})"), "b"),
@@ -193,7 +193,7 @@ TEST_F(TokenizerFolder, RefusesClassesWithAnotherTemplate) {
               ThrowsMessage<format_error>(HasSubstr("not given: false and false")));
 }
 
-// GPT-2's own folder has a config that names nothing, and the class is in config.json.
+// The config in GPT-2's own folder names no tokens. The class is in config.json.
 TEST_F(TokenizerFolder, TakesTheClassOfTheModel) {
   const std::string json =
       json_of(word_level, R"("added_tokens":[)" + added("<|endoftext|>", "special") + "]," +
@@ -209,7 +209,7 @@ TEST_F(TokenizerFolder, TakesTheClassOfTheModel) {
   EXPECT_NE(make_folder(json, config)->fingerprint(), none->fingerprint());
   EXPECT_EQ(eod_of(R"({"model_type":"bert","tokenizer_class":"GPT2Tokenizer"})"), 3);
   EXPECT_EQ(eod_of(R"({"vocab_size":3})"), std::nullopt);
-  // Its own config goes first.
+  // The class in the tokenizer's own config takes precedence.
   EXPECT_EQ(make_folder(json, R"({"tokenizer_class":"PreTrainedTokenizerFast"})")->eod(),
             std::nullopt);
   for (const char* type : {"llama", "my_model"}) {
@@ -246,7 +246,7 @@ TEST_F(TokenizerFolder, TakesNamesOfItsClass) {
             std::nullopt);
 }
 
-// With flags that are the class's affair.
+// The class determines the flags of these tokens.
 TEST_F(TokenizerFolder, RefusesTokensThatOnlyTheClassHas) {
   const std::string json = json_of(word_level, white_space);
   const auto expect_fault = [&](const std::string& config, const std::string& problem) {
@@ -302,7 +302,7 @@ TEST_F(TokenizerFolder, RefusesFlagsThatDependOnTheVersion) {
                   HasSubstr("tokenizer.json: "), HasSubstr("the token '<old>' is there twice"))));
 }
 
-// As transformers saves it: 10^30 where no length is known, and no tokens with names of their own.
+// As saved by transformers: 10^30 if no length is known, and no named extra tokens.
 TEST_F(TokenizerFolder, TakesWhatTransformersSaves) {
   const std::string json = json_of(word_level, white_space);
   const std::string saved =
@@ -334,7 +334,7 @@ TEST_F(TokenizerFolder, RefusesANormalizerThatTheClassWouldChange) {
   }
 }
 
-// Without the entry release 4 takes false, and release 5 the file's for some classes.
+// Without the entry, release 4 uses false. Release 5 uses the file's value for some classes.
 TEST_F(TokenizerFolder, RefusesAPrefixSpaceThatTheConfigDoesNotHave) {
   const auto json = [](const char* prefix) {
     return R"({"pre_tokenizer":{"type":"ByteLevel","trim_offsets":true,"use_regex":true,)"

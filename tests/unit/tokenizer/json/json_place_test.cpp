@@ -55,12 +55,12 @@ TEST(JsonEnd, IsTheFirstByteThatCannotBeThere) {
   EXPECT_EQ(json_end("[\"a\xFF\"]"), 3U);
   EXPECT_EQ(json_end("[\"a\xC3\"]"), 3U);             // half a character
   EXPECT_EQ(json_end("[\"\xED\xA0\x80\"]"), 2U);      // a surrogate
-  EXPECT_EQ(json_end("[\"\xC0\x80\"]"), 2U);          // longer than it need be
+  EXPECT_EQ(json_end("[\"\xC0\x80\"]"), 2U);          // an overlong encoding
   EXPECT_EQ(json_end("[\"\xF4\x90\x80\x80\"]"), 2U);  // beyond U+10FFFF
   EXPECT_EQ(json_end(""), 0U);
 }
 
-// A cut-off copy ends where more was expected.
+// In a truncated copy, the error is at the end, where more was expected.
 TEST(JsonEnd, IsTheSizeOfEveryTruncation) {
   const std::string json = R"([{"rank": 0, "token_bytes": "AA==", "token_str": "\u0000"}, [-1.5]])";
   for (std::size_t size = 0; size < json.size(); ++size) {

@@ -8,7 +8,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Messages are one line of ASCII, whatever the file holds that they speak of.
+// Messages are one line of ASCII, whatever bytes the file contains.
 TEST(InQuotes, ShowsAnyBytesOnOneLineOfAscii) {
   EXPECT_EQ(in_quotes("a b"), "'a b'");
   EXPECT_EQ(in_quotes(""), "''");

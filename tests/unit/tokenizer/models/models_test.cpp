@@ -84,7 +84,7 @@ TEST(CharacterBpe, MakesUnknownTokensOneOrMany) {
             (ids_list{0, 1, 0}));
 }
 
-// An unknown token waits for a character that is known; bytes do not make it go, as there.
+// As in the reference, an unknown token is added at the next known character, but not at bytes.
 TEST(CharacterBpe, FallsBackToBytesIfAllOfThemAreThere) {
   character_bpe_options options;
   options.unknown = 0;
@@ -117,7 +117,7 @@ TEST(Unigram, TakesTheHighestSum) {
   EXPECT_EQ(encode(*model, "axxa"), (ids_list{1, 0, 1})) << "neighbours that are unknown are one";
 }
 
-// Of equal sums the first one found stays: the cut that began earlier.
+// Of equal sums, the first one found wins: the one whose cut begins earlier.
 TEST(Unigram, KeepsTheFirstOfEqualSums) {
   const auto model = make_unigram({{"?", 0}, {"a", -1}, {"ab", -2}, {"b", -1}}, 0, false);
   EXPECT_EQ(encode(*model, "ab"), ids_list{2});
@@ -131,7 +131,7 @@ TEST(Unigram, SpellsUnknownTextInBytesIfAllAreThere) {
   EXPECT_EQ(encode(*make_unigram(pieces, std::nullopt, false), "x"), ids_list{-1});
 }
 
-// A million characters without a break: neither time nor stack may grow with their square.
+// A million characters without a break: neither time nor stack may be quadratic.
 TEST(Models, TakeAMillionCharactersInOneWord) {
   const std::string word(1000000, 'a');
   EXPECT_EQ(encode(*make_character_bpe(vocabulary_of({"a", "aa"}), {{0, 0, 1}}, {}), word).size(),

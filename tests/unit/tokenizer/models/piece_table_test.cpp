@@ -15,7 +15,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// A text with exactly what may be read behind it, so that ASan sees a read of one more.
+// Allocates only the bytes that may be read after the text, so that ASan detects further reads.
 piece_table::match longest(const piece_table& table, std::string_view text, bool continues,
                            char behind) {
   std::vector<char> exact(text.begin(), text.end());
@@ -52,7 +52,7 @@ TEST(PieceTable, KeepsZerosApart) {
 TEST(PieceTable, AgreesWithAMapOnRandomPieces) {
   std::mt19937_64 random(test::seed(81));
   for (int round = 0; round < 60; ++round) {
-    // Few characters make many pieces that begin alike; all bytes, pieces that share a hash.
+    // Few characters give many pieces with common prefixes; all bytes give hash collisions.
     const std::size_t letters = round % 3 == 0 ? 256 : 2 + random() % 3;
     const auto text_of = [&](std::size_t most) {
       std::string text;

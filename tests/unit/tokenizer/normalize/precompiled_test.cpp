@@ -38,13 +38,13 @@ TEST(Precompiled, LooksUpShortClustersWhole) {
             "x\u00E9"
             "e\u0302");
   EXPECT_EQ(of({{"\r\n", " "}}, "a\r\nb\r\r\nc\n"), "a b\r c\n");
-  // In a longer cluster, characters have to find rules of their own.
+  // In a longer cluster, each character is looked up on its own.
   EXPECT_EQ(of({{"e\u0301", "\u00E9"}, {"\u0301", "'"}}, "e\u0301\u0302 e\u0301\u0302\u0302"),
             "\u00E9 e'\u0302\u0302");
 }
 
-// What the reference does, though it loses text: of a cluster's rules the shortest one counts, and
-// it stands for all of the cluster.
+// As the reference does, although it loses text: the shortest rule of a cluster applies, and
+// replaces all of the cluster.
 TEST(Precompiled, ReplacesAShortClusterByTheRuleForItsBeginning) {
   EXPECT_EQ(of({{"E", "e"}}, "E\u0301"), "e");
   EXPECT_EQ(of({{"E", "e"}, {"E\u0301", "\u00E9"}}, "E\u0301"), "e");
@@ -59,7 +59,7 @@ TEST(Precompiled, FindsClustersBehindPlainText) {
                "abe\u0301abe\u0301"),
             "\u4E2D"
             "ab1ab1");
-  // A consonant behind a linker goes on with the cluster; behind a letter between them it does not.
+  // A consonant after a linker continues the cluster, unless there is a letter between them.
   EXPECT_EQ(of({{"\u0915", "k"}}, "\u0915\u094D\u0915\u0301"), "k\u094Dk\u0301");
   EXPECT_EQ(of({{"\u0915", "k"}}, "\u0915\u094Dab\u0915\u0301"),
             "k\u094D"

@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// What a Split makes of `text` that isolates the matches of `pattern`, `how` they are found.
+// The pieces of `text` from a Split that isolates the matches of `pattern`, found by engine `how`.
 std::vector<std::string> cuts_by(pcre2_pattern::engine how, std::string_view pattern,
                                  std::string_view text) {
   const regex compiled(pattern, how);
@@ -60,7 +60,7 @@ class Regex : public testing::Test {
   }
 };
 
-// GPT-2's pattern, for which there is a splitter by hand too.
+// GPT-2's pattern, which also has a handwritten splitter.
 TEST_F(Regex, CutsByThePatternOfGpt2) {
   constexpr std::string_view pattern =
       R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -92,7 +92,7 @@ TEST_F(Regex, CombinesClasses) {
   EXPECT_THAT(cuts("[[:^alpha:]]+", "a1-b"), ElementsAre("a", "1-", "b"));
 }
 
-// Six characters are word characters, but for the class of word characters in brackets.
+// Six characters match \w outside brackets but not inside.
 TEST_F(Regex, HasTwoKindsOfWordCharacters) {
   EXPECT_THAT(cuts(R"(\w+)", "x\u00B2"), ElementsAre("x\u00B2"));
   EXPECT_THAT(cuts(R"([\w]+)", "x\u00B2"), ElementsAre("x", "\u00B2"));
@@ -107,7 +107,7 @@ TEST_F(Regex, RepeatsGreedilyLazilyAndForGood) {
   EXPECT_THAT(cuts("(?:a|b*)*c", "abbac"), ElementsAre("abbac"));
 }
 
-// Both are wrong by PCRE2 10.42 with the optimizations that it has by itself.
+// PCRE2 10.42 with its default optimizations gets both wrong.
 TEST_F(Regex, FindsWhatOptimizationsMiss) {
   EXPECT_THAT(cuts("(?>[ab]+?[^a]){2}", "ab-ab"), ElementsAre("a", "b-ab"));
   EXPECT_THAT(cuts("[^x]?(?:x(?:ac)?)?+[^y]{2,}", "aby"), ElementsAre("ab", "y"));
@@ -133,7 +133,7 @@ TEST_F(Regex, GivesUpOnAnExponentialSearchWithASentence) {
   }
 }
 
-// A choice for every turn: more than the engine has room for at first.
+// A choice for each character: more than the initial memory of the engine.
 TEST_F(Regex, TakesMebibytesInOneMatch) {
   const std::string text(std::size_t{2} << 20, 'a');
   const auto fastest = pcre2_pattern::engine::fastest;

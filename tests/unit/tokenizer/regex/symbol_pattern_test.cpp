@@ -16,7 +16,7 @@ std::string written(std::string_view pattern) {
   return symbol_pattern(tree, alphabet(tree.sets));
 }
 
-// Symbols are numbered as sets come: the members of the first, then those of the second, ...
+// Symbols are numbered by set: the members of the first, then those of the second, ...
 TEST(SymbolPattern, WritesClassesAsBytes) {
   EXPECT_EQ(written("ab"), R"(\x01\x02)");
   EXPECT_EQ(written("[a-z]b"), R"([\x01-\x02]\x02)");

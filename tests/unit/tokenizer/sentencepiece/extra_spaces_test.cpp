@@ -15,7 +15,7 @@ std::string marked(std::string_view text) {
   return result;
 }
 
-// What Python gives.
+// The expected values are from Python.
 TEST(MarkExtraSpaces, DoesWhatThePatternDoes) {
   EXPECT_EQ(marked(""), "");
   EXPECT_EQ(marked("a b"), "a b");

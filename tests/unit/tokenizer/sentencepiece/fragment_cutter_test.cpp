@@ -20,7 +20,7 @@ struct cutter_of {
                      instruction_set set = best_instruction_set())
       : seams(pieces), cutter(seams, characters, joins_spaces, set) {}
 
-  // From a copy of exactly its size, so that a byte read behind it is seen.
+  // Uses a copy of exactly the size of the text, so that ASan detects reads past its end.
   list operator()(std::string_view given, std::size_t batch = 5) const {
     const std::vector<char> exact(given.begin(), given.end());
     const std::string_view text(exact.data(), exact.size());
@@ -42,7 +42,7 @@ struct cutter_of {
   fragment_cutter cutter;
 };
 
-// As in models that were trained without pieces of several scripts.
+// As in models trained without pieces that mix scripts.
 const std::vector<std::string_view> cut_words = {
     "ab", "ba", " a", " b", "  ", "00", "01", "10", "11", "),", ").", "#a", "\xD0\xB6\xD0\xB7"};
 
@@ -50,8 +50,8 @@ TEST(FragmentCutter, CutsWhereWordsEnd) {
   const cutter_of cut(cut_words);
   EXPECT_EQ(cut(""), list{});
   EXPECT_EQ(cut("ab  ba01 a),b"), (list{"ab", "  ba", "01", " a", "),", "b"}));
-  EXPECT_EQ(cut("#ab"), (list{"#ab"}));                    // a piece reaches over
-  EXPECT_EQ(cut("a\n\nb"), (list{"a", "\n", "\n", "b"}));  // what is always an id of its own
+  EXPECT_EQ(cut("#ab"), (list{"#ab"}));                    // a piece spans it
+  EXPECT_EQ(cut("a\n\nb"), (list{"a", "\n", "\n", "b"}));  // "\n" is always an id of its own
   EXPECT_EQ(cut("\xD0\xB6\xD0\xB6 \xD0\xB6."), (list{"\xD0\xB6\xD0\xB6", " \xD0\xB6", "."}));
   EXPECT_EQ(cut("\xE4\xB8\x80\xE4\xB8\x81"), (list{"\xE4\xB8\x80", "\xE4\xB8\x81"}));
 }
@@ -64,12 +64,12 @@ TEST(FragmentCutter, LeavesTheLastOfSeveralSpacesToAWord) {
   const std::vector<std::string_view> some = {"ab", " a"};
   EXPECT_EQ(cutter_of(some, true)("a    ab b"), (list{"a", "   ", " ab", " b"}));
   EXPECT_EQ(cutter_of(some, false)("a    ab b"), (list{"a", "    ab", " b"}));
-  // The last one may belong to what is before it.
+  // The last space may be in one piece with what precedes it.
   const std::vector<std::string_view> behind = {"ab", "a "};
   EXPECT_EQ(cutter_of(behind, true)("a    ab b"), (list{"a    ab", " b"}));
 }
 
-// Windows, batches and vectors may not show.
+// Windows, batches and vectors must not affect cuts.
 TEST(FragmentCutter, IsTheSameOnEveryInstructionSet) {
   const std::vector<std::string_view> letters = {"a",
                                                  "b",

@@ -99,7 +99,7 @@ TEST(ParseSentencePieceModel, RefusesWhatItCannotHonour) {
               HasSubstr("piece type 7"));
 }
 
-// Control pieces are a namespace of their own, but in BPE models.
+// Except in BPE models, control pieces have their own namespace.
 TEST(ParseSentencePieceModel, AControlPieceMaySpellANormalOneInUnigramModels) {
   const std::string pieces = unknown_piece() + piece("a") + piece("a", 0, piece_type::control);
   EXPECT_EQ(refusal(pieces + trainer(1)), "accepted");

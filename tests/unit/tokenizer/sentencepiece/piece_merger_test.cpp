@@ -25,7 +25,7 @@ std::vector<std::int32_t> merged(const std::vector<text_piece>& pieces, std::str
   return ids;
 }
 
-// As it is defined: the neighbours whose concatenation scores best, the first of equal ones.
+// The definition: merges the adjacent pieces whose concatenation scores best, first on ties.
 std::vector<std::int32_t> naive(const std::vector<text_piece>& pieces, std::string_view text) {
   const auto find = [&](const std::string& wanted) -> const text_piece* {
     for (const text_piece& p : pieces) {
@@ -74,14 +74,14 @@ TEST(PieceMerger, GivesWhatItsDefinitionGives) {
       pieces.push_back({text, id, -static_cast<float>(below(6)), piece_type::normal});
     }
     for (int i = 0; i < 20; ++i) {
-      const std::string text = word(i < 10 ? 12 : 80);  // both ways of merging
+      const std::string text = word(i < 10 ? 12 : 80);  // both algorithms
       EXPECT_EQ(merged(pieces, text), naive(pieces, text)) << text;
     }
   }
 }
 
-// Parts of a text may end anywhere: pieces that only much later text decides on, pieces longer than
-// a part, characters that are in no piece, and the same score for many.
+// Parts of a text may end anywhere. Tests pieces that depend on much later text, pieces longer than
+// a part, characters that are in no piece, and many pieces of equal score.
 TEST(PieceMerger, GivesItForTextsInPartsAsWell) {
   std::mt19937 random(2);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
@@ -130,7 +130,7 @@ TEST(PieceMerger, TakesUnusedPiecesApart) {
   EXPECT_EQ(merged(pieces, "abab"), (std::vector<std::int32_t>{4}));
 }
 
-// A run of one character, of which every second pair is a merge at each of 20 levels.
+// A run of one character, where every second pair merges at each of 20 levels.
 TEST(PieceMerger, AMillionOfOneCharacterTakesNoLongerThanItShould) {
   std::vector<text_piece> pieces;
   std::string text = "a";

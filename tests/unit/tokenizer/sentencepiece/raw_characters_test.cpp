@@ -26,7 +26,7 @@ TEST(RawCharacters, WithoutRulesOnlyTheSymbolForSpacesIsOdd) {
   EXPECT_FALSE(all.is_odd('a'));
   EXPECT_TRUE(all.is_space(' '));
   EXPECT_FALSE(all.is_space('\n'));
-  EXPECT_TRUE(all.is_odd(0x1FFFFF));  // in no text
+  EXPECT_TRUE(all.is_odd(0x1FFFFF));  // does not occur in texts
   EXPECT_FALSE(raw_characters(charsmap(), false).is_odd(0x2581));
 }
 
@@ -38,9 +38,9 @@ TEST(RawCharacters, AreWhatRulesMakeThem) {
   ASSERT_TRUE(all.is_known());
   EXPECT_TRUE(all.is_space('\n'));
   EXPECT_TRUE(all.is_odd(1));
-  EXPECT_TRUE(all.is_odd(0x301));   // changes what is before it
+  EXPECT_TRUE(all.is_odd(0x301));   // changes the character before it
   EXPECT_TRUE(all.is_odd(0xFF21));  // changes itself
-  EXPECT_FALSE(all.is_odd('e'));    // does not by itself
+  EXPECT_FALSE(all.is_odd('e'));    // does not change by itself
   EXPECT_TRUE(all.has_sequences());
   EXPECT_TRUE(all.all_plain("e f"));
   EXPECT_FALSE(all.all_plain("e\n"));

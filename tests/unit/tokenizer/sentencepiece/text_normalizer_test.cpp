@@ -32,7 +32,7 @@ TEST(TextNormalizer, CollapsesSpaces) {
   EXPECT_EQ(normalized(spec(true, true), "   "), "");
   EXPECT_EQ(normalized(spec(true, false), "  a  "), "   a  ");
   EXPECT_EQ(normalized(spec(true, true), "a  b ", true), "a b ");
-  EXPECT_EQ(normalized(spec(false, true), "a \xE2\x96\x81"), "a");  // as good as a space
+  EXPECT_EQ(normalized(spec(false, true), "a \xE2\x96\x81"), "a");  // treated as a space
   EXPECT_EQ(normalized(spec(false, true, false), "a \xE2\x96\x81"), "a \xE2\x96\x81");
 }
 
@@ -68,7 +68,7 @@ TEST(Charsmap, IsCheckedBeforeItIsWalked) {
   EXPECT_THROW(charsmap(far, 0), format_error);
   std::string value = good;
   value[4 + 4 * 7 + 3] = static_cast<char>(0x80);
-  value[4 + 4 * 7] = 2;  // unit 7 is a value behind the last replacement
+  value[4 + 4 * 7] = 2;  // unit 7 is a value after the last replacement
   EXPECT_THROW(charsmap(value, 0), format_error);
 }
 

@@ -25,8 +25,8 @@ class random_models {
  public:
   explicit random_models(std::uint64_t seed) : random_(seed) {}
 
-  // Of type 1 (unigram) or 2 (BPE). Scores that are round make many paths alike, and large ones
-  // bring their sums to where they are rounded.
+  // A model of type 1 (unigram) or 2 (BPE). Round scores make many paths equal. Large scores make
+  // sums so large that they are rounded.
   std::string model(unsigned type, bool byte_fallback) {
     std::string file = unknown_piece();
     const float scale = random_() % 2 == 0 ? 1.0F : 5000.0F;
@@ -59,7 +59,7 @@ class random_models {
   }
 
   const std::vector<std::string> letters_ = {"a", "b", "c", "1", ".", "\xE2\x96\x81", "中", "。"};
-  // Some are known to no model.
+  // No model knows some of these.
   const std::vector<std::string> characters_ = {"a",  "b", "c",  "1", ".", "中",           "。",
                                                 " ",  " ", "  ", "x", "y", "\xE2\x96\x81", "文",
                                                 "\n", "é"};

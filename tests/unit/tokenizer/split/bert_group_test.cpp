@@ -32,16 +32,16 @@ TEST(BertGroup, FollowsItsRulesCaseByCase) {
       {"a  b", {"a", " ", " b"}},    // the last space goes with what follows
       {"a \tb", {"a", " \t", "b"}},  // only U+0020 does
       {"a\n\n  b", {"a", "\n\n ", " b"}},
-      {"a  ", {"a", "  "}},  // at the end there is nothing to go with
+      {"a  ", {"a", "  "}},  // at the end, nothing follows
       {" ", {" "}},
       {"a\x01"
        "b\x7F",
        {"a\x01"
-        "b\x7F"}},  // what is dropped joins its neighbours
+        "b\x7F"}},  // dropped characters join their neighbors
       {"a\vb\u0085"
        "c",
        {"a\vb\u0085"
-        "c"}},  // these are controls before they are white space
+        "c"}},  // these count as controls, not as white space
       {"a\u00A0b\u3000"
        "c",
        {"a", "\u00A0", "b", "\u3000", "c"}},
@@ -49,7 +49,7 @@ TEST(BertGroup, FollowsItsRulesCaseByCase) {
       {"a\u037E"
        "b",
        {"a\u037E"
-        "b"}},  // it decomposes, so the normalizer has to look
+        "b"}},  // it decomposes, so the normalizer must see it
       {"!\u0301 \u0301", {"!", "\u0301", " \u0301"}},
       {"e\u0301\u0323 x", {"e\u0301\u0323", " x"}},
   };
@@ -69,8 +69,8 @@ TEST(BertGroup, CutsIdeographsOutWhereTheNormalizerDoes) {
             (strings{"a", "\u4E2D", "\u6587", "\u304B", " \U00020000", "b"}));
 }
 
-// What a text is cut for: normalizer and pre-tokenizer give for a text what they give for its
-// units, with or without the space before them.
+// The purpose of units: normalizer and pre-tokenizer give the same words for a whole text as for
+// each of its units, with or without the space before them.
 class Independence : public testing::TestWithParam<int> {
  public:
   static constexpr int bert_settings = 16;
@@ -102,7 +102,7 @@ class Independence : public testing::TestWithParam<int> {
                                  .strip_accents = (bits & 4) != 0,
                                  .lowercase = (bits & 8) != 0});
   }
-  // Those that see no farther than to the next white space.
+  // Normalizers that look no further than the next white space.
   static normalizer_pointer other_normalizer(int number) {
     constexpr normal_form forms[] = {normal_form::nfc, normal_form::nfd, normal_form::nfkc,
                                      normal_form::nfkd};

@@ -22,14 +22,14 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// All but those for BERT.
+// All patterns except those for BERT.
 constexpr pattern patterns[] = {pattern::r50k,        pattern::cl100k,         pattern::llama3,
                                 pattern::qwen2,       pattern::qwen35,         pattern::o200k,
                                 pattern::tekken,      pattern::megatron_v1,    pattern::kimi,
                                 pattern::deepseek_v3, pattern::starcoder,      pattern::digits_r50k,
                                 pattern::seed_coder,  pattern::deepseek_coder, pattern::bloom};
 
-// Whether the sides of a cut give the ends of the whole.
+// Whether splitting the two sides of a cut gives the same ends as splitting the whole.
 bool parts_give_the_whole(const word_splitter& splitter, std::string_view text, std::size_t at) {
   std::vector<std::size_t> ends = test::ends_of(splitter, text.substr(0, at));
   for (const std::size_t end : test::ends_of(splitter, text.substr(at))) ends.push_back(at + end);
@@ -57,7 +57,7 @@ TEST(CertainCut, IsOneInRandomTexts) {
   EXPECT_GT(cuts, 10000U * std::size(patterns));
 }
 
-// Next to some others, among texts of all sorts.
+// Every code point before and after some others, in various contexts.
 TEST(CertainCut, IsOneForEveryCodePoint) {
   std::mt19937 random(5);
   const std::vector<std::string> before = {"",  " ",  "'",  "'l", "A",  "a",
@@ -84,7 +84,7 @@ TEST(CertainCut, IsOneForEveryCodePoint) {
   };
   for (std::uint32_t c = 1; c < 0x110000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;
-    // The same for ideographs and syllables, all but a few.
+    // Ideographs and syllables behave alike, so only some of them are tested.
     const bool alike = (c >= 0x3400 && c < 0x9FF0) || (c >= 0xAC00 && c < 0xD7A0) || c >= 0x17000;
     if (alike && c % 61 != 0) continue;
     for (const std::uint32_t other : others) {
@@ -122,7 +122,7 @@ TEST(CertainCut, IsWhereOrdinaryTextHasMany) {
   EXPECT_TRUE(coder('a', ' '));
   EXPECT_TRUE(coder('1', '2'));
   EXPECT_TRUE(coder('.', '\n'));
-  EXPECT_FALSE(coder('+', ' '));  // a space goes with words and punctuation alone
+  EXPECT_FALSE(coder('+', ' '));  // a space joins only words and punctuation
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(Cl100kGroup, FollowsThePatternCaseByCase) {
                     {"'LLama", {"'LL", "ama"}},
                     {"we'll've", {"we", "'ll", "'ve"}},
                     {"x'\u017Fy", {"x", "'\u017F", "y"}},  // long s folds to s
-                    {"x'\u212Ay", {"x", "'\u212Ay"}},      // the Kelvin sign to no letter here
+                    {"x'\u212Ay", {"x", "'\u212Ay"}},      // the Kelvin sign folds to none here
                     {" 's", {" '", "s"}},                  // the space has taken the apostrophe
                     {"!'s", {"!'", "s"}},                  // so has a run of punctuation
                     {"'x", {"'x"}},                        // not a contraction: a prefix
@@ -31,7 +31,7 @@ TEST(Cl100kGroup, FollowsThePatternCaseByCase) {
                     {"!!a", {"!!", "a"}},
                     {"\ta\t\ta", {"\ta", "\t", "\ta"}},
                     {"\u00A0a", {"\u00A0a"}},
-                    {"\na", {"\n", "a"}},  // CR and LF are no prefix
+                    {"\na", {"\n", "a"}},  // CR and LF are not prefixes
                     {"1234567", {"123", "456", "7"}},
                     {" 12", {" ", "12"}},
                     {"a  1", {"a", " ", " ", "1"}},
@@ -55,7 +55,7 @@ TEST(Cl100kGroup, CutsWhiteSpaceBehindItsLastNewline) {
                 });
 }
 
-// `\s++$` is in tiktoken's GPT-4 alone, and only at the end of a text.
+// Only tiktoken's GPT-4 pattern has `\s++$`, which matches only at the end of a text.
 TEST(Cl100kGroup, TellsTheTwoEndsOfATextApart) {
   expect_pieces(pattern::cl100k,
                 {{"\n ", {"\n "}}, {"a!\n \n ", {"a", "!\n", " \n "}}, {"\n a", {"\n", " a"}}});

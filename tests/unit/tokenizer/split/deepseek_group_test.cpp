@@ -23,7 +23,7 @@ TEST(DeepseekGroup, FollowsTheLastSplitCaseByCase) {
   expect({
       {"Hello world", {"Hello", " world"}},
       {"it's", {"it", "'s"}},
-      {".foo\u00E9", {".foo", "\u00E9"}},  // ASCII letters alone go with punctuation
+      {".foo\u00E9", {".foo", "\u00E9"}},  // only ASCII letters join punctuation
       {"..foo", {"..", "foo"}},
       {" .foo", {" .", "foo"}},
       {"\u20ACfoo", {"\u20AC", "foo"}},
@@ -40,7 +40,7 @@ TEST(DeepseekGroup, SeesTheEndOfATextWhereAnEarlierSplitHasCut) {
       {"  \u4E2D", {"  ", "\u4E2D"}},
       {"12345", {"123", "45"}},
       {"a\u4E2D\u3042b", {"a", "\u4E2D\u3042", "b"}},
-      {"\u9FA5\u9FA6", {"\u9FA5", "\u9FA6"}},  // Han beyond the range is a letter like others
+      {"\u9FA5\u9FA6", {"\u9FA5", "\u9FA6"}},  // Han outside the range counts as other letters
       {"\u3042\u30FB\u3042", {"\u3042", "\u30FB", "\u3042"}},
       {"\u30FB\u3002", {"\u30FB", "\u3002"}},  // punctuation on the two sides of a cut
       {"\u30FB\n", {"\u30FB", "\n"}},

@@ -23,8 +23,8 @@ TEST(O200kGroup, CutsWordsWhereTheCaseChanges) {
                 });
 }
 
-// What is in both classes goes with what precedes it; at the end of a run of capitals the word
-// falls back to its last such character.
+// A character that is in both classes joins what precedes it. At the end of a run of capitals, the
+// word backtracks to its last such character.
 TEST(O200kGroup, PutsCaselessLettersWithEitherCase) {
   expect_pieces(pattern::o200k,
                 {
@@ -35,7 +35,7 @@ TEST(O200kGroup, PutsCaselessLettersWithEitherCase) {
                     {"a\u0301B", {"a\u0301", "B"}},
                     {"\u0301ABC", {"\u0301", "ABC"}},  // the mark is the word, not a prefix
                     {"\u0301abc", {"\u0301abc"}},
-                    {"!!\u0301a", {"!!\u0301", "a"}},  // and here it is punctuation
+                    {"!!\u0301a", {"!!\u0301", "a"}},  // here it is punctuation
                 });
 }
 
@@ -45,7 +45,7 @@ TEST(O200kGroup, KeepsAContractionWithItsWord) {
                     {"don't", {"don't"}},
                     {"DON'Tx", {"DON'T", "x"}},
                     {"we'll've", {"we'll", "'ve"}},      // one for each word
-                    {"we'll've'd", {"we'll", "'ve'd"}},  // and that is a word itself
+                    {"we'll've'd", {"we'll", "'ve'd"}},  // which is a word itself
                     {"'s's", {"'s's"}},
                     {"a'\u017Fb", {"a'\u017F", "b"}},
                     {"1's", {"1", "'s"}},
@@ -70,7 +70,7 @@ TEST(O200kGroup, DiffersByItsRules) {
                 {{"don't", {"don", "'t"}}, {"123", {"1", "2", "3"}}, {"!\n/x", {"!\n/", "x"}}});
   expect_pieces(pattern::kimi, {{"a\u4E2DB", {"a", "\u4E2D", "B"}},
                                 {"\u4E2D\u3005\u3007x's", {"\u4E2D\u3005\u3007", "x's"}},
-                                {"1\u3007", {"1\u3007"}},  // a number where a number has begun
+                                {"1\u3007", {"1\u3007"}},  // a number if a number has begun
                                 {"\u4E2D's't", {"\u4E2D", "'s't"}},
                                 {"\u3042\u4E2D", {"\u3042", "\u4E2D"}},
                                 {" \u4E2D", {" ", "\u4E2D"}},

@@ -16,7 +16,7 @@ namespace millrace::test {
 
 using strings = std::vector<std::string>;
 
-/// All ends of the pretokens of `text`, asked for `batch` at a time.
+/// All ends of the pretokens of `text`, requested `batch` at a time.
 inline std::vector<std::size_t> ends_of(const tokenizer::detail::word_splitter& splitter,
                                         std::string_view text, std::size_t batch = 256) {
   std::vector<std::size_t> some(batch);
@@ -44,7 +44,7 @@ inline strings pieces(const tokenizer::detail::word_splitter& splitter, std::str
   return parts;
 }
 
-/// That the pattern cuts each text into the pieces beside it.
+/// Expects that the pattern cuts each text into the given pieces.
 inline void expect_pieces(tokenizer::detail::pattern pattern,
                           const std::vector<std::pair<std::string, strings>>& all) {
   const auto splitter = tokenizer::detail::make_splitter(pattern);

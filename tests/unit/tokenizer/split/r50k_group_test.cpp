@@ -35,7 +35,7 @@ TEST(R50kGroup, FollowsThePatternCaseByCase) {
       {"'sad", {"'s", "ad"}},      // a contraction ends in the middle of a word
       {"IT'S", {"IT", "'", "S"}},  // lower case only
       {"we'll've", {"we", "'ll", "'ve"}},
-      {"'r 'l", {"'", "r", " '", "l"}},  // half a contraction is none
+      {"'r 'l", {"'", "r", " '", "l"}},  // half a contraction is not one
       {" 's", {" '", "s"}},              // the space has taken the apostrophe
       {"!'s", {"!'", "s"}},              // so has a run of punctuation
       {"a1b2", {"a", "1", "b", "2"}},
@@ -56,8 +56,8 @@ TEST(R50kGroup, FollowsThePatternCaseByCase) {
   for (const auto& [text, parts] : cases) EXPECT_EQ(split(text), parts) << text;
 }
 
-// The pattern as a backtracking engine would read it, a character at a time and with no case
-// merged into another.
+// The pattern as a backtracking engine would match it, one character at a time and without merging
+// cases.
 class naive_pattern {
  public:
   explicit naive_pattern(std::string_view text) {
@@ -108,7 +108,7 @@ class naive_pattern {
       }
     }
     const std::size_t spaces = run(at, char_class::space);
-    for (std::size_t size = spaces; size > 0; --size) {  // \s+(?!\S) gives back one at a time
+    for (std::size_t size = spaces; size > 0; --size) {  // \s+(?!\S) backtracks one at a time
       const bool followed = at + size < points_.size() && !is(at + size, char_class::space);
       if (!followed) return size;
     }
@@ -169,7 +169,7 @@ TEST(R50kGroup, AgreesWithTheNaivePatternOnRandomTexts) {
   }
 }
 
-// The pattern sees the end of a text before each number, so white space before one stays whole.
+// For the pattern, the text ends before each number, so white space before a number is not split.
 TEST(R50kGroup, CutsNumbersOutFirstForStarCoder) {
   const auto splitter = make_splitter(pattern::starcoder);
   const std::vector<std::pair<std::string, strings>> cases = {
@@ -183,8 +183,8 @@ TEST(R50kGroup, CutsNumbersOutFirstForStarCoder) {
   for (const auto& [text, parts] : cases) EXPECT_EQ(test::pieces(*splitter, text), parts) << text;
 }
 
-// All that the pattern has for \p{N} is a number to Digits too, so that what is none there is of
-// another kind here.
+// Everything that matches \p{N} in the pattern is also a number for Digits, so characters between
+// numbers match the other alternatives.
 TEST(R50kGroup, CutsOutAllThatDigitsDoes) {
   const code_point_set digits(reference_set::numeric);
   const auto splitter = make_splitter(pattern::digits_r50k);

@@ -25,7 +25,7 @@ constexpr std::array patterns = {
     pattern::bert,           pattern::bert_chinese, pattern::white_space, pattern::seed_coder,
     pattern::deepseek_coder, pattern::bloom};
 
-// Some characters of each kind that a pattern tells apart.
+// Some characters of each kind that a pattern distinguishes.
 const test::strings characters = {
     "a",      "s",      "t",          "r",          "e",          "v",
     "l",      "S",      "L",          "B",          "'",          "'",
@@ -42,7 +42,7 @@ const test::strings characters = {
     "(",      "|",      ".",          "\u2026",     "\u0964",     "\u060C",
     "\u0966", "\u2E80"};
 
-// The machine's sets beside the portable one.
+// The instruction sets of this machine, except the portable one.
 std::vector<instruction_set> wider_sets() {
   std::vector<instruction_set> sets;
   for (const auto set : {instruction_set::avx2, instruction_set::avx512}) {
@@ -51,11 +51,11 @@ std::vector<instruction_set> wider_sets() {
   return sets;
 }
 
-// What a portable splitter finds is what every other one has to find, however many are asked for.
+// Every splitter must find what the portable one finds, for any number of ends per call.
 class WindowedSplitters : public testing::TestWithParam<pattern> {
  protected:
   void expect_same(std::string_view text, std::size_t batch = 256) const {
-    // A fresh allocation of exactly the text's bytes, so that ASan sees a read of one more.
+    // An allocation of exactly the size of the text, so that ASan detects reads past its end.
     const auto copy = std::make_unique<char[]>(text.size());
     if (!text.empty()) std::memcpy(copy.get(), text.data(), text.size());
     const std::string_view section(copy.get(), text.size());
@@ -86,7 +86,7 @@ std::string random_text(std::mt19937_64& random, const test::strings& from, std:
 TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
   std::mt19937_64 random(test::seed(60));
   for (int i = 0; i < 10000; ++i) {
-    // All characters, or few of them, so that what takes three in a row comes up.
+    // All characters or just a few, so that rules for three in a row are tested too.
     test::strings some;
     for (auto left = random() % 7 + 1; left > 0; --left) {
       some.push_back(characters[random() % characters.size()]);
@@ -97,7 +97,7 @@ TEST_P(WindowedSplitters, FindWhatTheWalkerFinds) {
   }
 }
 
-// The same words at each place in the 64 bytes, with the end of the text at each as well.
+// The same words at each offset in the 64 bytes of a window, also with the text ending at each.
 TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
   std::mt19937_64 random(test::seed(61));
   for (int i = 0; i < 12; ++i) {
@@ -113,7 +113,7 @@ TEST_P(WindowedSplitters, CareNotWhereAWindowBegins) {
   }
 }
 
-// What ends at a window's edge must not go on behind it, nor end there if it does go on.
+// A pretoken that ends at the edge of a window ends there, and one that continues does not.
 TEST_P(WindowedSplitters, EndContractionsAndPrefixesAtTheEdgesOfWindows) {
   for (const char* pad : {"x", "1", "\u4E2D"}) {
     for (const char* edge : {"'s", "'ll", "'LL", "'re", "'\u017F", "'l", ".a", ".ab", " Ab", "B"}) {
@@ -143,7 +143,7 @@ TEST_P(WindowedSplitters, FollowRunsOverTheEdgesOfWindows) {
   }
 }
 
-// A word so long that many windows lie in it, and every state of it at their edges.
+// Words that span many windows, with every state of a word at the edges of windows.
 TEST_P(WindowedSplitters, GoOnInsideLongWords) {
   std::mt19937_64 random(test::seed(62));
   const std::vector<test::strings> letters = {{"a", "b"},
@@ -184,7 +184,7 @@ TEST_P(WindowedSplitters, KnowEveryCodePoint) {
   const test::strings neighbours = {"a", "A", "1", " ", "\n", "!", "'", "'s", "\u4E2D", ""};
   std::string text;
   for (std::uint32_t point = 0; point < 0x110000; ++point) {
-    if (point >= 0xD800 && point < 0xE000) continue;  // surrogates are no text
+    if (point >= 0xD800 && point < 0xE000) continue;  // surrogates are not text
     append_code_point(text, point);
     text += neighbours[random() % neighbours.size()];
     if (point % 1024 == 1023) {
@@ -194,8 +194,8 @@ TEST_P(WindowedSplitters, KnowEveryCodePoint) {
   }
 }
 
-// Callers promise UTF-8. One that breaks the promise gets pretokens of its bytes, all of them, and
-// nothing is read past the end.
+// Callers must pass UTF-8. For anything else, pretokens still cover all bytes, and nothing is read
+// past the end.
 TEST(Splitters, CoverTextsThatAreNotUtf8) {
   std::mt19937_64 random(test::seed(63));
   for (const pattern pattern : patterns) {

@@ -28,7 +28,7 @@ TEST(ByteAlphabet, ReadsBackWhatItSpells) {
 TEST(ByteAlphabet, RefusesOtherCharacters) {
   EXPECT_EQ(bytes_of("a b"), std::nullopt);  // a space is spelled U+0120
   EXPECT_EQ(bytes_of("\u00AD"), std::nullopt);
-  EXPECT_EQ(bytes_of("\u0144"), std::nullopt);  // one above the last
+  EXPECT_EQ(bytes_of("\u0144"), std::nullopt);  // one after the last
   EXPECT_EQ(bytes_of("\u65E5"), std::nullopt);
   EXPECT_EQ(bytes_of("\U0001F600"), std::nullopt);
 }

@@ -30,7 +30,7 @@ TEST(Charsmap, FindsTheLongestRuleAndTheShortest) {
   EXPECT_FALSE(charsmap().find_shortest("a"));
 }
 
-// In a double array a zero byte leads from a node to its own value.
+// In a double array, a zero byte leads from a node to the value of that node.
 TEST(Charsmap, FindsNothingBeyondAZeroByte) {
   const charsmap rules(charsmap_of({{"ab", "1"}}), 0);
   EXPECT_FALSE(rules.find_shortest(std::string("\0ab", 3)));
@@ -46,7 +46,7 @@ std::string complaint(const std::string& blob) {
   return "accepted";
 }
 
-// Writes `unit` into the trie's unit number `place`.
+// Overwrites unit number `place` of the trie.
 std::string with_unit(std::string blob, std::size_t place, std::uint32_t unit) {
   std::memcpy(blob.data() + sizeof unit * (place + 1), &unit, sizeof unit);
   return blob;
@@ -66,7 +66,7 @@ TEST(Charsmap, SaysWhatIsWrongWithABlob) {
   broken[trie_end] = '\xFF';
   EXPECT_EQ(complaint(broken), "a charsmap with a replacement that is not UTF-8 (at byte " +
                                    std::to_string(100 + trie_end) + ")");
-  // The leaf lies at the beginning of the third block of units.
+  // The leaf is at the beginning of the third block of units.
   EXPECT_EQ(complaint(with_unit(good, 512, 1U << 31 | 1)),
             "a charsmap with a replacement that begins inside a character (at byte 2152)");
   EXPECT_EQ(complaint(with_unit(good, 512, 1U << 31 | 3)),

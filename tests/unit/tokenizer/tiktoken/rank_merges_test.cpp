@@ -13,7 +13,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// What tiktoken does, as it is said: of all neighbours whose bytes together are a token, those of
+// The definition of tiktoken: of all adjacent pieces whose bytes together are a token, those of
 // lowest rank merge, the leftmost on ties.
 std::vector<std::int32_t> naive(const ranked_tokens& tokens, std::string_view word) {
   std::vector<std::string> pieces;
@@ -65,7 +65,7 @@ TEST(MergesOfRanked, AreTheTwoPartsOfEachToken) {
   add(tokens, {"bc", "ab", "abc"});
   const auto rules = merges_of_ranked(tokens, tokens.byte_ids(0));
   ASSERT_EQ(rules.size(), 3U);
-  // Not ab and c: in "abc" the b goes to the c first.
+  // Not ab and c: in "abc", b merges with c first.
   EXPECT_EQ(rules[2].left, 'a');
   EXPECT_EQ(rules[2].right, 256);
   EXPECT_EQ(rules[2].result, 258);
@@ -79,7 +79,7 @@ TEST(MergesOfRanked, HaveNoneForWhatMergingNeverMakes) {
   EXPECT_EQ(with_rules(tokens, "abcd"), naive(tokens, "abcd"));
 }
 
-// A part may have a higher rank than the whole; merging makes the whole all the same.
+// A part may have a higher rank than the whole. Merging still produces the whole.
 TEST(MergesOfRanked, HaveThoseOfWholesThatComeBeforeTheirParts) {
   ranked_tokens tokens;
   add_bytes(tokens);
@@ -88,7 +88,7 @@ TEST(MergesOfRanked, HaveThoseOfWholesThatComeBeforeTheirParts) {
   EXPECT_EQ(with_rules(tokens, "xabcd"), (std::vector<std::int32_t>{'x', 258}));
 }
 
-// Vocabularies in any order, which training would never make.
+// Vocabularies in any order, even orders that training never produces.
 TEST(MergesOfRanked, GiveWhatMergingByBytesGives) {
   const auto seed = test::seed(1);
   SCOPED_TRACE(testing::Message() << "seed " << seed);

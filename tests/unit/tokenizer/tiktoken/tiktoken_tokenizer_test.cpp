@@ -20,7 +20,7 @@ using test::encode;
 using test::rank_vocabulary;
 using ids_list = std::vector<std::int32_t>;
 
-/// A vocabulary's file and the options for it, which a test may change.
+/// The file of a vocabulary, and its options, which a test may change.
 class TiktokenTokenizer : public testing::Test {
  protected:
   tokenizer_options rank_options(const std::vector<std::string>& more) {
@@ -87,7 +87,7 @@ TEST_F(TiktokenTokenizer, RefusesTextsWithSpecialTokensWhereItIsTold) {
   EXPECT_EQ(fault->what, "the special token '<|x|>' in the text");
 }
 
-// A whole pretoken that is a token is that token, though no merges make it.
+// A whole pretoken that is a token becomes that token, even if no merges produce it.
 TEST_F(TiktokenTokenizer, LooksWholePretokensUpFirst) {
   const auto tokenizer = make_tiktoken_tokenizer(rank_options({"bc", "abcd"}));
   EXPECT_EQ(encode(*tokenizer, "abcd"), (ids_list{257}));
@@ -147,7 +147,7 @@ TEST_F(TiktokenTokenizer, SaysWhichOptionsDoNotGoWithRanks) {
             "--tiktoken-num-special-tokens, only with a .vocab.json");
 }
 
-// With the special tokens of another vocabulary ids would be wrong, and nothing would show it.
+// With the special tokens of another vocabulary, ids would silently be wrong.
 TEST_F(TiktokenTokenizer, RefusesAFileThatIsNotTheOneItsPatternIsNamedAfter) {
   auto options = rank_options({"ab"});
   options.special_tokens.clear();
@@ -235,7 +235,7 @@ TEST_F(TiktokenTokenizer, HasAFingerprintOfEverythingThatDecidesIds) {
 
   auto same = ranks;
   same.tiktoken_pattern = "r50k_base";
-  same.in_text = special_tokens_in_text::encode_as_text;  // which is what it does anyway
+  same.in_text = special_tokens_in_text::encode_as_text;  // which is the default behavior
   EXPECT_EQ(make_tiktoken_tokenizer(same)->fingerprint(),
             make_tiktoken_tokenizer(ranks)->fingerprint());
 }

@@ -13,7 +13,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Counts over Unicode 17.0, which has 26 marks and one conjunct linker more than 16.0.
+// Counts for Unicode 17.0, which has 26 more marks and one more conjunct linker than 16.0.
 TEST(GraphemeClass, CountsTheCodePointsOfVersion17) {
   std::array<int, 16> kinds{};
   int pictographs = 0;
@@ -47,7 +47,7 @@ TEST(GraphemeClass, KnowsNothingOfWhatIsNoCodePoint) {
   EXPECT_EQ(grapheme_class_of(0xFFFFFFFF).bits, 0);
 }
 
-// `text` with a bar before each cluster but the first.
+// `text` with a bar before each cluster except the first.
 std::string clusters(std::string_view text) {
   std::string out;
   grapheme_boundaries boundaries;

@@ -10,8 +10,8 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// Counts over all of Unicode 16.0 as its character database gives them: a table of another
-// version, or one that is read off by a block, has other counts.
+// The counts for all of Unicode 16.0, from its character database. A table of another version, or
+// reading the table off by one block, gives other counts.
 TEST(UnicodeClasses, CountTheCodePointsOfVersion16) {
   ASSERT_STREQ(unicode_version, "16.0.0");
   std::map<char_class, int> counts;
@@ -63,12 +63,12 @@ TEST(DecimalValue, IsThatOfTheDigitInAnyScript) {
   EXPECT_EQ(decimal_value(0x7F), -1);
   EXPECT_EQ(decimal_value(0x80), -1);
   EXPECT_EQ(decimal_value(0x665), 5);
-  EXPECT_EQ(decimal_value(0x1D7D8), 0);  // five sets of mathematical digits follow each other
+  EXPECT_EQ(decimal_value(0x1D7D8), 0);  // five sets of mathematical digits are consecutive
   EXPECT_EQ(decimal_value(0x1D7FF), 9);
   EXPECT_EQ(decimal_value(0xB2), -1);  // a superscript is a number, not a decimal digit
 }
 
-// Counts of Unicode 16.0 once more; Han by the property Script, of any category.
+// Also counts of Unicode 16.0. Han is the property Script, for any category.
 TEST(UnicodeClasses, FlagWhatThePatternsAskFor) {
   std::map<std::string, int> counts;
   for (std::uint32_t point = 0; point < 0x110000; ++point) {
@@ -97,7 +97,7 @@ TEST(UnicodeClasses, FlagWhatThePatternsAskFor) {
   EXPECT_EQ(flags_of(0xFFFFFFFF), 0U);
   EXPECT_EQ(flags_of(0x3007), char_flags::number | char_flags::han);
   EXPECT_EQ(flags_of(0x1C5), char_flags::letter | char_flags::upper);  // title case
-  EXPECT_EQ(flags_of(0xE0100), char_flags::mark);                      // far behind everything else
+  EXPECT_EQ(flags_of(0xE0100), char_flags::mark);                      // far from everything else
 }
 
 }  // namespace

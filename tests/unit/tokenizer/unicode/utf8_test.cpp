@@ -21,7 +21,7 @@ TEST(CodePointAt, ReadsTheEdgesOfEveryLength) {
   }
 }
 
-// What is cut off must not be read; each is an allocation of its own, so that ASan would see it.
+// Missing bytes must not be read. Each text is its own allocation, so that ASan detects it.
 TEST(CodePointAt, StaysInsideWhatIsNotUtf8) {
   for (int lead = 0x80; lead < 0x100; ++lead) {
     for (std::size_t size = 1; size < 5; ++size) {
