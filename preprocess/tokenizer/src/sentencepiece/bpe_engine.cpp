@@ -261,7 +261,7 @@ class bpe_encoder final : public section_encoder {
     return size;
   }
 
-  // The memory of more symbols, for a huge text, is released before the next text.
+  // Scratch memory for more symbols than this is released before the next text.
   static constexpr std::size_t kept_symbols = std::size_t{1} << 20;
 
   const compiled* model_;

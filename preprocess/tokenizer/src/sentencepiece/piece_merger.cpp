@@ -16,7 +16,7 @@
 namespace millrace::tokenizer::detail {
 namespace {
 
-// The memory of more links, for a huge text, is released after that text.
+// Scratch memory for more links than this is released after the text that needed it.
 constexpr std::size_t kept_text_links = std::size_t{1} << 20;
 constexpr std::uint32_t nobody = 0xFFFFFFFF;
 constexpr piece_merges::symbol merged_away = 0xFFFFFFFF;

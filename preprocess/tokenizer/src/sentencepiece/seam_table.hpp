@@ -22,7 +22,8 @@ class seam_table {
   /// @param pieces  all pieces that text can match, including user-defined ones; valid UTF-8
   explicit seam_table(std::span<const std::string_view> pieces);
 
-  /// Whether a piece contains `x` directly before `y`. Rarely true although none does.
+  /// Whether a piece contains `x` directly before `y`. Exact for ASCII; otherwise, false positives
+  /// are possible but rare.
   bool joined(std::uint32_t x, std::uint32_t y) const noexcept {
     if ((x | y) < 0x80) return (ascii_[x][y / 64] >> (y % 64) & 1) != 0;
     const std::uint64_t h = hash(x, y) >> shift_;

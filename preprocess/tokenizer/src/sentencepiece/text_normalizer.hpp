@@ -16,8 +16,8 @@ namespace millrace::tokenizer::detail {
 /// How the normalizer writes a space.
 enum class space_form : unsigned char {
   symbol,  ///< U+2581, as SentencePiece does, if the model escapes spaces
-  blank,   ///< a space; U+2581 in the text becomes one too, if the model escapes spaces. Shorter,
-           ///< and equivalent, because no normalized text has both
+  blank,   ///< a space; U+2581 in the text becomes one too, if the model escapes spaces. This is
+           ///< shorter, and equivalent, because normalized text then never has both
 };
 
 /// SentencePiece's normalization: replacement rules, white space, dummy prefix or suffix.
