@@ -40,18 +40,17 @@ TEST(O200kGroup, PutsCaselessLettersWithEitherCase) {
 }
 
 TEST(O200kGroup, KeepsAContractionWithItsWord) {
-  expect_pieces(pattern::o200k,
-                {
-                    {"don't", {"don't"}},
-                    {"DON'Tx", {"DON'T", "x"}},
-                    {"we'll've", {"we'll", "'ve"}},      // one for each word
-                    {"we'll've'd", {"we'll", "'ve'd"}},  // which is a word itself
-                    {"'s's", {"'s's"}},
-                    {"a'\u017Fb", {"a'\u017F", "b"}},
-                    {"1's", {"1", "'s"}},
-                    {"\u4E2DAB's", {"\u4E2D", "AB's"}},
-                    {"x's\u4E2DAb", {"x's", "\u4E2DAb"}},
-                });
+  expect_pieces(pattern::o200k, {
+                                    {"don't", {"don't"}},
+                                    {"DON'Tx", {"DON'T", "x"}},
+                                    {"we'll've", {"we'll", "'ve"}},      // one for each word
+                                    {"we'll've'd", {"we'll", "'ve'd"}},  // which is a word itself
+                                    {"'s's", {"'s's"}},
+                                    {"a'\u017Fb", {"a'\u017F", "b"}},
+                                    {"1's", {"1", "'s"}},
+                                    {"\u4E2DAB's", {"\u4E2D", "AB's"}},
+                                    {"x's\u4E2DAb", {"x's", "\u4E2DAb"}},
+                                });
 }
 
 TEST(O200kGroup, TakesSlashesIntoTheTailOfPunctuation) {
