@@ -12,7 +12,7 @@
 
 #include <millrace/dataset/detail/megatron/gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/large_array.hpp>
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 
 using namespace millrace;

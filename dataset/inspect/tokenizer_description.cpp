@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
 

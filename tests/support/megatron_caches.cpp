@@ -28,7 +28,6 @@
 #include <millrace/dataset/detail/megatron/data_flags.hpp>
 #include <millrace/dataset/detail/megatron/prepare_gpt_cache.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 #include <millrace/dataset/megatron_run.hpp>
 
 #include "support/hex_word.hpp"

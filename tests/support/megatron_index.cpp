@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <millrace/dataset/detail/megatron/gpt_cache.hpp>
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/formats/mmidx.hpp>
 #include <millrace/io/file_mapping.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/detail/megatron/blend_file.hpp>
+#include <millrace/dataset/detail/megatron/data_flags.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -10,7 +10,6 @@
 
 #include <millrace/dataset/detail/megatron/blend_list.hpp>
 #include <millrace/dataset/detail/megatron/python_json.hpp>
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 #include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>
 

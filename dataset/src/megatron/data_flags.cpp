@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <millrace/dataset/detail/megatron/blend_file.hpp>
 #include <millrace/dataset/detail/megatron/blend_list.hpp>
 #include <millrace/dataset/detail/megatron/split.hpp>
 #include <millrace/error.hpp>

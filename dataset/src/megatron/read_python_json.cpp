@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 
 #include <charconv>
 #include <cstddef>

@@ -19,7 +19,7 @@
 #include <millrace/dataset/detail/megatron/gpt_description.hpp>
 #include <millrace/dataset/detail/megatron/gpt_index.hpp>
 #include <millrace/dataset/detail/megatron/gpt_plan.hpp>
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 #include <millrace/dataset/detail/sample/gather.hpp>
 #include <millrace/dataset/indexed_dataset.hpp>
 #include <millrace/dataset/megatron_run.hpp>

@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
+#include <millrace/dataset/detail/megatron/python_json.hpp>
 
 #include "golden/dataset/megatron_golden.hpp"
 

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <millrace/dataset/detail/megatron/read_python_json.hpp>
 #include <millrace/error.hpp>
 
 namespace millrace::dataset {

@@ -68,6 +68,12 @@ class MILLRACE_EXPORT python_json {
   std::vector<python_json> items_;
 };
 
+/// Parses a JSON text as json.loads does, so that it can be printed again. Keeps integers of any
+/// size, NaN, Infinity and lone surrogates; of equal keys, the last value wins.
+///
+/// @throws format_error  the text is not JSON, or is nested deeper than 200 levels.
+MILLRACE_EXPORT python_json read_python_json(std::string_view text);
+
 /// repr() of a Python float: the fewest digits that parse to the same number, with an exponent for
 /// numbers below 1e-4 or from 1e16 on. Infinite and NaN values print as in json.dumps: Infinity and
 /// NaN.
