@@ -25,7 +25,6 @@
 #include <millrace/dataset/state.hpp>
 #include <millrace/error.hpp>
 #include <millrace/io/file_mapping.hpp>
-#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include "data_options.hpp"
 #include "instant_parts.hpp"
@@ -302,25 +301,6 @@ std::string assumptions_of(const command_line& line, const run_configuration& ru
   add_flag("global-batch-size", run.sampler.samples_of_step());
   if (line.find<std::string>("order") != "stored") add_flag("seed", default_seed);
   return text;
-}
-
-void check_tokenizers(const dataset::run& order) {
-  if (order.source_count() < 2) return;
-  std::string first;
-  std::string first_prefix;
-  for (std::int64_t s = 0; s < order.source_count(); ++s) {
-    const std::string fingerprint = loader::identify_source(order.prefix(s)).tokenizer;
-    if (fingerprint.empty()) continue;
-    if (first.empty()) {
-      first = fingerprint;
-      first_prefix = order.prefix(s).string();
-    } else if (fingerprint != first) {
-      throw config_error(fmt::format(
-          "{} and {} were made with different tokenizers (fingerprints {} and {}), so the loader "
-          "refuses this blend; tokenize both alike, or pass --allow-several-tokenizers",
-          first_prefix, order.prefix(s).string(), first, fingerprint));
-    }
-  }
 }
 
 run_configuration run_configuration_of(const command_line& line, const std::string& help) {

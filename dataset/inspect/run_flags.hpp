@@ -42,13 +42,6 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
 /// @param any_epoch  the answer does not depend on the number of samples
 std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch);
 
-/// Rejects datasets whose `.meta` files name different tokenizers, like the loader: the same id
-/// would stand for different texts. Datasets without a `.meta` are accepted.
-///
-/// @throws config_error  there are two tokenizers; the message names a dataset of each
-/// @throws io_error, format_error  a `.meta` cannot be read
-void check_tokenizers(const dataset::run& order);
-
 /// The value of --blend-rounding (default: twice).
 /// @throws usage_error  the value is neither twice nor fused
 dataset::blend_rounding rounding_of(const command_line& line, const std::string& help);

@@ -12,6 +12,7 @@
 
 #include <millrace/dataset/where.hpp>
 #include <millrace/formats/detail/json_writer.hpp>
+#include <millrace/loader/detail/verify/source_identity.hpp>
 
 #include "command_line.hpp"
 #include "inspect.hpp"
@@ -287,7 +288,9 @@ int where(const arguments& args) {
     throw misuse("give either --step or --iteration, or --document", where_help);
   }
   const run_configuration run = run_configuration_of(*line, where_help);
-  if (!line->values["allow-several-tokenizers"].as<bool>()) check_tokenizers(*run.order);
+  // The loader refuses such a run before it serves a batch.
+  dataset::run_state described = run.order->description();
+  (void)loader::identify_sources(described, line->values["allow-several-tokenizers"].as<bool>());
   // An instant run of one dataset continues after its first epoch, so any step is valid.
   const bool any_epoch = slots && run.order->end() > run.samples;
   if (const std::string assumed = assumptions_of(*line, run, any_epoch); !assumed.empty()) {
