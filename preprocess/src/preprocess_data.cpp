@@ -28,7 +28,7 @@ namespace preprocess = millrace::preprocess;
 constexpr double usual_source_bytes = 3;  // in P.src per document
 
 int foretell(const millrace::tokenizer::tokenizer& tokenizer,
-             const preprocess::command_line& line) {
+             const preprocess::program_flags& line) {
   const auto encoding = preprocess::encoder_options_of(tokenizer, line.run);
   auto report = preprocess::dry_run(
       {.inputs = line.run.inputs,
@@ -49,7 +49,7 @@ int foretell(const millrace::tokenizer::tokenizer& tokenizer,
 }
 
 int preprocess_data(int argc, const char* const* argv) {
-  preprocess::command_line line = preprocess::parse_command_line(argc, argv);
+  preprocess::program_flags line = preprocess::parse_command_line(argc, argv);
   if (line.help) {
     command::answer(preprocess::help_text(preprocess::program::alone, line.help_group));
     return command::exit_done;

@@ -33,7 +33,7 @@ constexpr const char* program_name = "preprocess_data_mpi";
 constexpr auto which = preprocess::program::together;
 
 // Parses the flags, which are the same on all ranks. Rank 0 prints help or version if requested.
-bool take_flags(int argc, char** argv, bool first, preprocess::command_line& line) {
+bool take_flags(int argc, char** argv, bool first, preprocess::program_flags& line) {
   try {
     line = preprocess::parse_command_line(argc, argv, which);
   } catch (const command::usage_error& e) {
@@ -46,7 +46,7 @@ bool take_flags(int argc, char** argv, bool first, preprocess::command_line& lin
 }
 
 int preprocess_data_mpi(preprocess::rank_group& ranks, int argc, char** argv) {
-  preprocess::command_line line;
+  preprocess::program_flags line;
   bool to_run = false;
   ranks.together([&] { to_run = take_flags(argc, argv, ranks.is_first(), line); });
   if (!to_run) return command::exit_done;

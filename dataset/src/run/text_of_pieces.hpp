@@ -47,7 +47,7 @@ inline void append_part(const file_range& from, std::int64_t at, std::uint64_t i
                         sample_text& out) {
   if (from.bytes == 0) return;
   if (!out.parts.empty()) {
-    text_part& last = out.parts.back();
+    row_part& last = out.parts.back();
     const auto tokens = static_cast<std::int64_t>(last.from.bytes / item);
     if (last.from.offset + last.from.bytes == from.offset && last.at + tokens == at) {
       last.from.bytes += from.bytes;

@@ -40,7 +40,7 @@ MILLRACE_INLINE void text_gather::plan(std::span<const dataset::sample_text> row
   for (std::size_t r = 0; r < rows.size(); ++r) {
     check_room(rows[r], slot.layout);
     std::byte* const row = slot.row(static_cast<std::int64_t>(r));
-    for (const dataset::text_part& part : rows[r].parts) {
+    for (const dataset::row_part& part : rows[r].parts) {
       std::byte* const to = row + static_cast<std::size_t>(part.at) * width;
       const formats::dtype type = types_[static_cast<std::size_t>(part.from.file)];
       if (type == stored) {
@@ -66,7 +66,7 @@ MILLRACE_INLINE void text_gather::plan(std::span<const dataset::sample_text> row
 MILLRACE_INLINE void text_gather::check_room(const dataset::sample_text& row,
                                              const slot_layout& layout) const {
   const auto of = [&] { return "sample " + std::to_string(row.position) + " is planned "; };
-  for (const dataset::text_part& part : row.parts) {
+  for (const dataset::row_part& part : row.parts) {
     const auto file = static_cast<std::size_t>(part.from.file);
     const auto tokens =
         static_cast<std::int64_t>(part.from.bytes / formats::size_bytes(types_[file]));
@@ -119,7 +119,7 @@ MILLRACE_INLINE void text_gather::pad(std::span<const dataset::sample_text> rows
       }
     };
     std::int64_t at = 0;
-    for (const dataset::text_part& part : rows[r].parts) {
+    for (const dataset::row_part& part : rows[r].parts) {
       zero(at, part.at);
       const auto item = formats::size_bytes(types[static_cast<std::size_t>(part.from.file)]);
       at = part.at + static_cast<std::int64_t>(part.from.bytes / item);

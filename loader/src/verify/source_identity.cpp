@@ -64,9 +64,9 @@ MILLRACE_INLINE source_identity identify_source(const std::filesystem::path& pre
   return identity;
 }
 
-MILLRACE_INLINE run_identity identify_sources(dataset::run_state& state,
-                                              bool allow_several_tokenizers) {
-  run_identity run;
+MILLRACE_INLINE joint_identity identify_sources(dataset::run_state& state,
+                                                bool allow_several_tokenizers) {
+  joint_identity run;
   const dataset::state_source* first = nullptr;
   std::string first_tokenizer;
   std::vector<std::string> tokenizers;
@@ -86,7 +86,7 @@ MILLRACE_INLINE run_identity identify_sources(dataset::run_state& state,
                          " has the " + "fingerprint " + tokenizers.front() + ", " + source.prefix +
                          " has " + identity.tokenizer +
                          ", so an id means different text in each: use one tokenizer for both, or "
-                         "set allow_several_tokenizers");
+                         "allow several (allow_several_tokenizers)");
     }
   }
   for (const std::string& tokenizer : tokenizers) {

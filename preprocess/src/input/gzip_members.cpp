@@ -132,9 +132,9 @@ bool gzip_members::may_reach(std::uint64_t offset, std::uint64_t end) {
 }
 
 gzip_members::trial gzip_members::decompress(std::uint64_t offset, std::uint64_t most_text_bytes) {
-  constexpr std::size_t chunk_bytes = std::size_t{4} << 10;
-  std::vector<std::byte> compressed(chunk_bytes);
-  std::vector<std::byte> text(chunk_bytes);
+  constexpr std::size_t read_bytes = std::size_t{4} << 10;
+  std::vector<std::byte> compressed(read_bytes);
+  std::vector<std::byte> text(read_bytes);
   const auto decoder = make_gzip_decoder();
   decoder->start();
   trial result{.sound = true};

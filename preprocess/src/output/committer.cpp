@@ -43,7 +43,7 @@ class id_writer final : public id_sink {
 }  // namespace
 
 committer::committer(std::span<const input_file> inputs, const read_range& range,
-                     const commit_options& options, const run_state* from)
+                     const commit_options& options, const run_progress* from)
     : inputs_(inputs),
       options_(options),
       outputs_(options_.prefixes, options_.dataset, options_.partitions,
@@ -168,7 +168,7 @@ void committer::append_places(const encoded_block& block) {
   if (!options_.dataset.provenance) return;
   places_.clear();
   const std::int64_t line = state_.inputs.back().lines + 1;
-  for (const record_place& place : block.places) {
+  for (const record_range& place : block.places) {
     const std::uint64_t begin = block.text_offset + place.begin;
     places_.push_back({number_of(block.input), line + place.line, begin, begin + place.size});
   }

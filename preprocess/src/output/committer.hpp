@@ -16,7 +16,7 @@
 #include "input/byte_block.hpp"
 #include "input/input_plan.hpp"
 #include "output/dataset_outputs.hpp"
-#include "output/run_state.hpp"
+#include "output/run_progress.hpp"
 #include "record/block_encoder.hpp"
 #include "record/encoded_block.hpp"
 #include "record/giant_record.hpp"
@@ -60,7 +60,7 @@ class committer {
   /// @param range   the part of the inputs that will be committed
   /// @param from    the state to resume from; null for a new run
   committer(std::span<const input_file> inputs, const read_range& range,
-            const commit_options& options, const run_state* from);
+            const commit_options& options, const run_progress* from);
 
   /// Most notes per run. More faults are counted only.
   static constexpr std::size_t most_notes = 10;
@@ -82,7 +82,7 @@ class committer {
                                   const giant_encoder& encode);
 
   /// State of the outputs after the last commit() that returned.
-  const run_state& state() const noexcept { return state_; }
+  const run_progress& state() const noexcept { return state_; }
   /// True for a new run that has committed nothing yet.
   bool is_untouched() const noexcept { return untouched_; }
   /// The first bad record of this run, with advice; empty if there is none.
@@ -124,7 +124,7 @@ class committer {
   std::span<const input_file> inputs_;
   commit_options options_;
   dataset_outputs outputs_;
-  run_state state_;
+  run_progress state_;
   std::string first_fault_;
   bool untouched_ = true;
   bool begun_;             // the first line number is known

@@ -73,7 +73,7 @@ void block_encoder::encode_lines(std::string_view text, encoded_block& out) {
       continue;
     }
     const auto begin = static_cast<std::size_t>(line.data() - text.data());
-    const record_place place{out.counts.lines, begin, line.size()};
+    const record_range place{out.counts.lines, begin, line.size()};
     auto fault = encode_record<Id>(line, out);
     if (!fault) {
       out.places.push_back(place);

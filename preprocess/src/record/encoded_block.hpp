@@ -41,7 +41,7 @@ struct record_counts {
 };
 
 /// Where a record is, relative to the block's text. A block with a huge line may exceed 4 GiB.
-struct record_place {
+struct record_range {
   std::int64_t line = 0;    ///< lines before it in the block
   std::uint64_t begin = 0;  ///< byte
   std::uint64_t size = 0;   ///< bytes, without the line end
@@ -50,7 +50,7 @@ struct record_place {
 /// A fault and its record.
 struct block_fault {
   record_fault fault;  ///< its offset is relative to the block's text
-  record_place place;
+  record_range place;
   std::string raw = {};  ///< the record, under bad_record_policy::quarantine
 };
 
@@ -72,7 +72,7 @@ struct encoded_block {
   std::uint64_t read_bytes = 0;   ///< as byte_block::read_bytes
   record_counts counts;
   std::vector<encoded_column> columns;  ///< one per key
-  std::vector<record_place> places;     ///< one per document
+  std::vector<record_range> places;     ///< one per document
   std::vector<block_fault> faults;      ///< one per bad record
 };
 

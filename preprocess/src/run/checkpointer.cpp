@@ -4,7 +4,7 @@
 namespace millrace::preprocess {
 namespace {
 
-double make_safe(committer& committer, journal& journal, const run_state& state) {
+double make_safe(committer& committer, journal& journal, const run_progress& state) {
   const auto start = std::chrono::steady_clock::now();
   committer.sync();
   journal.write(state);

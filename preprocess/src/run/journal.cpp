@@ -241,7 +241,7 @@ void journal::renew_stamps(const std::vector<input_stamp>& stamps) {
   stamps_ = stamps;
 }
 
-void journal::write(const run_state& state) {
+void journal::write(const run_progress& state) {
   payload_writer writer('s');
   writer.put(state.next);
   // Totals of completed inputs do not change, and were written before.
@@ -261,7 +261,7 @@ void journal::go_back(std::size_t first) {
     state_.reset();
     return;
   }
-  run_state before = *state_;
+  run_progress before = *state_;
   before.next.offset_bytes = 0;
   before.inputs.back() = {};
   before.counts = before.start.counts;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "output/run_state.hpp"
+#include "output/run_progress.hpp"
 #include "run/journal_file.hpp"
 
 namespace millrace::preprocess {
@@ -65,7 +65,7 @@ class journal {
   /// Stamps of its inputs when it began, or when a later run last compared them.
   const std::vector<input_stamp>& stamps() const noexcept { return stamps_; }
   /// Its last durable state; nothing if there was none.
-  const std::optional<run_state>& state() const noexcept { return state_; }
+  const std::optional<run_progress>& state() const noexcept { return state_; }
   /// Set if all its files were complete, but perhaps without their final names.
   const std::optional<std::vector<sidecar_set>>& finished() const noexcept { return finished_; }
 
@@ -79,7 +79,7 @@ class journal {
   /// Makes the names of files created after begin() durable, before the first write().
   void sync_names() { file_.sync_names(); }
   /// Call it when the outputs are durable up to `state`. Durable on return.
-  void write(const run_state& state);
+  void write(const run_progress& state);
   /// Removes the last state, and the progress in its current input. Durable on return, unless that
   /// is the first input: then state() is empty, but the file keeps the old state until clear(), and
   /// must not get new stamps before that.
@@ -104,9 +104,9 @@ class journal {
   journal_file file_;
   std::optional<run_identity> identity_;
   std::vector<input_stamp> stamps_;
-  std::optional<run_state> state_;
+  std::optional<run_progress> state_;
   std::optional<std::vector<sidecar_set>> finished_;
-  std::size_t inputs_written_ = 0;  // of run_state::inputs: those that will not change any more
+  std::size_t inputs_written_ = 0;  // of run_progress::inputs: those that will not change any more
 };
 
 }  // namespace millrace::preprocess

@@ -43,7 +43,7 @@ commit_options commit_options_of(const run_context& run) {
 }  // namespace
 
 open_run::open_run(run_context& run, journal& journal, const read_range& range,
-                   const run_state* from)
+                   const run_progress* from)
     : run_(run),
       journal_(journal),
       range_(range),
@@ -59,7 +59,7 @@ open_run::open_run(run_context& run, journal& journal, const read_range& range,
 
 progress_state open_run::progress_at(std::uint64_t read_bytes,
                                      std::int64_t blocks_in_flight) const {
-  const run_state& state = committer_.state();
+  const run_progress& state = committer_.state();
   progress_state now{.documents = state.counts.documents,
                      .read_bytes = read_bytes,
                      .bad_records = state.counts.bad_record_total(),
@@ -160,7 +160,7 @@ void open_run::give_up() {
 
 void open_run::join_partitions() {
   run_.progress.note(fmt::format("joining {} partitions", run_.options.partitions));
-  run_state state = committer_.state();
+  run_progress state = committer_.state();
   state.inputs.resize(run_.options.inputs.size());
   const std::vector<std::string> names = names_of_inputs(state);
   std::uint64_t metas = 0;
@@ -200,7 +200,7 @@ std::vector<sidecar_set> open_run::complete() {
 }
 
 // Names for P.src.
-std::vector<std::string> open_run::names_of_inputs(const run_state& state) const {
+std::vector<std::string> open_run::names_of_inputs(const run_progress& state) const {
   std::vector<std::string> names;
   for (const std::size_t input : listed_inputs(run_.options, state)) {
     names.push_back(display_path(run_.options.inputs[input]).string());
@@ -209,7 +209,7 @@ std::vector<std::string> open_run::names_of_inputs(const run_state& state) const
 }
 
 std::vector<sidecar_set> open_run::finish_files() {
-  run_state state = committer_.state();
+  run_progress state = committer_.state();
   state.inputs.resize(run_.options.inputs.size());  // also has totals of inputs without a line
   const std::vector<std::string> names = names_of_inputs(state);
   std::vector<sidecar_set> sidecars;

@@ -42,7 +42,7 @@ class open_run {
   /// @param run, journal  outlive this
   /// @param range         what the run has left to read
   /// @param from          the state to resume from; null for a fresh start
-  open_run(run_context& run, journal& journal, const read_range& range, const run_state* from);
+  open_run(run_context& run, journal& journal, const read_range& range, const run_progress* from);
 
   /// @throws stopped  `options.stop` was set. And what a stage throws.
   void read_all();
@@ -57,13 +57,13 @@ class open_run {
   /// Completes the partial files and notes that in the journal.
   std::vector<sidecar_set> complete();
 
-  const run_state& state() const noexcept { return committer_.state(); }
+  const run_progress& state() const noexcept { return committer_.state(); }
   progress_state progress_at(std::uint64_t read_bytes, std::int64_t blocks_in_flight) const;
 
  private:
   void tell(const stage_report& report);
   void give_up();
-  std::vector<std::string> names_of_inputs(const run_state& state) const;
+  std::vector<std::string> names_of_inputs(const run_progress& state) const;
   std::vector<sidecar_set> finish_files();
 
   run_context& run_;

@@ -215,7 +215,7 @@ void take_sentences(const po::variables_map& given, run_options& run) {
   (void)sentence_splitter(run.sentences->language, run.sentences->keep_newlines);
 }
 
-void take_watching(const po::variables_map& given, command_line& line) {
+void take_watching(const po::variables_map& given, program_flags& line) {
   line.dry_run = given.count("dry-run") != 0;
   std::string text;
   if (take<std::string>(given, "metrics", text)) line.metrics = text;
@@ -224,7 +224,7 @@ void take_watching(const po::variables_map& given, command_line& line) {
   line.metrics_as = or_misuse([&] { return metrics_format_of(text); });
 }
 
-void take_zstd_memory(const po::variables_map& given, command_line& line) {
+void take_zstd_memory(const po::variables_map& given, program_flags& line) {
   std::int64_t megabytes = 0;
   if (!take<std::int64_t>(given, "zstd-memory", megabytes)) return;
   constexpr auto least = static_cast<std::int64_t>(least_zstd_window_bytes >> 20);
@@ -236,7 +236,7 @@ void take_zstd_memory(const po::variables_map& given, command_line& line) {
   line.zstd_window_bytes = static_cast<std::uint64_t>(megabytes) << 20;
 }
 
-void take_task(const po::variables_map& given, command_line& line) {
+void take_task(const po::variables_map& given, program_flags& line) {
   std::string text;
   if (!take<std::string>(given, "task", text)) return;
   if (line.dry_run) throw usage_error("--dry-run estimates all tasks together; omit --task");
@@ -334,9 +334,9 @@ tokenizer::tokenizer_options required_tokenizer(const po::variables_map& given) 
 
 }  // namespace
 
-command_line parse_command_line(int argc, const char* const* argv, program which) {
+program_flags parse_command_line(int argc, const char* const* argv, program which) {
   const po::variables_map given = command::parse_flags(argc, argv, all_groups(which));
-  command_line line;
+  program_flags line;
   line.help = given.count("help") != 0;
   line.version = given.count("version") != 0;
   if (line.help) line.help_group = help_group_of(given);
@@ -360,7 +360,7 @@ command_line parse_command_line(int argc, const char* const* argv, program which
   return line;
 }
 
-void expect_eod(const tokenizer::tokenizer& tokenizer, const command_line& line) {
+void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line) {
   if (!line.run.append_eod || tokenizer.eod()) return;
   throw config_error("--append-eod: " + tokenizer::missing_eod(line.tokenizer));
 }

@@ -21,7 +21,7 @@ enum class program : std::uint8_t {
 };
 
 /// The command line of preprocess_data. Flags of Megatron's program have the same meaning as there.
-struct command_line {
+struct program_flags {
   bool help = false;
   std::string help_group = {};  ///< of `--help GROUP`; empty: the first screen
   bool version = false;
@@ -40,10 +40,10 @@ struct command_line {
 };
 
 /// @throws command::usage_error  the flags are invalid.
-command_line parse_command_line(int argc, const char* const* argv, program which = program::alone);
+program_flags parse_command_line(int argc, const char* const* argv, program which = program::alone);
 
 /// @throws config_error  `--append-eod` is given, but the tokenizer has no end-of-document token.
-void expect_eod(const tokenizer::tokenizer& tokenizer, const command_line& line);
+void expect_eod(const tokenizer::tokenizer& tokenizer, const program_flags& line);
 
 /// The usage line.
 const char* usage_of(program which);

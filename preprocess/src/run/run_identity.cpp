@@ -220,7 +220,7 @@ resumed_inputs expect_same_run(const journal& journal, const run_identity& ident
   }
   resumed_inputs found{.stamps = stamps_of(options.inputs)};
   if (!journal.state()) return found;
-  const run_state& state = *journal.state();
+  const run_progress& state = *journal.state();
   const task_share share = options.share();
   const bool damaged = state.damaged && !journal.finished();
   std::vector<comparison> comparisons;

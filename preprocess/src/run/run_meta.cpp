@@ -142,7 +142,7 @@ std::optional<std::vector<input_part>> extents_of(const formats::dataset_meta& m
 
 formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const encoder_options& encoding, const run_options& options,
-                              const run_state& state, std::size_t key,
+                              const run_progress& state, std::size_t key,
                               const std::string& sum_root) {
   formats::dataset_meta meta = told_meta(tokenizer, encoding, options, key);
   for (const std::size_t input : listed_inputs(options, state)) {
@@ -174,7 +174,7 @@ formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
   return meta;
 }
 
-std::vector<std::size_t> listed_inputs(const run_options& options, const run_state& state) {
+std::vector<std::size_t> listed_inputs(const run_options& options, const run_progress& state) {
   const task_share share = options.share();
   std::vector<std::size_t> listed;
   for (std::size_t i = 0; i < options.inputs.size(); ++i) {
@@ -254,7 +254,7 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
   return summary;
 }
 
-run_summary summary_of(const run_state& state, const run_options& options,
+run_summary summary_of(const run_progress& state, const run_options& options,
                        const encoder_options& encoding,
                        std::span<const std::filesystem::path> prefixes) {
   run_summary summary;

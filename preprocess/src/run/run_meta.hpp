@@ -29,11 +29,12 @@ const char* name_of(bad_record_policy policy);
 /// @param sum_root  of P.sum in hexadecimal; empty without one
 formats::dataset_meta meta_of(const tokenizer::tokenizer& tokenizer,
                               const encoder_options& encoding, const run_options& options,
-                              const run_state& state, std::size_t key, const std::string& sum_root);
+                              const run_progress& state, std::size_t key,
+                              const std::string& sum_root);
 
 /// The numbers of the inputs in P.meta and P.src: all, or those that a task read or whose start it
 /// has.
-std::vector<std::size_t> listed_inputs(const run_options& options, const run_state& state);
+std::vector<std::size_t> listed_inputs(const run_options& options, const run_progress& state);
 
 /// The part of an input that a finished run read.
 struct input_part {
@@ -63,7 +64,7 @@ run_summary summary_of(const std::vector<formats::dataset_meta>& metas, const ru
                        std::span<const std::filesystem::path> prefixes);
 
 /// The summary of a run that has just finished.
-run_summary summary_of(const run_state& state, const run_options& options,
+run_summary summary_of(const run_progress& state, const run_options& options,
                        const encoder_options& encoding,
                        std::span<const std::filesystem::path> prefixes);
 

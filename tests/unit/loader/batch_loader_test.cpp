@@ -308,8 +308,7 @@ class long_rows final : public dataset::run {
 
 TEST(BatchLoader, RefusesRowsThatAreLongerThanTheirPlace) {
   const test::stored_tokens<> stored(2000);
-  const auto fault = [&](const dataset::text_part& part,
-                         std::size_t boundaries = 0) -> std::string {
+  const auto fault = [&](const dataset::row_part& part, std::size_t boundaries = 0) -> std::string {
     dataset::sample_text text;
     text.real = static_cast<std::int64_t>(part.from.bytes / 2);
     text.parts = {part};

@@ -45,7 +45,7 @@ class Committer : public testing::Test {
   }
   static void add_fault(encoded_block& to, std::int64_t line, std::size_t offset,
                         const std::string& what) {
-    const record_place place{static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(offset),
+    const record_range place{static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(offset),
                              5};
     to.faults.push_back({{fault_kind::missing_key, offset, what}, place, "a raw line"});
     ++to.counts.bad_records[static_cast<std::size_t>(fault_kind::missing_key)];
@@ -219,7 +219,7 @@ TEST_F(Committer, GoesOnFromAState) {
   options.prefixes = {folder_ / "out_a"};
   options.dataset = {.type = dtype::uint16, .checksums = true, .provenance = true};
   const read_range all{.end = {inputs_.size(), 0}};
-  run_state saved;
+  run_progress saved;
   {
     committer c(inputs_, all, options, nullptr);
     c.keep();

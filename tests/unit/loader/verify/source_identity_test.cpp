@@ -72,7 +72,7 @@ TEST_F(SourceIdentity, ReadsTheMetaOfTheProgram) {
 
 TEST_F(SourceIdentity, GoesIntoTheState) {
   dataset::run_state state = run_of({add("abc", 100), add("", 0, false), add("abc", 100)});
-  const run_identity run = identify_sources(state);
+  const joint_identity run = identify_sources(state);
   EXPECT_EQ(state.tokenizer, "abc");
   EXPECT_EQ(state.data[0].root.size(), 64U);
   EXPECT_EQ(state.data[1].root, "");
@@ -96,7 +96,7 @@ TEST_F(SourceIdentity, RefusesTwoTokenizers) {
                                     " has the fingerprint abc, " + other + " has def"));
     EXPECT_THAT(e.what(), HasSubstr("allow_several_tokenizers"));
   }
-  const run_identity run = identify_sources(state, true);
+  const joint_identity run = identify_sources(state, true);
   EXPECT_EQ(state.tokenizer, "abc,def");
   EXPECT_EQ(run.vocab_size, 200);
 }

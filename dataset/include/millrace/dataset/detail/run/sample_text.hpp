@@ -17,19 +17,19 @@ struct file_range {
 };
 
 /// Tokens of a row that are contiguous in a `.bin`.
-struct text_part {
+struct row_part {
   file_range from;
   std::int64_t at = 0;  ///< offset in the row, in tokens
 
-  friend bool operator==(const text_part&, const text_part&) = default;
+  friend bool operator==(const row_part&, const row_part&) = default;
 };
 
 /// Describes a row before its tokens are read.
 struct sample_text {
   std::int64_t position = 0;
   std::int64_t source = 0;
-  std::int64_t real = 0;         ///< number of tokens in all parts
-  std::vector<text_part> parts;  ///< sorted by `at`; the rest of the row is padding
+  std::int64_t real = 0;        ///< number of tokens in all parts
+  std::vector<row_part> parts;  ///< sorted by `at`; the rest of the row is padding
 
   /// Offsets where documents begin, and seq_len, each once, as in `fill_cu_seqlens`. Empty if not
   /// requested.

@@ -51,7 +51,7 @@ class MILLRACE_EXPORT text_gather {
     std::size_t from;  // in scratch_
     std::int32_t* to;
     std::size_t tokens;
-    const dataset::text_part* part;
+    const dataset::row_part* part;
   };
 
   void plan(std::span<const dataset::sample_text> rows, batch_slot& slot);

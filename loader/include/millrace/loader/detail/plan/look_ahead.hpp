@@ -77,7 +77,7 @@ class look_ahead {
     }
     std::vector<file_range>& ahead = ahead_of(told_++);
     for (const dataset::sample_text& row : batch.rows) {
-      for (const dataset::text_part& part : row.parts) ahead.push_back(part.from);
+      for (const dataset::row_part& part : row.parts) ahead.push_back(part.from);
     }
   }
 

@@ -24,7 +24,7 @@ struct source_identity {
 MILLRACE_EXPORT source_identity identify_source(const std::filesystem::path& prefix);
 
 /// Facts about all datasets of a run together.
-struct run_identity {
+struct joint_identity {
   std::string tokenizer = {};    ///< as in the state
   std::int64_t vocab_size = 0;   ///< ids are below this; 0: not known, so no check can be made
   std::int64_t without_sum = 0;  ///< number of datasets without a `.sum`
@@ -41,7 +41,7 @@ struct run_identity {
 /// @param state  `data` has the prefixes; this function sets `root` in each, and `tokenizer`
 /// @throws config_error  datasets of two tokenizers; the message names one of each
 /// @throws format_error, io_error  as identify_source
-MILLRACE_EXPORT run_identity identify_sources(dataset::run_state& state,
-                                              bool allow_several_tokenizers = false);
+MILLRACE_EXPORT joint_identity identify_sources(dataset::run_state& state,
+                                                bool allow_several_tokenizers = false);
 
 }  // namespace millrace::loader

@@ -25,7 +25,7 @@ struct input_start {
 };
 
 /// The progress of a run: what it reads next, what it found, and the progress of its outputs.
-struct run_state {
+struct run_progress {
   text_place next;                  ///< where the next line begins
   std::vector<input_total> inputs;  ///< up to `next`: one for each input begun
   record_counts counts;
