@@ -353,11 +353,11 @@ class compared {
       }
       for (std::int64_t rank = 0; rank < case_.options.world_size; ++rank) {
         for (std::int64_t slot = 0; slot < ranks_.slots(step); ++slot) {
-          const bool is_there = std::ranges::any_of(model_.rows, [&](const model_row& row) {
-            return row.slot == slot_place{step, rank, slot};
-          });
+          const slot_place place{step, rank, slot};
+          const bool is_there = std::ranges::any_of(
+              model_.rows, [&](const model_row& row) { return row.slot == place; });
           if (is_there || is_endless()) continue;
-          ASSERT_THROW((void)ranks_.sample_of({step, rank, slot}), config_error);
+          ASSERT_THROW((void)ranks_.sample_of(place), config_error);
         }
       }
     }

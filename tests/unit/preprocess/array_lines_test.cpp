@@ -24,21 +24,21 @@ namespace {
 
 using namespace std::string_literals;
 
-struct outcome {
+struct conversion {
   std::string text;
   std::optional<std::uint64_t> fault_at;
-  bool operator==(const outcome&) const = default;
+  bool operator==(const conversion&) const = default;
 };
 
-std::ostream& operator<<(std::ostream& out, const outcome& each) {
+std::ostream& operator<<(std::ostream& out, const conversion& each) {
   out << testing::PrintToString(each.text);
   if (each.fault_at) out << ", fault at byte " << *each.fault_at;
   return out;
 }
 
-outcome convert(const std::string& text, std::size_t inner_step, std::size_t step) {
+conversion convert(const std::string& text, std::size_t inner_step, std::size_t step) {
   array_lines lines(std::make_unique<test::text_source>(text, inner_step), "in.json");
-  outcome result;
+  conversion result;
   std::string part(step, '?');
   try {
     while (const std::size_t n = lines.read(std::as_writable_bytes(std::span(part)))) {
@@ -57,7 +57,7 @@ bool is_space(char c) {
 }
 
 // What the header says, with the whole text at hand, element by element.
-outcome naive(std::string text) {
+conversion naive(std::string text) {
   std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   const std::size_t begin = at;
   while (at < text.size() && is_space(text[at])) ++at;
@@ -65,7 +65,7 @@ outcome naive(std::string text) {
   for (std::size_t i = begin; i <= at; ++i) {
     if (text[i] != '\t') text[i] = ' ';
   }
-  const auto fault = [&](std::size_t where) { return outcome{text.substr(0, where), where}; };
+  const auto fault = [&](std::size_t where) { return conversion{text.substr(0, where), where}; };
   for (bool first = true;; first = false) {
     ++at;
     bool empty = true;
@@ -103,9 +103,9 @@ TEST(ArrayLines, MakesALineOfEachElement) {
   EXPECT_EQ(convert(R"([{"a": [1, {}]},{"b":"],[\"\\"}, 3])", 99, 99).text,
             " {\"a\": [1, {}]}\n{\"b\":\"],[\\\"\\\\\"}\n 3 ");
   EXPECT_EQ(convert("[\n  {\r\n  },\n  {}\n]\n", 99, 99).text, "    {    }\n   {}   ");
-  EXPECT_EQ(convert("[]", 99, 99), (outcome{"  ", std::nullopt}));
-  EXPECT_EQ(convert(" \n\t[ \n ] \n", 99, 99), (outcome{"  \t       ", std::nullopt}));
-  EXPECT_EQ(convert("\xEF\xBB\xBF[1]", 99, 99), (outcome{"\xEF\xBB\xBF 1 ", std::nullopt}));
+  EXPECT_EQ(convert("[]", 99, 99), (conversion{"  ", std::nullopt}));
+  EXPECT_EQ(convert(" \n\t[ \n ] \n", 99, 99), (conversion{"  \t       ", std::nullopt}));
+  EXPECT_EQ(convert("\xEF\xBB\xBF[1]", 99, 99), (conversion{"\xEF\xBB\xBF 1 ", std::nullopt}));
 }
 
 TEST(ArrayLines, KeepsALineEndWithinAStringOnItsLine) {
@@ -119,7 +119,7 @@ TEST(ArrayLines, GivesAnyOtherTextAsItIs) {
        {""s, "{}\n[1]\n"s, "\n\n{\n"s, " \t\r\n"s, "\"[\""s, "\xEF\xBB\xBF{}"s, "\xEF\xBB["s,
         "\xEF\xBB"s, "x[1]"s, "\xEF\xBB\xBF"s, "\0[1]"s}) {
     for (const std::size_t step : {1U, 2U, 99U}) {
-      EXPECT_EQ(convert(text, step, 3), (outcome{text, std::nullopt}));
+      EXPECT_EQ(convert(text, step, 3), (conversion{text, std::nullopt}));
     }
   }
 }
@@ -148,7 +148,7 @@ TEST(ArrayLines, TakesATextWithTheWordOfTarForWhatItIs) {
   ASSERT_EQ(line.find("ustar"), 257U);
   const std::string header = "a.json" + std::string(251, '\0') + std::string("ustar  ");
   for (const std::size_t step : {1U, 300U}) {
-    EXPECT_EQ(convert(line, step, 99), (outcome{line, std::nullopt}));
+    EXPECT_EQ(convert(line, step, 99), (conversion{line, std::nullopt}));
     EXPECT_THROW((void)convert(header, step, 99), config_error);
   }
 }
@@ -159,7 +159,7 @@ TEST(ArrayLines, NamesWhatTheArrayHasWrong) {
       {"[1] ,", 4},  {"[", 1},         {"[1", 2},    {"[1,", 3},  {"[\"a]", 4},
       {"[{]", 3},    {"[1, \n,2]", 5}, {"[\"\\", 3}, {"[[1],", 5}};
   for (const auto& [text, at] : cases) {
-    const outcome found = convert(text, 99, 99);
+    const conversion found = convert(text, 99, 99);
     EXPECT_EQ(found.fault_at, at) << text;
     EXPECT_EQ(found.text.size(), at) << "what precedes it is given: " << text;
     EXPECT_EQ(found, naive(text)) << text;
@@ -191,7 +191,7 @@ TEST(ArrayLines, AgreesWithANaiveReaderOnRandomTexts) {
     std::string text = random() % 8 == 0 ? "" : "[";
     for (std::size_t n = random() % 24; n > 0; --n) text += pieces[random() % std::size(pieces)];
     if (random() % 2 == 0) text += "]";
-    const outcome wanted = naive(text);
+    const conversion wanted = naive(text);
     sound += wanted.fault_at ? 0U : 1U;
     const std::size_t inner = random() % 3 == 0 ? 1 : 1 + random() % 40;
     const std::size_t step = random() % 3 == 0 ? 1 : 1 + random() % 40;

@@ -23,16 +23,16 @@
 namespace millrace::loader {
 namespace {
 
-constexpr std::uint64_t file_bytes = 20'000;
+constexpr std::uint64_t bytes_per_file = 20'000;
 constexpr std::uint64_t window = 5000;
 
 class FewDescriptors : public testing::TestWithParam<const char*> {
  protected:
   FewDescriptors() {
     for (int i = 0; i < 120; ++i) {
-      files_.push_back({folder_ / (std::to_string(i) + ".bin"), file_bytes});
+      files_.push_back({folder_ / (std::to_string(i) + ".bin"), bytes_per_file});
       test::write_bytes(files_.back().path,
-                        std::vector<std::byte>(file_bytes, static_cast<std::byte>(i)));
+                        std::vector<std::byte>(bytes_per_file, static_cast<std::byte>(i)));
     }
   }
 
@@ -46,8 +46,8 @@ class FewDescriptors : public testing::TestWithParam<const char*> {
   bool reads(range_reader& from) {
     std::vector<file_range> ranges(40);
     for (file_range& r : ranges) {
-      r = {static_cast<std::int64_t>(random_() % files_.size()), random_() % (file_bytes - window),
-           window};
+      r = {static_cast<std::int64_t>(random_() % files_.size()),
+           random_() % (bytes_per_file - window), window};
     }
     from.prefetch(ranges);
     std::vector<std::byte> got(window);
