@@ -37,23 +37,23 @@ std::optional<command_line> parse(const arguments& args,
                                   const boost::program_options::options_description& own,
                                   const std::string& help);
 
-/// The same for a verb that takes only options, no PREFIX.
+/// Like `parse`, for a verb that takes only options, no PREFIX.
 ///
 /// @throws usage_error  the options are invalid, or there is a positional argument.
 std::optional<command_line> parse_options(const arguments& args,
                                           const boost::program_options::options_description& own,
                                           const std::string& help);
 
-/// The same for a verb whose data may be given by positional arguments or by options. The value
-/// `prefix` has the positional arguments.
+/// Like `parse`, for a verb whose data may be given by positional arguments or by options. The
+/// value `prefix` contains the positional arguments.
 ///
 /// @throws usage_error  the arguments are invalid.
 std::optional<command_line> parse_run_options(
     const arguments& args, const boost::program_options::options_description& own,
     const std::string& help);
 
-/// Helps users who pass the --output-prefix of preprocess_data as PREFIX. The names of its datasets
-/// are longer: PREFIX_KEY_document.
+/// Reports a common mistake: PREFIX is the --output-prefix of preprocess_data. The names of the
+/// datasets that it writes are longer: PREFIX_KEY_document.
 /// @throws config_error  PREFIX.idx does not exist, but PREFIX_*.idx do; the message names them
 void suggest_dataset(const std::filesystem::path& prefix);
 

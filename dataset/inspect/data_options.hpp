@@ -22,7 +22,7 @@ dataset::data_flags data_flags_of(const command_line& line);
 void suggest_datasets(const dataset::data_blends& data);
 
 /// The values of --train-samples, --valid-samples and --test-samples; nullopt if not given.
-/// @throws usage_error  one is negative
+/// @throws usage_error  a value is negative
 dataset::part_sizes part_sizes_of(const command_line& line, const std::string& help);
 
 /// The name of a part's flag, without the dashes: "train-samples" and so on.

@@ -15,9 +15,9 @@ namespace millrace::inspect {
 
 namespace {
 
-/// Sets the names that the state has for its sources. They are the keys of the shuffles, and may
-/// differ from the file names. Datasets in another order would give other samples, so the lengths
-/// must match.
+/// Sets the names of the sources from the state. These names determine the shuffles, and may differ
+/// from the file names. Datasets in another order would give other samples, so the lengths of the
+/// datasets must match those in the state.
 void name_sources(const given_state& given, std::vector<dataset::instant_source>& sources) {
   const std::vector<dataset::state_source>& saved = given.state.data;
   for (std::size_t i = 0; i < std::min(sources.size(), saved.size()); ++i) {

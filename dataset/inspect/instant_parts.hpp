@@ -20,8 +20,8 @@ struct instant_parts {
   dataset::instant_options options;
 };
 
-/// If no weights are given, sources are weighted by their number of windows, so that all of them
-/// complete their epochs at the same time.
+/// Returns the arguments for a run over `data`. If no weights are given, sources are weighted by
+/// their number of windows, so that all of them complete their epochs at the same time.
 ///
 /// @param given  supplies the names of the sources and, if it has a schedule, their weights
 /// @throws config_error  a dataset has another length than in the state, or there are weights in
@@ -32,9 +32,9 @@ instant_parts instant_parts_of(const dataset::blend_list& data, std::int64_t seq
                                std::optional<std::int64_t> train_samples,
                                const std::optional<given_state>& given);
 
-/// Does not store row tables next to the datasets.
+/// Creates a packed run. Does not store row tables next to the datasets.
 ///
-/// @param reweighted  weight the sources by their number of rows
+/// @param reweighted  if true, weights the sources by their number of rows
 /// @throws config_error, io_error, format_error  as dataset::packed_run
 dataset::packed_run packed_of(instant_parts parts, bool reweighted, std::int64_t pad_documents_to);
 

@@ -24,7 +24,8 @@ using formats::input_extent;
 using formats::json_string;
 using formats::meta_counts;
 
-/// Most inputs that are listed by name in a line; for the others, only their number is shown.
+/// Largest number of inputs that a line lists by name. Of any further inputs, only the count is
+/// shown.
 constexpr std::size_t most_names = 3;
 
 /// @throws format_error  `meta` was not written for `data`.
@@ -95,7 +96,7 @@ std::optional<dataset_meta> find_meta(const dataset::indexed_dataset& data) {
 
 void check_root(const dataset::indexed_dataset& data, const dataset_meta& meta,
                 const std::optional<std::string>& root) {
-  if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may be added later
+  if (!meta.sum_root || meta.sum_root == root) return;  // a .sum may have been added later
   throw format_error(dataset::sidecar_paths(data.prefix()).meta, 0,
                      fmt::format("the checksum root is {}, but {}", *meta.sum_root,
                                  root ? "the .sum has " + *root : "there is no .sum"));
@@ -106,7 +107,7 @@ void check_all_counts(const dataset::indexed_dataset& data, const dataset_meta& 
   for (std::int64_t d = 0; d < data.document_count(); ++d)
     empty += data.document(d).empty() ? 1 : 0;
   const meta_counts& counts = meta.counts;
-  std::uint64_t lines_read = 0;  // sums may overflow for a hostile file; they differ then
+  std::uint64_t lines_read = 0;  // may overflow for a hostile file; then sums differ
   for (const input_extent& input : meta.inputs) {
     lines_read += static_cast<std::uint64_t>(input.lines);
   }
@@ -151,7 +152,7 @@ std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
   for (const input_extent& input : meta->inputs) {
     extents.push_back({input.begin, input.begin + input.text_bytes, input.lines});
   }
-  // These options produce another order.
+  // These options change the order of the documents.
   const bool reordered = std::ranges::any_of(meta->options, [](const auto& option) {
     return option.first == "--partitions" || option.first == "shuffle_documents";
   });
@@ -188,7 +189,7 @@ std::vector<std::pair<const char*, std::string>> describe(const dataset_meta& me
 
 void add_meta(formats::json_writer& json, const dataset_meta& meta) {
   std::string text = formats::to_json(meta);
-  text.pop_back();  // the newline
+  text.pop_back();  // remove the newline
   json.raw(text);
 }
 

@@ -15,9 +15,9 @@ namespace millrace::inspect {
 
 /// The PREFIX.meta of a dataset; nullopt if there is none.
 ///
-/// @throws io_error      it exists but cannot be read.
-/// @throws format_error  it is invalid, or belongs to another dataset: its dtype or counts differ
-///                       from the `.idx`.
+/// @throws io_error      the file exists but cannot be read.
+/// @throws format_error  the file is invalid, or belongs to another dataset: its dtype or counts
+///                       differ from the `.idx`.
 std::optional<formats::dataset_meta> find_meta(const dataset::indexed_dataset& data);
 
 /// @param root  root of PREFIX.sum; nullopt if there is none
@@ -32,13 +32,13 @@ void check_all_counts(const dataset::indexed_dataset& data, const formats::datas
 
 /// Verifies PREFIX.src, and compares it with `meta` if given.
 ///
-/// @return the number of inputs that it names; nullopt if there is no PREFIX.src
+/// @return the number of inputs that PREFIX.src names; nullopt if there is no PREFIX.src
 /// @throws format_error  an entry of PREFIX.src is inconsistent or contradicts `meta`; or `meta`
 ///                       describes a PREFIX.src, but there is none.
 std::optional<std::int64_t> check_sources(const dataset::indexed_dataset& data,
                                           const std::optional<formats::dataset_meta>& meta);
 
-/// The most important fields, as (name, value) per line.
+/// The most important fields, as one (name, value) pair per line.
 std::vector<std::pair<const char*, std::string>> describe(const formats::dataset_meta& meta);
 
 /// Writes all fields, as the value of a JSON member.

@@ -109,7 +109,7 @@ dataset::gpt_cache_options options_of(const command_line& line) {
   return options;
 }
 
-/// What was done with a cache.
+/// The result of preparing a cache.
 struct outcome {
   bool built;
   bool verified;

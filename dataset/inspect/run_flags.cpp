@@ -105,7 +105,7 @@ dataset::split_part part_of(const command_line& line, const std::string& help) {
   throw misuse("--part '" + said + "', expected train, valid or test", help);
 }
 
-/// @param samples  samples of the part; the other parts do not affect it
+/// @param samples  samples of the part; those of other parts do not affect the run
 dataset::megatron_run megatron_of(const command_line& line, const dataset::data_blends& data,
                                   const dataset::gpt_request& request,
                                   std::optional<std::int64_t> samples, const std::string& help) {
@@ -148,7 +148,8 @@ std::optional<std::int64_t> count_of(const command_line& line, const char* flag,
 
 namespace {
 
-/// Whether a flag that takes one of two words has the second one; false if it was not given.
+/// Returns true if a flag that takes one of two words was given with the second one; false if it
+/// has the first one or was not given.
 bool is_second_word(const command_line& line, const char* flag, const char* first,
                     const char* second, const std::string& help) {
   const auto said = line.find<std::string>(flag).value_or(first);
@@ -316,7 +317,7 @@ run_configuration run_configuration_of(const command_line& line, const std::stri
   if (megatron && seed > std::numeric_limits<std::uint32_t>::max()) {
     throw misuse(fmt::format("--seed is {}, expected 0 to 4294967295", seed), help);
   }
-  (void)part_sizes_of(line, help);  // validates those of other parts, which are not used
+  (void)part_sizes_of(line, help);  // also validates the unused flags of other parts
   const bool all_of_part = megatron && sampler == dataset::sampler_type::full_validation;
   const auto rampup = rampup_of(line, help);
   if (sampler != dataset::sampler_type::single && rampup) {

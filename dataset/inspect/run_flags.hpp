@@ -38,7 +38,8 @@ struct run_configuration {
 /// @throws config_error, io_error, format_error  as the orders
 run_configuration run_configuration_of(const command_line& line, const std::string& help);
 
-/// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if none are.
+/// The values assumed for omitted flags, e.g. "--ranks 1, --micro-batch-size 1"; empty if no values
+/// are assumed.
 /// @param any_epoch  the answer does not depend on the number of samples
 std::string assumptions_of(const command_line& line, const run_configuration& run, bool any_epoch);
 

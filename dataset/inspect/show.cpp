@@ -57,7 +57,7 @@ tokenizer must have the fingerprint in PREFIX.meta.
       --vocab-file vocab.json --merge-file merges.txt
 )";
 
-/// Where the document comes from.
+/// The place from which the document was read.
 struct source {
   std::string input;
   formats::source_place place;

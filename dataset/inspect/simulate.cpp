@@ -109,7 +109,7 @@ std::string reader_name_of(const command_line& line) {
   return name;
 }
 
-/// Everything except the run itself, which each rank creates separately.
+/// Returns the request without the run itself, because each rank creates its own run.
 request request_of(const command_line& line, const run_configuration& what) {
   const dataset::sampler_options& ranks = what.sampler;
   request asked;

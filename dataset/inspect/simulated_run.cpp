@@ -31,7 +31,8 @@ rank_outcome run_rank(const simulated_run& what, std::int64_t rank,
                       const loader::simulate_options& steps) {
   const loader::loader_options options = what.options(rank);
   rank_outcome outcome;
-  // The loader's number of slots, unless the run is shorter, which `simulate_rank` rejects.
+  // The loader has this number of slots, unless the run is shorter. `simulate_rank` rejects such a
+  // run.
   outcome.slots = options.look_ahead + 1 + options.threads;
   loader::batch_loader loader(what.run().order, options);
   outcome.times = loader::simulate_rank(loader, outcome.slots, steps);
@@ -56,7 +57,7 @@ std::vector<rank_outcome> run_threads(const simulated_run& what) {
         } catch (...) {
           failures[r] = std::current_exception();
         }
-        together.arrive_and_drop();  // so that no rank waits for one that failed
+        together.arrive_and_drop();  // so that no rank waits for a failed one
       });
     }
   }
@@ -74,8 +75,8 @@ struct child {
 
 static_assert(std::is_trivially_copyable_v<rank_outcome>);
 
-/// Runs a rank, and writes a byte for the kind followed by the outcome or an error message. Never
-/// returns.
+/// Runs a rank and writes to `to`: a byte for the kind of result, then the outcome or an error
+/// message. Never returns.
 [[noreturn]] void run_child(const simulated_run& what, std::int64_t rank, int to) {
   std::string text(1, 'E');
   try {

@@ -22,7 +22,8 @@ const char* const state_flag_help =
 
 namespace {
 
-/// The state that the run of the flags would have. Options that `state` leaves out are left out.
+/// Returns the state of the run that the flags describe. Leaves out the options that `state` leaves
+/// out.
 dataset::run_state described(dataset::run_state run, const run_configuration& of,
                              const dataset::run_state& state) {
   const dataset::sampler_options& ranks = of.sampler;

@@ -31,12 +31,12 @@ void add_state_flag(boost::program_options::options_description& own);
 std::optional<given_state> given_state_of(const command_line& line);
 
 /// Checks that the state matches the run that the flags describe, and returns its edits. Does not
-/// check whether files have changed. A state without "data" was written by hand to try edits; only
-/// the options of the order that it has are compared.
+/// check whether files have changed. A state without "data" was written by hand to try edits. Of
+/// such a state, only the options of the order that it contains are compared.
 ///
 /// @param order  description of the order that the flags select
 /// @param of     the run that the flags describe
-/// @throws config_error  they differ, or the sampler does not support edits
+/// @throws config_error  the state and the run differ, or the sampler does not support edits
 std::vector<dataset::edit> edits_of(const given_state& given, dataset::run_state order,
                                     const run_configuration& of);
 

@@ -11,7 +11,7 @@ namespace millrace::inspect {
 /// which are part of the names of caches.
 ///
 /// @throws io_error      the file cannot be read
-/// @throws format_error  it is not a JSON object
+/// @throws format_error  the file is not a JSON object
 dataset::python_json tokenizer_description(const std::string& path);
 
 }  // namespace millrace::inspect

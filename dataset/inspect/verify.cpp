@@ -127,11 +127,12 @@ int verify(const arguments& args) {
     if (meta) check_root(data, *meta, beside.root);
     if (meta) check_all_counts(data, *meta);
     beside.src_inputs = check_sources(data, meta);
-    // Without checksums, a range check is the only one left. It reads the whole .bin.
+    // Without checksums, the tokens can only be checked against the vocabulary size. This check
+    // reads the whole .bin.
     if (!vocab_size && meta && !beside.root) vocab_size = meta->tokenizer.vocab_size;
     if (vocab_size) dataset::verify_tokens(data, *vocab_size);
     answer = sound(data, vocab_size, beside, line->json);
-  } catch (const format_error& fault) {  // this is the answer to the question, so print to stdout
+  } catch (const format_error& fault) {  // a fault is a valid answer, so print it to stdout
     answer = broken(line->prefix, fault, line->json);
     code = command::exit_failed;
   }

@@ -73,7 +73,8 @@ std::string at_text(const dataset::slot_place& at) {
   return fmt::format("step {}, rank {}, slot {}", at.step, at.rank, at.slot);
 }
 
-/// The sample's position in the run without edits. Edits refer to these positions.
+/// Text for a sample's position in the run without edits, if `wanted`. Edits refer to these
+/// positions.
 std::string unedited_text(bool wanted, std::int64_t position) {
   return wanted ? fmt::format(" ({} without edits)", position) : "";
 }
@@ -288,7 +289,7 @@ int where(const arguments& args) {
     throw misuse("give either --step or --iteration, or --document", where_help);
   }
   const run_configuration run = run_configuration_of(*line, where_help);
-  // The loader refuses such a run before it serves a batch.
+  // Refuse the runs that the loader refuses: those whose datasets have different tokenizers.
   dataset::run_state described = run.order->description();
   (void)loader::identify_sources(described, line->values["allow-several-tokenizers"].as<bool>());
   // An instant run of one dataset continues after its first epoch, so any step is valid.

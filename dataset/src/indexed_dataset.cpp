@@ -20,7 +20,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Whether the extension is that of a dataset's file or of one of its sidecar files.
+/// True if the path has the extension of a dataset file or of a sidecar file.
 MILLRACE_INLINE bool is_file_of_dataset(const std::filesystem::path& path) {
   const auto extension = path.extension();
   return extension == ".bin" || extension == ".idx" ||
@@ -28,7 +28,7 @@ MILLRACE_INLINE bool is_file_of_dataset(const std::filesystem::path& path) {
                              [&](formats::sidecar which) { return extension == suffix_of(which); });
 }
 
-/// @throws config_error  `prefix` is the name of a dataset's file, not its prefix.
+/// @throws config_error  `prefix` is not a prefix, but names a file of a dataset, e.g. its `.bin`.
 MILLRACE_INLINE void check_prefix(const std::filesystem::path& prefix) {
   if (!is_file_of_dataset(prefix)) return;
   if (io::is_there(std::filesystem::path(prefix) += ".idx")) return;

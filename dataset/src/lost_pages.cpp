@@ -49,7 +49,7 @@ MILLRACE_INLINE bool mend_lost_page(std::uintptr_t at) noexcept {
   for (watched_map* w = watched_maps().load(); w != nullptr; w = w->next.load()) {
     const std::uintptr_t begin = w->begin.load();
     if (begin == 0 || at < begin || at >= w->end.load()) continue;
-    if (w->begin.load() != begin) continue;  // the slot was reused: `end` is of another map
+    if (w->begin.load() != begin) continue;  // slot reused: `end` belongs to another mapping
     // Set this before mapping the zeros: a reader that sees the zeros must also see `lost`.
     std::uintptr_t none = 0;
     (void)w->lost.compare_exchange_strong(none, at);
@@ -68,13 +68,13 @@ MILLRACE_INLINE void pass_on(const struct ::sigaction& before, int signal, void*
                              void* context) {
   auto* const what = static_cast<::siginfo_t*>(info);
   const bool handles = (before.sa_flags & SA_SIGINFO) != 0;
-  // The signal was sent by a process and was to be ignored: ignore it, as without our handler.
+  // A process sent the signal, and without our handler the signal would be ignored. So ignore it.
   if (!handles && before.sa_handler == SIG_IGN && what->si_code <= 0) return;
   if (handles) {
     before.sa_sigaction(signal, what, context);
   } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
-    // The access is repeated on return, or the signal is raised again. Either ends the process, as
-    // without our handler.
+    // Restore the previous action. When our handler returns, either the access is repeated or the
+    // raised signal is delivered. Both end the process, as they would without our handler.
     (void)::sigaction(signal, &before, nullptr);
     if (what->si_code <= 0) (void)::raise(signal);
   } else {

@@ -55,7 +55,7 @@ MILLRACE_INLINE neighbour_statistics look_at_neighbours(const indexed_dataset& d
   std::int64_t pairs = 0;
   std::int64_t same = 0;
   for (std::int64_t r = 0; r < runs; ++r) {
-    // Runs are evenly spread; the last one is at the end.
+    // The runs are evenly spread; the last run is at the end of the dataset.
     const std::int64_t first =
         runs < most_runs ? r * run
                          : static_cast<std::int64_t>(static_cast<double>(documents - run) *

@@ -12,7 +12,8 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Compares places, in document order, with what was read of the inputs.
+/// Compares the places of documents, in document order, with the parts of the inputs that were
+/// read.
 class place_check {
  public:
   place_check(const document_sources& sources, std::span<const source_extent> inputs,

@@ -41,7 +41,8 @@ MILLRACE_INLINE double checked_sum(std::span<const double> weights) {
   return sum;
 }
 
-/// Converts weights to integers that add up to 2^bits, by largest remainder; ties go to the first.
+/// Converts weights to integers that add up to 2^bits, by the largest-remainder method. Ties go to
+/// the first source.
 MILLRACE_INLINE std::vector<std::int64_t> apportion(std::span<const double> weights, double sum,
                                                     int bits) {
   std::vector<std::int64_t> counts;
@@ -84,11 +85,12 @@ MILLRACE_INLINE blend_slots::blend_slots(std::span<const double> weights) {
   lay();
 }
 
-/// Tijdeman's rule: at time t, consider the sources whose share of t exceeds the slots they have
-/// had by at least d = 1 / (2 (n - 1)), and serve the one with the earliest deadline. In integers,
-/// with M = 2 (n - 1): a source with c of P slots that has had x may be served from the first t
-/// with M (c t - P x) >= P on, and must be served before t reaches P (M (x + 1) - 1) / (M c). No
-/// product exceeds 2^62.
+/// Assigns slots by Tijdeman's rule for n sources: at time t, consider the sources whose share of t
+/// exceeds the number of slots that they have received by at least d = 1 / (2 (n - 1)), and serve
+/// the one with the earliest deadline. In integers, with M = 2 (n - 1): let a source have c of P
+/// slots, and let x be the number of slots that it has received. It may be served at any t with M
+/// (c t - P x) >= P. It must be served before t reaches P (M (x + 1) - 1) / (M c). No product
+/// exceeds 2^62.
 MILLRACE_INLINE void blend_slots::lay() {
   const auto n = counts_.size();
   const std::int64_t size = period();
@@ -97,21 +99,21 @@ MILLRACE_INLINE void blend_slots::lay() {
     std::int64_t numerator;  // M (x + 1) - 1
     std::int64_t count;      // c
     std::size_t source;
-    bool operator<(const deadline& other) const noexcept {  // "later": the top is the earliest
+    bool operator<(const deadline& other) const noexcept {  // "later", so the top is the earliest
       const std::int64_t left = numerator * other.count;
       const std::int64_t right = other.numerator * count;
       return left != right ? left > right : source > other.source;
     }
   };
   constexpr std::uint32_t none = ~std::uint32_t{0};
-  // For each time, the sources that may be served from then on, as linked lists through `next`.
+  // [time], the sources that may be served from that time on, as linked lists through `next`.
   std::vector<std::uint32_t> released(index(size) + 2, none);
   std::vector<std::uint32_t> next(n, none);
   std::vector<std::int64_t> had(n);
   const auto release = [&](std::size_t i, std::int64_t earliest) {
     const std::int64_t per = m * counts_[i];
     assert(per > 0);  // there are two sources or more, and each has a slot
-    // ceil(P (1 + M x) / (M c)); P x M is at most 2^22 2^17 2^22.
+    // ceil(P (1 + M x) / (M c)). The product P M x is at most 2^22 * 2^17 * 2^22.
     const std::int64_t time = std::max(earliest, (size * (1 + m * had[i]) + per - 1) / per);
     if (time > size) return;
     next[i] = released[index(time)];

@@ -20,7 +20,7 @@ MILLRACE_INLINE document_search::found document_search::find(std::int64_t token)
   if (i < 0) throw_not_there(0, token);
   const std::int64_t pointer = columns_.pointer(i);
   const std::int64_t length = columns_.length(i);
-  // Checked, because a search in a column that is not ascending may end anywhere.
+  // Check the result, because a search in a column that is not ascending may end anywhere.
   if (pointer < 0 || pointer > byte || pointer % item() != 0) throw_not_there(i, token);
   const std::int64_t first = (byte - pointer) / item();
   if (first >= length) throw_not_there(i, token);
@@ -64,7 +64,7 @@ MILLRACE_INLINE std::int64_t document_search::document_of(std::int64_t sequence)
     return columns_.document_start(d) <= sequence && sequence < end &&
            end <= columns_.sequence_count();
   };
-  // Usually each document is one sequence.
+  // Try the usual case first: each document is one sequence.
   if (sequence < columns_.document_count() && holds(sequence)) return sequence;
   const std::int64_t d = documents_.last_not_above(
       sequence, [&](std::int64_t at) { return columns_.document_start(at); });

@@ -30,10 +30,10 @@ MILLRACE_INLINE schedule::first_position checked_steps(schedule::first_position 
                      "step * global_batch_size");
 }
 
-/// Returns the names that key the sources' orders. Throws if two are the same.
+/// Returns the names that determine the sources' orders. Throws if two are the same.
 MILLRACE_INLINE std::vector<std::string> checked_names(const std::vector<instant_source>& sources) {
   std::vector<std::string> names;
-  std::map<std::uint64_t, std::size_t> met;  // by the hash that keys the order
+  std::map<std::uint64_t, std::size_t> met;  // [name hash], index of the source
   for (const instant_source& source : sources) {
     names.push_back(source.name.empty() ? source.prefix.filename().string() : source.name);
     const auto [first, is_new] = met.emplace(name_hash(names.back()), names.size() - 1);
@@ -92,7 +92,7 @@ MILLRACE_INLINE std::vector<window_order> instant_order::orders_of(
     if (sources[i].token_count) {
       tokens = *sources[i].token_count;
     } else {
-      // Not mapped: thousands may be opened here, and most are not needed for hours.
+      // Do not map the index: thousands may be opened here, and most are not needed for hours.
       tokens = index_columns(sources[i].prefix, index_access::pread).token_count();
     }
     orders.emplace_back(names[i], tokens, options.seq_len, options.seed);

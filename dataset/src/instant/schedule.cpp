@@ -21,7 +21,8 @@ namespace detail {
 
 /// Calls `first_position_of` for a step and checks the result.
 ///
-/// @throws config_error  the result cannot be that of an ascending sum.
+/// @throws config_error  the result is impossible: step 0 must begin at 0, and each step has at
+///                       least one sample.
 MILLRACE_INLINE std::int64_t checked_first_position(
     const schedule::first_position& first_position_of, std::int64_t step) {
   const std::int64_t position = first_position_of(step);
@@ -144,13 +145,13 @@ MILLRACE_INLINE void schedule::add(const schedule_segment& given, std::size_t nu
 
 MILLRACE_INLINE std::optional<std::int64_t> schedule::find(blend_place place,
                                                            std::int64_t end) const noexcept {
-  for (std::size_t i = segments_.size(); i-- != 0;) {  // usually the last one
+  for (std::size_t i = segments_.size(); i-- != 0;) {  // usually the last one matches
     const segment& here = segments_[i];
     const std::int64_t at = here.places[static_cast<std::size_t>(place.source)];
     if (at == -1) continue;
     const std::int64_t k = place.k - here.entries[static_cast<std::size_t>(at)].taken_before;
     if (k < 0) continue;
-    // If its position exceeds 64 bits, it is also beyond the end.
+    // A position that exceeds 64 bits is also beyond the end of the segment.
     const std::int64_t room = (unbounded - here.begin) / here.slots.period() - 1;
     if (k / here.slots.slots(at) > room) return std::nullopt;
     const std::int64_t position = here.begin + here.slots.position_of({at, k});

@@ -10,14 +10,15 @@
 #error "Blends are compared bit by bit: compile without -ffast-math what includes this header."
 #endif
 
-/// How far a dataset of a blend lags behind its share, rounded as in Megatron.
+/// The error of a dataset in a blend: the number of samples by which it lags behind its share.
+/// Rounded as in Megatron.
 namespace millrace::dataset::detail {
 
 static_assert(FLT_EVAL_METHOD == 0, "a double must be rounded to a double, not kept wider");
 
 /// Returns `product`, hidden from the optimizer. Without this, compilers may contract a product and
-/// a difference into one operation with a single rounding, whatever pragma a header has. GCC does
-/// so by default if the processor has an instruction for it.
+/// a difference into one operation with a single rounding, and no pragma in a header prevents this.
+/// GCC contracts by default if the processor has an instruction for it.
 inline double rounded(double product) noexcept {
 #if defined(__x86_64__)
   asm("" : "+x"(product));

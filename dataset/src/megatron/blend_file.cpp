@@ -23,7 +23,8 @@ struct blend_word {
   bool is_text = true;
 };
 
-/// Returns nothing if the value is neither a string nor an array of strings and numbers.
+/// Returns the words of a blend; nullopt if the value is neither a string nor an array of strings
+/// and numbers.
 MILLRACE_INLINE std::optional<std::vector<blend_word>> blend_words(const python_json& value) {
   std::vector<blend_word> words;
   if (const auto text = value.text()) {

@@ -43,7 +43,7 @@ MILLRACE_INLINE bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
 
-/// Removes underscores between digits. Returns nothing if an underscore is anywhere else.
+/// Removes underscores between digits. Returns nullopt if an underscore is anywhere else.
 MILLRACE_INLINE std::optional<std::string> without_underscores(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -56,7 +56,7 @@ MILLRACE_INLINE std::optional<std::string> without_underscores(std::string_view 
   return plain;
 }
 
-/// Whether a word looks like "0,7", the way some languages write 0.7.
+/// True if a word looks like "0,7", which is how some languages write 0.7.
 MILLRACE_INLINE bool has_decimal_comma(std::string_view word) noexcept {
   const std::size_t comma = word.find(',');
   const auto all_digits = [](std::string_view part) {
@@ -112,7 +112,7 @@ MILLRACE_INLINE blend_list parse_blend_list(std::span<const std::string> words,
                        word + ")");
   }
   blend_list list;
-  std::size_t first_word = words.size();  // the first word in a weight's place
+  std::size_t first_word = words.size();  // index of the first word in a weight position
   std::size_t first_number = words.size();
   for (std::size_t i = 0; words.size() % 2 == 0 && i < words.size(); i += 2) {
     const std::optional<double> weight = read_python_float(words[i]);

@@ -85,7 +85,7 @@ MILLRACE_INLINE data_blends resolve_data_flags(const data_flags& flags) {
   for (const auto& [flag, words] : parts) {
     if (!*words) continue;
     sources.emplace_back(flag);
-    break;  // the three may be combined
+    break;  // these three flags may be combined, so add one
   }
   constexpr const char* one_of =
       "expected one of --data-path, --data-args-path, --per-split-data-args-path, or "
@@ -102,7 +102,7 @@ MILLRACE_INLINE data_blends resolve_data_flags(const data_flags& flags) {
   blends.split = flags.split;
   if (flags.data_path) {
     blends.blend = parse_blend_list(*flags.data_path, sources[0]);
-    // Including its spaces, because it is hashed into the names of caches.
+    // Keep the spaces of the default, because the split is hashed into the names of caches.
     if (!blends.split) blends.split = split_matrix::default_text;
   } else if (flags.data_args_path) {
     const auto words = detail::python_split(detail::file_text(*flags.data_args_path));

@@ -92,7 +92,8 @@ MILLRACE_INLINE gpt_plan plan_gpt_index(const gpt_request& request, sequence_ran
     const std::int64_t whole = plan.samples;
     plan.samples = detail::samples_with_partial(usable, length);
     plan.last_sample_is_partial = plan.samples > 0 && plan.samples * length > usable;
-    // As in Megatron, a last sample with only its shared token is allowed; one without is not.
+    // As in Megatron, the last sample may consist of only the token that it shares with the
+    // preceding sample, but it must not be empty.
     const bool too_many = plan.samples > 0 && (plan.samples - 1) * length > usable;
     if (too_many || plan.samples < request.num_samples.value_or(0)) {
       throw config_error(whose + " has " + std::to_string(whole) + " whole samples of " +

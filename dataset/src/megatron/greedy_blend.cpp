@@ -22,7 +22,7 @@ namespace millrace::dataset {
 
 namespace detail {
 
-/// Serves samples in blocks, each from the few groups that can win in it.
+/// Serves samples in blocks. In each block, considers only the few groups that can win there.
 ///
 /// While a group is not served, its error never decreases as the position increases. So its error
 /// at the end of a block bounds all its errors in the block. Groups whose bound is at most `floor`
@@ -60,14 +60,15 @@ class greedy_blocks {
       Kernel::pack(groups_, keys_.data(), floor_, lanes_);
       steps(end, floor_);
     }
-    // If too many groups are tied, or none certainly wins, look at all groups for one sample.
+    // If too many groups are tied, or no group is certain to win, compare all groups for one
+    // sample.
     if (at_ == begin) look_at_all();
     length_ = at_ == end ? std::min(length_ + 1, most_length)
                          : std::max(length_ - length_ / 4, shortest_length);
   }
 
-  /// Searches, from the previous floor on, for one that admits about as many groups as there are
-  /// lanes.
+  /// Searches for a floor above which there are about as many groups as lanes. Starts at the
+  /// previous floor.
   bool find_floor() {
     constexpr std::size_t enough = Kernel::most_lanes - Kernel::most_lanes / 4;
     double low = -std::numeric_limits<double>::infinity();

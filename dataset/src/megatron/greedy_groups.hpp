@@ -17,8 +17,9 @@ namespace detail {
 /// Groups of datasets with equal weight.
 ///
 /// Of two datasets with equal weight, the one with fewer samples lags further behind; if they have
-/// equally many, the first one wins. So the datasets of a group are served in turn, and only the
-/// next one of each group has to be considered. A dataset with a unique weight is a group of one.
+/// equally many, the first one wins. So the datasets of a group are served round-robin, and only
+/// the next one of each group has to be considered. A dataset with a unique weight is a group of
+/// one.
 class greedy_groups {
  public:
   /// @param limits  number of samples in each dataset; empty for no limits
@@ -35,7 +36,7 @@ class greedy_groups {
   std::int16_t next_of(std::size_t group) const noexcept { return members_[turns_[group].next]; }
 
   /// Writes the next sample of the group.
-  /// @return whether the group's count has changed
+  /// @return true if the group's count has changed
   bool take(std::size_t group, std::int64_t at, blend_index_span out) noexcept {
     turn& t = turns_[group];
     out.dataset_index[static_cast<std::size_t>(at)] = members_[t.next];
@@ -49,8 +50,8 @@ class greedy_groups {
   }
 
  private:
-  /// Members [begin, end) are served in turn; those before `next` have contributed round + 1
-  /// samples.
+  /// Members [begin, end) are served round-robin. Those before `next` have contributed round + 1
+  /// samples, the others `round`.
   struct turn {
     std::uint32_t begin, end, next;
     std::int64_t round, limit;

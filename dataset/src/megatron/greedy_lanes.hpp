@@ -29,7 +29,7 @@ struct greedy_lanes {
   }
 };
 
-/// The factor by which a step multiplies the weights; the first two steps have the same one.
+/// The factor by which sample `at` multiplies the weights. Samples 0 and 1 have the same factor.
 inline double blend_position(std::int64_t at) noexcept {
   return std::max(static_cast<double>(at), 1.0);
 }

@@ -38,7 +38,7 @@ MILLRACE_INLINE void numpy_random::intervals(std::uint32_t last,
   assert(out.size() <= last);
   while (!out.empty()) {
     const auto mask = static_cast<std::uint32_t>(detail::interval_mask(last));
-    // Bounds down to half of this mask use it; the next smaller mask begins there.
+    // Bounds above half of this mask use it. Smaller bounds use the next smaller mask.
     const std::size_t n = std::min<std::size_t>(out.size(), last - (mask >> 1));
     intervals_of_one_mask(last, mask, out.first(n));
     out = out.subspan(n);
@@ -80,7 +80,7 @@ MILLRACE_INLINE void numpy_random::intervals_of_one_mask(std::uint32_t last, std
       count += taken;
       used += group;
     }
-    // Less than a group is left, of the draws or of the numbers to produce.
+    // Fewer draws are left than a group has, or fewer numbers remain to be produced.
     for (std::size_t i = 0; i < group && used < draws.size() && count < out.size(); ++i) {
       const std::uint32_t drawn = draws[used++] & mask;
       out[count] = drawn;

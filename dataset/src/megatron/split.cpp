@@ -81,7 +81,8 @@ MILLRACE_INLINE python_json split_matrix::json() const {
       rows.push_back({});
       continue;
     }
-    // Megatron starts its sums with the integer 0; only the first bound stays an integer.
+    // Megatron starts its sums with the integer 0, so the first bound is an integer and all others
+    // are floats.
     const std::size_t i = index(part);
     rows.push_back(
         python_json::array({i == 0 ? python_json::integer(0) : python_json::real(bounds_[i]),

@@ -34,7 +34,8 @@ class gpt_index_verifier {
 
   std::optional<bool> has_extra_token() const {
     const std::int64_t rows = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
-    // A row at a sequence's first token shows it without reading lengths, and usually comes early.
+    // A row with offset 0 proves that there is an extra token. Such a row usually comes early, and
+    // finding it does not require any lengths.
     for (std::int64_t j = 1; j < rows; ++j) {
       if (index_.sample[2 * j + 1] == 0) return true;
     }
@@ -74,13 +75,13 @@ class gpt_index_verifier {
     const std::int64_t rows = plan_.samples + (plan_.last_sample_is_partial ? 0 : 1);
     verify_row(0, 0, 0);
     std::int64_t entry = 0;
-    std::int64_t begin = 0;  // token of the stream
+    std::int64_t begin = 0;  // first token of the entry, in the stream
     std::int64_t length = plan_.document_entries() > 0 ? length_at(0) : 0;
     for (std::int64_t j = 1; j < rows; ++j) {
       const std::int64_t token = j * plan_.sequence_length;
       while (token + plan_.extra_token > begin + length) {
         begin += length;
-        length = length_at(++entry);  // exists: all entries together have E * N tokens
+        length = length_at(++entry);  // exists, as all entries have E * N tokens
       }
       verify_row(j, entry, token - begin);
     }

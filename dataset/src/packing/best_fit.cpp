@@ -14,7 +14,7 @@
 namespace millrace::dataset {
 
 MILLRACE_INLINE void check(const best_fit_options& options) {
-  constexpr std::int64_t most = 1 << 24;  // a packer uses four times as many bytes
+  constexpr std::int64_t most = 1 << 24;  // a packer uses 4 bytes per token of a row
   if (options.seq_len < 1 || options.seq_len > most) {
     throw config_error("seq_len is " + std::to_string(options.seq_len) + ", expected 1 to " +
                        std::to_string(most) + " where documents are packed");
@@ -65,7 +65,7 @@ MILLRACE_INLINE std::int64_t best_fit::pack(std::span<const std::int64_t> length
   return full_rows_ + shared_rows_;
 }
 
-// Stable radix sort, 11 bits at a time. Takes a tenth of the time of a comparison sort.
+// A stable radix sort, 11 bits at a time. Takes a tenth of the time of a comparison sort.
 MILLRACE_INLINE void best_fit::sort_longest_first() {
   sorting_.resize(rests_.size());
   for (unsigned shift = 0; row_units_ >> shift != 0; shift += 11) {

@@ -51,7 +51,7 @@ MILLRACE_INLINE packed_rows::layout_pointer packed_rows::layout_of(std::int64_t 
     const std::lock_guard lock(s.mutex);
     if (s.block == block) return s.layout;
   }
-  auto layout = make_layout(block);  // outside the lock: two threads may build it, but none waits
+  auto layout = make_layout(block);  // no lock: two threads may build it, but none waits
   const std::lock_guard lock(s.mutex);
   s.block = block;
   s.layout = layout;
@@ -62,7 +62,8 @@ MILLRACE_INLINE packed_rows::layout_pointer packed_rows::make_layout(std::int64_
   const formats::rows_header& h = table_.header;
   const std::int64_t first = h.first_document + block * packing_block;
   const std::int64_t last = std::min(h.last_document, first + packing_block);
-  // Per thread, so that memory is allocated only once. It depends only on the options.
+  // One packer per thread, so that its memory is allocated only once. A packer depends only on the
+  // options.
   thread_local std::unique_ptr<best_fit> packer;
   if (!packer || packer->options().seq_len != h.seq_len ||
       packer->options().pad_documents_to != h.pad_documents_to) {

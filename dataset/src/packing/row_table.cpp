@@ -87,7 +87,8 @@ MILLRACE_INLINE std::uint32_t lengths_crc(const index_columns& columns) {
   return crc;
 }
 
-/// Whether a table belongs to the dataset. `asked` has the fields known without reading it.
+/// True if the stored table with the header `found` belongs to the dataset. `asked` has the fields
+/// that are known without reading the dataset.
 MILLRACE_INLINE bool fits(const formats::rows_header& found, const formats::rows_header& asked,
                           const index_columns& columns) {
   formats::rows_header rest = found;

@@ -66,11 +66,11 @@ class auditor {
   };
   struct counts {
     std::int64_t pass = 0;  // cyclic only
-    sample_round round;     // as numbered by the run
+    sample_round round;     // with sample indices of the run
     coverage served;
     coverage elsewhere;              // tokens of samples that other steps serve
     std::vector<explained> dropped;  // tokens of samples that no step serves
-    std::vector<explained> again;    // tokens of samples that these steps serve additionally
+    std::vector<explained> again;    // tokens of samples that these steps should serve again
     std::int64_t samples = 0;
     std::int64_t label_only = 0;
     std::int64_t padding = 0;
@@ -113,8 +113,9 @@ class auditor {
       put(turns.here, &turned::here, to);
       put(turns.dropped, &turned::dropped, to);
       put(turns.again, &turned::again, to);
-      // A round may lose samples even if these steps serve none of it: with cyclic, those dropped
-      // in the pass; with edits, those dropped between the samples before and after.
+      // A round may lose samples even if these steps serve none of its samples. With cyclic, these
+      // are the samples dropped in the pass. With edits, they are the samples dropped between the
+      // last sample before these steps and the first sample after them.
       if (!lengths_.has_passes()) continue;
       for (std::size_t s = 0; s < to.size(); ++s) {
         for (const sample_range& each : to[s].dropped) {
@@ -145,7 +146,7 @@ class auditor {
   using sample_turns = std::vector<turned>;  // [source]
 
   /// Calls each(source, first, last) for the samples of each source in a range of positions. Does
-  /// not use `run::at`, because that is being audited.
+  /// not use `run::at`, because `run::at` is being audited.
   template <class Each>
   void for_samples(const position_range& positions, const Each& each) const {
     for (std::int64_t s = 0; s < order_.source_count(); ++s) {
@@ -197,8 +198,8 @@ class auditor {
     }
   }
 
-  /// Counts all samples of the round other than those that these steps should serve in order.
-  /// Returns false if `full()`.
+  /// Counts all samples of the round except those that these steps should serve in order. Returns
+  /// false if `full()`.
   bool count_others(std::int64_t source, counts& here) {
     struct known {
       sample_range samples;
@@ -222,7 +223,7 @@ class auditor {
         if (range.first < range.last) add(range);
       }
     };
-    // Add all reasons first, because adding one may move the coverages.
+    // Add all reasons first, because adding a reason may move the coverages in memory.
     each_of(turns.dropped, [&](const sample_range& each) { (void)of(here.dropped, *each.why); });
     each_of(turns.again, [&](const sample_range& each) { (void)of(here.again, *each.why); });
     each_of(turns.dropped, [&](const sample_range& each) {
@@ -252,7 +253,8 @@ class auditor {
     return fits;
   }
 
-  /// The counts of a sample's round. The key is the round's first sample, numbered over all passes.
+  /// The counts of a sample's round. The key is the index of the round's first sample over all
+  /// passes.
   counts& counts_of(const source_sample& sample, std::int64_t pass) {
     const std::int64_t before = lengths_.first(pass, sample.source);
     const auto near = counts_.lower_bound({sample.source, before + sample.k + 1});
@@ -319,7 +321,8 @@ class auditor {
       for (const explained& each : counted.again) ledger.replayed.emplace_back(each.why, 0);
     }
 
-    // All changes of all counts, sorted by offset, and numbered in the order of settle_run.
+    // All changes of all counts, sorted by offset. `of` is the index of the count in the `now` of
+    // settle_run.
     struct change {
       std::int64_t at;
       std::size_t of;
@@ -350,8 +353,8 @@ class auditor {
     }
   }
 
-  /// Accounts for tokens [first, last), which all have the same counts. `now` has: served,
-  /// elsewhere, left out per reason, replayed per reason.
+  /// Accounts for tokens [first, last), which all have the same counts. `now` has these counts:
+  /// served, elsewhere, one per reason in left_out, one per reason in replayed.
   void settle_run(const document_search& documents, audit_ledger& ledger,
                   const std::vector<std::int64_t>& now, std::int64_t first, std::int64_t last) {
     const std::int64_t tokens = last - first;
@@ -361,7 +364,7 @@ class auditor {
       return taken;
     };
     std::size_t i = 1;
-    std::int64_t due = ledger.round.times;  // times to be served here, after what is explained
+    std::int64_t due = ledger.round.times;  // times still to be served in these steps
     ledger.not_in_steps += tokens * take(due, now[i++]);
     for (auto& [why, left] : ledger.left_out) left += tokens * take(due, now[i++]);
     std::int64_t unexplained = now[0];

@@ -80,7 +80,8 @@ MILLRACE_INLINE std::vector<std::int64_t> edited_stream::all_served(std::int64_t
       std::ranges::upper_bound(by_position_, position, {},
                                [&](std::size_t r) { return runs_[r].position; }) -
       by_position_.begin());
-  // Go backward while any earlier stretch may extend to `position`. Only replays overlap others.
+  // Go backward while any earlier stretch may extend to `position`. Only replays overlap other
+  // stretches.
   while (i-- > 0 && furthest_end_[i] > position) {
     const stretch& r = runs_[by_position_[i]];
     if (position - r.position < r.count) found.push_back(r.served + (position - r.position));

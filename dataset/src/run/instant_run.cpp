@@ -47,7 +47,7 @@ struct instant_run::contents {
     return types;
   }
 
-  /// Checks, once per source, that it is the dataset that the run was created with.
+  /// Checks, once per source, that its files are those that the run was created with.
   void touch(std::int64_t source) {
     const auto s = static_cast<std::size_t>(source);
     if (touched[s].load(std::memory_order_acquire)) return;

@@ -49,7 +49,7 @@ struct megatron_run::contents {
 
   std::vector<source_info> sources;
   blend_columns blend;               // empty for a single source
-  std::vector<std::int64_t> counts;  // [block of `counted_positions`][source]: samples before it
+  std::vector<std::int64_t> counts;  // [block of `counted_positions`][source], samples before it
   run_state description;
   open_pool<open_source> pool;
 };
@@ -88,8 +88,8 @@ MILLRACE_INLINE gpt_order order_of(const megatron_run::source_info& of, length_c
                      "; build it with inspect_dataset prepare-cache");
 }
 
-/// Checks that the cached blend, if any, equals the one built. A cache does not record how its
-/// blend was rounded, and another rounding gives another order.
+/// Checks that the cached blend, if any, equals the blend that was built. This is necessary because
+/// a cache does not record how its blend was rounded, and another rounding gives another order.
 MILLRACE_INLINE void require_kept_blend(const megatron_caches& caches, const blend_recipe& recipe,
                                         const part_plan& plan, const gpt_request& request,
                                         const std::optional<std::string>& split,
@@ -215,7 +215,7 @@ MILLRACE_INLINE run_state megatron_run::describe(const std::vector<source_info>&
   for (const source_info& each : sources) state.data.push_back({.prefix = each.prefix.string()});
   state.split = split.value_or("");
   state.split_part = name(request.part);
-  state.samples.assign(3, 0);  // those of other parts are unknown and do not matter
+  state.samples.assign(3, 0);  // for other parts, unknown and not needed
   state.samples[static_cast<std::size_t>(request.part)] =
       (plan.blended ? plan.size : plan.datasets[0].num_samples).value_or(-1);
   state.surplus = plan.surplus;

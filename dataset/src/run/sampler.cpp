@@ -25,8 +25,8 @@
 
 namespace millrace::dataset {
 
-/// An LRU cache of the shuffles of cyclic's passes. Some ranks can be one pass ahead of the others,
-/// so lookups may alternate between two passes.
+/// An LRU cache of the shuffles of the cyclic sampler's passes. Some ranks can be one pass ahead of
+/// the others, so lookups may alternate between two passes.
 class sampler::draws {
  public:
   using pointer = std::shared_ptr<const drawn_order>;
@@ -40,7 +40,7 @@ class sampler::draws {
       drawn_.splice(drawn_.begin(), drawn_, each);
       return each->second;
     }
-    while (drawn_.size() >= most_kept_) drawn_.pop_back();  // first, to limit peak memory
+    while (drawn_.size() >= most_kept_) drawn_.pop_back();  // evict first, to limit peak memory
     drawn_.emplace_front(epoch, std::make_shared<const drawn_order>(epoch, size));
     return drawn_.front().second;
   }
@@ -62,7 +62,7 @@ MILLRACE_INLINE void require_whole(const char* what, std::int64_t samples,
                      " times the " + std::to_string(options.world_size) + " data-parallel ranks");
 }
 
-/// The ranges of consecutive positions that are set.
+/// Returns the ranges of consecutive positions whose bits are set.
 MILLRACE_INLINE std::vector<position_range> ranges_of(const std::vector<bool>& set) {
   std::vector<position_range> ranges;
   for (std::size_t i = 0; i < set.size(); ++i) {
@@ -122,7 +122,7 @@ MILLRACE_INLINE void sampler::set_up_single() {
                        std::to_string(limit_) + ", the samples there are");
   }
   const std::int64_t left = limit_ - consumed;
-  const bool is_over = left == 0 && !options_.drop_last;  // possibly in the middle of a step
+  const bool is_over = left == 0 && !options_.drop_last;  // may be in the middle of a step
   offset_ = (consumed - steps_.first_position(steps_.step_of(consumed))) % options_.width();
   if (offset_ != 0 && (options_.global_batch_size != 0 || options_.rampup) && !is_over) {
     check_part_of_step();
@@ -136,7 +136,7 @@ MILLRACE_INLINE void sampler::set_up_single() {
   }
 }
 
-// Otherwise micro-batches would cross the end of this step and of every later one.
+// Rejects a start at which micro-batches would cross the end of this step and of every later step.
 MILLRACE_INLINE void sampler::check_part_of_step() const {
   const std::int64_t consumed = options_.consumed_samples;
   const std::int64_t step = steps_.step_of(consumed);
@@ -178,7 +178,7 @@ MILLRACE_INLINE void sampler::set_up_full_validation() {
                        ", expected a multiple of the " + std::to_string(ranks) +
                        " ranks in full validation");
   }
-  // Ranks with fewer samples start over, so more samples are served than there are.
+  // Ranks with fewer samples start over, so more samples are served than the run has.
   const std::int64_t turns = first.eval_iterations();
   end_sample_ = turns > unbounded / ranks ? unbounded : turns * ranks;
   if (consumed > end_sample_) {
@@ -257,8 +257,8 @@ MILLRACE_INLINE std::int64_t sampler::pass_of(std::int64_t sample) const noexcep
 }
 
 /// Most ranks begin each epoch with its first micro-batch. Some ranks have one micro-batch more
-/// than `counted()`: they begin every epoch except their first with the second micro-batch. If
-/// `counted()` is 1, they instead serve both micro-batches of every second epoch and skip the
+/// than `counted()`: after their first epoch, they begin every epoch with its second micro-batch.
+/// If `counted()` is 1, they instead serve both micro-batches of every second epoch and skip the
 /// epochs between. All ranks start together at `consumed_samples`.
 MILLRACE_INLINE sampler::drawn_place sampler::drawn_place_of(std::int64_t t,
                                                              std::int64_t rank) const noexcept {
@@ -272,8 +272,8 @@ MILLRACE_INLINE sampler::drawn_place sampler::drawn_place_of(std::int64_t t,
   return {first_epoch_ + epoch, turn - epoch * each};
 }
 
-/// The inverse of `drawn_place_of`; nullopt if the rank does not serve it from `consumed_samples`
-/// on.
+/// The inverse of `drawn_place_of`; nullopt if the rank does not serve the place at or after
+/// `consumed_samples`.
 MILLRACE_INLINE std::optional<std::int64_t> sampler::turn_of(const drawn_place& place,
                                                              std::int64_t rank) const noexcept {
   const batch_range range = drawn_batches(rank, place.epoch);
@@ -362,7 +362,7 @@ MILLRACE_INLINE std::vector<served_place> sampler::all_served(
   return found;
 }
 
-/// Scans the shuffle of each pass that has samples below `before` once.
+/// Scans the shuffle of each pass that has samples below `before`; scans each shuffle only once.
 MILLRACE_INLINE void sampler::find_drawn(std::span<const std::int64_t> positions,
                                          std::int64_t before,
                                          std::vector<served_place>& found) const {
@@ -459,9 +459,9 @@ MILLRACE_INLINE std::map<std::int64_t, position_turns> sampler::turns(std::int64
   return all;
 }
 
-/// For cyclic, the positions that no rank serves in a pass. It is unknown what was served before
-/// `consumed_samples`, so in the first pass, all positions that these ranks could have served then
-/// count as served.
+/// For cyclic, returns the positions that no rank serves in a pass. It is unknown which positions
+/// were served before `consumed_samples`. So in the first pass, all positions that these ranks
+/// could have served before it count as served.
 MILLRACE_INLINE std::vector<explained_positions> sampler::dropped_in(std::int64_t pass) const {
   std::vector<explained_positions> dropped;
   if (options_.type == sampler_type::single && edits_) {
@@ -497,7 +497,7 @@ MILLRACE_INLINE std::vector<position_range> sampler::dropped_between(std::int64_
   std::vector<position_range> touched;
   if (!edits_) return touched;
   // A replay serves only positions before the one where it is inserted, so the first stretch after
-  // `end` that is not a replay has the bound.
+  // `end` that is not a replay gives the end of the range.
   const std::int64_t from = edits_->reached(begin);
   std::int64_t to = end_;
   for (const edited_stream::stretch& each : edits_->stretches()) {

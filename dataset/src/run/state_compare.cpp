@@ -43,20 +43,20 @@ MILLRACE_INLINE bool contains(std::span<const std::string> names, std::string_vi
 
 inline constexpr const char* other_samples = "other samples would be served";
 
-/// Number of steps from which a sample was served; nullopt if it cannot be determined.
+/// Number of steps that the saved run has begun; nullopt if it cannot be determined.
 MILLRACE_INLINE std::optional<std::int64_t> steps_done(const run_state& saved,
                                                        const resume_terms& terms) {
   if (terms.steps_done) return terms.steps_done;
   if (!saved.rampup_batch.empty() || saved.global_batch < 1) return std::nullopt;
   std::int64_t reached = saved.consumed_samples;
-  if (!saved.edits.empty()) {  // segments are in positions, which include skipped ones
+  if (!saved.edits.empty()) {  // segments refer to positions, including skipped ones
     if (terms.saved_stream == nullptr) return std::nullopt;
     reached = terms.saved_stream->reached(reached);
   }
   return reached / saved.global_batch + (reached % saved.global_batch == 0 ? 0 : 1);
 }
 
-/// Why a segment may not change.
+/// Returns the reason why a segment may not change.
 MILLRACE_INLINE std::string steps_text(const run_state& saved, std::optional<std::int64_t> done) {
   if (done) return "the run has served samples of " + std::to_string(*done) + " steps";
   const bool edits = saved.rampup_batch.empty() && saved.global_batch >= 1;
@@ -64,7 +64,7 @@ MILLRACE_INLINE std::string steps_text(const run_state& saved, std::optional<std
          (edits ? "saved_stream, because edits shift the samples, or steps_done" : "steps_done");
 }
 
-/// The key of a source in the order `instant`.
+/// The name that determines the shuffle of a source in the order `instant`.
 MILLRACE_INLINE std::string key_name(const state_source& source) {
   return source.name.empty() ? std::filesystem::path(source.prefix).filename().string()
                              : source.name;
@@ -154,7 +154,7 @@ MILLRACE_INLINE void compare_edits(const run_state& saved, const run_state& now,
 MILLRACE_INLINE void compare_cyclic(const run_state& saved, const run_state& now) {
   const bool same_layout = saved.micro_batch == now.micro_batch && saved.ranks == now.ranks;
   if (same_layout) return;
-  // An epoch serves whole rounds of one micro-batch per rank.
+  // Samples per epoch. An epoch consists of whole rounds, each with one micro-batch per rank.
   const auto active = [](const run_state& s) {
     const std::int64_t round = s.micro_batch * s.ranks;
     return round < 1 ? 0 : s.sampled / round * round;

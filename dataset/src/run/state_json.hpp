@@ -140,7 +140,7 @@ class state_reader {
   }
 
   /// Checks that there are no unknown members.
-  /// @param known  known(name): whether a member has a known name
+  /// @param known  known(name) is true if a member has a known name
   template <class Known>
   void finish(const Known& known) const {
     if (used_ == object_->size()) return;

@@ -67,7 +67,8 @@ inline void append_part(const file_range& from, std::int64_t at, std::uint64_t i
                          "so that it is built again");
 }
 
-/// The byte range of a piece in the `.bin`, from the columns of the `.idx`, checked.
+/// Returns the byte range of a piece in the `.bin`. Reads it from the columns of the `.idx` and
+/// checks it.
 inline file_range range_of(const index_columns& columns, const piece& p, std::int64_t source) {
   if (p.tokens == 0) return {source, 0, 0};
   const std::size_t item = formats::size_bytes(columns.type());
@@ -76,7 +77,7 @@ inline file_range range_of(const index_columns& columns, const piece& p, std::in
     throw_piece_outside(columns, p, length);
   }
   const std::int64_t pointer = columns.pointer(p.sequence);
-  const auto begin = static_cast<std::uint64_t>(pointer);  // a negative one exceeds any file
+  const auto begin = static_cast<std::uint64_t>(pointer);  // negative: exceeds any file
   const std::uint64_t size = columns.bin_size_bytes();
   if (begin > size || static_cast<std::uint64_t>(length) * item > size - begin ||
       begin % item != 0) {
@@ -87,7 +88,8 @@ inline file_range range_of(const index_columns& columns, const piece& p, std::in
           static_cast<std::uint64_t>(p.tokens) * item};
 }
 
-/// Appends pieces to a row, concatenated from token `at` on. Returns the offset of their end.
+/// Appends pieces to a row, concatenated from token `at` on. Returns the offset after the last
+/// piece.
 inline std::int64_t append_text(const index_columns& columns, std::span<const piece> pieces,
                                 std::int64_t source, std::int64_t at, sample_text& out) {
   const std::uint64_t item = formats::size_bytes(columns.type());
@@ -99,8 +101,8 @@ inline std::int64_t append_text(const index_columns& columns, std::span<const pi
   return at;
 }
 
-/// Whether a piece continues the document of the previous piece. Like `same_document`, but uses
-/// only the columns of the `.idx`.
+/// A predicate: true if a piece continues the document of the previous piece. Like `same_document`,
+/// but uses only the columns of the `.idx`.
 struct same_searched_document {
   const document_search& search;
 

@@ -35,8 +35,8 @@ namespace millrace::dataset {
 /// Read-only view of contiguous tokens, in the dtype of the file, which is known only at run time.
 ///
 /// The bytes must outlive the view; copies of a view are cheap and see the same bytes. Positions
-/// and sizes are in tokens. `[]` reads one token. For many tokens, `copy_to` (any dtype) or `as<T>`
-/// (no copy) dispatch on the dtype only once.
+/// and sizes are in tokens. `[]` reads one token. To read many tokens, use `copy_to` (converts) or
+/// `as<T>` (no copy), which dispatch on the dtype once per call.
 class token_view {
  public:
   token_view() = default;
@@ -69,7 +69,7 @@ class token_view {
   /// @pre 0 <= first, 0 <= count, first + count <= size()
   token_view subview(std::int64_t first, std::int64_t count) const noexcept;
 
-  /// The tokens in place.
+  /// The tokens as a span of T, without a copy.
   ///
   /// @pre the bytes are aligned for T, as in every view that a dataset returns.
   /// @throws config_error  T is not the C++ type of `type()`.
@@ -84,7 +84,7 @@ class token_view {
   template <class T>
   void copy_to(std::span<T> out) const;
 
-  /// Same dtype, same bytes.
+  /// True if the dtypes and the bytes are equal.
   friend bool operator==(const token_view& a, const token_view& b) noexcept {
     return a.type_ == b.type_ && std::ranges::equal(a.bytes_, b.bytes_);
   }
@@ -102,7 +102,7 @@ class token_view {
   formats::dtype type_ = formats::dtype::uint16;
 };
 
-/// Whether `To` can represent every value of `From`. `copy_to` requires this.
+/// True if `To` can represent every value of `From`. `copy_to` requires this.
 template <class To, class From>
 inline constexpr bool holds_every = (std::is_integral_v<From> ||
                                      std::is_floating_point_v<To>)&&std::numeric_limits<To>::digits
@@ -182,7 +182,7 @@ void token_view::copy_to(std::span<T> out) const {
   });
 }
 
-/// How much of an index is checked when it is opened.
+/// The extent of the checks when an index is opened.
 enum class check_level {
   quick,  ///< O(1): header, counts against the file sizes, first and last entries
   full,   ///< also every entry of the `.idx`; afterwards no access throws `format_error`
@@ -247,7 +247,7 @@ class MILLRACE_EXPORT indexed_dataset {
   std::int64_t document_count() const noexcept { return idx_.document_count(); }
   /// Tokens in the `.bin`.
   std::int64_t token_count() const noexcept { return stream().size(); }
-  /// Whether each sequence has a mode.
+  /// True if each sequence has a mode (see `mode`).
   bool is_multimodal() const noexcept { return !idx_.modes.empty(); }
 
   /// The whole `.bin`, in stored order.
@@ -270,7 +270,7 @@ class MILLRACE_EXPORT indexed_dataset {
     return sequence(i).subview(offset_tokens, length_tokens);
   }
 
-  /// Sequence i as a span of the type in the file.
+  /// Sequence i as a span of T, without a copy.
   ///
   /// @pre 0 <= i < sequence_count()
   /// @throws config_error  T is not the C++ type of `type()`.
@@ -289,17 +289,17 @@ class MILLRACE_EXPORT indexed_dataset {
   /// @throws format_error  the document ends before it starts, or outside the sequences.
   document_range document(std::int64_t d) const;
 
-  /// All tokens of a document: its sequences in order.
+  /// All tokens of a document: the tokens of its sequences, in order.
   ///
   /// @pre 0 <= d < document_count()
   /// @throws format_error  as for `document` and `sequence`, or there is a gap between sequences.
   token_view document_tokens(std::int64_t d) const;
 
-  /// Releases the memory of the `.idx` pages. They are read again when they are needed. For callers
-  /// that have copied what they need from the index.
+  /// Releases the memory of the `.idx` pages. A later access reads them again. Useful after the
+  /// caller has copied what it needs from the index.
   void let_go_of_index() const noexcept { idx_file_.let_go(); }
 
-  /// The `.idx` as parsed; entries in the middle are unchecked.
+  /// The parsed `.idx`. With `check_level::quick`, its entries in the middle are unchecked.
   const formats::mmidx_view& index() const noexcept { return idx_; }
 
  private:
@@ -317,20 +317,22 @@ class MILLRACE_EXPORT indexed_dataset {
   std::filesystem::path prefix_;
   io::file_mapping idx_file_;
   io::file_mapping bin_file_;
-  formats::mmidx_view idx_;  // into idx_file_
+  formats::mmidx_view idx_;  // points into idx_file_
 };
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-/// @throws config_error  `prefix` is the name of a dataset's file, not its prefix.
+/// @throws config_error  `prefix` is not a prefix, but names a file of a dataset, e.g. its `.bin`.
 MILLRACE_EXPORT void check_prefix(const std::filesystem::path& prefix);
 
-/// Maps the index at `path`, then calls `map_bin`. Repeats both while the index was replaced in the
-/// meantime. The mapping keeps the index alive, so no other file can get its identity.
+/// Maps the index at `path`, then calls `map_bin`. If the index was replaced during these two
+/// steps, repeats both, in up to 10 attempts. The mapping keeps the old index alive, so a new file
+/// cannot have the same identity.
 ///
-/// @throws io_error  ESTALE: the index was replaced each time. Also what a mapping throws.
+/// @throws io_error  the index was replaced in every attempt (ESTALE), the index cannot be mapped,
+///                   or `map_bin` throws it.
 template <class MapBin>
 io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& map_bin) {
   constexpr int attempts = 10;
@@ -341,7 +343,7 @@ io::file_mapping map_unreplaced_idx(const std::filesystem::path& path, MapBin&& 
       map_bin();
       if (io::identity_of(path) == idx.identity()) return idx;
     } catch (const io_error& e) {
-      // If it existed before, it is missing only during a replacement.
+      // After the first attempt, a missing index means that it is being replaced.
       if (attempt == 1 || e.code() != ENOENT || e.path() != path) throw;
     }
   }

@@ -40,11 +40,12 @@ struct megatron_caches {
 };
 
 /// Megatron's order of one part of a run (train, valid or test), over one dataset or a blend. The
-/// pieces of a sample come from anywhere in a dataset; each is in what Megatron calls a document
-/// (megatron-core, gpt_dataset.py). Copies share their contents. Thread-safe.
+/// pieces of a sample can be anywhere in a dataset. Each piece is part of one sequence of the
+/// `.idx`, which Megatron calls a document (megatron-core, gpt_dataset.py). Copies share their
+/// contents. Thread-safe.
 ///
-/// Indices that were built stay in memory. A bounded number of `.idx` files and caches is open at a
-/// time, mapped if possible.
+/// Indices that `build` computes stay in memory. A bounded number of `.idx` files and caches is
+/// open at a time. They are mapped if possible.
 ///
 /// Example: the training part of `--data-path 0.7 out/web 0.3 out/code --split 969,30,1`.
 ///
@@ -56,7 +57,8 @@ struct megatron_caches {
 ///     }
 class MILLRACE_EXPORT megatron_run : public run {
  public:
-  /// An open source, and facts about it that do not need it to be open (megatron_sources.hpp).
+  /// An open source, and facts about a source that are known while it is closed (both in
+  /// megatron_sources.hpp).
   struct open_source;
   struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
@@ -67,13 +69,14 @@ class MILLRACE_EXPORT megatron_run : public run {
   /// @param plan      one dataset, or a blend
   /// @param request   applies to all datasets; its number of samples is ignored
   /// @param split     `--split` as typed; empty if the part has its own data
-  /// @param caches    reads the indices of the datasets from there instead of building them. The
-  ///                  blend is built anyway, and compared with the one stored there
-  /// @param rounding  of a blend; `fused` is Megatron's result on a machine with FMA
+  /// @param caches    if given, the indices of the datasets are read from these caches instead of
+  ///                  being built. The blend is always built, and compared with the cached blend
+  /// @param rounding  how a blend's errors are rounded; `fused` is Megatron's result on a machine
+  ///                  with FMA
   /// @param most_open  most datasets and caches open at a time; does not affect the order
-  /// @throws config_error  the split gives the part no data, the plan has several datasets that are
-  ///                       not blended, a cache is missing or damaged, the stored blend differs;
-  ///                       or as plan_gpt_index, blend_recipe
+  /// @throws config_error  the split gives the part no data; the plan has several datasets that are
+  ///                       not blended; a cache is missing or damaged; the cached blend differs; or
+  ///                       plan_gpt_index or blend_recipe throws it
   /// @throws io_error, format_error  a dataset cannot be read
   static megatron_run build(const part_plan& plan, gpt_request request,
                             const std::optional<std::string>& split, int threads = 1,
@@ -84,10 +87,11 @@ class MILLRACE_EXPORT megatron_run : public run {
   const source_info& info(std::int64_t s) const noexcept;
   const gpt_plan& plan(std::int64_t s) const noexcept;
 
-  /// Returns a source, and opens it if necessary. It lives as long as the pointer.
-  /// @throws io_error, format_error, config_error  it cannot be opened, is not the one that the run
-  ///                                               was built with, or its cache is missing or
-  ///                                               damaged
+  /// Returns a source, and opens it if necessary. The source stays open as long as the pointer
+  /// exists.
+  /// @throws io_error, format_error, config_error  the source cannot be opened, is not the one that
+  ///                                               the run was built with, or its cache is missing
+  ///                                               or damaged
   source_pointer open(std::int64_t s) const;
 
   /// Number of sources that are open now.

@@ -29,20 +29,20 @@ namespace millrace::dataset {
 class schedule;
 struct packed_place;
 
-/// How documents are packed, in addition to `instant_options`.
+/// Options of packing, in addition to `instant_options`.
 struct packed_options {
   std::int64_t pad_documents_to = 1;  ///< see `best_fit_options`
   int threads = 0;                    ///< threads that build row tables; 0: one per processor
   bool keep_tables = true;            ///< store them next to the datasets, see `open_row_table`
 };
 
-/// Packed rows in the order `instant`, over one dataset or a blend: a row is a sample, and the rows
-/// of a source are shuffled each epoch under the tag `bins` of formats/spec/instant_order.md.
-/// Blends and their schedule are those of `instant_order`.
+/// Packed rows in the order `instant`, over one dataset or a blend. Each row is one sample. In each
+/// epoch, the rows of a source are shuffled with keys for the tag `bins`
+/// (formats/spec/instant_order.md). Blends and schedules work as in `instant_order`.
 ///
-/// The constructor counts the rows of every source (8 bytes per 4,096 documents in stored tables).
-/// It reads only the `.idx` files. A bounded number of them stays open: mapped, or read with pread
-/// if maps are refused. Thread-safe.
+/// The constructor counts the rows of every source. The row table of a source takes 8 bytes per
+/// 4,096 documents. Only the `.idx` files are read. A bounded number of them stays open: mapped, or
+/// read with pread if mmap fails. Thread-safe.
 ///
 ///     namespace dataset = millrace::dataset;
 ///     std::vector<dataset::instant_source> sources(1);
@@ -53,7 +53,8 @@ struct packed_options {
 ///     const dataset::packed_run run(sources, options);
 class MILLRACE_EXPORT packed_run : public run {
  public:
-  /// An open source, and facts about it that do not need it to be open (packed_sources.hpp).
+  /// An open source, and facts about a source that are known while it is closed (both in
+  /// packed_sources.hpp).
   struct open_source;
   struct source_info;
   using source_pointer = std::shared_ptr<const open_source>;
@@ -69,8 +70,10 @@ class MILLRACE_EXPORT packed_run : public run {
   const source_info& info(std::int64_t s) const noexcept;
   /// The epoch and row of a sample.
   packed_place place_of(const source_sample& sample) const noexcept;
-  /// Returns a source, and opens it if necessary. It lives as long as the pointer.
-  /// @throws io_error, format_error  it cannot be opened, or is not the one that was counted.
+  /// Returns a source, and opens it if necessary. The source stays open as long as the pointer
+  /// exists.
+  /// @throws io_error, format_error  the source cannot be opened, or is not the one whose rows were
+  ///                                 counted.
   source_pointer open(std::int64_t s) const;
 
   std::int64_t end() const override;
@@ -83,7 +86,7 @@ class MILLRACE_EXPORT packed_run : public run {
   source_sample at(std::int64_t position) const override;
   /// @throws io_error, format_error  as `open`, packed_rows::row, append_pieces
   std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const override;
-  /// Documents may be padded.
+  /// Takes the padding between documents into account.
   void starts_of(const source_sample& sample, std::span<const piece> pieces,
                  std::vector<std::int64_t>& out) const override;
   /// Boundaries include the padding of documents.
@@ -92,9 +95,9 @@ class MILLRACE_EXPORT packed_run : public run {
   std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
                                            std::int64_t before) const override;
   std::int64_t taken(std::int64_t source, std::int64_t positions) const override;
-  /// A round is one epoch: each row once, so each token once.
+  /// A round is one epoch. It serves each row once, so it serves each token once.
   sample_round round_of(std::int64_t source, std::int64_t k) const override;
-  /// None: all documents are packed.
+  /// Always empty: every document is packed into a row.
   std::vector<left_out> left_out_of(std::int64_t, const sample_round&) const override { return {}; }
   void check_steps(const batch_steps& steps) const override;
   run_state description() const override;

@@ -71,9 +71,9 @@ struct run_source {
 /// The order of samples over one dataset or a blend: maps the position of a sample to its tokens,
 /// and back. The loader, `where`, `audit` and `simulate` all use this interface.
 ///
-/// Implementations: `stored_run`, `megatron_run`, `instant_run` and `packed_run`. For another
-/// order, derive a class. For each source, k grows by one from position to position. No function
-/// reads tokens. All functions are thread-safe.
+/// Implementations: `stored_run`, `megatron_run`, `instant_run` and `packed_run`. To add another
+/// order, derive a class. The samples of a source are served in the order of k: 0, 1, 2, ... No
+/// function reads tokens. All functions are thread-safe.
 ///
 /// Example: print which sample of which source is served at the first ten positions.
 ///
@@ -91,9 +91,10 @@ class MILLRACE_EXPORT run {
   virtual std::int64_t end() const = 0;
   /// Input tokens per row.
   virtual std::int64_t seq_len() const = 0;
-  /// True if a row has one more token, its last label.
+  /// True if a row has one more token: the label of its last input.
   virtual bool extra_token() const = 0;
-  /// True if rows are packed. Labels and positions then end with each document.
+  /// True if rows are packed. Labels then do not cross from one document into the next, and
+  /// position ids start again at 0 in each document.
   virtual bool packed() const { return false; }
 
   virtual std::int64_t source_count() const = 0;
@@ -112,23 +113,23 @@ class MILLRACE_EXPORT run {
   ///
   /// @return number of padding tokens, after the pieces or after documents among them
   /// @throws io_error, format_error  the dataset cannot be opened, is not the one that the run was
-  ///                                 created with, or is inconsistent there
+  ///                                 created with, or is inconsistent at this sample
   virtual std::int64_t pieces(const source_sample& sample, std::vector<piece>& out) const = 0;
 
-  /// Replaces `out` with the offset in the row of each piece, in tokens.
+  /// Replaces `out` with the offset of each piece in its row, in tokens.
   /// @throws as pieces
   virtual void starts_of(const source_sample& sample, std::span<const piece> pieces,
                          std::vector<std::int64_t>& out) const;
 
   /// Replaces `out` with the byte ranges of a row.
   ///
-  /// @param boundaries  fill in `out.boundaries`; always done for packed rows
+  /// @param boundaries  if true, fills in `out.boundaries`; always done for packed rows
   /// @pre 0 <= position < end()
   /// @throws as pieces
   virtual void text_of(std::int64_t position, bool boundaries, sample_text& out) const = 0;
 
-  /// All positions below `before`, ascending, whose samples contain a token of the sequences, also
-  /// if only as the last label.
+  /// All positions below `before`, in ascending order, whose samples contain a token of the
+  /// sequences, even if only as the last label.
   /// @param before  at most end()
   /// @throws as pieces
   virtual std::vector<std::int64_t> positions_with(std::int64_t source, sequence_range sequences,
@@ -148,7 +149,8 @@ class MILLRACE_EXPORT run {
   /// @throws config_error  a segment of the schedule begins at another position
   virtual void check_steps([[maybe_unused]] const batch_steps& steps) const {}
 
-  /// The order as part of a state; of the data, only prefixes, names and weights are filled in.
+  /// Describes the order as part of a state. In `data`, only prefixes, names and weights are filled
+  /// in.
   virtual run_state description() const = 0;
 
  protected:

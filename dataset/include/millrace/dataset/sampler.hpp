@@ -29,9 +29,10 @@ class edited_stream;
 class run;
 struct cyclic_layout;
 
-/// How samples are put into micro-batches: Megatron's `--dataloader-type` and `--full-validation`.
+/// The sampler, which puts samples into micro-batches: Megatron's `--dataloader-type` and
+/// `--full-validation`.
 enum class sampler_type : std::uint8_t {
-  single,           ///< once, in the order of the run
+  single,           ///< every sample once, in the order of the run
   cyclic,           ///< pass after pass, each with its own shuffle; has no end
   full_validation,  ///< every sample once, one rank after another, batch_size 1
 };
@@ -42,7 +43,8 @@ inline const char* name(sampler_type type) noexcept {
   return names[static_cast<std::size_t>(type)];
 }
 
-/// How samples of a run are assigned to ranks. Must be the same on all ranks.
+/// Options that determine how samples of a run are assigned to ranks. They must be the same on all
+/// ranks.
 struct sampler_options {
   sampler_type type = sampler_type::single;
   std::int64_t batch_size = 1;                        ///< rows per micro-batch
@@ -62,16 +64,16 @@ struct sampler_options {
 };
 
 /// Returns `options` unchanged.
-/// @throws config_error  an option is out of range or does not fit the sampler, or the batch sizes
-///                       are not divisible
+/// @throws config_error  an option is out of range or does not fit the sampler, or the samples of a
+///                       step are not a multiple of width()
 MILLRACE_EXPORT const sampler_options& check(const sampler_options& options);
 
 /// Identifies a micro-batch of a run.
 struct batch_number {
   std::int64_t step = 0;           ///< of the run, from 0
   std::int64_t micro_batch = 0;    ///< in the step, from 0
-  std::int64_t micro_batches = 1;  ///< in the step; without drop_last, the last step may have fewer
-  std::int64_t first_sample = 0;   ///< served sample in row 0, over all ranks and from the start
+  std::int64_t micro_batches = 1;  ///< per step; without drop_last, the last step may have fewer
+  std::int64_t first_sample = 0;   ///< index of the sample in row 0, over all ranks, from the start
   std::int64_t consumed = 0;       ///< samples consumed by all ranks after this micro-batch
 
   friend bool operator==(const batch_number&, const batch_number&) = default;
@@ -89,7 +91,7 @@ struct slot_place {
 
 /// A position, and the place that serves it.
 struct served_place {
-  std::int64_t sample = 0;  ///< its number among the served samples of all ranks
+  std::int64_t sample = 0;  ///< index among the served samples of all ranks
   std::int64_t position = 0;
   slot_place slot;
   std::int64_t pass = 0;  ///< cyclic only: the pass that serves it
@@ -105,8 +107,8 @@ struct explained_positions {
   friend bool operator==(const explained_positions&, const explained_positions&) = default;
 };
 
-/// What happens to the positions of one pass while a part of the run is served. Positions in no
-/// list are served before or after that part, or never. Ranges are in any order.
+/// Describes what happens to the positions of one pass while a part of the run is served. Positions
+/// in none of these lists are served before or after that part, or never. Ranges are in any order.
 struct position_turns {
   std::vector<position_range> here;          ///< served in that part, in order
   std::vector<explained_positions> dropped;  ///< never served
@@ -114,7 +116,7 @@ struct position_turns {
 };
 
 /// Maps each (step, rank, row) to the position of the run that it serves, and back. Only this class
-/// knows Megatron's samplers, ramp-up, edits and resuming.
+/// implements how Megatron's samplers, batch-size ramp-ups, edits and resuming affect this mapping.
 ///
 /// Served samples are numbered from the start of the run over all ranks. With W = batch_size *
 /// world_size, the first sample of micro-batch t of rank r is
@@ -122,8 +124,8 @@ struct position_turns {
 ///
 ///   step, micro-batch, rank, row  <->  sample  ->  position  (by edits, or the shuffle of a pass)
 ///
-/// A sampler that starts at `consumed_samples` knows what is served from there on. What was served
-/// earlier depends on the ranks and batch sizes of that time.
+/// A sampler describes only the samples from `consumed_samples` on. Earlier samples may have been
+/// served with another number of ranks or other batch sizes.
 ///
 /// Example: print the positions of rank 3's first micro-batch.
 ///
@@ -154,7 +156,7 @@ class MILLRACE_EXPORT sampler {
 
   // --- forward ---
 
-  /// Micro-batches per rank from `consumed_samples` on; `unbounded` without an end.
+  /// Micro-batches per rank from `consumed_samples` on; `unbounded` if the samples never end.
   std::int64_t count() const noexcept { return count_; }
   /// The served samples are [first_sample(), end_sample()); the end may be `unbounded`.
   std::int64_t first_sample() const noexcept { return options_.consumed_samples; }
@@ -190,7 +192,7 @@ class MILLRACE_EXPORT sampler {
   /// cyclic, takes O(samples of the run) per pass.
   std::vector<served_place> all_served(std::span<const std::int64_t> positions,
                                        std::int64_t before) const;
-  /// A bound: no position from this one on is served as a sample below `before`.
+  /// Upper bound: no sample below `before` serves the returned position or a later one.
   std::int64_t reached(std::int64_t before) const noexcept;
 
   // --- steps ---
@@ -217,14 +219,15 @@ class MILLRACE_EXPORT sampler {
 
   // --- for audits ---
 
-  /// What happens to the positions of each pass of which samples [begin, end) serve any. Takes
-  /// O(end - begin) for cyclic, otherwise O(edits).
+  /// Returns, for each pass from which samples [begin, end) serve a position, what happens to the
+  /// positions of that pass. The key is the pass. Takes O(end - begin) time for cyclic, otherwise
+  /// O(edits).
   /// @pre first_sample() <= begin <= end <= end_sample()
   std::map<std::int64_t, position_turns> turns(std::int64_t begin, std::int64_t end) const;
   /// The dropped positions of a pass.
   std::vector<explained_positions> dropped_in(std::int64_t pass) const;
-  /// Positions that edits drop between the last sample served before `begin` and the first from
-  /// `end` on. `turns` has the positions that cyclic drops.
+  /// Positions that edits drop between the last sample served before `begin` and the first sample
+  /// served from `end` on. For the positions that cyclic drops, see `turns`.
   /// @pre as turns
   std::vector<position_range> dropped_between(std::int64_t begin, std::int64_t end) const;
 
@@ -232,7 +235,7 @@ class MILLRACE_EXPORT sampler {
   /// The place of a row in the passes of cyclic.
   struct drawn_place {
     std::int64_t epoch;
-    std::int64_t batch;  // of the rank in the whole epoch
+    std::int64_t batch;  // index among the rank's micro-batches of the epoch
   };
   struct batch_range {
     std::int64_t first;
@@ -246,7 +249,7 @@ class MILLRACE_EXPORT sampler {
   void check_part_of_step() const;
   std::int64_t micro_batches_of(std::int64_t step) const noexcept;
   cyclic_layout layout() const noexcept;
-  /// Micro-batches per epoch.
+  /// Micro-batches per epoch and rank, without the extra one that some ranks may have.
   std::int64_t counted() const noexcept;
   drawn_place drawn_place_of(std::int64_t t, std::int64_t rank) const noexcept;
   std::optional<std::int64_t> turn_of(const drawn_place& place, std::int64_t rank) const noexcept;
@@ -260,18 +263,18 @@ class MILLRACE_EXPORT sampler {
 
   sampler_options options_;
   batch_steps steps_;
-  std::int64_t end_;                // of the run without edits
+  std::int64_t end_;                // positions of the run, without edits
   std::int64_t limit_ = unbounded;  // single: number of samples, with edits
   std::int64_t end_sample_ = unbounded;
   std::int64_t count_ = unbounded;
-  std::int64_t offset_ = 0;       // samples from the start of a step to its first micro-batch
+  std::int64_t offset_ = 0;       // samples of a step that come before its first micro-batch
   std::int64_t first_epoch_ = 0;  // cyclic: the epoch of consumed_samples
-  std::int64_t first_batch_ = 0;  // and the micro-batch in it
+  std::int64_t first_batch_ = 0;  // cyclic: the micro-batch of that epoch
   std::shared_ptr<const edited_stream> edits_;
   std::shared_ptr<draws> draws_;
 };
 
-/// The stream of a run with edits. Blocked documents are looked up in the run.
+/// Returns the stream of a run with edits. Looks up blocked documents in the run.
 ///
 /// @throws config_error  as `edited_stream`; blocked documents do not exist in the run; or the run
 ///                       has no end although documents are blocked

@@ -28,7 +28,7 @@ namespace millrace::dataset {
 
 enum class edit_kind : std::uint8_t {
   skip,    ///< never served from now on
-  replay,  ///< served once more
+  replay,  ///< served again
   block,   ///< every sample that contains one of these documents is skipped
 };
 
@@ -42,10 +42,10 @@ struct edit {
   edit_unit unit = edit_unit::samples;  ///< `documents` if and only if the kind is `block`
   std::int64_t first = 0;               ///< first sample, step or document
   std::int64_t last = 0;                ///< end, exclusive
-  /// Replay only: the sample or step before which to replay; at least `last`.
+  /// `replay` only: the sample or step before which the range is served again; at least `last`.
   std::int64_t at = 0;
-  std::int64_t since = 0;  ///< samples served before the edit was made; the edit keeps them as is
-  /// `block` only: prefix of the documents' dataset, as in the run.
+  std::int64_t since = 0;  ///< samples served before the edit was made; they do not change
+  /// `block` only: prefix of the dataset that has the documents, as in the run.
   std::string source = {};
   std::string why = {};  ///< reason, free text; not empty
 
@@ -66,7 +66,7 @@ inline std::string name_of(const edit& e) {
   return std::string(kinds[static_cast<int>(e.kind)]) + '_' + units[static_cast<int>(e.unit)];
 }
 
-/// @throws config_error  the edit is inconsistent; the message contains its number.
+/// @throws config_error  the edit is inconsistent; the message contains `number`, the edit's index.
 MILLRACE_EXPORT void check(const edit& e, std::size_t number);
 
 /// Identifies a dataset of a run.
@@ -80,13 +80,13 @@ struct state_source {
   std::int64_t idx_bytes = 0;
   std::string root = {};  ///< root of the `.sum`, 64 hexadecimal digits; empty if there is none
 
-  /// Key of its order `instant`; empty: the file name of `prefix`.
+  /// Name that determines its shuffle in the order `instant`. Empty: the file name of `prefix`.
   std::string name = {};
 
   friend bool operator==(const state_source&, const state_source&) = default;
 };
 
-/// The blend from a step on.
+/// The blend from `first_step` until the next segment begins.
 struct state_segment {
   std::int64_t first_step = 0;
   std::vector<std::int64_t> sources = {};  ///< indices into `data`
@@ -116,8 +116,8 @@ struct run_state {
   std::int64_t pad_documents_to = 1;
   std::string split = {};                  ///< as given, e.g. "969, 30, 1"; empty: none
   std::string split_part = "train";        ///< or valid, test
-  std::vector<std::int64_t> samples = {};  ///< requested from train, valid, test; -1: one epoch.
-                                           ///< Part of the order if it is megatron
+  std::vector<std::int64_t> samples = {};  ///< requested of train, valid, test; -1: one epoch.
+                                           ///< They affect only the order megatron
   double surplus = 0.005;                  ///< mid_level_dataset_surplus
   /// Megatron only: true if datasets have weights. Otherwise they are blended by length, or each
   /// sample is served once if no number of samples is requested.
@@ -130,7 +130,7 @@ struct run_state {
   std::string sampler = "single";               ///< or cyclic, full_validation, hybrid
   std::int64_t micro_batch = 0;                 ///< cyclic only; otherwise 0
   std::int64_t ranks = 0;                       ///< cyclic only: data-parallel ranks; otherwise 0
-  std::int64_t sampled = 0;                     ///< cyclic only: samples of the data; otherwise 0
+  std::int64_t sampled = 0;                     ///< cyclic only: samples in the order; otherwise 0
   bool data_sharding = true;                    ///< cyclic only
   std::string tokenizer = {};                   ///< fingerprint of the tokenizer, as in `.meta`
   std::vector<state_source> data = {};
@@ -143,10 +143,11 @@ struct run_state {
 
 /// Returns the state as one line of JSON, with every option by name.
 ///
-/// @throws config_error  a number is not finite, or a string not UTF-8.
+/// @throws config_error  a number is not finite, or a string is not UTF-8.
 MILLRACE_EXPORT std::string write_state(const run_state& state);
 
-/// Checks each option by itself. The order checks what depends on the data or on other options.
+/// Checks each option on its own. Whatever depends on the data or on other options is checked when
+/// the order is created.
 ///
 /// @throws config_error  an option is out of range; the message names it as in the JSON.
 MILLRACE_EXPORT void check(const run_state& state);
@@ -162,16 +163,17 @@ class edited_stream;
 
 /// Differences that are allowed between a saved state and the run that resumes from it.
 struct resume_terms {
-  /// Names of options in the state ("seed", "data", "edits") that may differ. The samples to come
-  /// are those of the new value.
+  /// Names of options in the state ("seed", "data", "edits") that may differ. Future samples use
+  /// the new value.
   std::vector<std::string> allow = {};
-  /// Number of steps from which the saved run has served a sample, with edits: up to the step of
-  /// the furthest position. Earlier segments of a schedule may not change. Required with a
-  /// batch-size ramp-up. Otherwise it follows from consumed_samples and, with edits, from
-  /// saved_stream.
+  /// Number of steps that the saved run has begun. With edits, these are all steps up to the one
+  /// that contains the furthest position served. Segments of a schedule that begin before this step
+  /// may not change. Required with a batch-size ramp-up. Otherwise it is computed from
+  /// consumed_samples and, with edits, from saved_stream.
   std::optional<std::int64_t> steps_done = {};
-  /// The streams of both lists of edits, if edits were added. They must serve the same samples up
-  /// to now. Without them, each added edit must say since when it applies.
+  /// If edits were added: the stream with the saved edits and the stream with the new edits. Both
+  /// must serve the same first consumed_samples samples. If they are not given, the `since` of each
+  /// added edit must be at least consumed_samples.
   const edited_stream* saved_stream = nullptr;
   const edited_stream* new_stream = nullptr;
 };
@@ -179,15 +181,17 @@ struct resume_terms {
 /// Checks that a run can resume from a saved state, so that it serves every sample as the saved run
 /// would have.
 ///
-/// - Every option must be the same. `samples` and `weighted` are compared only for megatron, which
-///   depends on them, and the rounding only for its blends.
-/// - Datasets are the same if their roots are, or their sizes if one has no root. Their paths may
-///   differ. Their names may differ only for megatron, because they are keys of instant.
-/// - A schedule may change from the first step that is not done, and may then have more datasets.
+/// - Every option must be the same. `samples` and `weighted` are compared only for the order
+///   megatron, which depends on them, and `blend_rounding` only for megatron blends.
+/// - Two datasets are the same if their roots are equal or, if one of them has no root, if their
+///   sizes are equal. Their paths may differ. Their names may differ only for the order megatron,
+///   because the order instant depends on names.
+/// - A schedule may change from the first step that has not begun, and may then have more datasets.
 /// - Edits may be appended if the samples that were served stay the same. Saved edits may not be
 ///   removed, even if they concern future samples.
-/// - `cyclic` may change its ranks and micro-batch size only at the start of an epoch under both:
-///   consumed_samples must be a multiple of the samples per epoch of each.
+/// - With the sampler cyclic, the number of ranks and the micro-batch size may change only between
+///   epochs: consumed_samples must be a multiple of the samples per epoch, both with the old and
+///   with the new values.
 ///
 /// Example: resume with another seed.
 ///

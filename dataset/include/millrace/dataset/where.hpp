@@ -42,10 +42,10 @@ struct document_piece {
 /// The sample that a slot serves.
 struct served_sample {
   slot_place slot;
-  std::int64_t served = 0;    ///< its number among the served samples
+  std::int64_t served = 0;    ///< index among the served samples
   std::int64_t position = 0;  ///< in the run without edits and passes
   source_sample sample;
-  std::int64_t k = 0;  ///< sample of the source; cyclic continues counting from pass to pass
+  std::int64_t k = 0;  ///< index in the source; with cyclic, counted over all passes
   std::vector<document_piece> pieces;  ///< in order; the last token may be only a label
   std::int64_t padding = 0;            ///< padding tokens after pieces or documents
 };
@@ -93,12 +93,13 @@ class MILLRACE_EXPORT run_places {
   /// @throws io_error, format_error  a dataset cannot be read
   std::vector<appearance> of(std::int64_t source, std::int64_t document, std::int64_t before) const;
 
-  /// The same for a dataset, which may occur several times in a blend.
+  /// As above, for the dataset with this prefix. A blend may contain it several times; the result
+  /// covers all of them.
   /// @throws config_error  also if the run does not have this dataset
   std::vector<appearance> of(const std::filesystem::path& prefix, std::int64_t document,
                              std::int64_t before) const;
 
-  /// The documents of a source; opens it.
+  /// Opens a source and returns its documents.
   /// @throws io_error, format_error  the source cannot be opened
   std::shared_ptr<const source_documents> documents(std::int64_t source) const;
 
@@ -121,22 +122,22 @@ struct audit_fault {
 /// The reason why tokens are not served exactly once, and their number.
 using explained_tokens = std::pair<std::string, std::int64_t>;
 
-/// An account of the tokens of a source in one round (one or more epochs). Tokens count as inputs.
-/// If everything that is to be replayed is replayed:
+/// An account of the tokens of a source in one round (one or more epochs). A token counts each time
+/// it is an input. If every token that edits replay in these steps is served again, this holds:
 ///
 ///   tokens * times = served + not_in_steps + all of left_out + holes
 struct audit_ledger {
   std::int64_t source = 0;
-  sample_round round;       ///< cyclic continues counting samples from pass to pass
-  std::int64_t tokens = 0;  ///< of the whole dataset
+  sample_round round;       ///< with cyclic, samples are counted over all passes
+  std::int64_t tokens = 0;  ///< tokens in the whole dataset
 
   std::int64_t samples = 0;                ///< served
-  std::int64_t served = 0;                 ///< the expected number of times
-  std::int64_t not_in_steps = 0;           ///< only in samples before or after these steps
-  std::vector<explained_tokens> left_out;  ///< by the order, then by edits or the sampler
-  std::int64_t holes = 0;                  ///< missing for no known reason
-  std::vector<explained_tokens> replayed;  ///< in addition to `served`: by edits
-  std::int64_t repeated = 0;               ///< in addition: more often than expected
+  std::int64_t served = 0;                 ///< tokens served as often as expected
+  std::int64_t not_in_steps = 0;           ///< tokens only in samples before or after these steps
+  std::vector<explained_tokens> left_out;  ///< dropped by the order, then by edits or the sampler
+  std::int64_t holes = 0;                  ///< tokens missing for no known reason
+  std::vector<explained_tokens> replayed;  ///< in addition to `served`: served again by edits
+  std::int64_t repeated = 0;               ///< in addition: served more often than expected
   std::int64_t label_only = 0;  ///< in addition: last labels, which are inputs of the next window
   std::int64_t padding = 0;     ///< in addition: tokens of no document
   std::vector<audit_fault> faults;  ///< the first `most_faults`
@@ -145,8 +146,8 @@ struct audit_ledger {
 };
 
 struct audit_options {
-  std::size_t most_changes = std::size_t{1} << 26;  ///< in memory at a time, 16 bytes each
-  std::size_t most_faults = 16;                     ///< reported per ledger
+  std::size_t most_changes = std::size_t{1} << 26;  ///< counts in memory at a time, 16 bytes each
+  std::size_t most_faults = 16;                     ///< most faults reported per ledger
   std::size_t most_open = 512;                      ///< most indices that are kept open
 };
 

@@ -14,7 +14,8 @@
 
 namespace millrace::dataset {
 
-/// The input location of each document of a dataset: its PREFIX.src, mapped. Thread-safe for reads.
+/// A mapped PREFIX.src: the location of each document of a dataset in its input. Thread-safe for
+/// reads.
 class MILLRACE_EXPORT document_sources {
  public:
   /// The sources of `data`, or nullopt if there is no `.src`.
@@ -24,12 +25,12 @@ class MILLRACE_EXPORT document_sources {
   static std::optional<document_sources> find(const indexed_dataset& data) {
     return find(data.prefix(), data.document_count());
   }
-  /// The same for a dataset that is not open. `prefix` is its path without `.bin` and `.idx`.
+  /// As above, for a dataset that is not open. `prefix` is its path without `.bin` and `.idx`.
   static std::optional<document_sources> find(const std::filesystem::path& prefix,
                                               std::int64_t document_count);
 
   /// @pre 0 <= document < document_count() of the dataset
-  /// @throws format_error  the `.src` contradicts itself, with its path and byte.
+  /// @throws format_error  the `.src` is inconsistent; the message has its path and byte.
   formats::source_place at(std::int64_t document) const;
 
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -44,7 +45,7 @@ class MILLRACE_EXPORT document_sources {
   /// Calls `look(document, place)` for each document in order: one pass, in constant memory. If
   /// `look` throws a format_error without a path, the path of the `.src` is added.
   ///
-  /// @throws format_error  an entry contradicts itself, with its path and byte.
+  /// @throws format_error  an entry is inconsistent; the message has the path and the byte.
   template <class Look>
   void for_each(Look&& look) const;
 
@@ -61,7 +62,7 @@ class MILLRACE_EXPORT document_sources {
 
   std::filesystem::path path_;
   io::file_mapping file_;
-  formats::src_view view_;  // into file_, whose bytes do not move
+  formats::src_view view_;  // points into file_, whose bytes do not move
 };
 
 // ---------------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@
 
 struct sigaction;  // from <csignal>; declared here so that includers do not need that header
 
-/// Mappings that survive the loss of a page, because the file was truncated or the page cannot be
-/// read. The kernel reports the loss with SIGBUS during an access.
+/// Keeps the process alive if a page of a file mapping is lost: if the file was truncated, or if
+/// the disk cannot read the page. The kernel reports the loss with SIGBUS during an access.
 ///
 /// The handler replaces a lost page of a watched mapping with a page of zeros and marks the mapping
 /// permanently. A reader therefore calls `check_there` after it has read an entry and before it
-/// uses it. That costs one load; jumping out of each access would cost about ten nanoseconds.
+/// uses it. The check costs one load. The alternative, to make the handler jump out of the access,
+/// would cost about ten nanoseconds per access.
 ///
 /// Threads that read must not block SIGBUS; creating a watch unblocks it (`unblock_sigbus`).
 ///
@@ -31,7 +32,7 @@ namespace detail {
 
 /// A watched mapping. Slots are never freed, because a handler may be iterating over them.
 struct watched_map {
-  std::atomic<std::uintptr_t> begin{0};  // 0: free
+  std::atomic<std::uintptr_t> begin{0};  // 0: the slot is free
   std::atomic<std::uintptr_t> end{0};
   std::atomic<std::uintptr_t> lost{0};  // address of the first failed access; 0: none
   std::atomic<watched_map*> next{nullptr};
@@ -66,7 +67,7 @@ class MILLRACE_EXPORT lost_page_watch {
 
   /// The offset in the mapping of the first byte that could not be read; nullopt if none was lost.
   std::optional<std::uint64_t> lost_at() const noexcept;
-  /// Whether anything that this thread has read so far was lost.
+  /// True if anything that this thread has read so far was lost.
   bool has_lost() const noexcept {
 #if defined(__x86_64__)
     std::atomic_signal_fence(std::memory_order_acquire);  // x86 does not reorder loads

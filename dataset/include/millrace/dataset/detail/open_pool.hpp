@@ -73,8 +73,8 @@ class open_pool {
 
  private:
   struct entry {
-    pointer opened;                           // under mutex_
-    std::list<std::int64_t>::iterator place;  // in recent_, if it is open
+    pointer opened;                           // protected by mutex_
+    std::list<std::int64_t>::iterator place;  // place in recent_, if it is open
     std::mutex opening;
   };
 

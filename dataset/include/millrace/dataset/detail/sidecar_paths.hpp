@@ -22,8 +22,8 @@ struct sidecar_paths {
   std::filesystem::path src;
 };
 
-/// Maps the sidecar; nullopt if it does not exist.
-/// @throws io_error  it exists but cannot be opened.
+/// Maps a sidecar file; nullopt if it does not exist.
+/// @throws io_error  the file exists but cannot be opened.
 inline std::optional<io::file_mapping> map_sidecar(const std::filesystem::path& path) {
   if (!io::identity_of(path)) return std::nullopt;
   return io::file_mapping::or_copy(path);

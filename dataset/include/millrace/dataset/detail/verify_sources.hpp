@@ -9,11 +9,12 @@
 
 namespace millrace::dataset {
 
-/// The part of one input that was read, according to PREFIX.meta. All documents come from it.
+/// The part of one input that was read, according to PREFIX.meta. All documents of the input come
+/// from this part.
 struct source_extent {
   std::uint64_t begin = 0;      ///< first byte, in the decompressed text
   std::uint64_t end = 0;        ///< end, exclusive
-  std::int64_t line_count = 0;  ///< counted from `begin`, like the lines of its documents
+  std::int64_t line_count = 0;  ///< counted from `begin`, like the lines of the documents
 };
 
 /// The order of the documents in a dataset.
@@ -22,7 +23,7 @@ enum class source_order {
   any,        ///< any other order, as requested by the user
 };
 
-/// Checks every entry by itself: the list "for each group" of formats/spec/src.md.
+/// Checks every entry on its own, by the list "for each group" in formats/spec/src.md.
 ///
 /// One pass over the `.src`, in constant memory.
 ///
@@ -33,8 +34,8 @@ MILLRACE_EXPORT void verify_sources(const document_sources& sources);
 /// each document is inside the part of its input that was read, and documents are in `order`.
 ///
 /// @param inputs  the inputs in the dataset's PREFIX.meta, in its order
-/// @throws format_error  the first document that fails, with the path, and the byte of its group in
-///                       the `.src`.
+/// @throws format_error  a document fails; the message has the first such document, the path, and
+///                       the byte of its group in the `.src`.
 MILLRACE_EXPORT void verify_sources(const document_sources& sources,
                                     std::span<const source_extent> inputs,
                                     source_order order = source_order::of_inputs);

@@ -11,8 +11,7 @@
 
 namespace millrace::dataset {
 
-/// A sample of a blend: its source, as an index into the weights, and its number in that source,
-/// from 0.
+/// A sample of a blend: its source, as an index into the weights, and its index in that source.
 struct blend_place {
   std::int64_t source = 0;
   std::int64_t k = 0;
@@ -68,7 +67,7 @@ class MILLRACE_EXPORT blend_slots {
            positions_[index(firsts_[index(place.source)] + place.k % count)];
   }
 
-  /// How many of the first `positions` positions belong to the source.
+  /// Number of positions among the first `positions` that belong to the source.
   /// @pre 0 <= source < source_count(), 0 <= positions
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 
@@ -83,9 +82,9 @@ class MILLRACE_EXPORT blend_slots {
 
   int period_bits_ = 0;
   std::vector<std::int64_t> counts_;      // [source], slots in a period; their sum is the period
-  std::vector<std::int64_t> firsts_;      // [source], where its part of positions_ begins
+  std::vector<std::int64_t> firsts_;      // [source], index of its first entry in positions_
   std::vector<slot> slots_;               // [position in the period]; empty for one source
-  std::vector<std::uint32_t> positions_;  // of source 0 in order, then of source 1 ...
+  std::vector<std::uint32_t> positions_;  // those of source 0 in order, then those of source 1, ...
 };
 
 }  // namespace millrace::dataset

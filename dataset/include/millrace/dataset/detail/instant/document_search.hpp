@@ -17,8 +17,8 @@ namespace millrace::dataset {
 /// the `.idx`. Nothing is built or read in advance.
 ///
 /// Uses at most 128 KiB of memory for any number of documents. Thread-safe. Each result is checked
-/// against the entries it depends on: if the index contradicts itself, `format_error` is thrown
-/// with its path and byte.
+/// against the entries that it depends on. If they are inconsistent, `format_error` is thrown with
+/// the path and byte of the `.idx`.
 class MILLRACE_EXPORT document_search {
  public:
   explicit document_search(index_columns columns)

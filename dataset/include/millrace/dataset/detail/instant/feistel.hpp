@@ -61,7 +61,8 @@ class feistel {
   }
 
  private:
-  /// All bits of the half and of the key affect the highest `bits` bits of the last product.
+  /// The round function. Returns the highest `bits` bits of a product, because all bits of the half
+  /// and of the key affect them.
   static constexpr std::uint64_t round(std::uint64_t key, std::uint64_t half, int bits) noexcept {
     const std::uint64_t y = (half ^ key) * 0xbf58476d1ce4e5b9;
     return (y ^ y >> 32) * 0x94d049bb133111eb >> (64 - bits);

@@ -27,20 +27,20 @@ namespace millrace::dataset {
 /// How to access the entries of an `.idx`.
 enum class index_access {
   map_if_possible,  ///< mapped; pread if the file system or a system limit does not allow mappings
-  map_with_read_ahead,  ///< the same, for reading many entries in sequence
-  pread,                ///< one system call per entry, no mapping: for looking once at many files
+  map_with_read_ahead,  ///< as map_if_possible, for sequential reads of many entries
+  pread,                ///< one system call per entry, no mapping: for few reads of many files
 };
 
-/// The lengths, pointers and document index of an `.idx`, entry by entry: what an order needs of a
-/// dataset. Opening takes O(1) time and uses only the size of the `.bin`.
+/// Reads single entries of the lengths, pointers and document index of an `.idx`, which is all that
+/// an order needs of a dataset. Opening takes O(1) time. Of the `.bin`, only the size is used.
 ///
 /// Entries are returned as stored. They are not checked unless noted, so the caller must check
 /// them before using them. Thread-safe.
 ///
-/// Functions that read entries throw `io_error` if the disk cannot deliver them. If the file was
-/// truncated, a mapping throws `io_error`, from then on for all entries (see
-/// `dataset/lost_pages.hpp`; not if a dataset owns the mapping); without a mapping, reading past
-/// the end throws `format_error`.
+/// Functions that read entries throw `io_error` if the disk cannot read them. If the file was
+/// truncated and this object mapped it, the first access to a missing page and all later accesses
+/// throw `io_error` (see `dataset/lost_pages.hpp`). This does not apply if a dataset owns the
+/// mapping. Without a mapping, reading past the end throws `format_error`.
 class MILLRACE_EXPORT index_columns {
  public:
   /// @param prefix  path of both files without `.bin` and `.idx`
@@ -70,13 +70,13 @@ class MILLRACE_EXPORT index_columns {
   std::int64_t token_count() const noexcept { return token_count_; }
   bool is_mapped() const noexcept { return bytes_.data() != nullptr; }
 
-  /// Tokens of sequence i.
+  /// Number of tokens in sequence i, unchecked.
   /// @pre 0 <= i < sequence_count()
   std::int64_t length(std::int64_t i) const {
     assert(0 <= i && i < sequence_count());
     return entry<std::int32_t>(length_offset(i));
   }
-  /// Tokens of sequence i, checked.
+  /// Number of tokens in sequence i, checked.
   /// @pre 0 <= i < sequence_count()
   /// @throws format_error  the length is negative.
   std::int64_t sequence_length(std::int64_t i) const {
@@ -91,9 +91,9 @@ class MILLRACE_EXPORT index_columns {
       detail::throw_bad_length(idx_path_, length_offset(i), i, tokens);
     }
   }
-  /// Returns the lengths of sequences `first` to `first + count - 1`. If mapped, they are in place;
-  /// call `check_there` after reading them. Otherwise they are read into `scratch` with one call
-  /// and stay valid until `scratch` changes.
+  /// Returns the lengths of sequences `first` to `first + count - 1`. If the file is mapped, the
+  /// result points into the mapping; call `check_there` after reading it. Otherwise one system call
+  /// reads the lengths into `scratch`, and the result is valid until `scratch` changes.
   /// @pre 0 <= first, 0 <= count, first + count <= sequence_count()
   formats::unaligned_span<std::int32_t> lengths(std::int64_t first, std::int64_t count,
                                                 std::vector<std::byte>& scratch) const {
@@ -127,7 +127,7 @@ class MILLRACE_EXPORT index_columns {
     assert(0 <= d && d <= document_count());
     return entry<std::int64_t>(document_offset(d));
   }
-  /// The starts of documents `first` to `first + count - 1`, as for `lengths`.
+  /// The first sequences of documents `first` to `first + count - 1`, returned as by `lengths`.
   /// @pre 0 <= first, 0 <= count, first + count <= document_count() + 1
   formats::unaligned_span<std::int64_t> document_starts(std::int64_t first, std::int64_t count,
                                                         std::vector<std::byte>& scratch) const {

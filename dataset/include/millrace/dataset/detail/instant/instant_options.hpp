@@ -17,7 +17,7 @@ struct weighted_source {
   double weight = 0;        ///< above 0; only ratios matter
 };
 
-/// The blend from a step on, until the next segment begins.
+/// The blend from `first_step` until the next segment begins.
 struct schedule_segment {
   std::int64_t first_step = 0;  ///< ascending; 0 in the first segment
   std::vector<weighted_source> sources;
@@ -29,7 +29,8 @@ using first_position_function = std::function<std::int64_t(std::int64_t step)>;
 /// A dataset of a run.
 struct instant_source {
   std::filesystem::path prefix;  ///< without `.bin` and `.idx`
-  /// Key of its order; empty: the file name of the prefix. Moving the files changes nothing.
+  /// Name that determines its order, so that moving the files does not change the order. Empty: the
+  /// file name of the prefix.
   std::string name;
   /// Most epochs, possibly fractional, that may be served. Empty: no limit.
   std::optional<double> most_epochs;
@@ -41,10 +42,12 @@ struct instant_source {
 struct instant_options {
   std::uint64_t seed = 1234;
   std::int64_t seq_len = 0;
-  /// At least one, from step 0 on. Their `source` is an index into the sources of the run.
+  /// At least one segment; the first begins at step 0. `source` in a segment is an index into the
+  /// sources of the run.
   std::vector<schedule_segment> segments;
-  /// First position of a step: step * global_batch_size, or a ramp-up's value. May be empty if
-  /// there is only one segment; messages about limits then count each sample as a step.
+  /// Returns the first position of a step: step * global_batch_size, or the position that a
+  /// batch-size ramp-up gives. May be empty if there is only one segment; messages about limits
+  /// then count each sample as a step.
   first_position_function first_position_of;
   std::optional<std::int64_t> train_samples;
   std::size_t most_open = 512;  ///< most indices open at a time; does not affect the order

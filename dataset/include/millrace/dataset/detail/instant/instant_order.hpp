@@ -20,21 +20,22 @@ namespace millrace::dataset {
 /// One sample of a run: a window of a source.
 struct instant_sample {
   std::int64_t source = 0;
-  std::int64_t k = 0;  ///< its number among the samples of the source
+  std::int64_t k = 0;  ///< index among the samples of the source, over all epochs
   window_place place;
 
   friend bool operator==(const instant_sample&, const instant_sample&) = default;
 };
 
-/// Maps position to sample to pieces, and back, for a run over many sources: combines blend, window
-/// order and document search. Only the blend's tables are built; an index is opened when a sample's
-/// pieces are first requested.
+/// Maps positions to samples and samples to pieces, and back, for a run over many sources. Combines
+/// the blend, the window order and the document search. Only the blend's tables are built. The
+/// `.idx` of a source is opened when pieces of its samples are first requested.
 ///
 ///   position --schedule--> (source, k) --window_order--> tokens --document_search--> pieces
 ///
-/// Sources may store their tokens in different types; an id is the same number in each.
-/// Positions count the samples of all ranks: a rank that serves every n-th position, or a run that
-/// resumes at any position, gets the same samples as one reader from the start. Thread-safe.
+/// Sources may store their tokens in different dtypes; a token id is the same number in each.
+/// Positions count the samples of all ranks. So a rank that serves every n-th position, or a run
+/// that resumes at any position, gets the same samples there as a single reader that starts at 0.
+/// Thread-safe.
 class MILLRACE_EXPORT instant_order {
  public:
   /// @throws config_error  an option is out of range, names are not unique, a source has less than
@@ -48,7 +49,7 @@ class MILLRACE_EXPORT instant_order {
   const window_order& windows(std::int64_t source) const noexcept { return orders_[index(source)]; }
   const schedule& blend() const noexcept { return schedule_; }
   std::int64_t seq_len() const noexcept { return seq_len_; }
-  /// Positions from here on are not served.
+  /// Number of positions that are served.
   std::int64_t end() const noexcept { return schedule_.end(); }
 
   /// @pre 0 <= position < end()
@@ -57,19 +58,19 @@ class MILLRACE_EXPORT instant_order {
     return {place.source, place.k, orders_[index(place.source)].at(place.k)};
   }
 
-  /// Appends the pieces of a sample: seq_len + 1 tokens, the last one a label only.
+  /// Appends the pieces of a sample: seq_len + 1 tokens, of which the last one is only a label.
   ///
   /// @throws io_error, format_error  the dataset cannot be opened, has another token count than
-  ///                                 before, or its index contradicts itself there.
+  ///                                 before, or its index is inconsistent at this sample.
   void pieces(const instant_sample& sample, std::vector<piece>& out) const {
     open(sample.source)->pieces(sample.place.first_token, sample.place.tokens, out);
   }
 
-  /// The index of a source.
+  /// Returns the index of a source, and opens it if necessary.
   /// @throws as `pieces`
   source_pool::source_pointer open(std::int64_t source) const;
 
-  /// Returns the position at which a window is served; nothing if it never is.
+  /// Returns the position at which a window is served; nullopt if it is never served.
   /// @pre 0 <= source < source_count(), 0 <= epoch, 0 <= window < its windows_per_epoch()
   std::optional<std::int64_t> position_of(std::int64_t source, std::int64_t epoch,
                                           std::int64_t window) const noexcept;
@@ -92,7 +93,7 @@ class MILLRACE_EXPORT instant_order {
   std::vector<std::string> names_;
   std::vector<window_order> orders_;
   schedule schedule_;
-  mutable source_pool pool_;  // a cache: its results do not depend on its contents
+  mutable source_pool pool_;  // a cache of open indices; does not affect results
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ namespace detail {
 MILLRACE_EXPORT schedule::first_position checked_steps(schedule::first_position first_position_of,
                                                        std::size_t segments);
 
-/// Returns the names that key the sources' orders. Throws if two are the same.
+/// Returns the names that determine the sources' orders. Throws if two are the same.
 MILLRACE_EXPORT std::vector<std::string> checked_names(const std::vector<instant_source>& sources);
 
 /// Returns how many samples a source may serve; `samples` is the number in one epoch.

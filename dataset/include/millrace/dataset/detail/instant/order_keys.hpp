@@ -38,7 +38,8 @@ constexpr std::uint64_t name_hash(std::string_view name) noexcept {
   return hash;
 }
 
-/// What is shuffled. Each kind has its own keys for the same seed and name.
+/// The kinds of things that are shuffled. Each kind has its own keys, even for the same seed and
+/// name.
 enum class shuffle_of : std::uint64_t {
   windows = 0x73776f646e6977,      ///< the bytes of "windows", little-endian
   bins = 0x736e6962,               ///< the bytes of "bins"
@@ -56,15 +57,16 @@ inline constexpr std::size_t feistel_rounds = 6;
 /// The keys of one permutation.
 using feistel_keys = std::array<std::uint64_t, feistel_rounds>;
 
-/// Draws 0 to 5 of `hash`. They are independent, so a processor computes them in parallel.
+/// Random numbers 0 to 5 of `hash` (see `draw`). They are independent, so a processor computes them
+/// in parallel.
 constexpr feistel_keys keys_of(std::uint64_t hash) noexcept {
   feistel_keys keys{};
   for (std::size_t i = 0; i < feistel_rounds; ++i) keys[i] = draw(hash, i);
   return keys;
 }
 
-/// Draw 6 of `hash` as a number from 0 to `limit` - 1. All are equally likely, up to one part in
-/// 2^64 / limit.
+/// Random number 6 of `hash` (see `draw`), scaled to 0 .. `limit` - 1. All results are equally
+/// likely, up to one part in 2^64 / limit.
 ///
 /// @pre 1 <= limit
 constexpr std::uint64_t draw_below(std::uint64_t hash, std::uint64_t limit) noexcept {

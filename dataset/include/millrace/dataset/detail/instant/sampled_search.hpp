@@ -14,8 +14,9 @@
 
 namespace millrace::dataset {
 
-/// Searches an ascending column of a file that is too large to scan. Caches every 2^s-th entry that
-/// it reads: at most 8,192 of them, 64 KiB, filled on first use.
+/// Searches an ascending column of a file that is too large to scan. Caches every 2^s-th entry when
+/// it is first read, where s is the smallest number for which about 8,192 cached entries (64 KiB)
+/// are enough.
 ///
 /// Between two cached entries it uses interpolation search, so a search in 10^9 entries touches
 /// about five pages of the file. If the column is not ascending, the result is an arbitrary entry,
@@ -54,7 +55,8 @@ class sampled_search {
   std::int64_t count_;
   int shift_ = 0;
   std::int64_t samples_ = 0;
-  // Each is a value + 1, or 0 if not read yet, so that unused memory is never touched.
+  // [j]: the value of entry j * 2^shift_, plus 1; or 0 if it was not read yet. Because 0 is the
+  // initial value, unused memory is never touched.
   std::unique_ptr<std::uint64_t[], free_memory> met_;
 };
 

@@ -17,16 +17,16 @@
 
 namespace millrace::dataset {
 
-/// Where a segment of a schedule begins.
+/// The first step and position of a segment of a schedule.
 struct segment_begin {
   std::int64_t step = 0;
   std::int64_t position = 0;
 };
 
-/// How many samples a source may serve.
+/// The number of samples that a source may serve.
 struct source_limit {
   std::string name;  ///< for messages
-  /// Allowed epochs times samples per epoch. Nothing: no limit. A limit that no position below
+  /// Allowed epochs times samples per epoch. nullopt: no limit. A limit that no position below
   /// `most_positions` reaches has no effect.
   std::optional<std::int64_t> most_samples;
 };
@@ -45,15 +45,17 @@ struct exceeded_limit {
 /// section 6. Thread-safe.
 class MILLRACE_EXPORT schedule {
  public:
-  /// Returns the first position of a step: step times global batch size if that is constant, a sum
-  /// if it ramps up. It is 0 for step 0 and increases with each step. It is called for steps up to
-  /// `most_steps`, and for a later step s only if step s / 2 begins below `most_positions`.
+  /// A function that returns the first position of a step: step times global batch size or, with a
+  /// batch-size ramp-up, the sum of the sizes of all earlier steps. The result must be 0 for step 0
+  /// and increase with each step. The function is called for steps up to `most_steps`, and for a
+  /// later step s only if step s / 2 begins below `most_positions`.
   using first_position = first_position_function;
 
   static constexpr std::int64_t unbounded = std::numeric_limits<std::int64_t>::max();
 
-  /// @param limits         one per source of the run, in the order of the segments' source indices
-  /// @param train_samples  how many positions the run has, if it has an end
+  /// @param limits         one per source of the run; the segments' source indices refer to this
+  ///                       list
+  /// @param train_samples  number of positions of the run; nullopt: only limits can end the run
   /// @throws config_error  there is no segment; the first does not begin at step 0; segments do not
   ///                       ascend; a segment begins at or after the end of the run, names an
   ///                       unknown source, or names a source twice; blend_slots rejects its
@@ -66,14 +68,14 @@ class MILLRACE_EXPORT schedule {
 
   std::int64_t source_count() const noexcept { return static_cast<std::int64_t>(limits_.size()); }
 
-  /// Where each segment begins, in steps and positions of the run.
+  /// The first step and position of each segment.
   std::span<const segment_begin> begins() const noexcept { return begins_; }
 
   /// The first position that is not served: `train_samples`; if not set, the first position that a
   /// limit forbids; else `unbounded`.
   std::int64_t end() const noexcept { return end_; }
 
-  /// The limit that determines end(), if `train_samples` was not given.
+  /// The limit that determines end(), if `train_samples` was not given and there is a limit.
   const std::optional<exceeded_limit>& exceeded() const noexcept { return exceeded_; }
 
   /// @pre 0 <= position < end()
@@ -84,11 +86,11 @@ class MILLRACE_EXPORT schedule {
     return {source.source, source.taken_before + place.k};
   }
 
-  /// The inverse of `at`; nothing if the run never reaches it.
+  /// The inverse of `at`; nullopt if the run never serves that sample.
   /// @pre 0 <= source < source_count(), 0 <= k
   std::optional<std::int64_t> position_of(blend_place place) const noexcept;
 
-  /// How many of the first `positions` samples of the run come from the source.
+  /// Number of samples among the first `positions` of the run that come from the source.
   /// @pre 0 <= source < source_count(), 0 <= positions <= end()
   std::int64_t taken(std::int64_t source, std::int64_t positions) const noexcept;
 
@@ -98,7 +100,7 @@ class MILLRACE_EXPORT schedule {
     std::int64_t taken_before;
   };
   struct segment {
-    std::int64_t begin;  // position
+    std::int64_t begin;  // first position of the segment
     std::int64_t end;    // begin of the next segment, or `unbounded`
     blend_slots slots;
     std::vector<entry> entries;        // in the order of the weights
@@ -108,7 +110,7 @@ class MILLRACE_EXPORT schedule {
   const segment& segment_of(std::int64_t position) const noexcept {
     assert(0 <= position && position < end_);
     std::size_t i = segments_.size() - 1;
-    while (segments_[i].begin > position) --i;  // few segments, usually the last one
+    while (segments_[i].begin > position) --i;  // few segments; usually it is the last one
     return segments_[i];
   }
   void add(const schedule_segment& given, std::size_t number, std::int64_t begin, std::int64_t end);

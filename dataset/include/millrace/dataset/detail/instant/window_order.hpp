@@ -13,25 +13,26 @@
 
 namespace millrace::dataset {
 
-/// A window of a source: its place in the order and its tokens of the stored stream. The last of
-/// the `tokens` = seq_len + 1 tokens is a label only.
+/// A window of a source: its epoch, its index in the epoch, and its tokens in the stored stream.
+/// The last of its seq_len + 1 tokens is only a label.
 struct window_place {
   std::int64_t epoch = 0;
-  std::int64_t window = 0;       ///< its number in the stored order of the epoch
-  std::int64_t first_token = 0;  ///< in the stream of the source
+  std::int64_t window = 0;       ///< index in the stored order of the epoch
+  std::int64_t first_token = 0;  ///< offset in the stream of the source
   std::int64_t tokens = 0;       ///< seq_len + 1
 
   friend bool operator==(const window_place&, const window_place&) = default;
 };
 
-/// The tokens of a stream that are no input of any window of an epoch, in two ranges: before the
-/// first window and after the last one. The first token of the tail is still the last label.
+/// The tokens of a stream that are not an input of any window of an epoch: a range before the first
+/// window (head) and a range after the last one (tail). The first token of the tail is still a
+/// label: the last label of the last window.
 struct epoch_remainder {
   std::int64_t head = 0;        ///< tokens 0 to head - 1
   std::int64_t tail_first = 0;  ///< tokens tail_first to token_count - 1
 };
 
-/// One epoch of a source: its windows and their permutation. A value; any thread.
+/// One epoch of a source: its windows and their permutation. A value type; thread-safe.
 class epoch_windows {
  public:
   epoch_windows(std::int64_t epoch, std::int64_t offset, std::int64_t seq_len,
@@ -49,7 +50,7 @@ class epoch_windows {
     const std::int64_t window = shuffle_(i);
     return {epoch_, window, offset_ + window * seq_len_, seq_len_ + 1};
   }
-  /// Returns when in the epoch a window is served: the inverse of `at`.
+  /// The inverse of `at`: returns i if the window is the `i`-th one served in this epoch.
   /// @pre 0 <= window < count()
   std::int64_t turn_of(std::int64_t window) const noexcept { return shuffle_.inverse(window); }
 
@@ -73,8 +74,8 @@ class epoch_windows {
   std::int64_t seq_len_;
 };
 
-/// The instant order of one source: maps `k`, the number of a sample counted over all epochs, to a
-/// window and back. Nothing is built or read. Immutable, 64 bytes, thread-safe.
+/// The instant order of one source: maps `k`, the index of a sample over all epochs, to a window
+/// and back. Nothing is built or read. Immutable, 64 bytes, thread-safe.
 ///
 ///   stream   0 1 2 3 4 5 6 7 8 9 10      11 tokens, seq_len 3: T = floor(10 / 3) = 3 windows
 ///   epoch 0  [0 1 2 3]                    offset 0; token 10 is left over
@@ -114,7 +115,7 @@ class window_order {
     return epoch(k / count_).at(k % count_);
   }
 
-  /// The inverse of `at`: the number of the sample that is a given window of an epoch.
+  /// The inverse of `at`: the index k of the sample that serves a window in epoch `e`.
   /// @pre 0 <= e, 0 <= window < windows_per_epoch(), and the result is below 2^63
   std::int64_t sample_of(std::int64_t e, std::int64_t window) const noexcept {
     return e * count_ + epoch(e).turn_of(window);

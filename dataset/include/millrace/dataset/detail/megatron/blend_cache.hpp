@@ -21,15 +21,15 @@
 
 namespace millrace::dataset {
 
-/// Where a sample of a blend comes from.
+/// The dataset and the sample that a sample of a blend comes from.
 struct blended_sample {
   std::size_t dataset = 0;
-  std::int64_t sample = 0;  ///< of that dataset
+  std::int64_t sample = 0;  ///< index in that dataset
   bool operator==(const blended_sample&) const = default;
 };
 
-/// A blend read from a cache: maps sample i of the blend to a dataset and a sample of it. Copies
-/// share the mapped files. Many threads may read it at once.
+/// A blend read from a cache: maps sample i of the blend to a dataset and a sample of that dataset.
+/// Copies share the mapped files. Many threads may read it at once.
 class MILLRACE_EXPORT blend_index {
  public:
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(datasets_.size()); }
@@ -58,11 +58,11 @@ class MILLRACE_EXPORT blend_index {
   std::vector<std::int64_t> lengths_;
 };
 
-/// The three files in which Megatron caches a BlendedDataset in the folder of --data-cache-path,
-/// with Megatron's names and byte for byte as it writes them. Unlike Megatron's, they are published
+/// The three files in which Megatron caches a BlendedDataset in the folder --data-cache-path. Their
+/// names and contents equal Megatron's, byte for byte. Unlike Megatron, this class publishes them
 /// atomically: complete or not at all.
 ///
-/// The rounding is not part of the names: a folder that was filled on ARM holds `fused` blends.
+/// The file names do not contain the rounding: a folder that was filled on ARM has `fused` blends.
 class MILLRACE_EXPORT blend_cache {
  public:
   /// @param datasets  identifiers of the blended datasets, in their order
@@ -78,35 +78,35 @@ class MILLRACE_EXPORT blend_cache {
   std::filesystem::path dataset_path() const { return path("dataset_index.npy"); }
   std::filesystem::path sample_path() const { return path("dataset_sample_index.npy"); }
 
-  /// Returns the mapped blend, or nothing if a file is missing, truncated, damaged or of another
+  /// Returns the mapped blend, or nullopt if a file is missing, truncated, damaged or of another
   /// length.
   ///
-  /// @param why    if given, is set to the reason when nothing is returned
-  /// @param check  full: every entry must be the next sample of its dataset. Only a rebuild could
-  ///               check that the dataset itself is the right one
+  /// @param why    if given, is set to the reason when nullopt is returned
+  /// @param check  full: checks that every entry is the next sample of its dataset. Only a rebuild
+  ///               could check that the right dataset was chosen
   /// @throws io_error  a file exists but cannot be read.
   std::optional<blend_index> load(std::string* why = nullptr,
                                   check_level check = check_level::quick) const;
 
-  /// Blends and writes the files. All are synced to disk before the first is published; the
-  /// description is published last. Replaces existing files.
+  /// Computes the blend and writes the files. All are synced to disk before the first is published;
+  /// the description is published last. Replaces existing files.
   ///
   /// @throws config_error   as blend_recipe::fill
   /// @throws io::file_busy  another process is writing them.
   /// @throws io_error       a file cannot be written.
   void build(blend_rounding rounding = blend_rounding::twice) const;
 
-  /// Calls `load`; if that returns nothing, calls `build` and then `load`. Waits for another
+  /// Calls `load`; if that returns nullopt, calls `build` and then `load`. Waits for another
   /// process that builds the same blend. Removes partial files that a killed process left beside a
   /// complete cache.
   ///
-  /// @param built  if given, is set to whether the blend was built
+  /// @param built  if given, is set to true if the blend was built, otherwise to false
   blend_index load_or_build(blend_rounding rounding = blend_rounding::twice, bool* built = nullptr,
                             check_level check = check_level::quick) const;
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
-  // `build` opens the first of these first and commits it last.
+  // `build` opens the first of these files first and commits it last.
   std::array<std::filesystem::path, 3> files_as_built() const {
     return {description_path(), dataset_path(), sample_path()};
   }

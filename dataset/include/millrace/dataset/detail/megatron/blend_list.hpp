@@ -11,7 +11,7 @@
 
 namespace millrace::dataset {
 
-/// Datasets to blend: prefixes of `.bin` and `.idx`, with a weight for each of them or for none.
+/// Datasets to blend: prefixes of `.bin` and `.idx`, with one weight per prefix or without weights.
 struct blend_list {
   std::vector<std::string> prefixes;
   /// Finite and above 0, not normalized. Empty: datasets are blended by their lengths.
@@ -20,13 +20,13 @@ struct blend_list {
   bool weighted() const noexcept { return !weights.empty(); }
 };
 
-/// Parses Megatron's grammar for `--data-path` and similar options (get_blend_from_list). An odd
-/// number of words are all prefixes. In an even number, look at words 1, 3, 5, ...: if Python's
-/// float() accepts all of them, weights and prefixes alternate; if it accepts none, all words are
-/// prefixes.
+/// Parses Megatron's grammar for `--data-path` and similar options (get_blend_from_list). If the
+/// number of words is odd, all words are prefixes. If it is even, words 1, 3, 5, ... decide: if
+/// Python's float() accepts all of them, weights and prefixes alternate; if it accepts none of
+/// them, all words are prefixes.
 ///
-/// So a prefix that looks like a number is taken for a weight; write it as ./7. Spaces around
-/// prefixes are dropped.
+/// So a prefix that looks like a number may be read as a weight; write ./7 instead of 7. Spaces
+/// around prefixes are dropped.
 ///
 /// @param option  the option that the words were passed to, for messages
 /// @throws config_error  there are no words; a prefix is empty; only some of the words in weight
@@ -35,7 +35,7 @@ MILLRACE_EXPORT blend_list parse_blend_list(std::span<const std::string> words,
                                             std::string_view option);
 
 /// Parses a number as Python's float() does: surrounding spaces, underscores between digits, inf
-/// and nan are allowed. Only ASCII digits and spaces are recognized. Returns nothing where float()
+/// and nan are allowed. Only ASCII digits and spaces are recognized. Returns nullopt if float()
 /// would raise ValueError.
 MILLRACE_EXPORT std::optional<double> read_python_float(std::string_view text);
 

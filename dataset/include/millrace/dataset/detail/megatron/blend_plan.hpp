@@ -15,11 +15,11 @@ namespace millrace::dataset {
 /// A dataset to build from one prefix.
 struct planned_dataset {
   std::string prefix;
-  std::optional<std::int64_t> num_samples;  ///< nothing: one epoch
+  std::optional<std::int64_t> num_samples;  ///< nullopt: one epoch
   bool operator==(const planned_dataset&) const = default;
 };
 
-/// What to build for train, valid or test.
+/// A plan of what to build for one part: train, valid or test.
 struct part_plan {
   std::vector<planned_dataset> datasets = {};
 
@@ -27,10 +27,10 @@ struct part_plan {
   /// `--multiple-validation-sets`, several that are served separately.
   bool blended = false;
 
-  /// Normalized once; empty if the datasets are blended by their lengths.
+  /// Normalized once. Empty: the datasets are blended by their lengths.
   std::vector<double> weights = {};
 
-  /// Samples in the blend. Nothing: all available samples. If the datasets are blended by length,
+  /// Samples in the blend. nullopt: all available samples. If the datasets are blended by length,
   /// the size is capped at the available samples.
   std::optional<std::int64_t> size = {};
 
@@ -38,17 +38,17 @@ struct part_plan {
   double surplus = 0.005;
 };
 
-/// Requested samples for train, valid and test; nothing means one epoch.
+/// Requested samples for train, valid and test; nullopt means one epoch.
 using part_sizes = std::array<std::optional<std::int64_t>, 3>;
 
-/// What Megatron builds for train, valid and test; nothing for a part without data.
+/// The plans for train, valid and test; nullopt for a part without data.
 using data_plan = std::array<std::optional<part_plan>, 3>;
 
 /// Plans what to build, by the rules of megatron-core's BlendedMegatronDatasetBuilder.
 ///
-/// With weights, dataset d contributes ceil(size * share) samples, and ceil(that * (1 + surplus))
-/// samples are built for it; the blend's size is the sum of the contributions. Without weights,
-/// each dataset is built for one epoch.
+/// With weights, a dataset contributes c = ceil(size * share) samples to the blend, where share is
+/// its normalized weight, and ceil(c * (1 + surplus)) samples are built for it. The blend's size is
+/// the sum of the contributions. Without weights, each dataset is built for one epoch.
 ///
 /// @throws config_error  there are weights but no size; a size is negative; a share is not a number
 ///                       above 0

@@ -17,8 +17,8 @@
 
 namespace millrace::dataset {
 
-/// How to blend the datasets of a part once the length of each is known: the inputs of
-/// megatron-core's BlendedDataset, and what it derives from them.
+/// The inputs of megatron-core's BlendedDataset, and the values that it derives from them. Created
+/// when the number of samples in each dataset of a part is known.
 class MILLRACE_EXPORT blend_recipe {
  public:
   /// @param plan     the plan of a part that is blended
@@ -34,15 +34,15 @@ class MILLRACE_EXPORT blend_recipe {
   /// a second time, as in Megatron; this can change their last bits.
   const std::vector<double>& shares() const noexcept { return shares_; }
 
-  /// Samples of the blend.
+  /// Number of samples in the blend.
   std::int64_t size() const noexcept { return size_; }
 
   std::span<const std::int64_t> lengths() const noexcept { return lengths_; }
 
-  /// Writes the blend.
+  /// Computes the blend into `out`.
   ///
-  /// @pre both columns have size() entries
-  /// @throws config_error  it takes more samples from a dataset than the dataset has
+  /// @pre both columns of `out` have size() entries
+  /// @throws config_error  the blend takes more samples from a dataset than the dataset has
   void fill(blend_index_span out, blend_rounding rounding = blend_rounding::twice) const;
 
   /// Megatron's `unique_identifiers` of the blend.

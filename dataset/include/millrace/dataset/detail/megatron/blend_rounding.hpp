@@ -3,13 +3,13 @@
 
 namespace millrace::dataset {
 
-/// How Megatron rounds weight * position - count when it blends datasets.
+/// How Megatron rounds the expression weight * position - count when it blends datasets.
 enum class blend_rounding {
-  twice,  ///< product, then difference: Megatron as compiled for x86-64
-  fused,  ///< once, by a fused multiply-add: compilers contract the same source this way on ARM
+  twice,  ///< rounds the product, then the difference: Megatron compiled for x86-64
+  fused,  ///< rounds once, by a fused multiply-add: the same source compiled for ARM
 };
 
-/// Its name in a saved state.
+/// The rounding's name in a saved state.
 inline const char* name(blend_rounding rounding) noexcept {
   return rounding == blend_rounding::twice ? "twice" : "fused";
 }

@@ -12,8 +12,8 @@
 
 namespace millrace::dataset {
 
-/// The permutation that torch.randperm draws with the epoch's number as seed: 4 bytes per sample,
-/// or 8 for more than 2^32 samples.
+/// The permutation that torch.randperm draws with the epoch's number as seed. Takes 4 bytes per
+/// sample, or 8 for more than 2^32 samples.
 class drawn_order {
  public:
   drawn_order() = default;
@@ -44,14 +44,14 @@ struct cyclic_layout {
   data_share share;        ///< its rank is ignored
   bool sharded = true;
 
-  /// Samples in an epoch: the largest multiple of W that fits.
+  /// Samples in an epoch: the largest multiple of share.width() that is at most `total`.
   std::int64_t active() const noexcept { return total - total % share.width(); }
-  /// Samples in the permutation: one rank's if sharded, else those of all ranks.
+  /// Length of the permutation: the samples of one rank if sharded, else those of all ranks.
   std::int64_t drawn() const noexcept {
     return sharded ? total / share.width() * share.micro_batch_size
                    : total / share.micro_batch_size * share.micro_batch_size;
   }
-  /// A rank's batches in the whole epoch.
+  /// Number of batches of a rank in a whole epoch.
   std::int64_t batches(std::int64_t rank) const noexcept {
     if (sharded) return drawn() / share.micro_batch_size;
     if (rank >= drawn()) return 0;
@@ -78,8 +78,8 @@ MILLRACE_EXPORT void check_cyclic(const cyclic_layout& layout, std::int64_t cons
 /// With W = micro-batch size * ranks, an epoch has as many samples as the largest multiple of W in
 /// the dataset. Sharded: each rank shuffles its own range. Unsharded: all ranks share one
 /// permutation and each takes every `ranks`-th entry. In that case some ranks may get one batch
-/// more than others, as in Megatron, and stay ahead from then on, so follow each rank's own
-/// `next_pass`.
+/// more than others, as in Megatron, and stay ahead from then on. So create the next pass of each
+/// rank with that rank's own `next_pass`.
 ///
 /// The whole order is kept in memory, at 4 or 8 bytes per sample. Any thread may read it.
 class MILLRACE_EXPORT cyclic_sampler {
@@ -104,7 +104,8 @@ class MILLRACE_EXPORT cyclic_sampler {
     return consumed_ + t * layout_.share.width();
   }
 
-  /// The next pass, as this rank counts consumed samples.
+  /// The next pass of this rank. It starts at the number of samples that this rank counts as
+  /// consumed.
   cyclic_sampler next_pass() const {
     return {layout_.total, consumed_before(batches_), layout_.share, layout_.sharded};
   }
@@ -113,7 +114,7 @@ class MILLRACE_EXPORT cyclic_sampler {
   cyclic_layout layout_;
   std::int64_t consumed_;
   std::int64_t epoch_ = 0;
-  std::int64_t first_ = 0;  // batch of the epoch
+  std::int64_t first_ = 0;  // first batch of this pass in the epoch
   std::int64_t batches_ = 0;
   drawn_order order_;
 };

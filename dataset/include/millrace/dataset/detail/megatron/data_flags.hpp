@@ -13,7 +13,7 @@
 
 namespace millrace::dataset {
 
-/// The blends for train, valid and test, in this order; nothing for a part without a blend.
+/// The blends for train, valid and test, in this order; nullopt for a part without a blend.
 using part_blends = std::array<std::optional<blend_list>, 3>;
 
 /// Parses the text of a file for `--per-split-data-args-path`: a JSON object with the keys train,

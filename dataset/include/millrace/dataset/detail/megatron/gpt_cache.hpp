@@ -22,9 +22,9 @@
 
 namespace millrace::dataset {
 
-/// The four files in which Megatron caches the indices of a GPTDataset, with Megatron's names and
-/// byte for byte as it writes them (formats/spec/megatron_cache.md). Unlike Megatron's, they are
-/// published atomically, complete or not at all, and are checked before use.
+/// The four files in which Megatron caches the indices of a GPTDataset. Their names and contents
+/// equal Megatron's, byte for byte (formats/spec/megatron_cache.md). Unlike Megatron, this class
+/// publishes them atomically, complete or not at all, and checks them before use.
 ///
 /// Names are relative to a folder: Megatron's --data-cache-path, or `default_folder`.
 class MILLRACE_EXPORT gpt_cache {
@@ -42,18 +42,17 @@ class MILLRACE_EXPORT gpt_cache {
   std::filesystem::path sample_path() const { return path("sample_index.npy"); }
   std::filesystem::path shuffle_path() const { return path("shuffle_index.npy"); }
 
-  /// Returns the mapped indices, or nothing if a file is missing, truncated or otherwise damaged.
+  /// Returns the mapped indices, or nullopt if a file is missing, truncated or otherwise damaged.
   ///
   /// Compares each file's header with `plan`, and 64 samples spread over the index with the
-  /// lengths. Other samples are checked when they are requested. So a damaged number may go
-  /// unnoticed for long, or forever if it happens to describe another valid sample;
-  /// `check_level::full` checks every number (verify_gpt_index). The files must not shrink while
-  /// they are mapped.
+  /// lengths. Other samples are checked when they are requested. So a damaged number may be found
+  /// late, or never if it happens to describe another valid sample. `check_level::full` checks
+  /// every number now (verify_gpt_index). The files must not shrink while they are mapped.
   ///
-  /// @param why  if given, is set to the reason when nothing is returned
-  /// @throws config_error  the files are complete but belong to something that Megatron's names do
-  ///                       not distinguish (other data under the same path, other options), or a
-  ///                       number is damaged.
+  /// @param why  if given, is set to the reason when nullopt is returned
+  /// @throws config_error  a number is damaged; or the files are complete, but were built from
+  ///                       other data under the same path or with other options, and Megatron's
+  ///                       file names do not show the difference.
   /// @throws io_error      a file exists but cannot be read.
   std::optional<gpt_order> load(const gpt_plan& plan, length_column lengths,
                                 std::string* why = nullptr,
@@ -68,18 +67,18 @@ class MILLRACE_EXPORT gpt_cache {
   void build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
              const std::string& whose, int threads = 1) const;
 
-  /// Calls `load`; if that returns nothing, calls `build` and then `load`. Waits for another
+  /// Calls `load`; if that returns nullopt, calls `build` and then `load`. Waits for another
   /// process that builds the same indices. Removes partial files that a killed process left beside
   /// a complete cache.
   ///
-  /// @param built  if given, is set to whether the indices were built
+  /// @param built  if given, is set to true if the indices were built, otherwise to false
   gpt_order load_or_build(const gpt_plan& plan, formats::unaligned_span<std::int32_t> lengths,
                           const std::string& whose, int threads = 1, bool* built = nullptr,
                           check_level check = check_level::quick) const;
 
  private:
   std::filesystem::path path(const char* what) const { return folder_ / (name_ + "-" + what); }
-  // `build` opens the first of these first and commits it last.
+  // `build` opens the first of these files first and commits it last.
   std::array<std::filesystem::path, 4> files_as_built() const {
     return {description_path(), document_path(), sample_path(), shuffle_path()};
   }
@@ -102,7 +101,7 @@ struct mapped_npy {
 
 MILLRACE_EXPORT mapped_npy map_npy(const std::filesystem::path& path);
 
-/// An `.npy` file whose array is written in any order.
+/// An `.npy` file whose array can be written in any order.
 class npy_file {
  public:
   template <class T>

@@ -24,26 +24,26 @@ namespace millrace::dataset {
 
 /// The three indices of a GPTDataset, with the same elements and types as Megatron's.
 struct gpt_index {
-  /// [document_entries]: sequence numbers in shuffled order, each once per epoch.
+  /// [document_entries]: sequence indices in shuffled order, each once per epoch.
   large_array<std::int32_t> document;
-  /// [samples + 1, 2]: where each sample begins: an entry of `document` and an offset in its
-  /// sequence.
+  /// [samples + 1, 2]: the beginning of each sample: an index into `document` and a token offset in
+  /// that entry's sequence.
   std::variant<large_array<std::int32_t>, large_array<std::int64_t>> sample;
   /// [samples]: which sample comes first, second, ...
   std::variant<large_array<std::uint32_t>, large_array<std::int64_t>> shuffle;
 };
 
-/// Default callback: receives parts of the document index as they become final, with the number of
-/// each part's first entry. A callback runs on one thread, not necessarily the caller's; the order
-/// of parts is unspecified.
+/// The default callback; does nothing. A callback receives parts of the document index as they
+/// become final, with the index of each part's first entry. It runs on one thread, not necessarily
+/// the caller's. The order of the parts is unspecified.
 struct ignore_documents {
   void operator()(std::int64_t, std::span<const std::int32_t>) const noexcept {}
 };
 
 /// Builds the indices of `plan`, with numpy's shuffles.
 ///
-/// The shuffle itself is sequential. With 2 threads, the second one follows the shuffle, fills the
-/// sample index and calls `settled`. Needs no memory besides the indices.
+/// The shuffle itself is sequential. With 2 threads, the second one processes the entries that are
+/// final: it fills the sample index and calls `settled`. Needs no memory besides the indices.
 ///
 /// @param lengths  lengths of all sequences of the `.idx`; those in plan.sequences must not be
 ///                 negative. They are read in shuffled order, so for many millions of sequences a
@@ -86,13 +86,14 @@ class document_shuffle {
     follow(static_cast<std::int64_t>(documents_.size()));
   }
 
-  /// May return while the second thread is still working; `finish` waits for it.
+  /// Shuffles on this thread and fills the sample index on a second one. May return while the
+  /// second thread is still working; `finish` waits for it.
   void run_followed(numpy_random& random) {
     const std::size_t half = documents_.size() / 2;
     follower_ = std::jthread([this, half] {
       fill(0, half);
       filled_.store(true);
-      filled_.notify_one();  // a member, because the waiting function may have returned by now
+      filled_.notify_one();  // filled_ still exists, even if run_followed has returned
       follow_to_the_end();
     });
     fill(half, documents_.size());
@@ -108,8 +109,9 @@ class document_shuffle {
   }
 
  private:
-  // Two runs may be shuffled, one after the other. Entries become final from the end of a run to
-  // its start, so a count of final entries identifies them. `step` is the granularity of reports.
+  // The entries are shuffled in one part or, with a separate last epoch, in two parts, one after
+  // the other. In each part, entries become final from its end to its start. So the number of final
+  // entries identifies which ones are final. It is reported every `step` entries.
   static constexpr std::int64_t step = 1 << 14;
 
   void fill(std::size_t first, std::size_t last) noexcept {
@@ -146,7 +148,7 @@ class document_shuffle {
     while (followed_ < count) {
       const bool second = followed_ >= ends_[0];
       const std::int64_t start =
-          second ? ends_[0] : 0;  // of the run; also a count of final entries
+          second ? ends_[0] : 0;  // start of the part; also the count of final entries before it
       const std::int64_t end = second ? ends_[1] : ends_[0];
       if (followed_ == start) {
         rows_.start(second || !plan_.separate_last_epoch ? plan_.tokens()

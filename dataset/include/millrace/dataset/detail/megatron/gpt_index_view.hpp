@@ -55,15 +55,15 @@ class index_numbers {
   type type_ = type::int32;
 };
 
-/// The three indices of a GPTDataset, in memory or in mapped files, which it keeps alive. Copies
-/// share them. Many threads may read them at once.
+/// The three indices of a GPTDataset, in memory or in mapped files. The view keeps the memory or
+/// the mappings alive; copies share them. Many threads may read the indices at once.
 struct gpt_index_view {
   index_numbers document;  ///< [document_entries]
   index_numbers sample;    ///< [samples + 1, 2], row by row
   index_numbers shuffle;   ///< [samples]
   /// Files of the document, sample and shuffle index; empty for indices in memory.
   std::filesystem::path document_path, sample_path, shuffle_path;
-  std::uint64_t document_offset = 0, sample_offset = 0, shuffle_offset = 0;  ///< bytes
+  std::uint64_t document_offset = 0, sample_offset = 0, shuffle_offset = 0;  ///< offsets in bytes
   /// Watches of the mappings; null for indices in memory.
   const lost_page_watch* document_watch = nullptr;
   const lost_page_watch* sample_watch = nullptr;

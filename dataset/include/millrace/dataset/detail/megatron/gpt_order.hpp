@@ -16,8 +16,8 @@
 
 namespace millrace::dataset {
 
-/// The order in which Megatron's GPTDataset serves a dataset: which tokens make its k-th sample,
-/// and which samples hold a token.
+/// The order in which Megatron's GPTDataset serves a dataset. Maps k to the tokens of the k-th
+/// sample, and a token to the samples that contain it.
 ///
 /// Indices from a file are checked as they are used: a sample either matches `plan`, or
 /// `format_error` is thrown. Copies share the indices. Thread-safe.
@@ -40,7 +40,7 @@ class MILLRACE_EXPORT gpt_order {
   /// Replaces the contents of `pieces` with the pieces of sample k, in order. An empty sequence
   /// inside the sample gives a piece of 0 tokens.
   ///
-  /// @return tokens of padding that follow: 0 except for a partial last sample
+  /// @return number of padding tokens that follow the pieces; 0 except for a partial last sample
   /// @pre 0 <= k < size()
   /// @throws format_error  the index contradicts the dataset.
   /// @throws io_error      an index file was truncated or can no longer be read.
@@ -66,16 +66,16 @@ class MILLRACE_EXPORT gpt_order {
   /// @throws format_error, io_error  as sample()
   std::vector<std::int64_t> samples_with(std::int64_t sequence, std::int64_t token) const;
 
-  /// Returns the samples that contain any token of the given sequences, in ascending order.
-  /// Sequences that are not in the part are in no sample. Reads the whole document and shuffle
+  /// Returns the samples that contain any token of the given sequences, in ascending order. No
+  /// sample contains sequences that are not in the part. Reads the whole document and shuffle
   /// index.
   ///
   /// @throws format_error, io_error  as sample()
   std::vector<std::int64_t> samples_with(sequence_range sequences) const;
 
-  /// Returns the tokens after the last sample, which are no sample's input, in the order of the
-  /// document index. If samples have an extra token, the first of them is the last sample's last
-  /// label.
+  /// Returns the tokens after the inputs of the last sample, in the order of the document index.
+  /// They are not an input of any sample. If samples have an extra token, the first of these tokens
+  /// is the last label of the last sample.
   ///
   /// @throws format_error, io_error  as sample()
   std::vector<piece> behind_last_sample() const;

@@ -13,7 +13,7 @@ namespace millrace::dataset {
 /// The options of a Megatron GPTDataset, with the names of its configuration.
 struct gpt_request {
   std::int64_t sequence_length = 0;
-  std::optional<std::int64_t> num_samples = {};  ///< at least this many; nothing means one epoch
+  std::optional<std::int64_t> num_samples = {};  ///< at least this many; nullopt means one epoch
   split_part part = split_part::train;
   std::uint32_t random_seed = 1234;
   bool add_extra_token = true;  ///< samples have one more token than their stride, for the labels
@@ -34,7 +34,7 @@ struct gpt_plan {
   std::int64_t epochs = 1;
   /// True if the last epoch is shuffled separately, because only part of it is needed.
   bool separate_last_epoch = false;
-  std::int64_t samples_before_last_epoch = 0;  ///< if it is separate
+  std::int64_t samples_before_last_epoch = 0;  ///< if the last epoch is separate
   std::int64_t samples = 0;
   bool last_sample_is_partial = false;
 
@@ -51,12 +51,12 @@ struct gpt_plan {
 /// precision (megatron-core, gpt_dataset.py and helpers.cpp).
 ///
 /// @param sequences         the sequences that the dataset may use
-/// @param tokens_per_epoch  tokens in all of them
-/// @param whose             the name to use in error messages: a path, a part
+/// @param tokens_per_epoch  tokens in all these sequences
+/// @param whose             the name to use in error messages: a path and a part
 /// @throws config_error  an option is out of range; samples are requested but there are no tokens
 ///                       (Megatron would loop forever); a count exceeds 63 bits, or a sequence
-///                       number 31 bits; the single-precision count includes samples that do not
-///                       exist, or is below the requested number (Megatron would stop).
+///                       index exceeds 31 bits; the single-precision count includes samples that do
+///                       not exist, or is below the requested number (Megatron would stop).
 MILLRACE_EXPORT gpt_plan plan_gpt_index(const gpt_request& request, sequence_range sequences,
                                         std::int64_t tokens_per_epoch, const std::string& whose);
 

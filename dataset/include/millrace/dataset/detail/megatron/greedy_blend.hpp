@@ -16,13 +16,13 @@
 /// dataset. Pure functions; thread-safe.
 namespace millrace::dataset {
 
-/// Output of a blend: for each sample, its dataset and its number in that dataset.
+/// Output of a blend: for each sample, its dataset and its index in that dataset.
 struct blend_index_span {
   std::span<std::int16_t> dataset_index;
   std::span<std::int64_t> dataset_sample_index;  ///< of the same length
 };
 
-/// Maximum number of datasets in a blend. Their numbers are int16; Megatron's limit is one lower.
+/// Maximum number of datasets in a blend. Their indices are int16. Megatron's limit is one lower.
 inline constexpr std::size_t most_blended_datasets = 32766;
 
 /// Fills `out`, whose length is the size of the blend.

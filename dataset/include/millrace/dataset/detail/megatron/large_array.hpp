@@ -29,7 +29,7 @@ class large_array {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) throw std::bad_alloc();
     region_ = io::detail::unique_region({address, size * sizeof(T)});
-    (void)::madvise(address, size * sizeof(T), MADV_HUGEPAGE);  // a kernel without them refuses
+    (void)::madvise(address, size * sizeof(T), MADV_HUGEPAGE);  // not supported by all kernels
   }
 
   std::span<T> numbers() noexcept { return {static_cast<T*>(region_.get().address), size_}; }
@@ -43,7 +43,7 @@ class large_array {
   std::size_t size_ = 0;
 };
 
-/// Returns a copy of the numbers in memory that is fast to access in any order.
+/// Copies the numbers to a `large_array`, which is fast to access in any order.
 template <class T>
 large_array<T> large_copy(formats::unaligned_span<T> numbers) {
   large_array<T> copy(numbers.size());

@@ -54,7 +54,7 @@ class mersenne_twister {
   void refill() noexcept;
 
   std::array<std::uint32_t, size> state_;
-  std::array<std::uint32_t, size> draws_;  // of the current state; not yet taken from used_ on
+  std::array<std::uint32_t, size> draws_;  // draws from used_ on are not yet taken
   std::size_t used_ = size;
 };
 
@@ -72,7 +72,8 @@ inline void mersenne_twister::refill() noexcept {
     const std::uint32_t joined = (upper & 0x80000000U) | (lower & 0x7FFFFFFFU);
     return joined >> 1 ^ (0x9908B0DFU & (0U - (lower & 1U)));
   };
-  // In place. Each loop reads entries only at a distance from those it writes, so it vectorizes.
+  // Update the state in place. Each loop reads entries only at a distance from those that it
+  // writes, so it vectorizes.
   std::uint32_t* const state = state_.data();
   std::size_t i = 0;
   for (; i < size - middle; ++i) state[i] = state[i + middle] ^ twist(state[i], state[i + 1]);

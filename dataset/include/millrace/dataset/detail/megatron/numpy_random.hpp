@@ -16,8 +16,9 @@ namespace millrace::dataset {
 /// The part of numpy.random.RandomState(seed) that Megatron's indices need: bounded integers and
 /// shuffles, equal to numpy's draw by draw (numpy promises never to change them: NEP 19).
 ///
-/// Which draws a bounded integer takes depends on earlier draws, so a shuffle is sequential. But
-/// draws are made in bulk, and the memory to swap is prefetched. Use from one thread.
+/// The number of draws that a bounded integer takes depends on their values, so a shuffle is
+/// sequential. To be fast, draws are made in bulk, and the memory to swap is prefetched. Use from
+/// one thread.
 class MILLRACE_EXPORT numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed) noexcept : twister_(seed) {}
@@ -38,8 +39,8 @@ class MILLRACE_EXPORT numpy_random {
     shuffle(values, [](std::size_t) {});
   }
 
-  /// The same, and calls `settled(i)` now and then, with i falling to 0. Elements from i on are
-  /// final at that point.
+  /// As above, but also calls `settled(i)` from time to time, with i decreasing to 0. At each call,
+  /// element i and all later elements are final.
   template <class T, class Settled>
   void shuffle(std::span<T> values, Settled&& settled);
 
@@ -55,7 +56,7 @@ class MILLRACE_EXPORT numpy_random {
 template <class T, class Settled>
 void numpy_random::shuffle(std::span<T> values, Settled&& settled) {
   // From the last element down to the second, swap each with one at or before it.
-  std::size_t left = values.empty() ? 0 : values.size() - 1;  // elements after the first to swap
+  std::size_t left = values.empty() ? 0 : values.size() - 1;  // elements to swap, besides the first
   for (; left > 0xFFFFFFFFU; --left) std::swap(values[left], values[interval(left)]);
 
   // Two blocks of targets: while one block is swapped, the memory of the next is prefetched.

@@ -20,7 +20,7 @@ struct gpt_cache_options {
   std::filesystem::path folder;  ///< Megatron's --data-cache-path
   std::int64_t sequence_length = 0;
   std::uint32_t random_seed = 1234;
-  std::optional<std::string> split;  ///< as typed; nothing if each part has its own data
+  std::optional<std::string> split;  ///< as typed; nullopt if each part has its own data
   python_json tokenizer;             ///< the tokenizer's `unique_identifiers`
   bool add_extra_token = true;
   bool drop_last_partial_validation_sequence = true;
@@ -35,13 +35,12 @@ struct prepared_gpt_cache {
   bool built = false;  ///< false if it existed before
 };
 
-/// Ensures that the cache folder has the indices for a part of `prefix`. Does what Megatron's rank
-/// 0 does before training, with the same files (megatron-core, GPTDataset). Reads the `.idx`, not
-/// the tokens.
+/// Ensures that the cache folder has the indices for a part of `prefix`. Megatron's rank 0 writes
+/// the same files before training (megatron-core, GPTDataset). Reads the `.idx`, not the tokens.
 ///
 /// @param prefix       as typed, because it is hashed into the file names
-/// @param num_samples  nothing means one epoch
-/// @return nothing if the split gives the part no weight; Megatron then makes no dataset for it
+/// @param num_samples  nullopt means one epoch
+/// @return nullopt if the split gives the part no weight; Megatron then makes no dataset for it
 /// @throws config_error  as plan_gpt_index and gpt_cache::load; the existing cache differs from the
 ///                       options in whether samples have an extra token; or one epoch is requested
 ///                       and the sequence length exceeds the tokens of the dataset or of its train

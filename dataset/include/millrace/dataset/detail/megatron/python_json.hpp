@@ -46,7 +46,7 @@ class MILLRACE_EXPORT python_json {
   const std::vector<python_json>& items() const noexcept { return items_; }
   /// The value of a key. Null if the key is missing, or if this is not an object.
   const python_json* find(std::string_view key) const;
-  /// The text of a string, in UTF-8. Nothing if this is not a string. A lone surrogate is encoded
+  /// The text of a string, in UTF-8; nullopt if this is not a string. A lone surrogate is encoded
   /// like any other code point.
   std::optional<std::string> text() const;
 
@@ -69,14 +69,14 @@ class MILLRACE_EXPORT python_json {
 };
 
 /// Parses a JSON text as json.loads does, so that it can be printed again. Keeps integers of any
-/// size, NaN, Infinity and lone surrogates; of equal keys, the last value wins.
+/// size, NaN, Infinity and lone surrogates. If a key occurs several times, its last value wins.
 ///
 /// @throws format_error  the text is not JSON, or is nested deeper than 200 levels.
 MILLRACE_EXPORT python_json read_python_json(std::string_view text);
 
-/// repr() of a Python float: the fewest digits that parse to the same number, with an exponent for
-/// numbers below 1e-4 or from 1e16 on. Infinite and NaN values print as in json.dumps: Infinity and
-/// NaN.
+/// The repr() of a Python float: the fewest digits that parse to the same number, with an exponent
+/// for numbers below 1e-4 or from 1e16 on. Infinite and NaN values print as in json.dumps: Infinity
+/// and NaN.
 MILLRACE_EXPORT std::string python_float(double value);
 
 // ---------------------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ class single_sampler {
     return {block + skipped, std::min(share_.micro_batch_size, total_ - block - skipped)};
   }
 
-  /// Samples consumed by all ranks before batch t. A sampler created with this number resumes at
-  /// batch t.
+  /// Samples consumed by all ranks before batch t. A sampler that is created with this number as
+  /// `consumed_samples` resumes at batch t.
   std::int64_t consumed_before(std::int64_t t) const noexcept {
     return consumed_ + t * share_.width();
   }
@@ -85,8 +85,8 @@ class full_validation_sampler {
     return share_.rank >= total_ ? 0 : (total_ - share_.rank - 1) / share_.ranks + 1;
   }
 
-  /// The value of eval_iters that Megatron sets on all ranks: the most batches of any rank. Ranks
-  /// with fewer batches start over.
+  /// The value of eval_iters that Megatron sets on all ranks: the largest number of batches of a
+  /// rank. Ranks with fewer batches start over.
   std::int64_t eval_iterations() const noexcept { return (total_ - 1) / share_.ranks + 1; }
 
   /// @pre 0 <= t < batches()

@@ -15,12 +15,12 @@ namespace millrace::dataset {
 
 /// Builds Megatron's sample index from its end, while the document index is still being shuffled.
 ///
-/// Row j, an entry of the document index and an offset in its sequence, is where sample j begins
-/// and sample j - 1 ends. Megatron walks all sequences from the first one. But the position of row
-/// j in the stream of all shuffled sequences is known in advance: token j * L. The end of the
-/// stream is known, too. A shuffle finalizes its last elements first, so rows can be written from
-/// the end as entries become final. While one block is processed, the lengths for the next are
-/// prefetched.
+/// Row j gives the place where sample j begins and sample j - 1 ends, as an entry of the document
+/// index and an offset in that entry's sequence. Megatron computes the rows by walking all
+/// sequences from the first one. But the place of row j in the stream of all shuffled sequences is
+/// known in advance: token j * L, where L is the sequence length. The end of the stream is also
+/// known. A shuffle finalizes its last elements first, so rows can be written from the end as
+/// entries become final. While one block is processed, the lengths for the next are prefetched.
 ///
 /// `Entry` is std::int32_t or std::int64_t. Use from one thread.
 template <class Entry>
@@ -32,8 +32,8 @@ class sample_rows {
               std::span<Entry> rows)
       : plan_(plan), lengths_(lengths), rows_(rows) {}
 
-  /// Starts a run of entries that ends at token `end_tokens` of the stream; `put` then takes its
-  /// entries from the last one.
+  /// Starts a range of entries that ends at token `end_tokens` of the stream. After this, pass its
+  /// entries to `put`, the last ones first.
   void start(std::int64_t end_tokens) noexcept;
 
   /// Processes the entries of the document index directly before those of the previous call.
@@ -41,7 +41,7 @@ class sample_rows {
   /// @param first  index of documents[0] in the document index
   void put(std::int64_t first, std::span<const std::int32_t> documents) noexcept;
 
-  /// Call after all entries. Writes the first row and that of a partial last sample.
+  /// Call after all entries. Writes the first row and, if the last sample is partial, the last row.
   ///
   /// @param last_document  the last entry of the document index, if there is one
   /// @throws config_error  the last sample is partial and ends in an empty sequence; Megatron stops
@@ -56,7 +56,7 @@ class sample_rows {
   std::span<Entry> rows_;
   std::int64_t end_ = 0;   // the token after the next entry to process
   std::int64_t row_ = -1;  // the next row to write
-  std::int64_t at_ = -1;   // the token whose entry row_ gets; without extra token, the one before
+  std::int64_t at_ = -1;   // token row_ * L (one less without extra token); its entry goes in row_
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -112,7 +112,8 @@ void sample_rows<Entry>::finish(std::int32_t last_document, const std::string& w
     rows_[rows_.size() - 2] = static_cast<Entry>(plan_.document_entries() - 1);
     rows_[rows_.size() - 1] = static_cast<Entry>(length - plan_.extra_token);
   }
-  // Not the position of the first token: Megatron does not skip empty sequences before it.
+  // The first row is always (0, 0), even if the first sequences are empty: Megatron does not skip
+  // them.
   rows_[0] = 0;
   rows_[1] = 0;
 }

@@ -36,7 +36,7 @@ class MILLRACE_EXPORT split_matrix {
   /// @throws config_error  a number is invalid or infinite; there are more than three; all are 0.
   explicit split_matrix(std::string_view text);
 
-  /// Whether the part has a weight; Megatron makes no dataset for a part without one.
+  /// True if the part has a weight. Megatron makes no dataset for a part without a weight.
   bool has(split_part part) const noexcept {
     return bounds_[index(part) + 1] > bounds_[index(part)];
   }
@@ -47,7 +47,8 @@ class MILLRACE_EXPORT split_matrix {
   /// @pre 0 <= sequences < 2^52
   sequence_range of(split_part part, std::int64_t sequences) const noexcept;
 
-  /// The form in Megatron's descriptions: pairs of bounds, null for a part without a weight.
+  /// The split as written in Megatron's descriptions: pairs of bounds, null for a part without a
+  /// weight.
   python_json json() const;
 
  private:

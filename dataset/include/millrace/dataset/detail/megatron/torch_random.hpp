@@ -37,9 +37,10 @@ void torch_randperm(std::uint64_t seed, std::span<T> out, std::size_t wide_from)
   if (!wide) {
     for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(i);
   }
-  // Places do not depend on the numbers, so they are drawn and prefetched in advance.
+  // The places to swap do not depend on the numbers that are swapped, so they are drawn and
+  // prefetched in advance.
   std::array<std::size_t, 64> places;
-  const std::size_t last = wide ? n : std::max<std::size_t>(n, 1) - 1;  // the last one stays
+  const std::size_t last = wide ? n : std::max<std::size_t>(n, 1) - 1;  // no swap for the last one
   for (std::size_t begin = 0; begin < last; begin += places.size()) {
     const std::size_t count = std::min(places.size(), last - begin);
     for (std::size_t k = 0; k < count; ++k) {

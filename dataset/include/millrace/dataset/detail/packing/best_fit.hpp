@@ -26,7 +26,7 @@ MILLRACE_EXPORT void check(const best_fit_options& options);
 /// Best-fit decreasing (Ding et al., "Fewer Truncations Improve Language Modeling", 2024) for up to
 /// `packing_block` documents. The result depends only on the lengths.
 ///
-/// - A document of at least a row fills rows alone until less than a row is left.
+/// - A document of at least seq_len tokens fills whole rows alone until less than a row is left.
 /// - The remainders of all documents are then placed, longest first; among equal ones, in stored
 ///   order. Each goes into the fullest row that has room for it; among equally full rows, into the
 ///   one that was filled to that level last. If no row has room, it goes into a new row.
@@ -65,7 +65,8 @@ class MILLRACE_EXPORT best_fit {
   std::int64_t full_rows_ = 0;
   std::int64_t shared_rows_ = 0;
   std::vector<std::uint16_t> row_of_;
-  // (units that a remainder is short of a whole row, its document): ascending is longest first.
+  // One pair per remainder: (units that it is shorter than a row, its document). In ascending
+  // order, the longest remainder is first.
   std::vector<std::pair<std::uint32_t, std::uint16_t>> rests_;
   std::vector<std::pair<std::uint32_t, std::uint16_t>> sorting_;
 };

@@ -12,7 +12,7 @@ namespace millrace::dataset {
 
 /// Part of a document in a row: the whole document, unless it is longer than a row.
 struct packed_part {
-  std::int64_t document;  ///< number of the document in the dataset
+  std::int64_t document;  ///< index of the document in the dataset
   std::int64_t first;     ///< offset of the first token in the document
   std::int64_t tokens;    ///< number of tokens; more than 0
 
@@ -27,7 +27,7 @@ class MILLRACE_EXPORT block_layout {
  public:
   /// @param packer          has the options to use; its previous result is overwritten
   /// @param lengths         lengths of the block's documents, in tokens
-  /// @param first_document  number of the block's first document
+  /// @param first_document  index of the block's first document
   block_layout(best_fit& packer, std::span<const std::int64_t> lengths,
                std::int64_t first_document);
 
@@ -40,7 +40,7 @@ class MILLRACE_EXPORT block_layout {
 
   /// Appends the rows of this block that contain a part of a document, in the order of its tokens.
   ///
-  /// @param document  number of the document in the dataset
+  /// @param document  index of the document in the dataset
   /// @pre the document is in this block
   void append_rows_of(std::int64_t document, std::vector<std::int64_t>& rows) const;
 

@@ -30,7 +30,7 @@ auto with_lengths(const index_columns& columns, const document_range& of, std::i
 /// mapped, this takes two reads, or more if documents have many sequences.
 ///
 /// @pre 0 <= first <= last <= columns.document_count()
-/// @throws format_error  as for `index_columns::document` and `sequence_length`; io_error
+/// @throws format_error, io_error  as `index_columns::document` and `sequence_length`
 MILLRACE_EXPORT void document_lengths(const index_columns& columns, std::int64_t first,
                                       std::int64_t last, std::vector<std::int64_t>& out);
 

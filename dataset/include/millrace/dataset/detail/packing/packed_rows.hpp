@@ -36,8 +36,8 @@ struct packing_report {
 /// The documents of a dataset, packed block by block into rows of seq_len tokens by best fit. Rows
 /// can be accessed in any order. They depend only on the document lengths and the options.
 ///
-/// A view: the columns must outlive it and must not be moved. Thread-safe. Tokens are never read,
-/// and nothing has to be mapped. The layouts of up to 64 recently used blocks are cached, about
+/// A view: the columns must outlive it and must not be moved. Thread-safe. Never reads tokens, and
+/// works if files cannot be mapped. The layouts of up to 64 recently used blocks are cached, about
 /// 80 KB each. A cache miss takes tens of microseconds, plus two reads if the index is not mapped.
 class MILLRACE_EXPORT packed_rows {
  public:
@@ -57,7 +57,7 @@ class MILLRACE_EXPORT packed_rows {
   /// Replaces `parts` with the parts of row `r`.
   ///
   /// @pre 0 <= r < row_count()
-  /// @throws format_error  the index changed since the table was built, or is invalid there
+  /// @throws format_error  the index changed since the table was built, or is invalid for this row
   /// @throws io_error
   void row(std::int64_t r, std::vector<packed_part>& parts) const;
 
@@ -97,7 +97,8 @@ struct packed_place {
 /// The order of packed rows: each epoch serves all rows, permuted. Position k is row
 /// shuffles(k / rows)(k mod rows) of epoch k / rows. Keeps no state, so random access is cheap.
 ///
-/// @tparam Shuffles  shuffles(epoch) is a permutation p of 0 to rows - 1: p(i) and p.inverse(row)
+/// @tparam Shuffles  shuffles(epoch) returns a permutation p of 0 to rows - 1, which has p(i) and
+///                   p.inverse(row)
 template <class Shuffles>
 class packed_order {
  public:

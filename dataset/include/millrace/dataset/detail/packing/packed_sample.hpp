@@ -18,9 +18,10 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/error.hpp>
 
-/// A packed row as a sample. Its text has seq_len tokens: each part, padded to a multiple of
-/// pad_documents_to, then padding. Labels never cross from one part into the next, so the last
-/// token of each part has no label and no loss. Positions restart at 0 with each part.
+/// A packed row as a sample. Its text has seq_len tokens: the parts, each padded to a multiple of
+/// pad_documents_to, followed by padding up to seq_len. Labels never cross from one part into the
+/// next, so the last token of each part has no label and no loss. Positions restart at 0 with each
+/// part.
 ///
 ///   parts of 3 and 5 tokens, pad_documents_to 4, seq_len 16
 ///
@@ -36,12 +37,13 @@ inline std::int64_t share_of(const packed_part& part, std::int64_t pad_documents
 
 /// Appends the pieces of a part, one per sequence of the document that it overlaps.
 ///
-/// @throws format_error  the document is too short for the part, or the index is invalid there
+/// @throws format_error  the document is too short for the part, or its index entries are invalid
 /// @throws io_error
 MILLRACE_EXPORT void append_pieces(const index_columns& columns, const packed_part& part,
                                    std::vector<piece>& pieces);
 
-/// Fills in the text of a row, [seq_len]. The padding is `pad`, or 0 as in `gather`.
+/// Fills in the text of a row, [seq_len]. The padding is `pad`, or 0 if T cannot represent `pad`
+/// (as in `gather`).
 ///
 /// @param pieces  scratch
 /// @throws format_error, config_error  as for `gather` and `append_pieces`.

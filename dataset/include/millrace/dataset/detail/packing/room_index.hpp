@@ -11,15 +11,16 @@ namespace millrace::dataset {
 
 /// Rows indexed by their remaining room. Finds the fullest row that still has enough room.
 ///
-/// A hierarchical bitmap: one bit per room says whether any rows have it, one bit per 64 of those
-/// bits whether any is set, and so on up to a single word. A lookup takes a few steps up and down.
-/// Rows with equal room form a stack. Not thread-safe.
+/// A hierarchical bitmap. The lowest level has one bit per amount of room, which is set if any row
+/// has exactly that room. Each higher level has one bit per 64 bits of the level below, which is
+/// set if any of these is set. The top level is a single word. A lookup takes a few steps up and
+/// down. Rows with equal room form a stack. Not thread-safe.
 class room_index {
  public:
   static constexpr std::uint32_t no_row = 0xFFFFFFFF;
 
   /// @param most  the largest room
-  /// @param rows  row numbers are below this
+  /// @param rows  all row indices are below this
   room_index(std::size_t most, std::size_t rows) : first_(most + 1), next_(rows) {
     std::size_t bits = most + 1;
     do {
@@ -89,8 +90,8 @@ class room_index {
   }
 
   std::vector<std::vector<std::uint64_t>> levels_;
-  std::vector<std::uint32_t> first_;  // by room; valid only if its bit is set
-  std::vector<std::uint32_t> next_;   // by row
+  std::vector<std::uint32_t> first_;  // [room], top of the stack; valid only if its bit is set
+  std::vector<std::uint32_t> next_;   // [row], next row in the stack
 };
 
 }  // namespace millrace::dataset

@@ -61,7 +61,8 @@ MILLRACE_EXPORT row_table open_row_table(const index_columns& columns,
 
 namespace detail {
 
-/// Whether a table belongs to the dataset. `asked` has the fields known without reading it.
+/// True if the stored table with the header `found` belongs to the dataset. `asked` has the fields
+/// that are known without reading the dataset.
 MILLRACE_EXPORT bool fits(const formats::rows_header& found, const formats::rows_header& asked,
                           const index_columns& columns);
 

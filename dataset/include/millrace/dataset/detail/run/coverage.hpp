@@ -8,14 +8,15 @@
 
 namespace millrace::dataset {
 
-/// From offset `at` of a stream on, the count of each token differs by `change` from before.
+/// A change of the counts at offset `at` of a stream: the count of token `at` is the count of the
+/// preceding token plus `change`.
 struct count_change {
   std::int64_t at = 0;
   std::int64_t change = 0;
 };
 
-/// Counts how many of a set of token ranges contain each token of a stream. Adjacent ranges merge,
-/// so memory is O(offsets where the count changes), regardless of the number of ranges.
+/// For each token of a stream, counts how many of the added ranges contain it. Adjacent ranges
+/// merge, so memory is O(offsets where the count changes), regardless of the number of ranges.
 class coverage {
  public:
   /// Adds `times` to the count of tokens [first, last).

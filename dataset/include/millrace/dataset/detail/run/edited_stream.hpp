@@ -25,7 +25,7 @@ namespace millrace::dataset {
 ///   skip [3, 5), replay [1, 3) at 6      served     0 1 2 3 4 5 6 7 8 ...
 ///                                        position   0 1 2 5 1 2 6 7 8 ...
 ///
-/// Positions keep their numbers. A skip moves later positions to earlier samples, and a replay
+/// Edits do not renumber positions. A skip moves later positions to earlier samples, and a replay
 /// moves them to later samples. An edit affects only samples from `since` on, so edits that are
 /// added to a run do not change the samples that it has served. Skipped positions are not replayed.
 ///
@@ -37,15 +37,15 @@ class MILLRACE_EXPORT edited_stream {
     std::int64_t served = 0;    ///< the first served sample
     std::int64_t position = 0;  ///< its position
     std::int64_t count = 0;
-    std::optional<std::size_t> replayed_by = {};  ///< number of the edit; nullopt: not a replay
+    std::optional<std::size_t> replayed_by = {};  ///< index of the edit; nullopt: not a replay
   };
   /// Positions that are never served.
   struct dropped_range {
     position_range positions;
-    std::size_t by = 0;  ///< number of the edit that drops them; if several do, the first to act
+    std::size_t by = 0;  ///< index of the edit that drops them; of several, the first to act
   };
 
-  /// No edits.
+  /// Creates a stream without edits.
   edited_stream() : edited_stream(std::vector<resolved>{}) {}
 
   /// @param edits           in any order; replays with equal `since` and `at` are served in list
@@ -54,8 +54,9 @@ class MILLRACE_EXPORT edited_stream {
   ///                        `most_steps`, ascending up to `most_positions`
   /// @param positions_of    positions_of(edit): all positions of the run that contain any part of
   ///                        the blocked documents, as ranges in any order
-  /// @throws config_error   an edit is inconsistent, replays at a position that has already passed
-  ///                        at its `since`, or names a step that begins after `most_positions`.
+  /// @throws config_error   an edit is inconsistent, replays at a position that was already passed
+  ///                        when `since` samples were served, or names a step that begins after
+  ///                        `most_positions`.
   template <class FirstPosition, class PositionsOf>
   requires std::invocable<const FirstPosition&, std::int64_t> &&
       std::invocable<const PositionsOf&, const edit&>
@@ -94,14 +95,14 @@ class MILLRACE_EXPORT edited_stream {
   /// @pre n >= 0
   std::int64_t reached(std::int64_t n) const noexcept;
 
-  /// Whether the first n served samples are the same as those of another stream. Edits that are
-  /// added to a run must not change them.
+  /// True if the first n served samples are the same as those of another stream. Edits that are
+  /// added to a run must not change the samples that were already served.
   bool same_until(const edited_stream& other, std::int64_t n) const noexcept;
 
-  /// All stretches, in the order served; the last one has no end.
+  /// All stretches, in the order in which they are served; the last one has no end.
   std::span<const stretch> stretches() const noexcept { return runs_; }
 
-  /// The number, name and reason of an edit: "edit 0, skip_samples: loss spike".
+  /// The index, name and reason of an edit: "edit 0, skip_samples: loss spike".
   std::string why(std::size_t number) const {
     return "edit " + std::to_string(number) + ", " + why_[number];
   }
@@ -234,7 +235,8 @@ class MILLRACE_EXPORT edited_stream::builder {
     }
   }
 
-  /// Positions that an earlier edit already skips remain attributed to that edit.
+  /// Adds ranges that edit `by` skips. Positions that an earlier edit already skips remain
+  /// attributed to that edit.
   void add_skips(std::vector<position_range> ranges, std::size_t by) {
     std::ranges::sort(ranges, {}, &position_range::first);
     std::vector<dropped_range> all = skips_;
@@ -259,8 +261,8 @@ class MILLRACE_EXPORT edited_stream::builder {
   std::int64_t served_ = 0;
   std::int64_t position_ = 0;         // next position to be served for the first time, or skipped
   std::vector<dropped_range> skips_;  // ascending, disjoint
-  std::vector<replay> replays_;       // pending, ascending
-  std::deque<repeated> again_;        // in progress
+  std::vector<replay> replays_;       // pending replays, ascending
+  std::deque<repeated> again_;        // replays in progress
 };
 
 template <class FirstPosition, class PositionsOf>

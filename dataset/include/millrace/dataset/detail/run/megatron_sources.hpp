@@ -20,7 +20,7 @@
 
 namespace millrace::dataset {
 
-/// The dataset of each sample of a blend, and the number of the sample in it.
+/// For each sample of a blend, its dataset and its index in that dataset.
 struct blend_columns {
   std::vector<std::int16_t> dataset;
   std::vector<std::int64_t> sample;
@@ -33,10 +33,10 @@ struct megatron_run::source_info {
   formats::dtype type = formats::dtype::uint16;
   std::int64_t tokens = 0;
   std::int64_t sequences = 0;
-  std::optional<io::file_identity> bin = {};  ///< the `.bin` of the index
+  std::optional<io::file_identity> bin = {};  ///< the `.bin` when the run was built
   gpt_plan plan;
   gpt_index_view index;                 ///< if the index was built in memory
-  std::optional<gpt_cache> cache = {};  ///< otherwise
+  std::optional<gpt_cache> cache = {};  ///< if the index was read from a cache
 };
 
 /// An open source.
@@ -47,7 +47,7 @@ struct megatron_run::open_source {
   open_source& operator=(const open_source&) = delete;
 
   document_search search;
-  gpt_order order;  // into search's columns
+  gpt_order order;  // refers to the columns of `search`
 };
 
 }  // namespace millrace::dataset

@@ -14,7 +14,7 @@
 
 namespace millrace::dataset {
 
-/// Where the record of a document was read, according to the `.src`.
+/// The place from which the record of a document was read, according to the `.src`.
 struct record_place {
   std::string input;  ///< name as passed to the program that read it; may contain any bytes
   std::int64_t line = 1;
@@ -24,10 +24,11 @@ struct record_place {
   friend bool operator==(const record_place&, const record_place&) = default;
 };
 
-/// The documents of a dataset: the sequences of each, and where it was read. Thread-safe.
+/// The documents of a dataset: their sequences, and the places from which they were read.
+/// Thread-safe.
 class source_documents {
  public:
-  /// @param prefix  path without `.bin` and `.idx`; neither has to be mapped
+  /// @param prefix  path without `.bin` and `.idx`; works if neither file can be mapped
   /// @throws io_error, format_error  as index_columns, document_sources::find
   explicit source_documents(std::filesystem::path prefix)
       : prefix_(std::move(prefix)),
@@ -53,7 +54,7 @@ class source_documents {
 
   /// The offset in the stream of the first token of a sequence.
   /// @pre 0 <= sequence < the number of sequences
-  /// @throws format_error  it starts outside the `.bin`.
+  /// @throws format_error  the sequence starts outside the `.bin`.
   std::int64_t first_token_of(std::int64_t sequence) const {
     return search_.first_token_of(sequence);
   }
@@ -63,7 +64,7 @@ class source_documents {
   /// @throws format_error  no sequence contains it.
   std::int64_t sequence_of(std::int64_t token) const { return search_.sequence_of(token); }
 
-  /// Where a document was read; nullopt without a `.src`.
+  /// The place from which a document was read; nullopt without a `.src`.
   /// @pre 0 <= document < document_count()
   /// @throws format_error  the `.src` is inconsistent.
   std::optional<record_place> read_from(std::int64_t document) const {

@@ -18,7 +18,7 @@ namespace millrace::dataset {
 
 /// The result of `fill_cu_seqlens`.
 struct cu_seqlens_size {
-  std::int64_t entries = 0;     ///< from the leading 0 to the first seq_len, inclusive
+  std::int64_t entries = 0;     ///< count from the leading 0 to the first seq_len, inclusive
   std::int32_t max_seqlen = 0;  ///< length of the longest document's part of the row
   friend bool operator==(const cu_seqlens_size&, const cu_seqlens_size&) = default;
 };
@@ -28,8 +28,8 @@ struct pieces_apart {
   bool operator()(const piece&, const piece&) const noexcept { return false; }
 };
 
-/// Whether a piece continues the document of the previous piece. For pieces in stored order, where
-/// a document may have several sequences. A view: the dataset must outlive it.
+/// A predicate: true if a piece continues the document of the previous piece. Pieces must be in
+/// stored order; a document may have several sequences. A view: the dataset must outlive it.
 class MILLRACE_EXPORT same_document {
  public:
   explicit same_document(const indexed_dataset& data) noexcept : data_(&data) {}
@@ -50,7 +50,7 @@ class MILLRACE_EXPORT same_document {
 /// An empty piece repeats a boundary. If `out` has no room for all repeated boundaries, none of
 /// them is written.
 ///
-/// @param joined  joined(before, after): whether `after` continues the document of `before`
+/// @param joined  joined(before, after) is true if `after` continues the document of `before`
 /// @param out     [seq_len + 1]
 /// @pre the pieces have at most seq_len + extra_token tokens; seq_len <= 2^31 - 1
 template <class Joined = pieces_apart>
@@ -60,7 +60,7 @@ fill_cu_seqlens(std::span<const piece> pieces, std::int64_t seq_len, bool extra_
 
 /// Fills in positions that restart at 0 at each boundary.
 ///
-/// @param cu_seqlens    ascending from 0 to position_ids.size(), which may be repeated
+/// @param cu_seqlens    ascending from 0 to position_ids.size(); values may be repeated
 /// @param position_ids  [seq_len]
 template <class Id>
 void fill_position_ids(std::span<const std::int32_t> cu_seqlens, std::span<Id> position_ids);
@@ -80,14 +80,14 @@ MILLRACE_EXPORT std::int64_t join_cu_seqlens(std::span<const std::int32_t> rows,
 
 namespace detail {
 
-/// Writes the boundaries, including repeated ones only if `twice`. Returns false if they do not
-/// fit.
+/// Writes the boundaries; omits repeated ones unless `twice` is true. Returns false if the
+/// boundaries do not fit.
 template <class Joined>
 bool put_boundaries(std::span<const piece> pieces, std::int64_t seq_len, std::int64_t limit,
                     std::span<std::int32_t> out, const Joined& joined, bool twice,
                     std::size_t& entries) {
   std::int64_t at = 0;
-  std::int64_t begin = 0;  // of the current document
+  std::int64_t begin = 0;  // start of the current document
   entries = 1;
   out[0] = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {

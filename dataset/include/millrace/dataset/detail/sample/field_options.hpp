@@ -12,8 +12,8 @@ namespace millrace::dataset {
 /// An id that no token has, for tokenizers without the special token in question.
 inline constexpr std::int64_t no_token = std::numeric_limits<std::int64_t>::min();
 
-/// How the fields of a sample are made from its text: the options of Megatron's GPTDatasetConfig,
-/// with Megatron's defaults. Document ends are found by token value (`eod`).
+/// Options that determine how the fields of a sample are made from its text: those of Megatron's
+/// GPTDatasetConfig, with Megatron's defaults. Document ends are found by token value (`eod`).
 struct field_options {
   bool extra_token = true;            ///< a text has seq_len + 1 tokens; otherwise seq_len
   bool reset_position_ids = false;    ///< positions restart at 0 after each eod

@@ -26,9 +26,10 @@ struct sample_fields {
 
 /// Fills in the fields of one sample from its text, in one pass. Does not allocate; thread-safe.
 ///
-/// The fields are the same as those of Megatron's GPTDataset, except for one bug of releases before
-/// 0.16: without the three options, they reuse the loss mask of the first sample, including its
-/// padding, for all later samples.
+/// The fields are the same as those of Megatron's GPTDataset, with one exception: Megatron releases
+/// before 0.16 have a bug that this function does not copy. Without the options reset_position_ids,
+/// reset_attention_mask and eod_mask_loss, they reuse the loss mask of the first sample, including
+/// its padding, for all later samples.
 ///
 /// @param text     [seq_len + extra_token], as filled by `gather`
 /// @param real     number of tokens from the dataset, as returned by `gather`; the rest is padding
@@ -56,7 +57,7 @@ struct comparable_id {
   bool exists;
 };
 
-/// Reference implementation, token by token. The loops below do the same for many at a time.
+/// Reference implementation, token by token. The loops below do the same for many tokens at a time.
 template <class Id>
 class field_writer {
  public:
@@ -82,7 +83,7 @@ class field_writer {
  private:
   const field_options& options_;
   const sample_fields<Id>& out_;
-  std::int64_t start_ = 0;  // index of the token with position 0
+  std::int64_t start_ = 0;  // index of the token from which positions count
 };
 
 // The loops below have separate versions without the comparisons, because usually no token can
@@ -127,9 +128,9 @@ void fill_count(Id first, Id* __restrict out, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Id>(first + static_cast<Id>(i));
 }
 
-/// Fills in the positions of tokens [first, last), none of them padding. Returns the index of the
-/// token with position 0 for the tokens after them. Goes token by token only in blocks of 32 that
-/// contain an eod.
+/// Fills in the positions of tokens [first, last), none of which is padding. Position 0 is token
+/// `start`. Returns the `start` of the tokens that follow. Goes token by token only in blocks of 32
+/// that contain an eod.
 template <class Token, class Id>
 std::int64_t fill_positions(const Token* text, std::int64_t first, std::int64_t last,
                             std::int64_t start, comparable_id<Token> eod, Id* out) noexcept {

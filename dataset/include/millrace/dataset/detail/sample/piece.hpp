@@ -7,7 +7,7 @@ namespace millrace::dataset {
 
 /// Contiguous tokens of one sequence. In every order, samples consist of pieces.
 struct piece {
-  std::int64_t sequence;  ///< number of the sequence in the `.idx`
+  std::int64_t sequence;  ///< index of the sequence in the `.idx`
   std::int64_t first;     ///< offset of the first token in the sequence
   std::int64_t tokens;    ///< number of tokens; may be 0
 
