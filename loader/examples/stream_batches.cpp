@@ -53,7 +53,7 @@ void stream(const std::string& prefix, std::int64_t batches) {
   std::cout << "consumed_samples " << loader.consumed_samples() << '\n';
 }
 
-// Parses a whole number that is 0 or more; nothing if `text` is anything else.
+// Parses a whole number that is 0 or more. Returns nothing if `text` is anything else.
 std::optional<std::int64_t> parse_count(std::string_view text) {
   std::int64_t count = 0;
   const char* const end = text.data() + text.size();

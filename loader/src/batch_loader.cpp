@@ -44,7 +44,7 @@ namespace detail {
 MILLRACE_INLINE const loader_options& checked(const loader_options& options,
                                               const dataset::run& run) {
   check(options);
-  // The other samplers use positions in another order, or have no steps.
+  // Only for the single sampler: the others use positions in another order, or have no steps.
   if (options.sampler == sampler_type::single) run.check_steps(steps_of(options));
   for (const dataset::run_source& each : run.sources()) {
     if (each.type != formats::dtype::float32 && each.type != formats::dtype::float64) continue;
@@ -81,7 +81,7 @@ struct batch_loader::contents {
     pipeline = std::move(made);
     served = 0;
     next_weights = 0;
-    pipeline->start();  // nothing before may throw: next() would wait for an unstarted pipeline
+    pipeline->start();  // no throw before this: next() would wait for a pipeline that never started
   }
 
   /// Reports the sources of a batch to telemetry. Weights change only between steps.
@@ -94,7 +94,8 @@ struct batch_loader::contents {
         next_weights = next_change(now, slot.number.step);
       }
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-      // The batch was taken already and must not be lost for a count. The next batch tries again.
+      // The batch has been taken already and must not be lost because counting failed. The next
+      // batch tries again.
     }
     for (const std::int64_t source : slot.sources) {
       meter.served(static_cast<std::size_t>(source), 1);
@@ -131,11 +132,12 @@ MILLRACE_INLINE batch_loader::~batch_loader() = default;
 
 MILLRACE_INLINE std::optional<batch> batch_loader::next() {
   contents& all = *contents_;
-  // Checked first, because the caller may hold all batches of a short run.
+  // This check comes first, because the caller may hold all batches of a short run.
   if (all.served == all.sampler.count()) return std::nullopt;
   all.description.throw_failure();
   const auto& ring = all.pipeline->slots();
-  // Only this thread takes slots: once this is false, it stays false, and take() will not deadlock.
+  // Only this thread takes slots, so once this is false it stays false, and take() will not
+  // deadlock.
   if (ring->all_held()) {
     throw config_error("all " + std::to_string(ring->size()) +
                        " slots are still held (look_ahead is " +
@@ -231,8 +233,8 @@ MILLRACE_INLINE std::shared_ptr<batch_loader::resumption> batch_loader::resumpti
   const bool same_edits = then.edits == all.options.edits;
   const dataset::edited_stream none;
   std::shared_ptr<const dataset::edited_stream> saved_stream;
-  // If other edits are allowed, the saved ones may name data that no longer exists. Then the served
-  // samples are not known.
+  // If other edits are allowed, the saved edits may name data that no longer exists. Then it is not
+  // known which samples were served.
   const bool known =
       same_edits || then.edits.empty() || std::ranges::count(terms.allow, "edits") == 0;
   if (known) {

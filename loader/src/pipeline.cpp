@@ -119,7 +119,7 @@ MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
   for (;;) {
     const std::int64_t asked_ns = now_ns();
     if (!turns_.take(worker, turn)) return;
-    // Another worker may have acquired the slot long before.
+    // Another worker may have acquired the slot long before this turn.
     const std::int64_t begin_ns = std::max(asked_ns, turn.got_ns);
     std::exception_ptr failure;
     try {
@@ -128,7 +128,8 @@ MILLRACE_INLINE void pipeline::fill_slots(std::size_t worker) {
     } catch (...) {
       failure = std::current_exception();
     }
-    // After the handler, which shares ownership of the exception: the consumer is its only owner.
+    // This is after the exception handler, which shares ownership of the exception. So the consumer
+    // is its only owner.
     if (failure) return ring_->finish(turn.claim.ticket, std::move(failure));
     ring_->publish(turn.claim);
   }

@@ -30,7 +30,7 @@ MILLRACE_INLINE bool fill_turns::take(std::size_t worker, fill_turn& out) {
       planned_.wait(lock);
       continue;
     }
-    // The wait for a slot may be long, and meanwhile other workers have turns to take.
+    // Unlock: the wait for a slot may be long, and other workers can take their turns meanwhile.
     is_planning_ = true;
     lock.unlock();
     const ring::claim claim = slots_->acquire_free();
@@ -46,7 +46,7 @@ MILLRACE_INLINE void fill_turns::plan_one(const ring::claim& claim) {
     is_over_ = true;
     return;
   }
-  std::exception_ptr failure;  // passed on after the handler, which shares ownership of it
+  std::exception_ptr failure;  // passed on after the exception handler, which shares it
   try {
     fill_turn turn;
     if (!spare_.empty()) {

@@ -23,7 +23,7 @@ namespace millrace::loader {
 MILLRACE_INLINE std::pair<direct_alignment, std::string> direct_alignment_of(int fd) {
 #if defined(STATX_DIOALIGN)
   struct ::statx status {};
-  // Calls the system directly: the struct of older C libraries has no field for the answer.
+  // Makes the system call directly: the struct of older C libraries has no field for the answer.
   if (::syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
       (status.stx_mask & STATX_DIOALIGN) != 0) {
     const direct_alignment said{status.stx_dio_mem_align, status.stx_dio_offset_align};
@@ -48,9 +48,9 @@ MILLRACE_INLINE direct_file open_direct(const io::unique_fd& fd) {
                " bytes, and at most 4096 is provided for";
     return file;
   }
-  // If a FUSE program answers a direct read of io_uring short, the kernel restarts it at its
-  // beginning instead of resuming it. It reports all bytes as read, but the end has wrong bytes
-  // (Linux 6.18).
+  // If a FUSE program returns too few bytes for a direct read of io_uring, the kernel restarts the
+  // read at its beginning instead of resuming it. It reports all bytes as read, but the last ones
+  // are wrong (Linux 6.18).
   if (magic_of(fd) == fuse_magic) {
     file.why = "a FUSE file system, of which direct reads that come short bring other bytes";
     return file;

@@ -101,7 +101,7 @@ MILLRACE_INLINE reader_facts facts_of(const std::vector<data_file>& files,
 
 namespace detail {
 
-/// The requested back end, and who requested it.
+/// The requested back end, and where the request came from.
 struct asked_reader {
   back_end what = back_end::automatic;
   std::string why;

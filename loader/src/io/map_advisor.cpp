@@ -96,7 +96,7 @@ MILLRACE_INLINE void map_advisor::populate::operator()() noexcept try {
     return;
   }
   log->note(what, true, "so that resident files are in memory before they are needed");
-  // Only if a single map covers the file is it known to be loaded as a whole.
+  // The file is known to be loaded as a whole only if a single map covers it.
   if (whole) in_memory->flags[file].store(true, std::memory_order_relaxed);
 } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the file is read when needed
 }

@@ -94,7 +94,7 @@ MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests)
   }
   const auto most = static_cast<std::size_t>(std::clamp(options_.gather_threads, 1, 64));
   const std::size_t shares = bytes < shared_from ? 1 : std::min(most, order_.size());
-  // Divides by bytes: each task ends where its share of them ends.
+  // Divides the requests into tasks by bytes: each task ends where its share of the bytes ends.
   begins_.assign(1, 0);
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < order_.size() && begins_.size() < shares; ++i) {
@@ -114,7 +114,7 @@ MILLRACE_INLINE void mmap_reader::gather(std::span<const read_request> requests)
   advisor_.log().add_gather(requests.size(), bytes);
 }
 
-// Copies map by map, so that a thread holds one map at a time.
+// Copies map by map, so that the thread holds only one map at a time.
 MILLRACE_INLINE void mmap_reader::copy(std::span<const read_request> requests,
                                        std::span<const std::uint32_t> order, worker& with) {
   with.unread.clear();

@@ -53,7 +53,7 @@ MILLRACE_INLINE std::shared_ptr<open_files::file> open_files::attach(const data_
     if (known) first = known->first_;
   }
   if (known) {
-    // It was opened before and may have been replaced since: a new reader gets the new file.
+    // The file was opened before and may have been replaced since. A new reader gets the new file.
     struct ::stat status {};
     const bool same =
         !first || (::stat(what.path.c_str(), &status) == 0 && file_stamp(status) == *first);
@@ -226,7 +226,7 @@ MILLRACE_INLINE open_files::lent open_files::lend() {
   return one;
 }
 
-// Returns what is known without a system call: the map, or that it must not be created now.
+// Returns what is known without a system call: an existing map, or that none may be created now.
 MILLRACE_INLINE std::optional<open_files::map_result> open_files::known_map(file& f,
                                                                             std::size_t place) {
   const std::lock_guard lock(mutex_);
@@ -275,8 +275,8 @@ MILLRACE_INLINE open_files::map_result open_files::map_at(file& f, std::uint64_t
   return {made, true, {}};
 }
 
-// Drops maps that have been idle, to make room. Maps that are only waiting for their turn are kept:
-// mapping in rotation costs more than reading.
+// Drops maps that have been idle for a long time, to make room. Maps that are used in rotation are
+// kept: mapping in rotation costs more than reading.
 MILLRACE_INLINE std::string open_files::no_room_for_map(file& f, std::size_t bytes) {
   std::vector<held_map> unmapped;
   std::vector<held_descriptor> closed;

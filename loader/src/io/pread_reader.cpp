@@ -79,7 +79,8 @@ MILLRACE_INLINE void pread_reader::gather(std::span<const read_request> requests
   log_.add_gather(requests.size(), bytes);
 }
 
-// Divides reads by bytes: about four tasks per thread, so that a slow read does not delay all.
+// Divides reads by bytes into about four tasks per thread, so that one slow read does not delay all
+// others.
 MILLRACE_INLINE void pread_reader::read_all(std::span<planned_read> reads) {
   if (reads.empty()) return;
   std::uint64_t bytes = 0;

@@ -36,7 +36,7 @@ MILLRACE_INLINE back_end back_end_of(std::string_view text, const std::string& w
 
 namespace detail {
 
-/// "12.5 GiB", "3.0 MiB", "100 bytes".
+/// Formats a size for messages: "12.5 GiB", "3.0 MiB", "100 bytes".
 MILLRACE_INLINE std::string readable_bytes(std::uint64_t bytes) {
   constexpr const char* units[] = {" KiB", " MiB", " GiB", " TiB"};  // NOLINT: a table
   if (bytes < 1024) return std::to_string(bytes) + " bytes";

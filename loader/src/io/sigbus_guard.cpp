@@ -43,7 +43,8 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const copy_piece& piece = pieces[i];
     const auto skew = reinterpret_cast<std::uintptr_t>(piece.from) % page;
-    // The kernel does not write to it. read(2) handles what it refuses (older kernels refuse all).
+    // madvise does not write to the memory. read(2) reads what it refuses (older kernels refuse
+    // everything).
     auto* const begin = const_cast<std::byte*>(piece.from - skew);  // NOLINT: madvise is not const
     if (::madvise(begin, piece.bytes + skew, MADV_POPULATE_READ) != 0) return i;
     std::memcpy(piece.to, piece.from, piece.bytes);
@@ -53,7 +54,7 @@ MILLRACE_INLINE std::size_t copy_guarded(std::span<const copy_piece> pieces, con
 
 #else
 
-/// Where a thread resumes if it touches a lost page between `begin` and `end`.
+/// The place at which a thread resumes if it touches a lost page between `begin` and `end`.
 struct sigbus_arm {
   ::sigjmp_buf back;
   const std::byte* begin;
@@ -69,7 +70,8 @@ MILLRACE_INLINE struct ::sigaction& previous_sigbus() noexcept {
 
 MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
   sigbus_arm* const arm = armed;
-  // si_code > 0: the kernel raised it for an access. If sent by kill(2), si_addr is meaningless.
+  // si_code > 0: the kernel raised the signal for an access. If kill(2) sent it, si_addr has no
+  // meaning.
   if (arm != nullptr && info->si_code > 0) {
     const auto* const at = static_cast<const std::byte*>(info->si_addr);
     if (at >= arm->begin && at < arm->end) {
@@ -82,7 +84,7 @@ MILLRACE_INLINE void on_sigbus(int signal, ::siginfo_t* info, void* context) {
 
 MILLRACE_INLINE bool install_sigbus_guard() noexcept {
   static const bool installed = [] {
-    dataset::detail::install_lost_page_handler();  // first, or it would displace ours later
+    dataset::detail::install_lost_page_handler();  // first, else it would displace ours later
     struct ::sigaction ours {};
     ours.sa_sigaction = on_sigbus;
     // SA_NODEFER: the handler exits by a jump, after which the signal must not remain blocked.

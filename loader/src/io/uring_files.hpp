@@ -44,15 +44,15 @@ class MILLRACE_EXPORT uring_files {
     return *files_[static_cast<std::size_t>(file)];
   }
 
-  /// Whether a file is read directly. The first query opens it for that. If opening fails only for
-  /// now, returns false this time.
+  /// True if a file is read directly. The first query opens it for that. If opening it fails only
+  /// temporarily, returns false this time.
   bool is_direct(std::int64_t file, uring_ring& ring);
 
   /// Makes pread read the file from now on.
   void demote(std::int64_t file, const std::string& why);
 
   /// The place of a directly read file in the ring's table. Reopens the file if it was closed for
-  /// another one; `none` if that fails.
+  /// another one. Returns `none` if that fails.
   std::size_t place_of(std::int64_t file, uring_ring& ring);
   int fd_at(std::size_t place) const noexcept { return open_.fd_at(place); }
 
@@ -64,7 +64,7 @@ class MILLRACE_EXPORT uring_files {
   /// Closes the files of a ring that is being retired.
   void close_direct() noexcept { open_.close_all(); }
 
-  /// Whether there are files and none of them is read directly. May be called from any thread.
+  /// True if there are files and none of them is read directly. May be called from any thread.
   bool all_plain() const noexcept { return !files_.empty() && plain_ == files_.size(); }
 
  private:
@@ -79,7 +79,7 @@ class MILLRACE_EXPORT uring_files {
   std::shared_ptr<open_files> table_;
   reader_log* log_;
   std::vector<std::shared_ptr<open_files::file>> files_;
-  std::vector<file_state> states_;  // [file]
+  std::vector<file_state> states_;  // indexed by file
   direct_files open_;
   std::atomic<std::size_t> plain_{0};
 };

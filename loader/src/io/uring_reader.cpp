@@ -69,14 +69,14 @@ MILLRACE_INLINE uring_reader::uring_reader(const std::vector<data_file>& files,
       ahead_plan_(limits_.slot_bytes),
       plan_(limits_.slot_bytes) {}
 
-// Ensures a ring that this thread may use; false if none can be created.
+// Ensures that there is a ring that this thread may use. Returns false if none can be created.
 MILLRACE_INLINE bool uring_reader::has_ring() {
   if (ring_ && ring_->is_mine()) return true;
   if (no_ring_.load(std::memory_order_relaxed)) return false;
   const bool first = ring_ == nullptr;
   const auto slots = static_cast<std::size_t>(limits_.slots);
   const auto depth = static_cast<std::size_t>(limits_.depth);
-  // Allocations come first, so that nothing has changed if one throws: waiting for a ring without
+  // Allocate first, so that nothing has changed if an allocation throws: waiting for a ring without
   // operations would never end.
   std::vector<operation> operations(slots + depth);
   std::vector<std::size_t> free_slots;
@@ -110,7 +110,7 @@ MILLRACE_INLINE bool uring_reader::has_ring() {
   return true;
 }
 
-// Data that was read ahead is lost with the ring.
+// Retires the ring. Data that was read ahead is lost with it.
 MILLRACE_INLINE void uring_reader::retire_ring() noexcept {
   if (!ring_) return;
   ahead_.clear();
@@ -142,7 +142,7 @@ MILLRACE_INLINE bool uring_reader::start(std::size_t token) {
   return true;
 }
 
-// Starts announced reads, as far as there are slots.
+// Starts announced reads while slots are free.
 MILLRACE_INLINE void uring_reader::pump() {
   const std::size_t most = static_cast<std::size_t>(limits_.depth) * 7 / 8;
   bool started = false;
@@ -179,14 +179,14 @@ MILLRACE_INLINE void uring_reader::pump() {
   if (started) (void)ring_->submit(0);
 }
 
-// Waits for at least one read in flight. Returns 0 or an errno.
+// Waits until at least one read in flight completes. Returns 0 or an errno.
 MILLRACE_INLINE int uring_reader::wait() {
   const int code = ring_->submit(in_flight_ > 0 ? 1 : 0);
   const unsigned taken = ring_->take_results([&](std::uint64_t token, std::int64_t result) {
     take(static_cast<std::size_t>(token), result);
   });
   if (code == 0 || taken > 0) vain_waits_ = 0;
-  // Transient: out of memory, or out of room for results, some of which was just freed.
+  // Transient: the kernel lacks memory, or room for results, some of which was just freed.
   const bool may_pass = code == EAGAIN || code == EBUSY || code == ENOMEM;
   if (!may_pass || vain_waits_ >= most_vain_waits) return code;
   if (taken > 0) return 0;
@@ -266,7 +266,7 @@ MILLRACE_INLINE void uring_reader::prefetch(std::span<const file_range> ranges) 
   ahead_plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
   for (const extent& e : ahead_plan_.extents()) {
     if (ahead_.queued() >= most_queued) break;
-    // Whole blocks, up to the end of the file: another range may begin in the last block.
+    // Announces whole blocks, up to the end of the file. Another range may begin in the last block.
     ahead_.add({e.file, e.begin}, std::min(e.end, files_[e.file].bytes()),
                static_cast<std::int64_t>(e.pieces), gathers_);
   }
@@ -314,7 +314,8 @@ MILLRACE_INLINE void uring_reader::gather(std::span<const read_request> requests
   log_.add_gather(requests.size(), bytes);
 }
 
-// Divides requests into those read ahead, those to read now, and those that the ring does not read.
+// Divides requests into those already read ahead, those to read now, and those that the ring does
+// not read.
 MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests) {
   wanted_.clear();
   by_plain_.clear();
@@ -341,11 +342,11 @@ MILLRACE_INLINE void uring_reader::split(std::span<const read_request> requests)
         [&](std::uint64_t begin, std::uint64_t end) { wanted_.push_back(part(begin, end)); });
   }
   plan_.make(wanted_, [&](std::int64_t file) { return files_.alignment_of(file); });
-  // Reserved, so that taking results cannot fail.
+  // Reserves memory, so that taking results cannot fail.
   handed_over_.reserve(plan_.pieces() + claims_.size());
 }
 
-// Starts as many extents as there is room for.
+// Starts as many extents as there are free slots for.
 MILLRACE_INLINE void uring_reader::start_demand() {
   const std::span<const extent> extents = plan_.extents();
   for (; next_extent_ < extents.size(); ++next_extent_) {
@@ -385,8 +386,8 @@ MILLRACE_INLINE void uring_reader::take_claims() {
     ahead_reads::entry& entry = from->second;
     while (entry.now == ahead_reads::state::reading) {
       if (const int code = wait(); code != 0) throw lost_ring{code};
-      // Reads end in any order, and this one may be the last: meanwhile the slots of others are
-      // refilled.
+      // Reads complete in any order, and this one may be the last. Refill the slots of others
+      // meanwhile.
       if (entry.now == ahead_reads::state::reading) pump();
     }
     if (entry.now == ahead_reads::state::ready) {
@@ -416,8 +417,8 @@ MILLRACE_INLINE void uring_reader::abandon() noexcept try {
 }
 
 // Abandons the ring; from then on pread reads everything. The kernel will not run reads that it has
-// not accepted. This waits as long as it takes for accepted reads into request memory: only their
-// results tell when that memory belongs to the caller again.
+// not accepted. This function waits as long as necessary for accepted reads into request memory:
+// only their results show when that memory belongs to the caller again.
 MILLRACE_INLINE void uring_reader::give_up_ring(int code) {
   const auto slots = static_cast<std::size_t>(limits_.slots);
   std::size_t under_way = in_flight_ - std::min<std::size_t>(in_flight_, ring_->unsubmitted());

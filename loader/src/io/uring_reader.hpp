@@ -28,15 +28,15 @@
 namespace millrace::loader {
 
 /// Reads with io_uring, bypassing the page cache (O_DIRECT). Ranges named by `prefetch` are read at
-/// once, as far as there are slots, and wait in their slots until `gather` copies them. `gather`
-/// reads all other ranges itself, concurrently.
+/// once while slots are free, and stay in their slots until `gather` copies them. `gather` reads
+/// all other ranges itself, concurrently.
 ///
-/// For files far larger than memory on a disk of this machine. Nothing is cached: two epochs read
-/// the data twice, and so do two processes.
+/// Intended for files far larger than memory on a disk of this machine. Nothing is cached: two
+/// epochs read the data twice, and so do two processes.
 ///
 /// `pread_reader` reads what the ring cannot (a file without O_DIRECT, a read that fails or ends
-/// early), so retries and error messages are the same as elsewhere. If no ring can be created,
-/// pread reads everything and the report says so.
+/// early), so retries and error messages are the same as in other readers. If no ring can be
+/// created, pread reads everything and the report says so.
 ///
 /// Announce ranges in the order in which they will be gathered, each once. A slot is held until its
 /// range is gathered, or until as many gathers as there are slots have passed. One thread makes all
@@ -57,7 +57,8 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
   static constexpr std::size_t most_queued = 4096;
   static constexpr std::size_t kept_for_gather = 16;  // slots that are not used for reading ahead
 
-  /// A read, from its request until its bytes are gathered. Operations of slots come first.
+  /// A read, from its request until its bytes are gathered. In `operations_`, the operations of
+  /// slots come first.
   struct operation {
     std::int64_t file = 0;
     std::uint64_t begin = 0;
@@ -102,7 +103,8 @@ class MILLRACE_EXPORT uring_reader final : public range_reader {
   uring_files files_;
 
   std::unique_ptr<uring_ring> ring_;
-  // The kernel may still write to their memory. Capacity for `ring_` is always reserved.
+  // Rings that were replaced: the kernel may still write to their memory. Capacity for `ring_` is
+  // always reserved.
   std::vector<std::unique_ptr<uring_ring>> retired_;
   std::vector<operation> operations_;
   std::vector<std::size_t> free_slots_;

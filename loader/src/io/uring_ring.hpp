@@ -33,17 +33,17 @@ class MILLRACE_EXPORT uring_ring {
     int files = 0;
   };
 
-  /// @param single  whether one thread uses it for its whole life
   /// If the kernel refuses, the ring is not valid and `error()` is the errno.
+  /// @param single  true if one thread uses the ring for its whole life
   uring_ring(unsigned entries, std::size_t memory_bytes, unsigned files, bool single);
 
   bool valid() const noexcept { return ring_ != nullptr; }
   int error() const noexcept { return error_; }
   const grants& granted() const noexcept { return granted_; }
-  /// Whether the calling thread may use it.
+  /// True if the calling thread may use the ring.
   bool is_mine() const noexcept { return !single_ || owner_ == std::this_thread::get_id(); }
 
-  /// Page-aligned, and registered with the kernel if that was granted.
+  /// The memory of the ring: page-aligned, and registered with the kernel if that was granted.
   std::byte* memory() const noexcept { return static_cast<std::byte*>(memory_.get().address); }
 
   /// Puts a descriptor into the file table. If the kernel refuses, the table keeps the previous
@@ -55,7 +55,8 @@ class MILLRACE_EXPORT uring_ring {
 
   /// Queues a read for the next `submit`. Returns false if the queue is full: submit first.
   ///
-  /// @param place  of the file; if the file is in the table it is read by this place, else by `fd`
+  /// @param fd     used only if the file is not in the file table
+  /// @param place  place of the file; used if the file is in the file table
   bool read(int fd, unsigned place, std::byte* to, std::uint32_t bytes, std::uint64_t offset,
             std::uint64_t token) noexcept;
 
@@ -71,7 +72,8 @@ class MILLRACE_EXPORT uring_ring {
     return -::io_uring_wait_cqe(ring_.get(), &first);
   }
 
-  /// Calls done(token, result) for each read that has ended; result as for read(2), or -errno.
+  /// Calls done(token, result) for each read that has completed; the result is as for read(2), or
+  /// -errno.
   /// @return the number of results
   template <class Done>
   unsigned take_results(const Done& done);
@@ -92,7 +94,7 @@ class MILLRACE_EXPORT uring_ring {
   bool single_ = false;
   int error_ = 0;
   grants granted_;
-  std::vector<bool> in_table_;  // [place]
+  std::vector<bool> in_table_;  // indexed by place
 };
 
 // ---------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ MILLRACE_INLINE std::optional<std::uint64_t> number_behind(std::string_view text
   return std::nullopt;
 }
 
-/// Bytes that a control group leaves; empty if it sets no limit.
+/// Bytes that a control group may still use; empty if it sets no limit.
 MILLRACE_INLINE std::optional<std::uint64_t> room_of_group(const std::filesystem::path& group) {
   const auto limit = read_system_file(group / "memory.max");
   const auto current = read_system_file(group / "memory.current");
@@ -41,8 +41,8 @@ MILLRACE_INLINE std::optional<std::uint64_t> room_of_group(const std::filesystem
   const auto used = number_behind(*current, "");
   if (!most || !used) return std::nullopt;  // "max"
   const std::string stat = read_system_file(group / "memory.stat").value_or("");
-  // Reclaimable when necessary. That includes active file pages: those of a dataset that is read
-  // repeatedly are all active.
+  // These pages can be reclaimed when necessary. That includes active file pages: the pages of a
+  // dataset that is read repeatedly are all active.
   std::uint64_t clean = 0;
   for (const char* key : {"inactive_file ", "active_file ", "slab_reclaimable "}) {
     clean += std::min(*used - clean, number_behind(stat, key).value_or(0));

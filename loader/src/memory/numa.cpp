@@ -76,7 +76,7 @@ MILLRACE_INLINE numa_place place_near_device(std::string_view pci_address,
   if (pci_address.empty()) return unknown("NUMA node of a device", "there is no device");
   const std::string address = detail::sysfs_pci_address(pci_address);
   const std::string asked = "NUMA node of device " + address;
-  // External input becomes part of a path: allow only hex digits, dots and colons.
+  // External input becomes part of a path, so allow only hexadecimal digits, dots and colons.
   if (address.find_first_not_of("0123456789abcdef:.") != std::string::npos ||
       address.find("..") != std::string::npos) {
     return unknown(asked, "that is no PCI address: expected one such as 0000:3b:00.0");

@@ -91,9 +91,10 @@ MILLRACE_INLINE bool pinned_pool::take_hugetlb(const pool_options& options) {
   return true;
 }
 
-// One mapping for the last three kinds. Whether its pages are huge and locked is known afterwards.
+// Creates one mapping for the last three kinds. Only afterwards is it known whether its pages are
+// huge and locked.
 MILLRACE_INLINE void pinned_pool::take_anonymous(const pool_options& options) {
-  // Checked first: the kernel would not refuse missing memory, but kill the process later.
+  // Check first: the kernel would not refuse memory that is missing, but kill the process later.
   const auto room = available_memory(options.files);
   if (room && room->bytes < report_.total_bytes) {
     fail_for_memory(room->by + " leaves " + std::to_string(room->bytes) + " bytes", "memory",

@@ -81,8 +81,8 @@ MILLRACE_INLINE std::optional<slab> hugetlb_slab(std::size_t size_bytes, int nod
   result.mapped = unique_block({address, whole});
   result.bytes = {static_cast<std::byte*>(address), whole};
   if (node >= 0) (void)prefer_node(result.bytes, node);  // the caller reports it in its own row
-  // mmap only reserves. A control group, or a bad page, may still refuse, and then a plain touch
-  // would raise SIGBUS.
+  // mmap only reserves. A control group, or a bad page, may still prevent the allocation, and then
+  // touching the page would raise SIGBUS.
   if (const int code = populate(result.bytes); code != 0) {
     why = "the pool refused " + pages + " huge pages of 2 MiB when they were touched: " +
           (code == EINVAL ? "no MADV_POPULATE_WRITE before Linux 5.14" : message_of(code));
@@ -146,7 +146,7 @@ MILLRACE_INLINE std::string why_no_thp(const system_files& files) {
 }
 
 MILLRACE_INLINE bool lock(std::span<std::byte> memory, std::string& why) {
-  // Calls the system directly: sanitizers replace mlock by a function that does nothing and
+  // Makes the system call directly: sanitizers replace mlock by a function that does nothing and
   // succeeds.
   if (::syscall(SYS_mlock, memory.data(), memory.size()) == 0) {
     why = "mlock took " + std::to_string(memory.size()) + " bytes";

@@ -30,7 +30,7 @@ MILLRACE_INLINE std::uint64_t scrubber::rate() const {
 }
 
 MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
-  // These calls may fail. Then only the pace protects other processes.
+  // These calls may fail. Then only the limit on the read rate protects other processes.
   constexpr int io_class_idle = 3 << 13;
   (void)::syscall(SYS_ioprio_set, 1, 0, io_class_idle);
   (void)::setpriority(PRIO_PROCESS, static_cast<::id_t>(::syscall(SYS_gettid)), 19);
@@ -64,7 +64,7 @@ MILLRACE_INLINE void scrubber::run(const std::stop_token& stop) {
     if (bytes == 0) continue;
     const std::chrono::duration<double> cost(static_cast<double>(bytes) /
                                              static_cast<double>(pace));
-    // Lost time is not made up for.
+    // Time that was lost is not made up for by faster reads.
     due = std::max(due, clock::now()) + std::chrono::duration_cast<clock::duration>(cost);
     wake_.wait_until(lock, stop, due, [] { return false; });
   }
@@ -142,8 +142,8 @@ MILLRACE_INLINE scrubber::outcome scrubber::scrub(detail::verify_core& core, std
   return {.bytes = in.last_byte(block) - checked_file::first_byte(block), .failed = failed};
 }
 
-/// Records an error in the report. It does not end the run: a thread that needs the data meets the
-/// same error.
+/// Records an error in the report. The error does not end the run: a thread that needs the data
+/// will meet the same error.
 MILLRACE_INLINE void scrubber::tell(detail::verify_core& core, std::size_t file,
                                     const std::filesystem::path& path, std::int64_t block,
                                     const std::exception& e) noexcept try {

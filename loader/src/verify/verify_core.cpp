@@ -122,7 +122,7 @@ MILLRACE_INLINE void verify_core::check_claimed(std::size_t file, checked_file& 
     // Recorded before the state becomes bad, so that a thread that sees the state finds the reason.
     const std::lock_guard lock(mutex_);
     if (of_bin) bad_blocks_.insert_or_assign({file, block}, found);
-  } catch (...) {  // out of memory: settle the block, so that no thread keeps waiting for it
+  } catch (...) {  // out of memory: settle the block, so that no thread waits for it forever
     (void)in.states().settle(block, block_state::unseen);
     throw;
   }

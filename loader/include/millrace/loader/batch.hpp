@@ -38,7 +38,8 @@ namespace millrace::loader {
 /// thread. A batch that was moved from may only be destroyed or assigned to.
 class batch {
  public:
-  // Fields, [rows, seq_len], made if requested in `loader_options::fields`.
+  // Host arrays. Each exists only if it was requested in `loader_options::fields`. Their shape is
+  // [rows, seq_len], except for cu_seqlens.
 
   /// Input ids; 0 for padding.
   /// @throws config_error  the field was not requested. This applies to all fields below.
@@ -54,53 +55,58 @@ class batch {
   std::span<const std::int64_t> position_ids() const {
     return asked<std::int64_t>(slot().position_ids, "position_ids");
   }
-  /// Document boundaries over all rows, concatenated: from 0 to rows * seq_len, each once; only 0
-  /// if there are no rows. For attention kernels. The longest document has `max_seqlen()` tokens.
+  /// Document boundaries of all rows, concatenated, for attention kernels: ascending offsets from 0
+  /// to rows * seq_len, without duplicates; only 0 if there are no rows. The longest document has
+  /// `max_seqlen()` tokens.
   std::span<const std::int32_t> cu_seqlens() const {
     return asked<std::int32_t>(slot().cu_seqlens, "cu_seqlens");
   }
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
-  // Its place in the run.
+  // The place of the batch in the run.
 
-  /// Step of the run, from 0, and the number of this micro-batch in the step, of `micro_batches()`.
+  /// Index of the step in the run, index of this micro-batch in the step, and number of
+  /// micro-batches in the step. Both indices count from 0.
   std::int64_t step() const noexcept { return slot().number.step; }
   std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
   std::int64_t micro_batches() const noexcept { return slot().number.micro_batches; }
-  /// Served sample in row 0; row i holds sample first_sample() + i. Counted over all ranks from the
-  /// start of the run.
+  /// Index of the served sample in row 0, counted over all ranks from the start of the run. Row i
+  /// holds sample first_sample() + i.
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
-  /// Position of each row in the run without edits, [rows].
+  /// For each row, the position of its sample in the run without edits, [rows].
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
-  /// Source of each row, [rows].
+  /// Index of the source of each row, [rows].
   std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
 
-  // Its text in the dataset's type, as copied to a device.
+  // The batch's tokens in the token type of the slot, laid out as they are copied to a device.
 
   const slot_layout& layout() const noexcept { return slot().layout; }
-  /// Text, real, boundary_begin, boundaries and document_ends in one block, as in `layout()`: for a
-  /// single copy.
+  /// The arrays text, real, boundary_begin, boundaries and document_ends in one block, as described
+  /// in `slot_layout`, so that a single copy transfers them.
   std::span<const std::byte> bytes() const noexcept {
     return {slot().block.get(), slot().layout.used_bytes(slot().boundaries)};
   }
-  /// [rows, layout().text_len()]; 0 for padding.
-  /// @throws config_error  Token is not the type of the slots, uint16 or int32
+  /// Tokens, [rows, layout().text_len()]; 0 for padding.
+  /// @throws config_error  Token is not the token type of the slots (uint16 or int32)
   template <class Token>
   std::span<const Token> text() const;
   /// Number of tokens in each row that are not padding, [rows].
   std::span<const std::int32_t> real() const noexcept { return slot().real(); }
-  /// Index of the first boundary of each row, and the end, [rows + 1].
+  /// For each row, the index of its first boundary in `boundaries()`, and then the number of
+  /// boundaries, [rows + 1].
   std::span<const std::int32_t> boundary_begin() const noexcept { return slot().boundary_begin(); }
-  /// For each row: 0, the ends of its documents, seq_len. Empty if not requested.
+  /// The boundaries of all rows, row by row. The boundaries of a row are 0 and the ends of its
+  /// documents; the last end is seq_len. Empty if boundaries were not requested.
   std::span<const std::int32_t> boundaries() const noexcept { return slot().all_boundaries(); }
-  /// Packed rows only: for each boundary, where the tokens of the document before it end.
+  /// Packed rows only: for each boundary, the offset at which the tokens of the document before it
+  /// end and its padding begins.
   std::span<const std::int32_t> document_ends() const noexcept { return slot().document_ends(); }
 
  private:
   friend class batch_loader;
   using slots = slot_ring<detail::batch_slot>;
 
-  // The ring owns the memory, so each batch keeps the ring.
+  // The ring owns the memory, so each batch keeps the ring alive.
   struct give_back {
     std::shared_ptr<slots> ring;
     void operator()(detail::batch_slot* slot) const noexcept { ring->release(slot); }
@@ -116,7 +122,7 @@ class batch {
 
   template <class T>
   static std::span<const T> asked(std::span<const T> field, const char* name) {
-    if (field.data() != nullptr) return field;  // also in a batch without rows
+    if (field.data() != nullptr) return field;  // also not null in a batch without rows
     throw config_error(std::string(name) + " of a batch was not made: set fields." + name +
                        " of the loader's options");
   }

@@ -37,15 +37,15 @@ namespace cuda {
 class device_loader;
 }
 
-/// Serves one rank the micro-batches of a run, and prepares them ahead on its own threads.
+/// Serves one rank the micro-batches of a run. It prepares them ahead on its own threads.
 ///
 /// The batches depend only on the run, the options and `consumed_samples`. So a run can be resumed
-/// from its state, even with another number of ranks. Use a loader from one thread; the destructor
+/// from its state, even with another number of ranks. Use a loader from one thread. The destructor
 /// stops and joins the loader's threads.
 class MILLRACE_EXPORT batch_loader {
  public:
-  /// One dataset in stored order, once: windows of `options.seq_len` tokens, as
-  /// `dataset::token_windows`.
+  /// Serves one dataset once, in stored order, in windows of `options.seq_len` tokens (see
+  /// `dataset::token_windows`).
   ///
   /// @param data  must outlive the loader, but not the batches
   /// @throws config_error  an option is out of range (the message names it and its range); or the
@@ -55,12 +55,13 @@ class MILLRACE_EXPORT batch_loader {
   batch_loader(const dataset::indexed_dataset& data, const loader_options& options);
   batch_loader(const dataset::indexed_dataset&&, const loader_options&) = delete;
 
-  /// A run of any order, over one dataset or a blend: a `dataset::megatron_run`, `instant_run`,
-  /// `packed_run`, or your own class. Several loaders may share one run.
-  /// @throws as above; also config_error if the steps of its schedule do not match `options`
+  /// Serves a run in any order, over one dataset or a blend: a `dataset::megatron_run`,
+  /// `instant_run`, `packed_run`, or your own class. Several loaders may share one run.
+  /// @throws as the constructor above; also config_error if the steps of the run's schedule do not
+  ///         match `options`
   batch_loader(std::shared_ptr<const dataset::run> run, const loader_options& options);
 
-  /// The same, with a run by value.
+  /// Like the constructor above, but takes the run by value.
   template <std::derived_from<dataset::run> Run>
   batch_loader(Run run, const loader_options& options)
       : batch_loader(std::make_shared<const Run>(std::move(run)), options) {}
@@ -87,9 +88,9 @@ class MILLRACE_EXPORT batch_loader {
   /// the run has no end.
   std::int64_t micro_batches() const noexcept;
 
-  /// The state to save with a checkpoint: the same on every rank, and valid for the batches that
-  /// next() has returned. Waits until the loader has read the facts about its datasets, which it
-  /// starts when it is created.
+  /// The state to save with a checkpoint. It is the same on every rank, and describes the run after
+  /// the batches that next() has returned. The loader reads facts about its datasets in the
+  /// background from its creation on; this function waits until it has read them.
   ///
   /// @throws io_error, format_error, config_error  as `describe`: a dataset cannot be opened, its
   ///                                               sidecars contradict it, or tokenizers differ
@@ -101,10 +102,11 @@ class MILLRACE_EXPORT batch_loader {
   /// Resumes from a state, even if it was saved with another number of ranks. Batches that the
   /// caller holds remain valid.
   ///
-  /// @param terms  allowed differences; the streams of edits are filled in unless it allows "edits"
+  /// @param terms  allowed differences; this function fills in the streams of edits, unless `terms`
+  ///               allows "edits"
   /// @throws format_error, config_error  as `dataset::parse_state`; or the state belongs to another
-  ///                                     run, with the first difference (`dataset::require_same`).
-  ///                                     The loader is then unchanged.
+  ///                                     run, and the message gives the first difference
+  ///                                     (`dataset::require_same`). The loader is then unchanged.
   void load_state(std::string_view json, dataset::resume_terms terms = {});
   void load_state(const dataset::run_state& saved, dataset::resume_terms terms = {});
 
@@ -112,21 +114,22 @@ class MILLRACE_EXPORT batch_loader {
   /// run, and what checksums found (loader_report.hpp).
   loader_report observe() const;
 
-  /// The same times, for any thread: its `report()` and `trace()` (telemetry/telemetry.hpp). Never
-  /// null.
+  /// The timings that `observe` reports, for use on any thread through `report()` and `trace()`
+  /// (telemetry/telemetry.hpp). Never null.
   std::shared_ptr<const telemetry> meter() const;
 
   /// The reason why the last next() had to wait; nothing if its batch was ready or was the first
   /// one.
   std::optional<stall_cause> last_stall() const noexcept;
 
-  // for (const auto& batch : loader): each batch is released before the next one is requested.
+  // Supports `for (const auto& batch : loader)`. Each batch is released before the next one is
+  // requested.
   class iterator;
   iterator begin();
   static std::default_sentinel_t end() noexcept { return {}; }
 
  private:
-  // It takes batches on its own thread, long before they are used.
+  // A device loader takes batches on its own thread, long before they are used.
   friend class cuda::device_loader;
 
   struct contents;
@@ -134,7 +137,7 @@ class MILLRACE_EXPORT batch_loader {
   /// A state that belongs to this run, and the slots to resume with.
   struct resumption;
 
-  /// `state` for another value of consumed_samples. Thread-safe.
+  /// Like `state`, but for a given value of consumed_samples. Thread-safe.
   dataset::run_state state_at(std::int64_t consumed_samples) const;
 
   /// First half of `load_state`: validates the state and changes nothing. Another thread may be in

@@ -77,13 +77,13 @@ struct loader_options {
   /// always do. Finding them reads the index.
   bool boundaries = false;
 
-  std::int64_t prefetch_samples = 64;  ///< announced to the reader in advance; at least 2 batches
+  std::int64_t prefetch_samples = 64;  ///< samples announced in advance; at least 2 batches
   std::int64_t threads = 1;            ///< threads that fill slots
   std::vector<int> cpus = {};          ///< run thread i on cpus[i mod size]; empty: anywhere
   verify_options verify = {};          ///< checks of checksums and ids
   std::size_t trace_events = 0;        ///< events kept for a trace, 40 bytes each; 0: none
   /// How files are read: the back end and its options. The environment variable MILLRACE_IO sets
-  /// the back end if this does not.
+  /// the back end if `io` does not.
   io_options io = {};
   make_reader_function reader = {};  ///< custom reader instead of `io`; empty: none
   slot_memory memory = {};           ///< memory for batches; empty: plain memory

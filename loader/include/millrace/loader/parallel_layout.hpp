@@ -29,7 +29,7 @@ struct parallel_options {
                                                          ///< --use-tp-pp-dp-mapping
 };
 
-/// The place of a rank along the axes of attention and of experts.
+/// The indices of a rank along the axes of attention and of experts.
 struct parallel_place {
   std::int64_t tp = 0;
   std::int64_t cp = 0;
@@ -42,9 +42,10 @@ struct parallel_place {
   friend bool operator==(const parallel_place&, const parallel_place&) = default;
 };
 
-/// The ranks of a job, numbered twice: rank = tp + TP * (cp + CP * (dp + DP * pp)) for attention,
-/// and expert_tp + ETP * (ep + EP * (expert_dp + EDP * pp)) for experts, in the default order. Data
-/// follows the first numbering. As `initialize_model_parallel` of megatron-core 0.16.1.
+/// The ranks of a job. Each rank has a place in two grids: rank = tp + TP * (cp + CP * (dp + DP *
+/// pp)) for attention, and expert_tp + ETP * (ep + EP * (expert_dp + EDP * pp)) for experts, in the
+/// default order. Data parallelism uses the attention grid. Both are as in
+/// `initialize_model_parallel` of megatron-core 0.16.1.
 ///
 ///     const millrace::loader::parallel_layout layout(
 ///         {.world_size = 64, .tensor_parallel = 4, .pipeline_parallel = 2});
@@ -58,7 +59,8 @@ class parallel_layout {
         experts_(expert_sizes(options), options.order) {
     const std::int64_t dp = attention_.sizes().dp;
     const std::int64_t expert_dp = experts_.sizes().dp;
-    // Megatron's rule. It is stricter than its second check, that both have the same stages.
+    // Megatron's rule. It is stricter than Megatron's second check, which requires that attention
+    // and experts have the same stages.
     if ((options.pipeline_parallel > 1 && dp != expert_dp && !attention_.ends_with_stages()) ||
         attention_.groups("pp") != experts_.groups("pp")) {
       throw config_error("the order of ranks '" + options.order +

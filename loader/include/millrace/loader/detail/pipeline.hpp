@@ -24,7 +24,7 @@
 
 namespace millrace::loader::detail {
 
-/// The `.bin` of each source of a run, by source number.
+/// The `.bin` of each source of a run, indexed by source.
 inline std::vector<data_file> files_of(const std::vector<dataset::run_source>& sources) {
   std::vector<data_file> files;
   for (const dataset::run_source& each : sources) {
@@ -42,14 +42,14 @@ inline std::vector<formats::dtype> types_of(const std::vector<dataset::run_sourc
 
 /// The threads that fill the slots of a ring with the micro-batches of a run, in order.
 ///
-/// `fill_turns` assigns batches to threads. Each thread then reads and fills without a lock. The
-/// destructor closes the ring and joins the threads.
+/// `fill_turns` assigns batches to threads. Each thread then reads and fills its batches without a
+/// lock. The destructor closes the ring and joins the threads.
 class MILLRACE_EXPORT pipeline {
  public:
   using ring = slot_ring<batch_slot>;
 
   /// @param run  must outlive this
-  /// @throws config_error  a batch does not fit in a slot, or the reader refuses its options
+  /// @throws config_error  a batch does not fit in a slot, or the reader rejects its options
   pipeline(const dataset::run& run, const loader_options& options, const dataset::sampler& sampler);
   pipeline(const pipeline&) = delete;
   pipeline& operator=(const pipeline&) = delete;
@@ -60,7 +60,7 @@ class MILLRACE_EXPORT pipeline {
   ///                                            same error, so no consumer waits for batches.
   void start();
 
-  /// Shared with the batches, so that they may outlive the pipeline.
+  /// The ring. The batches share ownership of it, so that they may outlive the pipeline.
   const std::shared_ptr<ring>& slots() const noexcept { return ring_; }
 
   /// The layout of every slot.
@@ -78,21 +78,21 @@ class MILLRACE_EXPORT pipeline {
     return all;
   }
 
-  /// For each thread's reader, the options that were requested and those in use.
+  /// For each thread's reader, the requested options and the options in use.
   std::vector<reader_report> reader_reports() const {
     std::vector<reader_report> all;
     for (const fill_worker& each : workers_) all.push_back(each.reader().report());
     return all;
   }
 
-  /// Null if nothing is verified.
+  /// The verifier; null if nothing is verified.
   const data_verifier* verifier() const noexcept { return verifier_.get(); }
 
   const std::shared_ptr<telemetry>& meter() const noexcept { return meter_; }
 
  private:
-  /// Number of batches to plan ahead. Limited to the batches of the run, because each planned batch
-  /// takes memory for everything except its tokens.
+  /// Number of batches to plan ahead. At most the number of batches in the run, because each
+  /// planned batch takes memory for everything except its tokens.
   static std::int64_t batches_ahead(const loader_options& options, std::int64_t batches) {
     if (options.prefetch_samples == 0) return 0;
     const std::int64_t asked =

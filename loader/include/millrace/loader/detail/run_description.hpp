@@ -13,9 +13,10 @@
 
 namespace millrace::loader {
 
-/// The state of a run at its start, computed on a separate thread. Opening thousands of datasets
-/// must not delay the first batch. It must not wait for the first checkpoint either, hours later:
-/// damage would be found late, and files may have been replaced by then.
+/// The state of a run at its start, computed on a separate thread. Computing it opens all datasets.
+/// With thousands of datasets this must not delay the first batch. It must not wait for the first
+/// checkpoint hours later either: damage would be found late, and files may have been replaced by
+/// then.
 ///
 /// Thread-safe, except for `throw_failure`.
 class run_description {
@@ -29,7 +30,8 @@ class run_description {
           } catch (...) {
             failure = std::current_exception();
           }
-          // Set after the handler, which shares ownership of the exception: this is the only owner.
+          // Set after the exception handler has ended, because the handler shares ownership of the
+          // exception. Now `failure_` is its only owner.
           failure_ = std::move(failure);
           done_.store(true, std::memory_order_release);
           done_.notify_all();

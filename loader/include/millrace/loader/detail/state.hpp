@@ -7,7 +7,7 @@
 #include <millrace/detail/export.hpp>
 #include <millrace/loader/options.hpp>
 
-/// The parts of a run's state that the loader adds to those of its order.
+/// The parts of a run's state that the loader adds to the parts that the run's order provides.
 namespace millrace::loader {
 
 namespace detail {
@@ -20,7 +20,8 @@ MILLRACE_EXPORT void describe_dataset(dataset::state_source& source);
 
 /// Returns the state of a run at its start, without `consumed_samples`. Opens every dataset once.
 ///
-/// The tokenizer is that of the `.meta` files. If several are allowed, they are joined with commas.
+/// The state's tokenizer is the one in the `.meta` files. If several are allowed, they are joined
+/// with commas.
 ///
 /// @param state  the order's part of the state (`dataset::run::description`)
 /// @param end    end of the order

@@ -21,8 +21,8 @@
 
 namespace millrace::loader::cuda {
 
-/// One micro-batch on a device, or on the host if there is no device. Arrays are row-major,
-/// [rows, seq_len]. An array that was not requested is null.
+/// One micro-batch on a device, or on the host if there is no device. Arrays are row-major, [rows,
+/// seq_len]. An array that was not requested is null.
 ///
 ///     template <class Step>
 ///     void train(millrace::loader::cuda::device_loader& loader, millrace::loader::cuda::stream s,
@@ -30,11 +30,11 @@ namespace millrace::loader::cuda {
 ///       while (const auto batch = loader.next(s)) step(batch->tokens(), batch->labels());
 ///     }
 ///
-/// Work put on the consumer's stream after `next()` sees filled arrays. The arrays stay valid until
-/// the batch and all tensors made from it are destroyed. Destroying the last one records an event
-/// on that stream, and the slot is refilled after the event; the host does not wait. So the stream
-/// must outlive the batch, and work on other streams must be joined to it before the batch is
-/// destroyed.
+/// Operations submitted to the consumer's stream after `next()` see filled arrays. The arrays stay
+/// valid until the batch and all tensors made from it are destroyed. Destroying the last one
+/// records an event on that stream, and the slot is refilled after the event; the host does not
+/// wait. So the stream must outlive the batch, and operations on other streams must be joined to it
+/// before the batch is destroyed.
 ///
 /// A batch may outlive the pipe and be destroyed on any thread, but not in a stream callback. A
 /// batch that was moved from may only be destroyed or assigned to.
@@ -42,7 +42,7 @@ class device_batch {
  public:
   /// True if the arrays are on a device.
   bool on_device() const noexcept { return held_->on_device(); }
-  /// The device's number; 0 on the host path.
+  /// Index of the device; 0 on the host path.
   int device() const noexcept { return device_; }
 
   std::int64_t rows() const noexcept { return work().rows; }
@@ -56,16 +56,16 @@ class device_batch {
   /// 1 if the token counts in the loss, else 0.
   const float* loss_mask() const noexcept { return work().loss_mask; }
 
-  /// Document boundaries over all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_size()`
+  /// Document boundaries of all rows, concatenated, from 0 to rows * seq_len: `cu_seqlens_size()`
   /// entries. Null if the source has no boundaries or the batch has no rows.
   const std::int32_t* cu_seqlens() const noexcept { return work().cu_seqlens; }
   std::int64_t cu_seqlens_size() const noexcept {
     return slot().boundaries == 0 ? 0 : slot().boundaries - rows() + 1;
   }
-  /// Tokens of the longest of these documents, or 0.
+  /// Number of tokens in the longest of these documents, or 0.
   std::int32_t max_seqlen() const noexcept { return slot().max_seqlen; }
 
-  // Its place in the run, as in `batch`; on the host.
+  // The place of the batch in the run, as in `batch`. These values are in host memory.
 
   std::int64_t step() const noexcept { return slot().number.step; }
   std::int64_t micro_batch() const noexcept { return slot().number.micro_batch; }
@@ -73,10 +73,10 @@ class device_batch {
   std::int64_t first_sample() const noexcept { return slot().number.first_sample; }
   std::span<const std::int64_t> positions() const noexcept { return slot().positions; }
   std::span<const std::int64_t> sources() const noexcept { return slot().sources; }
-  /// Samples consumed by all ranks after this batch.
+  /// Number of samples consumed by all ranks after this batch.
   std::int64_t consumed_after() const noexcept { return slot().number.consumed; }
 
-  /// Keeps the slot alive, as the batch does: for code that passes the arrays on.
+  /// An owner that keeps the slot alive, as the batch does; for code that passes the arrays on.
   std::shared_ptr<const void> hold() const noexcept { return held_; }
 
  private:

@@ -34,24 +34,26 @@ namespace millrace::loader::cuda {
 
 /// Options of a loader that serves a device, in addition to `loader_options`.
 struct device_loader_options {
-  int device = 0;               ///< device number, of the devices that the process sees
+  int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
   wanted_fields fields = {};
   bool positions_at_boundaries = false;  ///< restart position ids at document boundaries
-  /// Memory of the host's slots, if `loader_options::memory` is empty. The number and size of slots
-  /// and CUDA's memory are filled in, and the device's NUMA node if none is set.
+  /// Options of the memory of the host's slots, used if `loader_options::memory` is empty. The
+  /// loader sets the number and size of slots and the CUDA memory hook, and the device's NUMA node
+  /// if none is set.
   pool_options pool = {};
 };
 
-/// Serves one rank its micro-batches on a device: a `batch_loader`, and a `device_pipe` that copies
-/// its batches there in advance, in the width of the dataset.
+/// Serves one rank its micro-batches on a device. Consists of a `batch_loader`, and a `device_pipe`
+/// that copies its batches to the device in advance, in the token width of the dataset.
 ///
 /// Without CUDA, a driver or a device, the same batches are made on the host; `report()` says why.
 /// Use it from one thread.
 class device_loader {
  public:
   /// @param run      as for `batch_loader`
-  /// @param options  as for `batch_loader`; `fields` and `boundaries` are set to fit `device`
+  /// @param options  as for `batch_loader`; `fields` and `boundaries` are overwritten to fit
+  ///                 `device`
   /// @param api      for tests
   /// @throws as `batch_loader` and `device_pipe`
   template <class Run>
@@ -76,7 +78,7 @@ class device_loader {
     return batch;
   }
 
-  /// The remaining batches.
+  /// The remaining batches, for a consumer that uses the stream `on`.
   batches_on<device_loader> on(stream on) { return {*this, on}; }
 
   /// As in `batch_loader`, for the batches that next() has returned.
@@ -102,7 +104,8 @@ class device_loader {
   telemetry_report time_report() const {
     return joined_report(host_.meter()->report(), pipe().meter()->report());
   }
-  /// The last `loader_options::trace_events` events of host and pipe each, for `write_trace`.
+  /// The last `loader_options::trace_events` events of the host, and as many events of the pipe,
+  /// for `write_trace`.
   /// @throws error  after a load_state() that could not resume
   std::vector<trace_event> trace() const {
     return joined_trace(host_.meter()->trace(), pipe().meter()->trace(),
@@ -124,7 +127,8 @@ class device_loader {
   loader_options options_;
   batch_loader host_;
   std::int64_t consumed_;
-  // Last, because its thread uses the rest. Null after a load_state() that could not resume.
+  // Last, because its thread uses the other members. Null after a load_state() that could not
+  // resume.
   std::unique_ptr<device_pipe> pipe_;
 };
 
@@ -175,7 +179,7 @@ inline device_pipe& device_loader::pipe() const {
               "load_state again, or create a new loader");
 }
 
-// On the pipe's thread.
+// Called on the pipe's thread.
 inline std::optional<staged_batch> device_loader::stage() {
   auto taken = host_.next();
   if (!taken) return std::nullopt;
@@ -199,7 +203,7 @@ inline void device_loader::load_state(const dataset::run_state& saved,
   // Everything that can be rejected is rejected before anything changes.
   auto resumption = host_.resumption_from(saved, std::move(terms));
   // Destroy the old pipe before creating the new one, so the device never holds the slots of both.
-  pipe_.reset();  // its thread uses host_, and has read ahead in it
+  pipe_.reset();  // its thread uses host_, and has taken batches of it in advance
   consumed_ = saved.consumed_samples;
   host_.go_on(std::move(resumption));
   start();

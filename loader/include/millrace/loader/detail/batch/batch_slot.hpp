@@ -13,14 +13,15 @@
 
 namespace millrace::loader::detail {
 
-/// The memory and the metadata of one micro-batch. One thread fills it, then its holder reads it.
+/// The memory and the metadata of one micro-batch. One thread fills it; afterwards only the holder
+/// of the batch reads it.
 struct batch_slot {
   batch_slot(const slot_layout& shape, memory_block memory)
       : layout(shape), block(std::move(memory)) {}
 
   slot_layout layout;
   memory_block block;           // layout.capacity_bytes() long
-  std::int64_t boundaries = 0;  // entries
+  std::int64_t boundaries = 0;  // number of boundaries in `block`
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
   std::vector<std::int64_t> sources;    // [rows]
@@ -28,13 +29,14 @@ struct batch_slot {
   // Host fields; empty unless requested. The arrays are in `host_block`.
   memory_block host_block;
   std::span<std::int64_t> tokens;        // [rows, seq_len]
-  std::span<std::int64_t> labels;        // the same
-  std::span<std::int64_t> position_ids;  // the same
-  std::span<float> loss_mask;            // the same
+  std::span<std::int64_t> labels;        // [rows, seq_len]
+  std::span<std::int64_t> position_ids;  // [rows, seq_len]
+  std::span<float> loss_mask;            // [rows, seq_len]
   std::vector<std::int32_t> cu_seqlens;
   std::int32_t max_seqlen = 0;
 
-  /// Sets the number of rows, at most as many as there is memory for.
+  /// Sets the number of rows.
+  /// @pre the slot has memory for that many rows
   void set_rows(std::int64_t rows) {
     if (rows == layout.rows()) return;
     layout = layout.with_rows(rows);

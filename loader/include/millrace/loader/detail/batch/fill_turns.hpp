@@ -26,7 +26,7 @@ struct fill_turn {
   std::int64_t got_ns = 0;        ///< when the slot was acquired
 };
 
-/// Assigns micro-batches to the workers that fill them: worker w of n gets numbers w, w + n,
+/// Assigns micro-batches to the workers that fill them: worker w of n gets micro-batches w, w + n,
 /// w + 2n, ... Since the assignment is fixed, each reader can prefetch exactly what it will read.
 ///
 /// Any idle worker claims slots and plans batches, in order. It queues the batches of other workers
@@ -39,7 +39,7 @@ class MILLRACE_EXPORT fill_turns {
   fill_turns(ring& slots, look_ahead plan, std::size_t workers)
       : slots_(&slots), plan_(std::move(plan)), desks_(workers) {}
 
-  /// Gets the next turn of a worker. Waits for a slot.
+  /// Gets the next slot and batch for a worker. Waits for a slot.
   ///
   /// @param out  swapped with the turn, so its memory is reused
   /// @return false if there are no more turns: at the end of the run (the ring has then been
@@ -54,7 +54,8 @@ class MILLRACE_EXPORT fill_turns {
 
   void plan_one(const ring::claim& claim);
 
-  // If memory runs out, the turn is dropped. A new one is made when needed.
+  // Keeps the memory of a turn for reuse. If memory runs out, the turn is dropped; a new one is
+  // made when needed.
   void keep_spare(fill_turn&& turn) noexcept try {
     spare_.push_back(std::move(turn));
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as above

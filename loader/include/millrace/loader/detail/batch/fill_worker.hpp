@@ -25,12 +25,13 @@ namespace millrace::loader::detail {
 /// Options of a filling thread.
 struct fill_options {
   host_fields fields;                  ///< the arrays to make on the host
-  dataset::field_options field_rules;  ///< how they are made
-  bool prefetches = true;              ///< announce later reads to the reader
+  dataset::field_options field_rules;  ///< rules for making these arrays
+  bool prefetches = true;              ///< whether to announce later reads to the reader
 };
 
-/// The work of one filling thread on a planned batch: prefetch newly planned ranges, read, verify,
-/// widen. Reports each stage to telemetry; each stage begins when the previous one ends.
+/// The work of one filling thread on a planned batch: it prefetches newly planned ranges, reads the
+/// batch, verifies it, and makes the host arrays. It reports each stage to telemetry; each stage
+/// begins when the previous one ends.
 class fill_worker {
  public:
   /// @param verifier  null: verify nothing
@@ -47,7 +48,7 @@ class fill_worker {
   ///
   /// @param batch     the planned batch; a planning failure is moved out of it and thrown
   /// @param ahead     ranges that were planned since the last call, to prefetch
-  /// @param begin_ns  when work on this batch began
+  /// @param begin_ns  time at which work on this batch began
   /// @throws io_error, format_error  the batch cannot be planned or read, or its data is corrupt
   void fill(std::int64_t ticket, planned_batch& batch, std::span<const file_range> ahead,
             std::int64_t begin_ns, batch_slot& slot) {

@@ -27,7 +27,7 @@ inline std::size_t host_bytes(const host_fields& wanted, const slot_layout& layo
 MILLRACE_EXPORT void place_host_fields(const host_fields& wanted, memory_block memory,
                                        batch_slot& slot);
 
-/// Memory for the requested arrays of all slots of a ring.
+/// Allocates memory for the requested arrays of all slots of a ring.
 /// @return one block per slot; null blocks if no array is requested
 inline std::vector<memory_block> host_memory(const host_fields& wanted, const slot_layout& layout,
                                              std::size_t slots) {

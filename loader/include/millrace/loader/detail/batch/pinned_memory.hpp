@@ -9,11 +9,11 @@
 
 namespace millrace::loader {
 
-/// Slots from a pinned pool, for `loader_options::memory`. The pool lives until its last slot is
-/// released.
+/// Allocates the slots from a pinned pool; for `loader_options::memory`. The pool lives until its
+/// last slot is released.
 ///
-/// @param options  the number and size of slots in it are ignored
-/// @param report   receives the memory that the pool obtained; may be null
+/// @param options  the number and size of the slots are ignored
+/// @param report   receives a description of the memory that the pool obtained; may be null
 MILLRACE_EXPORT slot_memory pinned_memory(pool_options options = {},
                                           std::shared_ptr<pool_report> report = nullptr);
 

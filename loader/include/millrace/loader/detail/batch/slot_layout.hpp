@@ -10,29 +10,31 @@
 
 namespace millrace::loader {
 
-/// Token type of a slot: that of the dataset if it is uint16 or int32, else int32.
+/// Token type of a slot: the type of the dataset if that is uint16 or int32, else int32.
 enum class token_width : std::uint8_t { u16 = 2, i32 = 4 };
 
 /// The layout of a micro-batch's arrays in its slot. The slot is one block of memory, so that a
 /// single copy transfers all of it to a device.
 ///
-///   text             u16 or i32 [rows, text_len]   the tokens; zeros after the real ones
+///   text             u16 or i32 [rows, text_len]   the tokens, then zeros as padding
 ///   real             i32 [rows]                    tokens per row that are not padding
-///   boundary_begin   i32 [rows + 1]                index of each row's first boundary, and the end
-///   boundaries       i32 [boundary_begin[rows]]    per row: 0, the ends of its documents, the
-///                                                  last one seq_len (`dataset::fill_cu_seqlens`)
+///   boundary_begin   i32 [rows + 1]                index of each row's first boundary, then the
+///                                                  number of boundaries
+///   boundaries       i32 [boundary_begin[rows]]    per row: 0, then the ends of its documents, of
+///                                                  which the last is seq_len
+///                                                  (`dataset::fill_cu_seqlens`)
 ///   document_ends    i32 [boundary_begin[rows]]    packed rows only: [i] is where, in the document
 ///                                                  that ends at boundaries[i], tokens end and
 ///                                                  padding begins; 0 if boundaries[i] is 0
 ///
-/// The last two arrays have no spare entries, so that little more than tokens is copied. Rows have
-/// no boundaries unless these were requested. Offsets are in bytes. Those of `text` and `real` are
-/// multiples of 64, the others of 4.
+/// The last two arrays have no unused entries, so a copy transfers little more than tokens. Rows
+/// have no boundaries unless these were requested. Offsets are in bytes. The offsets of `text` and
+/// `real` are multiples of 64, those of the other arrays multiples of 4.
 class slot_layout {
  public:
   static constexpr std::size_t alignment = 64;
 
-  /// @throws config_error  a number is out of range, or the slot has more than 2^31 - 1 tokens
+  /// @throws config_error  an argument is out of range, or the slot has more than 2^31 - 1 tokens
   slot_layout(std::int64_t rows, std::int64_t seq_len, bool extra_token, token_width width,
               bool packed = false)
       : rows_(rows),
@@ -62,7 +64,7 @@ class slot_layout {
   std::int64_t text_len() const noexcept { return text_len_; }
   bool extra_token() const noexcept { return text_len_ != seq_len_; }
   token_width width() const noexcept { return width_; }
-  /// True if labels and positions restart with each document. Then there is `document_ends`.
+  /// True if labels and positions restart with each document. The slot then has `document_ends`.
   bool packed() const noexcept { return packed_; }
 
   std::size_t row_bytes() const noexcept {
@@ -79,7 +81,7 @@ class slot_layout {
   /// Capacity of `boundaries`, in entries.
   std::int64_t most_boundaries() const noexcept { return rows_ * (seq_len_ + 1); }
 
-  /// @param boundaries  entries in use
+  /// @param boundaries  number of entries in use
   std::size_t document_ends_offset(std::int64_t boundaries) const noexcept {
     return boundaries_offset() + 4 * count(boundaries);
   }
@@ -87,7 +89,7 @@ class slot_layout {
   /// Size of the slot's block, with space for the maximum number of boundaries.
   std::size_t capacity_bytes() const noexcept { return rounded(used_bytes(most_boundaries())); }
   /// Bytes in use, which are copied to a device.
-  /// @param boundaries  entries in use
+  /// @param boundaries  number of entries in use
   std::size_t used_bytes(std::int64_t boundaries) const noexcept {
     return boundaries_offset() + 4 * count(boundaries) * (packed_ ? 2 : 1);
   }

@@ -16,14 +16,15 @@ namespace millrace::loader {
 /// alive.
 using memory_block = std::shared_ptr<std::byte>;
 
-/// Allocates the memory of all slots of a ring, `bytes` each. Called once, before the first batch.
+/// A function that allocates the memory of all slots of a ring, `bytes` bytes per slot. It is
+/// called once, before the first batch.
 using slot_memory = std::function<std::vector<memory_block>(std::size_t slots, std::size_t bytes)>;
 
-/// Zeroed memory from the C++ library; each slot begins at a page. The calling thread touches every
-/// page, so the page faults happen here and the pages are on its NUMA node. All slots share one
-/// region, with huge pages if it is large enough and the system provides them. With small pages,
-/// three slots of 0.5 MiB do not stay in a cache of 2 MiB, because their pages map to the same
-/// cache sets.
+/// Allocates zeroed memory from the C++ library; each slot begins at a page boundary. The calling
+/// thread touches every page, so the page faults happen here and the pages are on this thread's
+/// NUMA node. All slots share one region, with huge pages if it is large enough and the system
+/// provides them. With small pages, three slots of 0.5 MiB do not stay in a cache of 2 MiB, because
+/// their pages map to the same cache sets.
 MILLRACE_EXPORT std::vector<memory_block> plain_memory(std::size_t slots, std::size_t bytes);
 
 }  // namespace millrace::loader

@@ -19,9 +19,9 @@ namespace millrace::loader {
 ///   free --acquire_free--> being filled --publish--> ready --take--> held --release--> free
 ///
 /// A producer gets a ticket with its slot: 0, 1, 2, ... The consumer takes slots in ticket order,
-/// whichever is filled first, and may release them in any order, on any thread. A producer waits
-/// while no slot is free; the consumer waits while the slot of the next ticket is not ready. Slots
-/// are made once and never move. Nothing allocates after the constructor.
+/// even if a later slot is filled first. It may release them in any order, on any thread. A
+/// producer waits while no slot is free; the consumer waits while the slot of the next ticket is
+/// not ready. Slots are made once and never move. Nothing allocates after the constructor.
 template <class Slot>
 class slot_ring {
  public:
@@ -31,26 +31,26 @@ class slot_ring {
     std::int64_t ticket = 0;
   };
 
-  /// @param make  called with 0 to slots - 1, on this thread
+  /// @param make  called with 0 to slots - 1, on the calling thread
   template <class Make>
   slot_ring(std::size_t slots, Make make);
 
   std::size_t size() const noexcept { return slots_.size(); }
 
-  /// Producer: waits for a slot to fill. Null after the consumer closed the ring, or a producer
-  /// finished it.
+  /// Producer: waits for a slot to fill. Returns a null slot after the consumer closed the ring, or
+  /// a producer finished it.
   claim acquire_free();
 
-  /// Producer: the slot is filled.
+  /// Producer: passes a filled slot on to the consumer.
   void publish(const claim& filled) noexcept;
 
-  /// Producer: ends the ring at this ticket. `failure` is null at the regular end. Of several
-  /// calls, the one with the smallest ticket counts. A slot whose filling failed never returns to
-  /// the ring.
+  /// Producer: ends the ring; this ticket and later ones will not be filled. `failure` is null at
+  /// the regular end. If there are several calls, the one with the smallest ticket counts. A slot
+  /// whose filling failed never returns to the ring.
   void finish(std::int64_t ticket, std::exception_ptr failure) noexcept;
 
-  /// Consumer: true if it holds every slot, so that take() would wait until one is released.
-  /// Considers every release that happens before the call.
+  /// Consumer: true if it holds every slot, so that take() would wait until one is released. Takes
+  /// into account every release that happened before the call.
   bool all_held() const;
 
   /// Consumer: waits for the next filled slot; null after the last one. Throws a producer's failure
@@ -63,8 +63,8 @@ class slot_ring {
   /// Any thread: returns a taken slot, to be filled again.
   void release(Slot* slot) noexcept;
 
-  /// Consumer: no more slots are wanted. Producers stop at their next acquire_free(); take()
-  /// returns the slots that are ready, then null.
+  /// Consumer: stops requesting slots. Producers stop at their next acquire_free(); take() returns
+  /// the slots that are ready, then null.
   void close() noexcept;
 
  private:
@@ -84,7 +84,8 @@ class slot_ring {
   std::condition_variable freed_;  // producers wait on it
   std::condition_variable due_;    // the consumer waits on it
   std::vector<Slot*> free_;        // the last one released is filled first: it is still in cache
-  // Circular, by ticket. No two tickets in use collide, because there is one slot per ticket.
+  // Circular, indexed by ticket. No two tickets in use collide, because there are at most as many
+  // of them as slots.
   std::vector<Slot*> filled_;
   std::int64_t tickets_ = 0;
   std::int64_t next_ = 0;     // ticket that take() returns next

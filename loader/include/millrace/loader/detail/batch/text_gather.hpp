@@ -25,30 +25,31 @@ inline token_width width_of(std::span<const formats::dtype> types) {
 }
 
 /// Reads the text of a micro-batch into its slot: directly if the dataset has the slot's token
-/// type, else through a buffer and a conversion. For one thread. Allocates nothing once it has seen
-/// the largest batch.
+/// type, else through a buffer and a conversion. Used by one thread. Allocates nothing once it has
+/// seen the largest batch.
 class MILLRACE_EXPORT text_gather {
  public:
-  /// @param files  by source number; `types` likewise
+  /// @param files  indexed by source, like `types`
   text_gather(std::vector<data_file> files, std::vector<formats::dtype> types)
       : files_(std::move(files)), types_(std::move(types)) {}
 
   /// Fills text, real, boundaries and document_ends.
   ///
-  /// @param rows  as many as the slot has
+  /// @param rows  as many rows as the slot has
   /// @throws io_error      as `range_reader::gather`
   /// @throws format_error  a 64-bit token does not fit in 32 bits; or a planned row is longer than
   ///                       the rows of the slot
-  /// @return bytes read
+  /// @return number of bytes read
   std::int64_t fill(std::span<const dataset::sample_text> rows, range_reader& reader,
                     batch_slot& slot);
 
-  /// The last reads, row by row and part by part, with the bytes as they are in the files.
+  /// The read requests of the last `fill`, by row and by part of the row. Their memory holds the
+  /// bytes as they are in the files.
   std::span<const read_request> requests() const noexcept { return requests_; }
 
  private:
   struct detour {
-    std::size_t from;  // in scratch_
+    std::size_t from;  // byte offset in scratch_
     std::int32_t* to;
     std::size_t tokens;
     const dataset::row_part* part;

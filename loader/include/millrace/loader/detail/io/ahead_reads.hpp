@@ -14,8 +14,8 @@
 
 namespace millrace::loader {
 
-/// Announced extents of files: queued, being read, or read, until they are gathered. The class does
-/// not know the ring; slots are plain numbers.
+/// Keeps track of announced extents of files: each is queued, being read, or read, until it is
+/// gathered. The class does not use the io_uring ring; it treats slots as plain indices.
 ///
 /// An extent is kept until as many pieces of it were gathered as were announced. An extent that
 /// nobody gathers becomes `stale` after a number of gathers, and is dropped when its slot is
@@ -32,7 +32,7 @@ class ahead_reads {
   struct entry {
     std::uint64_t end = 0;  ///< bytes from key.begin to here are present, or will be
     state now = state::queued;
-    std::size_t slot = 0;       ///< unless queued
+    std::size_t slot = 0;       ///< not set while queued
     std::int64_t expected = 0;  ///< pieces announced and not yet gathered
     std::int64_t pinned = 0;    ///< pieces that a gather is about to take
     std::uint64_t since = 0;    ///< number of gathers before it was announced

@@ -6,12 +6,14 @@
 #include <cstddef>
 
 /// The parts of NVIDIA's libcufile.so.0 and libcuda.so.1 that we call. The types match the memory
-/// layout of their C interfaces, which is the same in cuFile versions 1.0 to 1.20. Written
-/// independently: neither header is needed to build, nor either library to run (cuFile API
-/// reference, "cufile.h"; CUDA driver API).
+/// layout of their C interfaces, which is the same in cuFile versions 1.0 to 1.20. These
+/// declarations were written independently (from the cuFile API reference, "cufile.h", and the CUDA
+/// driver API). So the build needs neither library's header, and programs run without the
+/// libraries.
 namespace millrace::loader::cufile_abi {
 
-/// Result of a call: 0 or a cuFile code (5001 and up), and the CUDA code if that is the cause.
+/// Result of a call. `code` is 0 or a cuFile code (5001 and up); the CUDA code is set if CUDA is
+/// the cause.
 struct error {
   int code;
   int cuda;

@@ -28,7 +28,7 @@ class loaded_library {
   bool loaded() const noexcept { return handle_ != nullptr; }
   const std::string& why() const noexcept { return why_; }
 
-  /// The function of that name; null if there is none.
+  /// The function of that name; null if the library has none.
   template <class Function>
   Function find(const char* name) const noexcept {
     return handle_ == nullptr ? nullptr
@@ -40,7 +40,7 @@ class loaded_library {
   std::string why_;
 };
 
-/// Whether the process can use a GPU, according to the driver itself.
+/// Says whether the process can use a GPU. The answer comes from the driver itself.
 struct gpu_probe {
   bool usable = false;
   std::string why;  ///< never empty
@@ -60,15 +60,16 @@ struct cufile_functions {
 };
 MILLRACE_EXPORT cufile_functions load_cufile(const std::string& library = "libcufile.so.0");
 
-/// cuFile, started; or the reason why it cannot be used here.
+/// A started cuFile instance, or the reason why cuFile cannot be used here.
 ///
 /// The checks run in a safe order: driver, device, library, /run/udev, and only then the start of
-/// cuFile. Started without a driver, version 1.20 never returns and writes a log into the working
-/// directory. We change none of its settings; users set them through CUFILE_ENV_PATH_JSON. Must not
-/// be used in a child after fork().
+/// cuFile. If cuFile 1.20 is started without a driver, it never returns and writes a log into the
+/// working directory. We change none of its settings; users set them through CUFILE_ENV_PATH_JSON.
+/// Must not be used in a child after fork().
 class MILLRACE_EXPORT cufile {
  public:
-  /// The instance of the process: started by the first call, closed when its last user releases it.
+  /// The instance of the process. The first call starts it; it is closed when its last user
+  /// releases it.
   static std::shared_ptr<const cufile> of_process(const cufile_names& names = {});
 
   explicit cufile(const cufile_names& names);
@@ -79,10 +80,10 @@ class MILLRACE_EXPORT cufile {
   }
 
   bool usable() const noexcept { return usable_; }
-  /// Whether data moves directly between disk and GPU. Otherwise cuFile is in its compatibility
-  /// mode: it reads into host memory and copies, which needs no cuFile.
+  /// True if data moves directly between disk and GPU. Otherwise cuFile is in its compatibility
+  /// mode: it reads into host memory and copies from there, which is possible without cuFile too.
   bool direct() const noexcept { return direct_; }
-  /// Why it cannot be used, or in which mode it is; never empty.
+  /// Why cuFile cannot be used, or which mode it is in; never empty.
   const std::string& why() const noexcept { return why_; }
   const cufile_functions& functions() const noexcept { return functions_; }
 

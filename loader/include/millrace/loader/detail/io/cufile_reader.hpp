@@ -43,7 +43,7 @@ class MILLRACE_EXPORT cufile_reader final : public range_reader {
     for (const data_file& file : files) files_.push_back(table_->attach(file));
   }
 
-  /// Prefetches small ranges only: cuFile has no hints.
+  /// Prefetches only ranges that pread will read: cuFile has no prefetch call.
   void prefetch(std::span<const file_range> ranges) noexcept override;
   void gather(std::span<const read_request> requests) override;
   reader_report report() const override;

@@ -26,18 +26,19 @@ struct direct_alignment {
 struct direct_file {
   io::unique_fd fd;
   direct_alignment alignment;
-  std::string why;        ///< source of the alignment or, without `fd`, why there is none
-  bool may_pass = false;  ///< whether it was refused only for lack of a resource
+  std::string why;        ///< source of the alignment; without `fd`, why there is none
+  bool may_pass = false;  ///< true if only a lack of resources prevented the open
 };
 
 /// The alignment that statx(2) reports (STATX_DIOALIGN; Linux 6.1; ext4, XFS, f2fs, block devices).
-/// If it reports none, 4,096, which suits every disk. The alignment is never probed with test
-/// reads: a read that succeeds today may be refused by another disk.
+/// If statx reports none, the alignment is 4,096 bytes, which suits every disk. The alignment is
+/// never probed with test reads: a read that succeeds today may be refused by another disk.
 ///
 /// The alignment is {0, 0} if the file system reports that it does not support direct reads.
 MILLRACE_EXPORT std::pair<direct_alignment, std::string> direct_alignment_of(int fd);
 
-/// Reopens the file of `fd` for direct reads: the same file, whatever its path names by now.
+/// Reopens the file of `fd` for direct reads. The result is the same file, even if its path now
+/// names another one.
 MILLRACE_EXPORT direct_file open_direct(const io::unique_fd& fd);
 
 }  // namespace millrace::loader

@@ -14,8 +14,8 @@
 namespace millrace::loader {
 
 /// The files of one reader that are open for direct reads. Their number is bounded. Each has a
-/// place, as in a ring's file table; the least recently used file loses its place to a new one.
-/// Used by one thread.
+/// place, an index like those of an io_uring ring's file table. The least recently used file loses
+/// its place to a new one. Used by one thread.
 class direct_files {
  public:
   /// @param files  number of files of the reader
@@ -32,7 +32,8 @@ class direct_files {
     return place;
   }
 
-  /// The place of the next file, and the file that loses it; `loser` is -1 if the place is new.
+  /// The place for the next file, and the file that loses this place; `loser` is -1 if the place is
+  /// new.
   struct next_place {
     std::size_t place;
     std::int64_t loser;
@@ -71,8 +72,8 @@ class direct_files {
     open_files::lent counts;
   };
 
-  std::vector<std::size_t> place_of_;  // [file]
-  std::vector<entry> open_;            // [place]
+  std::vector<std::size_t> place_of_;  // indexed by file
+  std::vector<entry> open_;            // indexed by place
   std::size_t most_;
   std::shared_ptr<open_files> table_;
   std::uint64_t clock_ = 0;

@@ -32,9 +32,9 @@ struct extent {
 ///   extents     |===========a,b===|           |=======c=========|
 ///
 /// A read goes directly into the request's memory if offset, length and address are multiples of
-/// the alignment. For long requests, the whole blocks in the middle do if their addresses are
-/// aligned. Everything else goes into slots of `slot_bytes`; longer requests are divided. Memory is
-/// reused between calls.
+/// the alignment. In a long request, the whole blocks in the middle are also read directly if their
+/// addresses are aligned. Everything else goes into slots of `slot_bytes`; longer requests are
+/// divided. Memory is reused between calls.
 class direct_plan {
  public:
   static constexpr std::uint64_t most_gap = std::uint64_t{16} << 10;
@@ -43,8 +43,9 @@ class direct_plan {
   /// @param slot_bytes  a multiple of 4,096
   explicit direct_plan(std::uint64_t slot_bytes) : slot_bytes_(slot_bytes) {}
 
+  /// Requests with null memory, which are only announced, are never read into their destination
+  /// directly.
   /// @param alignment_of  (file) -> direct_alignment
-  /// Requests with null memory (only announced) are never read in place.
   template <class AlignmentOf>
   void make(std::span<const read_request> requests, const AlignmentOf& alignment_of) {
     order_.clear();

@@ -16,7 +16,8 @@
 
 namespace millrace::loader {
 
-/// Counts a live resource. It may outlive the owner of the counter.
+/// Increments a counter while an object of this class exists. The object may outlive the owner of
+/// the counter.
 class counted {
  public:
   using counter = std::shared_ptr<std::atomic<std::int64_t>>;
@@ -48,13 +49,15 @@ class file_map {
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
   /// Maps [offset, offset + bytes). If the kernel refuses, the map is not valid and `error()` is
-  /// the errno. The reason is a limit or the file system, and the caller works around it.
+  /// the errno. The cause is then a limit or the file system, and the caller must read the file in
+  /// another way.
   ///
   /// @pre offset is a multiple of 2 MiB, bytes > 0
   file_map(const io::unique_fd& fd, std::uint64_t offset, std::size_t bytes) : offset_(offset) {
     const std::size_t page = page_bytes();
     const std::size_t whole = (bytes + page - 1) / page * page;
-    // Reserves more than is needed, so that it contains a multiple of 2 MiB; the rest is unmapped.
+    // Reserves more addresses than necessary, so that they contain a multiple of 2 MiB; unmaps the
+    // rest.
     void* const got = ::mmap(nullptr, whole + huge_page, PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) {

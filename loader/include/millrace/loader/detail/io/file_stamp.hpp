@@ -17,7 +17,7 @@ struct file_stamp {
   ::dev_t device;
   ::ino_t inode;
   ::off_t size;
-  ::time_t seconds;  ///< of the last modification
+  ::time_t seconds;  ///< time of the last modification
   long nanoseconds;
 
   explicit file_stamp(const struct ::stat& s) noexcept

@@ -11,7 +11,7 @@
 
 namespace millrace::loader {
 
-/// Kinds of file systems, as far as reading differs between them.
+/// Kinds of file systems. They differ in whether errors may be transient and readahead is useful.
 enum class file_system_kind : std::uint8_t {
   local,    ///< a disk of this machine: errors are permanent
   memory,   ///< tmpfs, ramfs: readahead is useless

@@ -21,16 +21,16 @@ struct cufile_names {
 /// Options of the reader of large requests (cuFile).
 struct cufile_options {
   cufile_names names;
-  /// Smaller requests are read with pread: one cuFile call costs as much as many of them.
+  /// Smaller requests are read with pread: one cuFile call costs as much as many small reads.
   std::uint64_t least_bytes = std::uint64_t{1} << 20;
-  /// Whether to use cuFile even if it only copies through host memory.
+  /// If true, cuFile is used even if it only copies through host memory.
   bool compatibility_mode = false;
 };
 
 /// Options for reading; all may keep their defaults.
 struct io_options {
-  /// auto, mmap, pread, io_uring or cufile. Empty: the value of the environment variable
-  /// MILLRACE_IO, or auto if it is not set.
+  /// Name of the back end: auto, mmap, pread, io_uring or cufile. If empty, the environment
+  /// variable MILLRACE_IO names it; if that is not set, it is auto.
   std::string back_end;
   reader_options reader;
   int uring_depth = 64;             ///< reads that io_uring keeps in flight

@@ -48,7 +48,7 @@ class io_threads {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// The pool that readers share by default. It lives as long as one of its users.
+  /// The pool that readers share by default. It lives as long as it has users.
   static std::shared_ptr<io_threads> of_process() { return one_per_process<io_threads>(); }
 
   int most() const noexcept { return most_; }
@@ -58,7 +58,8 @@ class io_threads {
   }
 
   /// Calls task(i) for 0 <= i < count on the calling thread and on at most `threads - 1` threads of
-  /// the pool. Returns when all calls have ended. A free thread takes the next i.
+  /// the pool. Returns when all calls have returned. Each thread that becomes free takes the next
+  /// i.
   ///
   /// @throws whatever a task threw; if several threw, the exception of the lowest i. The other
   ///         tasks still run.
@@ -124,7 +125,8 @@ class io_threads {
     void wait() {
       std::unique_lock lock(mutex_);
       all_ended_.wait(lock, [&] { return ended_ == count_; });
-      // Moved out, so that a helper that releases the job last does not destroy it on its thread.
+      // Moved out, so that a helper that releases the job last does not destroy the exception on
+      // its thread.
       if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
@@ -140,8 +142,9 @@ class io_threads {
     std::exception_ptr error_;
   };
 
-  // If memory runs out, fewer threads help, or none. It must not throw: `work` points to the
-  // caller's task, which would be gone when a helper starts.
+  // Queues the job for up to `helpers` threads. If memory runs out, fewer threads help, or none.
+  // This function must not throw: `work` points to the caller's task, which would no longer exist
+  // when a helper starts.
   void ask(const std::shared_ptr<job>& work, std::size_t helpers) noexcept {
     std::size_t asked = 0;
     {

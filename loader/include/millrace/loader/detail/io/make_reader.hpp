@@ -14,7 +14,7 @@
 namespace millrace::loader {
 
 /// Collects facts about the files and the machine for `choose_reader`. Files that cannot be queried
-/// count as local and not cached; reading them reports what is wrong.
+/// count as local and not cached; the error is reported when they are read.
 MILLRACE_EXPORT reader_facts facts_of(const std::vector<data_file>& files,
                                       const io_options& options);
 

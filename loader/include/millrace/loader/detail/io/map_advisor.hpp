@@ -20,10 +20,11 @@
 
 namespace millrace::loader {
 
-/// Decides for each file which advice the kernel gets for its maps, and gives it.
+/// Decides for each file which advice (madvise) the kernel gets for the file's memory mappings
+/// (maps), and gives this advice.
 ///
 /// Huge pages do not suit random reads of a few KiB: each read would load 2 MiB. So files that will
-/// be in memory as a whole get huge pages and are read in the background, one piece at a time. Of
+/// be in memory as a whole get huge pages and are read in the background, one piece at a time. In
 /// other files, only announced ranges are read.
 class MILLRACE_EXPORT map_advisor {
  public:
@@ -42,13 +43,13 @@ class MILLRACE_EXPORT map_advisor {
   reader_log& log() const noexcept { return *log_; }
   map_advice of(std::int64_t file) const { return advice_[static_cast<std::size_t>(file)]; }
 
-  /// Whether the whole file was loaded once, so that announcing ranges is unnecessary.
+  /// True if the whole file was loaded once, so that announcing ranges is unnecessary.
   bool is_in_memory(std::int64_t file) const {
     return in_memory_->flags[static_cast<std::size_t>(file)].load(std::memory_order_relaxed);
   }
 
-  /// Advises a new map whose bytes nobody has touched yet. A hint: if memory runs out, the report
-  /// lacks a line, or the file is not read in the background.
+  /// Advises a new map whose bytes nobody has touched yet. The advice is only a hint: if memory
+  /// runs out, the report lacks a line, or the file is not read in the background.
   void advise(std::int64_t file, const open_files::held_map& map) noexcept;
 
  private:
@@ -81,9 +82,9 @@ class MILLRACE_EXPORT map_advisor {
   std::shared_ptr<std::atomic<bool>> stop_;
   std::shared_ptr<memory_flags> in_memory_;
   std::vector<map_advice> advice_;
-  std::vector<std::uint64_t> bytes_;  // [file]
-  std::string why_;                   // for files that will be resident
-  std::string why_random_;            // for the others
+  std::vector<std::uint64_t> bytes_;  // indexed by file
+  std::string why_;                   // reason for files that will be resident
+  std::string why_random_;            // reason for the others
   bool populate_;
 };
 

@@ -21,12 +21,12 @@
 
 namespace millrace::loader {
 
-/// Copies from mapped files in file order, and prefetches the next range while it copies one. This
-/// is the fastest way to read what is in memory.
+/// Copies from memory-mapped files in file order, and prefetches the next range while it copies
+/// one. This is the fastest way to read bytes that are in memory.
 ///
-/// `map_advisor` decides the advice for each file; `prefetch` is MADV_WILLNEED. Files that cannot
-/// be mapped are read with pread. So is a range whose copy raised SIGBUS: either its bytes can be
-/// read after all, or the error states the cause.
+/// `map_advisor` decides the advice for each file; `prefetch` calls madvise(MADV_WILLNEED). Files
+/// that cannot be mapped are read with pread. A range whose copy raised SIGBUS is also read with
+/// pread: this either succeeds or reports the cause.
 ///
 /// If a file is truncated within a page, the rest of that page becomes zeros, without a signal. So
 /// if a range ends in a zero byte, the file's size is checked after the copy. A range that ends in
@@ -47,8 +47,8 @@ class MILLRACE_EXPORT mmap_reader final : public range_reader {
   /// Working memory of one thread of a gather.
   struct worker {
     std::vector<copy_piece> pieces;
-    std::vector<std::uint32_t> requests;  // of each piece
-    std::vector<read_request> unread;     // to be read with pread
+    std::vector<std::uint32_t> requests;  // index of each piece's request
+    std::vector<read_request> unread;     // requests to read with pread
   };
 
   open_files::file& file_of(std::int64_t i) const { return *files_[static_cast<std::size_t>(i)]; }
@@ -65,7 +65,7 @@ class MILLRACE_EXPORT mmap_reader final : public range_reader {
   std::shared_ptr<io_threads> threads_;
   std::vector<std::shared_ptr<open_files::file>> files_;
   map_advisor advisor_;
-  pread_reader unmapped_;  // for what cannot be mapped
+  pread_reader unmapped_;  // reads what cannot be mapped
   std::vector<std::uint32_t> order_;
   std::vector<std::size_t> begins_;  // where each task begins in order_
   std::vector<worker> workers_;

@@ -12,16 +12,16 @@ namespace millrace::loader {
 
 /// Limits on what readers may use. 0 selects a default derived from the limits of the process.
 struct open_file_limits {
-  /// Descriptors, including those of mapped files and of direct reads. 0: half of RLIMIT_NOFILE,
-  /// from 4 to 8,192.
+  /// Number of descriptors, including those of mapped files and of direct reads. 0: half of
+  /// RLIMIT_NOFILE, from 4 to 8,192.
   std::int64_t files = 0;
-  /// Maps, at most 3/4 of `files`, because each holds a descriptor. 0: 4,096. Reduced once the
-  /// kernel or the file system refuses a map.
+  /// Number of memory mappings (maps), at most 3/4 of `files`, because each holds a descriptor. 0:
+  /// 4,096. Reduced once the kernel or the file system refuses a map.
   std::int64_t maps = 0;
-  /// Total bytes of mapped file parts. Touched bytes cost 1/512 of their size in page tables. 0: 16
-  /// times the memory of the machine.
+  /// Total size of the mapped parts of files, in bytes. Touched bytes cost 1/512 of their size in
+  /// page tables. 0: 16 times the memory of the machine.
   std::uint64_t mapped_bytes = 0;
-  /// Size of one map, a multiple of 2 MiB; longer files get several. 0: 64 GiB.
+  /// Size of one map in bytes, a multiple of 2 MiB; longer files get several. 0: 64 GiB.
   std::uint64_t map_bytes = 0;
 };
 

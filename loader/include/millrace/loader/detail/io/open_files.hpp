@@ -30,8 +30,8 @@
 
 namespace millrace::loader {
 
-/// One table of descriptors and maps, shared by all readers of a process. Files are opened when
-/// they are first read; the least recently used ones are closed to make room.
+/// One table of descriptors and memory mappings (maps), shared by all readers of a process. Files
+/// are opened when they are first read; the least recently used ones are closed to make room.
 ///
 /// A file is identified by the device, inode, size and modification time that it had when it was
 /// first opened. A file that is replaced by a rename remains the old file while it is open. If
@@ -40,11 +40,11 @@ namespace millrace::loader {
 ///
 /// If a limit is hit (EMFILE, ENFILE, ENOMEM; EPERM and EAGAIN of mmap), the table closes the least
 /// recently used file and repeats the call. A map that is still refused is not an error: the file
-/// is read instead.
+/// is read with pread instead.
 ///
 /// All members may be called from any thread. A returned descriptor or map stays open until its
-/// holder releases it, whatever the table does, and may outlive the table. Hold it no longer than
-/// one read takes.
+/// holder releases it, even if the table closes the file, and may outlive the table. Hold it no
+/// longer than one read takes.
 class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_files> {
  public:
   class file;
@@ -71,7 +71,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
     counted one_of_lent;
   };
 
-  /// A map, or why there is none. `made`: the map is new and has not been advised yet.
+  /// A map, or why there is none. `made` is true if the map is new and has not been advised yet.
   struct map_result {
     held_map got;
     bool made = false;
@@ -80,10 +80,10 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
 
   explicit open_files(const open_file_limits& limits = {}) { set_limits(limits); }
 
-  /// The table that readers share by default. It lives as long as one of its users.
+  /// The table that readers share by default. It lives as long as it has users.
   static std::shared_ptr<open_files> of_process() { return one_per_process<open_files>(); }
 
-  /// Takes effect at the next open or map.
+  /// Sets the limits, which take effect at the next open or map.
   void set_limits(const open_file_limits& limits);
   open_file_limits limits() const {
     const std::lock_guard lock(mutex_);
@@ -103,7 +103,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   /// @throws io_error  as for `open`
   map_result map_at(file& f, std::uint64_t offset);
 
-  /// The same map if it exists already, else null. Never creates a map.
+  /// Like `map_at`, but never creates a map: returns null if the map does not exist yet.
   held_map map_if_there(const file& f, std::uint64_t offset) const;
 
   /// Closes a file so that its next use reopens it, e.g. after ESTALE.
@@ -113,8 +113,8 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   /// result. Closes another file if necessary.
   lent lend();
 
-  /// Whether readers may borrow one more descriptor: at most half of the limit on open files. A
-  /// reader's first one is always allowed.
+  /// True if readers may borrow one more descriptor. They may borrow at most half of the limit on
+  /// open files. A reader's first one is always allowed.
   bool may_lend() const {
     const std::lock_guard lock(mutex_);
     return *live_lent_ < limits_.files / 2;
@@ -157,7 +157,7 @@ class MILLRACE_EXPORT open_files : public std::enable_shared_from_this<open_file
   std::uint64_t mapped_bytes_ = 0;  // total of used_maps_
   std::uint64_t clock_ = 0;         // counts uses of maps
   std::int64_t attached_ = 0;
-  // Shared with what was handed out, which may outlive the table.
+  // Shared with the descriptors and maps that were handed out, because these may outlive the table.
   const counted::counter live_files_ = std::make_shared<std::atomic<std::int64_t>>(0);
   const counted::counter live_lent_ = std::make_shared<std::atomic<std::int64_t>>(0);
   const counted::counter live_maps_ = std::make_shared<std::atomic<std::int64_t>>(0);
@@ -184,7 +184,7 @@ class MILLRACE_EXPORT open_files::file {
   std::list<file*>::iterator at_;  // in used_files_, if fd_ is set
   std::vector<file_part> parts_;
   std::uint64_t map_bytes_ = 0;      // size of each part except the last
-  std::uint64_t no_map_before_ = 0;  // value of the table's clock
+  std::uint64_t no_map_before_ = 0;  // earliest value of the table's clock for a new map
   std::string why_no_map_;
 };
 

@@ -26,10 +26,10 @@ namespace millrace::loader {
 ///
 /// The calling thread copies what is in the page cache (RWF_NOWAIT), because waking another thread
 /// takes longer. Everything else is divided among threads: uncached data, file systems without that
-/// flag, and gathers of 1 MiB and more. `prefetch` is POSIX_FADV_WILLNEED.
+/// flag, and gathers of 1 MiB and more. `prefetch` calls posix_fadvise(POSIX_FADV_WILLNEED).
 ///
-/// The first choice where maps are refused or page faults are expensive, e.g. on parallel file
-/// systems.
+/// This is the best reader if memory mappings are refused or page faults are expensive, e.g. on
+/// parallel file systems.
 class MILLRACE_EXPORT pread_reader final : public range_reader {
  public:
   /// Opens no file yet.

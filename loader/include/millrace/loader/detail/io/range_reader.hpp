@@ -27,7 +27,7 @@ struct data_file {
   friend bool operator==(const data_file&, const data_file&) = default;
 };
 
-/// A byte range of a data file. The file number is the index in the reader's list.
+/// A byte range of a data file. Its file number is an index in the reader's list of files.
 using dataset::file_range;
 
 /// A range, and the memory to read it into.
@@ -46,7 +46,8 @@ class range_reader {
   range_reader& operator=(const range_reader&) = delete;
   virtual ~range_reader() = default;
 
-  /// Tells the kernel which ranges will be gathered soon. A hint: failures surface in `gather`.
+  /// Announces to the kernel which ranges will be gathered soon. This is only a hint: if it fails,
+  /// the failure surfaces in `gather`.
   virtual void prefetch(std::span<const file_range> ranges) noexcept = 0;
 
   /// Fills the memory of every request. If it throws, the contents of that memory are undefined.
@@ -57,7 +58,7 @@ class range_reader {
   ///                   names the file and the byte. The reader remains usable.
   virtual void gather(std::span<const read_request> requests) = 0;
 
-  /// What was requested, which back end reads, and what it has read.
+  /// Reports what was requested, which back end reads, and what it has read.
   virtual reader_report report() const = 0;
 };
 

@@ -12,7 +12,7 @@ struct read_progress {
   std::uint64_t bytes = 0;      ///< size of the extent
   std::uint64_t need = 0;       ///< leading bytes that are required
   std::uint64_t done = 0;       ///< bytes read; a multiple of the alignment unless complete
-  std::uint32_t alignment = 1;  ///< of offsets
+  std::uint32_t alignment = 1;  ///< alignment of offsets, in bytes
   int repeated = 0;             ///< retries because the kernel was busy
 };
 
@@ -27,8 +27,8 @@ enum class read_outcome : std::uint8_t {
 
 /// Records the result of a read, a byte count or a negative errno, in `progress`.
 ///
-/// A short read is not an error: reading continues. It ends if a read returns nothing, or ends
-/// inside a block, as it does at the end of a file. pread then determines whether the file is
+/// A short read is not an error: reading continues. Reading ends if a read returns nothing, or ends
+/// inside a block, as happens at the end of a file. pread then determines whether the file is
 /// shorter than it should be, or only this read was short.
 MILLRACE_EXPORT read_outcome take_result(read_progress& progress, std::int64_t result) noexcept;
 

@@ -35,7 +35,8 @@ class read_plan {
   static constexpr std::uint64_t most_gap = 4096;
   static constexpr std::uint64_t most_read = std::uint64_t{4} << 20;
 
-  /// Indexes of `requests`, sorted by file and offset, without empty requests.
+  /// Fills `order` with the indices of `requests`, sorted by file and offset, without empty
+  /// requests.
   static void sort(std::span<const read_request> requests, std::vector<std::uint32_t>& order) {
     order.clear();
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -99,7 +100,7 @@ class read_plan {
   std::vector<::iovec> parts_;
 };
 
-/// The same for announced ranges: sorts them and closes gaps of up to `most_gap`.
+/// Sorts announced ranges by file and offset, and merges those with gaps of up to `most_gap`.
 MILLRACE_EXPORT void coalesce(std::span<const file_range> ranges, std::uint64_t most_gap,
                               std::vector<file_range>& out);
 

@@ -25,11 +25,11 @@ MILLRACE_EXPORT back_end back_end_of(std::string_view text, const std::string& w
 struct reader_facts {
   std::uint64_t bytes = 0;  ///< total size of all files
   std::int64_t files = 0;
-  std::int64_t network_files = 0;  ///< those on a network file system; see `file_system_kind`
-  std::int64_t memory_files = 0;   ///< those on tmpfs and similar
+  std::int64_t network_files = 0;  ///< files on a network file system; see `file_system_kind`
+  std::int64_t memory_files = 0;   ///< files on tmpfs and similar
 
-  std::int64_t maps = 0;       ///< needed for all files together
-  std::int64_t most_maps = 0;  ///< limit of the process
+  std::int64_t maps = 0;       ///< maps (mmap) needed for all files together
+  std::int64_t most_maps = 0;  ///< number of maps that the process may have
 
   std::optional<std::uint64_t> available;  ///< memory that may still be taken; empty: unknown
   std::string available_by;                ///< source of `available`
@@ -37,7 +37,7 @@ struct reader_facts {
   std::string resident_by;
 
   bool uring = false;     ///< whether a ring can be created
-  std::string uring_why;  ///< why, or why not
+  std::string uring_why;  ///< why a ring can or cannot be created
 
   bool to_device = false;           ///< whether requests are read into GPU memory
   std::uint64_t request_bytes = 0;  ///< typical size of a request; 0: windows of tokens
@@ -45,7 +45,7 @@ struct reader_facts {
   std::string cufile_why;
 };
 
-/// Which back end reads, how maps are advised, and why.
+/// The chosen back end and advice for memory mappings, and the reason.
 struct reader_choice {
   back_end take = back_end::mmap;
   map_advice advice = map_advice::random;
@@ -59,10 +59,10 @@ inline constexpr std::uint64_t beyond_memory = 2;
 /// cuFile pays off for requests of at least this many bytes.
 inline constexpr std::uint64_t large_request = std::uint64_t{1} << 20;
 
-/// The first row that applies:
+/// Returns the choice of the first row that applies:
 ///
 ///   large requests to a GPU, which cuFile fills directly      cufile
-///   a file is on a network or a parallel file system          pread: a map faults page by page
+///   a file is on a network or a parallel file system          pread: mmap would fault page by page
 ///   all files are on tmpfs or the like                        mmap, by_memory
 ///   the available memory is unknown                           mmap, random, with look-ahead
 ///   all files fit into half of the available memory           mmap, resident
@@ -72,14 +72,14 @@ inline constexpr std::uint64_t large_request = std::uint64_t{1} << 20;
 ///   a ring can be created                                     io_uring
 ///   otherwise                                                 mmap, random, with look-ahead
 ///
-/// Depends on these facts only and makes no system calls.
+/// The choice depends only on these facts; the function makes no system calls.
 MILLRACE_EXPORT reader_choice choose_reader(const reader_facts& facts);
 
 // ---------------------------------------------------------------------------------------------
 
 namespace detail {
 
-/// "12.5 GiB", "3.0 MiB", "100 bytes".
+/// Formats a size for messages: "12.5 GiB", "3.0 MiB", "100 bytes".
 MILLRACE_EXPORT std::string readable_bytes(std::uint64_t bytes);
 
 }  // namespace detail

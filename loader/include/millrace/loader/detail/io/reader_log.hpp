@@ -29,7 +29,7 @@ class reader_log {
   }
   void add_retry() noexcept { retries_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// @param why  why it was requested, or why it was refused
+  /// @param why  why the request was made, or why it was refused
   void note(const std::string& asked, bool granted, const std::string& why) {
     const std::lock_guard lock(mutex_);
     auto at = std::ranges::find(lines_, asked, &line::asked);
@@ -84,7 +84,7 @@ class reader_log {
 
 namespace detail {
 
-/// The first lines of a report.
+/// Starts a report with the requested and the granted back end.
 ///
 /// @param name     the requested back end, if the options do not name one
 /// @param granted  the back end that reads
@@ -97,7 +97,7 @@ inline reader_report begin_report(const reader_options& options, const char* nam
   return report;
 }
 
-/// Adds the work of `plain`, the pread_reader that reads what this reader cannot.
+/// Adds the counters of `plain`, the pread_reader that reads what this reader cannot.
 inline void add_fallback(reader_report& report, const reader_report& plain) {
   report.bytes_read += plain.bytes_read;
   report.retries += plain.retries;

@@ -14,8 +14,8 @@ class open_files;
 
 /// How a file is mapped, and which advice (madvise) the kernel gets.
 enum class map_advice : std::uint8_t {
-  /// `resident` for files that fit into what is left of `resident_bytes`, in their order; else
-  /// `random`.
+  /// Goes through the files in order: `resident` for each file that still fits into the rest of
+  /// `resident_bytes`, else `random`.
   by_memory,
   /// The whole file will be in memory: huge pages, and a background read of all of it.
   resident,
@@ -38,7 +38,7 @@ struct reader_options {
   std::uint64_t resident_bytes = 0;  ///< for by_memory; 0: half of the available memory
   bool populate = true;              ///< whether resident files are read in the background
 
-  /// For the report: the requested reader, and why it was chosen.
+  /// For the report: the back end that was requested, and why this reader was chosen.
   std::string asked{};
   std::string why{};
   std::string advice_why{};  ///< reason for `advice`; empty: requested by name

@@ -10,24 +10,24 @@
 
 namespace millrace::loader {
 
-/// What a reader does and why, and what it has done.
+/// Describes a reader: the back end, why it was chosen, and what it has read.
 struct reader_report {
   std::string asked;    ///< the back end asked for: auto, mmap, pread, io_uring, cufile
-  std::string granted;  ///< the one that reads: never auto
+  std::string granted;  ///< the back end that reads; never auto
   std::string why;      ///< the reason of the choice; never empty
   std::vector<grant> grants;
 
   std::int64_t gathers = 0;
   std::int64_t requests = 0;
-  std::uint64_t bytes = 0;           ///< that requests asked for
+  std::uint64_t bytes = 0;           ///< bytes that callers requested
   std::uint64_t bytes_read = 0;      ///< read from files, if known; else equal to `bytes`
   std::int64_t retries = 0;          ///< reads repeated after a transient error
-  std::int64_t open_files = 0;       ///< of the process, at present
-  std::int64_t most_open_files = 0;  ///< of the process
-  std::int64_t maps = 0;             ///< of the process, at present
+  std::int64_t open_files = 0;       ///< files that the process's readers have open at present
+  std::int64_t most_open_files = 0;  ///< largest value of `open_files` so far
+  std::int64_t maps = 0;             ///< maps (mmap) of the process's readers at present
 };
 
-/// All of it as one line, for a log.
+/// The whole report as one line, for a log.
 MILLRACE_EXPORT std::string line(const reader_report& r);
 
 }  // namespace millrace::loader

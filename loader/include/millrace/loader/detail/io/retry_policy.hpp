@@ -12,7 +12,7 @@
 
 namespace millrace::loader {
 
-/// When a failed open or read is retried, and after which wait.
+/// Determines when a failed open or read is retried, and after which wait.
 ///
 ///   EINTR                                      retried at once, without limit, and not counted
 ///   EAGAIN, EBUSY                              retried on every file system
@@ -23,7 +23,7 @@ namespace millrace::loader {
 ///   EREMOTEIO, ENOBUFS
 ///   all others                                 never retried; EIO of a local disk is permanent
 ///
-/// Before the n-th retry it waits for a random time between half and all of first_wait * 2^(n-1),
+/// The wait before the n-th retry is a random time between half and all of first_wait * 2^(n-1),
 /// capped at most_wait, so that ranks that failed together do not retry together. By default a read
 /// that keeps failing is abandoned after 0.8 to 1.6 s.
 struct retry_policy {
@@ -31,7 +31,7 @@ struct retry_policy {
   std::chrono::milliseconds first_wait{50};
   std::chrono::milliseconds most_wait{2000};
 
-  /// Whether an operation that failed with `code` may succeed if it is retried.
+  /// True if an operation that failed with `code` may succeed if it is retried.
   static bool may_pass(int code, file_system_kind kind) noexcept {
     switch (code) {
       case EAGAIN:
@@ -71,12 +71,13 @@ struct retry_policy {
   }
 };
 
-/// Counts the attempts of one operation: while it fails and `again(...)` is true, repeat it.
+/// Counts the attempts of one operation. The caller repeats the operation while it fails and
+/// `again(...)` returns true.
 class retries {
  public:
   explicit retries(const retry_policy& policy) noexcept : policy_(policy) {}
 
-  /// Whether to retry after a failure with `code`. Waits before it returns true.
+  /// True if an operation that failed with `code` should be retried. Waits before it returns true.
   bool again(int code, file_system_kind kind) {
     if (done_ + 1 >= policy_.attempts || !retry_policy::may_pass(code, kind)) return false;
     static thread_local std::minstd_rand random{std::random_device{}()};

@@ -7,11 +7,11 @@
 
 #include <millrace/detail/export.hpp>
 
-// MILLRACE_NO_SIGBUS_GUARD is for programs whose signals must not be touched. Define it when the
-// libraries are compiled, or before the header-only form is included. Each copy then asks the
-// kernel beforehand (MADV_POPULATE_READ). That takes twice the time, and it does not help if a file
-// is truncated between the check and the copy. Sanitizers imply it: a jump must not leave their
-// memcpy.
+// MILLRACE_NO_SIGBUS_GUARD is for programs whose signal handlers must not be changed. Define it
+// when the libraries are compiled, or before the header-only form is included. Before each copy,
+// the kernel is then asked to load the pages (MADV_POPULATE_READ). That takes twice the time, and
+// it does not help if a file is truncated between the check and the copy. Sanitizers imply it: a
+// jump must not leave their memcpy.
 #if !defined(MILLRACE_NO_SIGBUS_GUARD)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MILLRACE_NO_SIGBUS_GUARD 1
@@ -23,8 +23,8 @@
 #endif
 #endif
 
-/// Copies from mapped files that survive SIGBUS, which the kernel raises for a page that the file
-/// no longer has or that cannot be read.
+/// Copies from memory-mapped files and survives SIGBUS, which the kernel raises for a page that the
+/// file no longer has or that cannot be read.
 namespace millrace::loader {
 
 /// Bytes to copy from a map.
@@ -48,15 +48,16 @@ inline constexpr bool has_sigbus_guard = false;
 #else
 inline constexpr bool has_sigbus_guard = true;
 
-/// Installs the handler, once per process. A handler installed later must forward signals that are
-/// not its own.
+/// Installs the handler, once per process. A handler installed later must forward the signals that
+/// it does not handle itself.
 MILLRACE_EXPORT bool install_sigbus_guard() noexcept;
 
 /// The handler that was installed before ours.
 MILLRACE_EXPORT struct ::sigaction& previous_sigbus() noexcept;
 #endif
 
-/// Whether another handler was installed since, which then decides what happens on lost pages.
+/// True if another handler was installed later. That handler then decides what happens on lost
+/// pages.
 MILLRACE_EXPORT bool sigbus_guard_displaced() noexcept;
 
 }  // namespace detail

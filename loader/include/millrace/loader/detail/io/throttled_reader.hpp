@@ -18,12 +18,12 @@ namespace millrace::loader {
 
 /// Model of the storage to simulate.
 struct throttle {
-  std::chrono::microseconds latency{0};  ///< of each request, however many are in flight
+  std::chrono::microseconds latency{0};  ///< per request, even if many are in flight
   std::chrono::microseconds jitter{0};   ///< added to `latency`, uniform from 0 to this
   double bytes_per_second = 0;           ///< total over all requests; 0: no limit
-  std::uint64_t seed = 1;                ///< of the jitter
-  /// Whether a prefetched range starts to transfer at the call of `prefetch`. If false, each gather
-  /// takes its full time.
+  std::uint64_t seed = 1;                ///< seed of the jitter
+  /// If true, a prefetched range starts to transfer when `prefetch` is called. If false, each
+  /// gather takes its full time.
   bool sees_prefetch = true;
 };
 

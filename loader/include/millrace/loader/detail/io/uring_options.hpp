@@ -14,11 +14,12 @@ namespace millrace::loader {
 /// users may lock by default.
 struct uring_options {
   int depth = 64;   ///< reads in flight, 8 to 4,096
-  int slots = 224;  ///< for reads in flight and those that wait to be gathered; at least 2 * 16
+  int slots = 224;  ///< slots for reads in flight and reads not yet gathered; at least 2 * 16
   std::size_t slot_bytes = std::size_t{36} * 1024;  ///< size of a slot, a multiple of 4,096
   int most_files = 128;                             ///< files open for direct reads
 
-  /// For tests: gets the result of each read and its bytes, and returns the result to use instead.
+  /// For tests: receives the result of each read and its bytes, and returns the result to use
+  /// instead.
   std::function<std::int64_t(std::int64_t, std::span<std::byte>)> alter_result = {};
 };
 

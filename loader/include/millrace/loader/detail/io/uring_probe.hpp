@@ -7,14 +7,14 @@
 
 namespace millrace::loader {
 
-/// Whether io_uring can be used here, and the reason.
+/// Says whether io_uring can be used here, and why.
 struct uring_probe {
   bool usable = false;
   std::string why;  ///< never empty
 };
 
-/// Tries it: creates a ring and destroys it again, which takes 0.1 ms. Neither the kernel's nor the
-/// library's version tells what a container's system call filter permits.
+/// Creates a ring and destroys it again, which takes 0.1 ms. This test is necessary: neither the
+/// kernel's nor the library's version shows what a container's system call filter permits.
 MILLRACE_EXPORT uring_probe probe_uring();
 
 /// For `--version`: "liburing" or "without liburing".

@@ -16,7 +16,7 @@ namespace millrace::loader {
 /// Parses a CPU list in the kernel's format. The result is ascending, without duplicates. "0-3,8"
 /// gives 0, 1, 2, 3, 8; an empty text gives none.
 ///
-/// @throws format_error  the text is not such a list; gives the byte where that shows
+/// @throws format_error  the text is not such a list; the message gives the byte of the error
 MILLRACE_EXPORT std::vector<int> parse_cpu_list(std::string_view text);
 
 /// The list as the kernel writes it.

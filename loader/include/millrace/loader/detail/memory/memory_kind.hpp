@@ -16,14 +16,14 @@ enum class memory_kind : std::uint8_t {
   plain,    ///< small pages, touched beforehand
 };
 
-/// "cuda", "hugetlb", "thp", "mlock", "plain".
+/// The name of a kind: "cuda", "hugetlb", "thp", "mlock", "plain".
 inline const char* name_of(memory_kind kind) noexcept {
   constexpr const char* names[] = {"cuda", "hugetlb", "thp", "mlock", "plain"};
   return names[static_cast<int>(kind)];
 }
 
-/// Functions that allocate memory from the CUDA runtime, for code that does not know CUDA. Empty:
-/// there is no CUDA.
+/// Functions that allocate memory from the CUDA runtime, for code that does not depend on CUDA. An
+/// empty hook means that there is no CUDA.
 struct pinned_memory_hook {
   void* context = nullptr;  ///< passed to both functions; must outlive all allocated memory
 

@@ -42,7 +42,7 @@ inline bool is_numa_node(int node) noexcept {
 
 }  // namespace detail
 
-/// Makes pages of `memory` that are touched from now on come from `node`.
+/// Sets the policy so that pages of `memory` that are touched from now on come from `node`.
 ///
 /// @pre memory begins at a page boundary
 /// @return 0, or the errno: ENOSYS without NUMA in the kernel, EINVAL if there is no such node

@@ -34,7 +34,7 @@ struct thread_setup {
 /// Sets the name and placement of the calling thread for the rest of its life. A refusal is not an
 /// error.
 ///
-/// @return one row per requested item, except the name
+/// @return one row per requested property, except the name
 MILLRACE_EXPORT std::vector<grant> set_up_this_thread(const thread_setup& setup);
 
 /// A thread whose name and placement are set before it does anything else. Like std::jthread, it is
@@ -61,7 +61,7 @@ class named_thread {
   ::pid_t id() const noexcept { return id_; }
   const std::string& name() const noexcept { return name_; }
 
-  /// Where it runs, and why not where it was requested to.
+  /// The placement that the thread got, and why it differs from the requested one.
   const std::vector<grant>& grants() const noexcept { return grants_; }
 
  private:
@@ -88,7 +88,7 @@ requires std::invocable<Run&> || std::invocable<Run&, std::stop_token> named_thr
   const auto started = std::make_shared<start>();
   thread_ = std::jthread([setup = std::move(setup), run = std::move(run),
                           started]([[maybe_unused]] std::stop_token stop) mutable {
-    dataset::unblock_sigbus();  // whatever mask it inherited
+    dataset::unblock_sigbus();  // even if the inherited mask blocks it
     std::exception_ptr failure;
     try {
       started->grants = set_up_this_thread(setup);

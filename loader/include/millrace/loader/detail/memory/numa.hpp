@@ -15,7 +15,7 @@ struct numa_place {
   int node = -1;          ///< -1: irrelevant or unknown
   std::vector<int> cpus;  ///< CPUs of the node that this thread may use; empty: any
 
-  /// One row for the node and one for its CPUs; the reason if they are unknown.
+  /// One row for the node and one for its CPUs. If they are unknown, the rows give the reason.
   std::vector<grant> grants;
 };
 
@@ -31,7 +31,7 @@ struct numa_place {
 MILLRACE_EXPORT numa_place place_near_device(std::string_view pci_address,
                                              const system_files& files = {});
 
-/// The same for an explicitly chosen node; -1: any.
+/// Like `place_near_device`, but for an explicitly chosen node; -1: any.
 MILLRACE_EXPORT numa_place place_on_node(int node, const system_files& files = {});
 
 }  // namespace millrace::loader

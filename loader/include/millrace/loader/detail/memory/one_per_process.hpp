@@ -8,11 +8,10 @@
 
 namespace millrace::loader {
 
-/// The T that the whole process shares; it lives as long as somebody holds it. Any thread may call
-/// this.
+/// The T that the whole process shares; it lives as long as it has users. Any thread may call this.
 ///
-/// After fork(2) the child creates its own T. The parent's T remains in the child's memory as it
-/// was: its threads do not exist in the child, so its destructor would wait for them forever.
+/// After fork(2) the child creates its own T. The parent's T remains in the child's memory
+/// unchanged: its threads do not exist in the child, so its destructor would wait for them forever.
 template <class T>
 std::shared_ptr<T> one_per_process() {
   struct current {

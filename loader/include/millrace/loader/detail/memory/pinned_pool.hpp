@@ -38,7 +38,7 @@ struct pool_options {
   system_files files = {};
 };
 
-/// What a pool was granted, and why nothing better.
+/// The memory that a pool was granted, and why it got nothing better.
 struct MILLRACE_EXPORT pool_report {
   memory_kind granted = memory_kind::plain;
   bool locked = false;  ///< cannot be swapped out: cuda, hugetlb, or mlock succeeded
@@ -48,14 +48,15 @@ struct MILLRACE_EXPORT pool_report {
   std::uint64_t huge_bytes = 0;  ///< the part of total_bytes in huge pages
   std::vector<grant> grants;     ///< one row per kind, in the order they were tried
 
-  /// One line: "pinned pool: 4 slots of 69632 bytes, 278528 in all, granted mlock (...)".
+  /// The report on one line: "pinned pool: 4 slots of 69632 bytes, 278528 in all, granted mlock
+  /// (...)".
   std::string text() const;
 };
 
 /// Host memory for batches in flight: one slab, allocated and touched once, divided into slots.
 ///
 /// The pool tries the kinds of `memory_kind` in order and takes the first that the machine grants.
-/// A limit that forbids a kind is a row of the report, not an error; only a lack of memory is an
+/// If a limit forbids a kind, the report gets a row that says so; only a lack of memory is an
 /// error. Every kind works with O_DIRECT and io_uring. Transparent huge pages are also locked where
 /// that is allowed.
 ///

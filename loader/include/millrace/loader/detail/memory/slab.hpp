@@ -19,7 +19,8 @@
 #include <millrace/loader/detail/memory/memory_kind.hpp>
 #include <millrace/loader/detail/memory/system_files.hpp>
 
-/// Allocates one block of memory of each kind, or says why not. Used by `pinned_pool`.
+/// Allocates one block of memory of a given kind, or reports why it could not. Used by
+/// `pinned_pool`.
 namespace millrace::loader::detail {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
@@ -66,22 +67,22 @@ inline int populate(std::span<std::byte> memory) noexcept {
   return errno;
 }
 
-/// Like `populate`, but touches pages itself if the kernel cannot. Only for memory that is sure to
-/// exist.
+/// Like `populate`, but touches the pages itself if the kernel does not support that call. Use it
+/// only for memory that is certain to be available.
 MILLRACE_EXPORT int populate_anyhow(std::span<std::byte> memory) noexcept;
 
-/// Memory from the CUDA runtime. If refused, returns nothing and sets `why`.
+/// Allocates memory from the CUDA runtime. If refused, returns nothing and sets `why`.
 MILLRACE_EXPORT std::optional<slab> cuda_slab(const pinned_memory_hook& hook,
                                               std::size_t size_bytes, std::size_t alignment,
                                               std::string& why);
 
-/// Pages from the huge page pool. If refused, returns nothing and sets `why`.
+/// Allocates pages from the huge page pool. If refused, returns nothing and sets `why`.
 MILLRACE_EXPORT std::optional<slab> hugetlb_slab(std::size_t size_bytes, int node,
                                                  const system_files& files, std::string& why);
 
-/// Small pages, or transparent huge pages if the kernel provides them; aligned to 2 MiB. An
-/// inaccessible page on either side makes the kernel list the block as its own mapping (smaps). The
-/// pages are not touched yet.
+/// Allocates small pages, or transparent huge pages if the kernel provides them; aligned to 2 MiB.
+/// An inaccessible page on either side makes the kernel list the block as its own mapping (smaps).
+/// The pages are not touched yet.
 ///
 /// @return nothing if there is no memory; errno says why.
 MILLRACE_EXPORT std::optional<slab> anonymous_slab(std::size_t size_bytes);

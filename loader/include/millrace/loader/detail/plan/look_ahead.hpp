@@ -15,7 +15,7 @@
 
 namespace millrace::loader::detail {
 
-/// A micro-batch of which everything but the tokens is known.
+/// A micro-batch that is fully described, except for its tokens, which are not yet read.
 struct planned_batch {
   dataset::batch_number number;
   std::vector<std::int64_t> positions;  // [rows]
@@ -23,8 +23,8 @@ struct planned_batch {
   std::exception_ptr failure;  // if set, the rows are invalid
 };
 
-/// Plans the micro-batches of a rank ahead of those that are filled, so that readers can prefetch.
-/// A planning failure is reported when its batch is due, not before. Use it from one thread at a
+/// Plans the micro-batches of a rank before they are filled, so that readers can prefetch. A
+/// planning failure is reported when its batch is due, not before. Use it from one thread at a
 /// time.
 class look_ahead {
  public:
@@ -41,8 +41,8 @@ class look_ahead {
 
   /// Swaps `out` with the batch that is due, so that its memory is reused.
   ///
-  /// @param ahead_of  (n) -> the vector to append the ranges of the nth batch to, n from 0; called
-  ///                  for each newly planned batch
+  /// @param ahead_of  called as ahead_of(n) for the nth newly planned batch, n from 0; returns the
+  ///                  vector to append the ranges of this batch to
   /// @return false at the end of the run
   template <class AheadOf>
   bool next(planned_batch& out, const AheadOf& ahead_of) {
@@ -87,7 +87,7 @@ class look_ahead {
   std::vector<planned_batch> ring_;
   std::size_t first_ = 0;
   std::size_t planned_ = 0;
-  std::int64_t next_ = 0;  // micro-batch of the rank
+  std::int64_t next_ = 0;  // index of the next micro-batch of the rank
   std::int64_t told_ = 0;  // batches whose ranges were announced
   bool ended_ = false;
   bool boundaries_;

@@ -9,8 +9,8 @@
 
 namespace millrace::loader {
 
-/// The weights of a run's sources at a step, one per source, for telemetry to compare with the
-/// samples served. Empty if there is one source, or if there are no weights, as in a blend by
+/// The weights of a run's sources at a step, one per source. Telemetry compares them with the
+/// samples served. Empty if there is only one source, or if there are no weights, as in a blend by
 /// lengths.
 MILLRACE_EXPORT std::vector<double> weights_at(const dataset::run_state& run, std::int64_t step);
 

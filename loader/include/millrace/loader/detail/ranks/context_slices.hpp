@@ -23,17 +23,17 @@ struct row_slice {
   friend bool operator==(const row_slice&, const row_slice&) = default;
 };
 
-/// The part of a row that belongs to a context-parallel rank: two of 2 * CP chunks of equal length,
-/// number cp and number 2 * CP - 1 - cp. So all ranks have equal work under a causal mask
-/// (`get_batch_on_this_cp_rank` of megatron-core).
+/// The part of a row that belongs to a context-parallel rank. A row has 2 * CP chunks of equal
+/// length; the rank gets chunks cp and 2 * CP - 1 - cp. So all ranks have equal work under a causal
+/// mask (`get_batch_on_this_cp_rank` of megatron-core).
 ///
 ///   CP = 2, rank 0:  chunk 0 and 3     tokens   0 1 2 3 . . . . . . . . c d e f
 ///           rank 1:  chunk 1 and 2     tokens   . . . . 4 5 6 7 8 9 a b . . . .
 ///
 /// Labels are made before the row is cut: the label of a chunk's last token is the first token of
-/// the next chunk. So a rank reads one more token after each chunk. Position ids are those in the
-/// row. Masks and positions that are reset at document ends depend on everything before a chunk:
-/// make them from whole rows and cut those with `take`.
+/// the next chunk. So a rank reads one more token after each chunk. Position ids are positions in
+/// the whole row. Masks and positions that are reset at document ends depend on everything before a
+/// chunk: make them from whole rows, then cut them with `take`.
 ///
 ///     const millrace::loader::context_slices slices(4096, 2, cp_rank);  // seq_len, CP
 ///     std::vector<std::int64_t> mine(slices.length());
@@ -60,7 +60,7 @@ class context_slices {
   std::int64_t length() const noexcept { return slices_[0].length + slices_[1].length; }
 
   /// The ranges of a row's text (of seq_len + 1 tokens) that the rank reads, in order: each slice
-  /// and the token after it; a single range if the slices touch.
+  /// and the token after it. If the slices touch, there is a single range.
   std::vector<row_slice> reads() const {
     if (slices_[0].first + slices_[0].length == slices_[1].first) {
       return {{slices_[0].first, length() + 1}};
@@ -75,7 +75,7 @@ class context_slices {
     return i < slices_[0].length ? slices_[0].first + i : slices_[1].first + i - slices_[0].length;
   }
 
-  /// Cuts whole rows: tokens, labels, masks or positions.
+  /// Copies this rank's part of whole rows of tokens, labels, masks or positions.
   ///
   /// @param from  [rows, seq_len]
   /// @param to    [rows, length()]
@@ -112,11 +112,11 @@ class context_slices {
   std::array<row_slice, 2> slices_;
 };
 
-/// Cuts the pieces of a text to a part of it: the pieces to read for a slice. If the text ends
-/// before the part does (the rest is padding), so do the pieces.
+/// Returns the pieces to read for a part of a text. If the text ends before the part does (the rest
+/// is padding), the pieces end there too.
 ///
-/// @param pieces  of the whole text, in order
-/// @return the pieces of its tokens part.first to part.first + part.length - 1
+/// @param pieces  all pieces of the whole text, in order
+/// @return pieces with the tokens part.first to part.first + part.length - 1 of the text
 MILLRACE_EXPORT std::vector<dataset::piece> pieces_of(std::span<const dataset::piece> pieces,
                                                       const row_slice& part);
 

@@ -15,7 +15,7 @@ namespace millrace::loader {
 enum class parallel_axis : std::uint8_t { tp, cp, ep, dp, pp };
 inline constexpr std::array<const char*, 5> parallel_axis_names = {"tp", "cp", "ep", "dp", "pp"};
 
-/// One number per axis: the number of ranks along it, or the place of one rank.
+/// One number per axis: the number of ranks along it, or the index of one rank along it.
 struct axis_values {
   std::int64_t tp = 1;
   std::int64_t cp = 1;
@@ -37,19 +37,20 @@ struct axis_values {
 /// Megatron's default numbering of ranks: the first axis changes fastest.
 inline constexpr std::string_view megatron_rank_order = "tp-cp-ep-dp-pp";
 
-/// Ranks as a grid: `RankGenerator` of megatron.core.parallel_state (megatron-core 0.16.1). An
-/// order such as "tp-cp-ep-dp-pp" says which axis changes fastest; here rank = tp + TP * (cp +
-/// CP * (ep + EP * (dp + DP * pp))). A value type; thread-safe.
+/// Ranks as a grid, like `RankGenerator` of megatron.core.parallel_state (megatron-core 0.16.1). An
+/// order such as "tp-cp-ep-dp-pp" gives the axes, the fastest changing one first; here rank = tp +
+/// TP * (cp + CP * (ep + EP * (dp + DP * pp))). A value type; thread-safe.
 ///
 ///     const millrace::loader::rank_grid grid({.tp = 4, .dp = 8});
 ///     const auto tensor_groups = grid.groups("tp");  // {0, 1, 2, 3}, {4, 5, 6, 7}, ...
 class MILLRACE_EXPORT rank_grid {
  public:
-  /// @param order   axis names in any case, separated by `-`; axes of one rank may be omitted
-  /// @param offset  number of the first rank
-  /// @throws config_error  a size is below 1; an axis of more than one rank is not in the order;
+  /// @param order   axis names in any case, separated by `-`; axes with one rank may be omitted
+  /// @param offset  the lowest rank of the grid
+  /// @throws config_error  a size is below 1; an axis with more than one rank is not in the order;
   ///                       the order repeats an axis or has an unknown one; CP and EP are both
-  ///                       above 1 (Megatron has a grid for each); more than 2^62 ranks.
+  ///                       above 1 (Megatron has a separate grid for each); or there are more than
+  ///                       2^62 ranks.
   explicit rank_grid(const axis_values& sizes, std::string_view order = megatron_rank_order,
                      std::int64_t offset = 0);
 
@@ -59,6 +60,7 @@ class MILLRACE_EXPORT rank_grid {
   /// True if pp is the last axis in the order.
   bool ends_with_stages() const noexcept { return steps_.back().axis == parallel_axis::pp; }
 
+  /// The indices of a rank along the axes.
   /// @throws config_error  the rank does not exist
   axis_values place_of(std::int64_t rank) const;
 
@@ -80,7 +82,7 @@ class MILLRACE_EXPORT rank_grid {
   using steps = std::vector<step>;
 
   static std::vector<parallel_axis> parse(std::string_view text);
-  /// Rank offset of place `index` along some axes, the first of which changes fastest.
+  /// The rank offset of entry `index` when some axes are enumerated, the first of them fastest.
   std::int64_t sum_of(const steps& along, std::int64_t index) const noexcept;
 
   axis_values sizes_;

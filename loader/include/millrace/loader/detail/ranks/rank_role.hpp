@@ -20,29 +20,29 @@ struct batch_needs {
   friend bool operator==(const batch_needs&, const batch_needs&) = default;
 };
 
-/// The places of model parts that need data.
+/// Says which parts of a model need data besides the first and the last pipeline stage.
 struct pipeline_options {
-  /// Attention uses document ends (packed rows, masking between documents), on all stages.
+  /// True if attention uses document ends (packed rows, masking between documents), on all stages.
   bool document_ends = false;
-  /// Multi-token prediction: stages whose layers predict more tokens. They need tokens and labels.
-  /// Megatron puts them on the last stage.
+  /// Multi-token prediction: the stages whose layers predict more tokens. They need tokens and
+  /// labels. Megatron puts these layers on the last stage.
   std::vector<std::int64_t> mtp_stages{};
 };
 
-/// What a pipeline stage needs: tokens for the first stage, labels for the last one.
+/// The arrays that a pipeline stage needs: tokens for the first stage, labels for the last one.
 ///
 /// With interleaved schedules (virtual pipelines), a stage has several chunks of the model. The
-/// first chunk of the first stage needs tokens, and the last chunk of the last stage labels, so a
-/// stage needs the same. All chunks of a stage get the same micro-batches: read them once per
-/// stage. (Megatron gives each chunk its own iterator.)
+/// first chunk of the first stage needs tokens, and the last chunk of the last stage needs labels,
+/// so each stage needs the same arrays as without chunks. All chunks of a stage get the same
+/// micro-batches: read them once per stage. (Megatron gives each chunk its own iterator.)
 ///
 /// @throws config_error  the stage does not exist
 MILLRACE_EXPORT batch_needs needs_of_stage(std::int64_t stage, std::int64_t stages,
                                            const pipeline_options& options = {});
 
-/// How the ranks of a tensor-parallel group, which all need the same batches, get them.
+/// How the ranks of a tensor-parallel group get their batches, which are the same for all of them.
 enum class tensor_sharing : std::uint8_t {
-  broadcast,   ///< the first one reads, and sends its slot (uint16 or int32) to the others
+  broadcast,   ///< the first rank reads, and sends its slot (uint16 or int32) to the others
   each_reads,  ///< all read: no traffic between devices; all but one hit the node's page cache
 };
 
@@ -51,8 +51,8 @@ struct rank_role {
   parallel_place place;
   batch_needs needs;
 
-  std::int64_t data_rank = 0;   ///< the `rank` and
-  std::int64_t data_ranks = 1;  ///< `world_size` of its loader's options: those of data parallelism
+  std::int64_t data_rank = 0;   ///< data-parallel rank: `rank` for its loader's options
+  std::int64_t data_ranks = 1;  ///< data-parallel ranks: `world_size` for its loader's options
   context_slices slices;        ///< its part of each row
 
   bool reads = false;                     ///< true if it has a loader
@@ -60,9 +60,9 @@ struct rank_role {
   std::vector<std::int64_t> receivers{};  ///< ranks that it sends its batches to
 };
 
-/// The role of a rank. Ranks of one tensor-parallel group share their batches. As in Megatron, each
-/// pipeline stage that needs data reads it itself, and each context-parallel rank reads its own
-/// chunks. Other ranks need nothing.
+/// Returns the role of a rank. Ranks of one tensor-parallel group share their batches. As in
+/// Megatron, each pipeline stage that needs data reads it itself, and each context-parallel rank
+/// reads its own chunks. Other ranks need no data.
 ///
 ///     void print(const millrace::loader::parallel_layout& layout) {
 ///       const millrace::loader::rank_role role = millrace::loader::role_of(layout, 17, 4096);

@@ -15,10 +15,11 @@
 namespace millrace::loader {
 
 struct simulate_options {
-  /// Micro-batches, one per step. The first step is not counted.
+  /// Number of micro-batches, one per step. The first step is not counted.
   std::int64_t steps = 100;
   std::chrono::nanoseconds compute{0};  ///< time per step, including the reading of its bytes
-  /// Micro-batches taken afterwards without compute time, to measure how fast batches can come.
+  /// Number of micro-batches taken afterwards without compute time, to measure how fast the loader
+  /// can serve batches.
   std::int64_t full_speed_steps = 100;
   std::function<void()> after_step{};  ///< called after each of `steps`, e.g. to synchronize ranks
 };
@@ -32,13 +33,13 @@ struct simulated_rank {
   std::int64_t period_ns = 0;      ///< time from batch to batch at full speed
   std::int64_t bytes = 0;          ///< size of all `steps` batches
   std::uint32_t checksum = 0;      ///< CRC-32C of the bytes of all `steps` batches, concatenated
-  duration_counts waits;           ///< in next(), for the counted steps
-  std::array<stall_counts, 4> stalls{};  ///< among these waits, by cause
+  duration_counts waits;           ///< time in next(), for each of the counted steps
+  std::array<stall_counts, 4> stalls{};  ///< the stalls among these waits, by cause
   std::int64_t major_faults = 0;
 
   double utilisation() const noexcept { return accelerator_utilisation(compute_ns, elapsed_ns); }
   /// The compute time per step at which utilisation is 90 %. With shorter steps the accelerator
-  /// waits more, because the loader serves one batch per `period_ns`.
+  /// waits longer, because the loader serves one batch per `period_ns`.
   std::int64_t break_even_ns() const noexcept {
     const pipeline_model full_speed{.make_s = static_cast<double>(period_ns) * 1e-9};
     return static_cast<std::int64_t>(full_speed.break_even() * 1e9);
@@ -51,7 +52,8 @@ inline std::int64_t batches_of(const simulate_options& options, std::int64_t slo
 }
 
 /// Takes micro-batches like a trainer with a fixed compute time per step, and reads every byte of
-/// them. Then discards the batches that the ring held, and takes some more at full speed.
+/// them. Then discards the batches that the ring held at that time, and takes more batches at full
+/// speed.
 ///
 /// @param slots  number of slots of the loader's ring
 /// @throws config_error  `steps` is below 2, or the run has too few batches

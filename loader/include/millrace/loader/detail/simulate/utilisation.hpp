@@ -16,15 +16,16 @@ inline double accelerator_utilisation(std::int64_t compute_ns, std::int64_t elap
   return elapsed_ns == 0 ? 1 : static_cast<double>(compute_ns) / static_cast<double>(elapsed_ns);
 }
 
-/// A model of a loader as a queue with fixed times, which gives the time between batches:
+/// Models a loader as a queue with fixed times, to compute the time between batches:
 ///
-///   threads   make batches, one per `make_s`; or, if a batch is announced to storage `announced`
-///             batches before it is due, in the rest of that time (one thread only)
-///   slots     hold a batch from its start until the caller is done with it
+///   threads   make batches, each in `make_s` seconds. With one thread, batches can be announced to
+///             storage `announced` batches before they are due, and load during that time
+///   slots     hold a batch from its start until the caller releases it
 ///   caller    works `compute` seconds on each batch
 ///
-/// In a steady state the slowest part sets the pace. A thread makes one batch per `make_s`, or
-/// `announced` + 1 batches in the same time. A slot circulates in `make_s + compute`. So
+/// In a steady state the slowest part sets the pace. A thread makes one batch per `make_s`, or,
+/// with announcements, `announced` + 1 batches in the same time. A slot circulates in `make_s +
+/// compute`. So
 ///
 ///   period = max(compute, make_s / threads, (make_s + compute) / slots)
 ///   period = max(compute, make_s / (announced + 1))                      one thread, announced > 0

@@ -13,12 +13,13 @@
 
 namespace millrace::loader {
 
-/// How long each of the last micro-batches spent in each stage, and so why its caller waited.
+/// Records how long each of the last micro-batches spent in each stage. This shows why its caller
+/// waited.
 ///
 /// The cause of a stall is whatever took longest for its batch: storage, gather (with plan), copy,
 /// or waiting for a slot that the caller held. A long wait for a slot also delays the following
-/// batches, up to the number of slots. It stops being a cause when the stalls attributed to it add
-/// up to its length.
+/// batches, up to as many as there are slots. The wait is no longer named as a cause once the
+/// stalls attributed to it add up to its length.
 ///
 /// Producers call `begin` and `add`, each for its own batches; the consumer calls `cause_of`. The
 /// ring that passes on a batch orders their accesses.
@@ -37,7 +38,7 @@ class batch_times {
   };
 
   /// Producer: starts a micro-batch, after it waited for a slot.
-  /// @param last  this producer's own; keeps its last long wait between calls
+  /// @param last  the record of this producer, which keeps its last long wait between calls
   void begin(std::int64_t micro_batch, std::int64_t slot_wait_ns, held& last) noexcept {
     record& r = at(micro_batch);
     for (counter& ns : r.stage_ns) ns.set(0);
@@ -50,12 +51,13 @@ class batch_times {
     r.held_ns.set(last.ns);
   }
 
-  /// Producer: adds time to a stage. One thread at a time per stage.
+  /// Producer: adds time to a stage of a micro-batch. Only one thread at a time may call it per
+  /// stage.
   void add(loader_stage stage, std::int64_t micro_batch, std::int64_t ns) noexcept {
     at(micro_batch).stage_ns[static_cast<std::size_t>(stage)].add(ns);
   }
 
-  /// Consumer: why it waited for a micro-batch. Call it once per stall.
+  /// Consumer: returns why it waited for a micro-batch. Call it once per stall.
   stall_cause cause_of(std::int64_t micro_batch, std::int64_t stall_ns) noexcept {
     const record& r = at(micro_batch);
     if (r.held_from.value() != explained_from_) {

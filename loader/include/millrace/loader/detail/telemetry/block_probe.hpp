@@ -18,7 +18,7 @@ class block_probe {
  public:
   explicit block_probe(thread_usage (*usage)() noexcept) noexcept : usage_(usage) {}
 
-  /// Reports that the thread waited for a slot, so that this wait is not attributed to storage.
+  /// Records that the thread waited for a slot, so that this wait is not attributed to storage.
   void waited(std::int64_t ns) noexcept {
     if (!started_ || ns >= wait_ns) (void)ask();
   }
@@ -38,20 +38,21 @@ class block_probe {
     return blocked_;
   }
 
-  /// Major faults of the reading thread, as of the last query: up to 32 reads behind.
+  /// Major faults of the reading thread, as of the last query. Up to 32 later reads are not
+  /// included.
   std::int64_t faults() const noexcept { return faults_.value(); }
 
  private:
   // Shorter than any disk access.
   static constexpr std::int64_t short_read_ns = 20'000;
-  // Smaller reads say nothing about throughput.
+  // Smaller reads do not show the throughput.
   static constexpr std::int64_t measured_bytes = 4096;
   // Shorter than two context switches, longer than taking a free slot. A thread that waits has time
   // for the query.
   static constexpr std::int64_t wait_ns = 4'000;
   static constexpr int ask_every = 32;
 
-  /// Time that the fastest read so far implies for this many bytes.
+  /// The expected time for this many bytes, at the speed of the fastest read so far.
   std::int64_t usual(std::int64_t bytes) const noexcept {
     if (usual_bytes_ == 0) return 0;
     return static_cast<std::int64_t>(static_cast<double>(usual_ns_) * static_cast<double>(bytes) /

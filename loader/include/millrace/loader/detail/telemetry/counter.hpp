@@ -8,8 +8,8 @@ namespace millrace::loader {
 
 /// A number that one thread at a time changes and any thread reads.
 ///
-/// A change is a load and a store, not a locked instruction, and orders nothing else. Threads that
-/// take turns must synchronize their turns themselves.
+/// A change is a load and a store, not a locked instruction, and does not order other accesses.
+/// Threads that take turns in changing it must synchronize their turns themselves.
 class counter {
  public:
   void add(std::int64_t n) noexcept {

@@ -14,8 +14,8 @@
 namespace millrace::loader {
 
 /// The buckets of a histogram. Each power of two of nanoseconds is divided into 16 equal buckets,
-/// so a bucket is at most a sixteenth of its values wide. Below 16 ns, each value has its own
-/// bucket. All durations from 2^42 ns (73 minutes) on are in the last bucket.
+/// so the width of a bucket is at most a sixteenth of the values in it. Below 16 ns, each value has
+/// its own bucket. All durations of 2^42 ns (73 minutes) or more are in the last bucket.
 struct duration_buckets {
   static constexpr int part_bits = 4;
   static constexpr int most_bits = 42;

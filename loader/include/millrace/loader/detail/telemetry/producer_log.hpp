@@ -15,8 +15,8 @@
 
 namespace millrace::loader {
 
-/// The times of one thread that makes batches, or copies them to a device. `telemetry` owns it
-/// (`telemetry::producer`) and includes it in its reports. One thread at a time may write; any
+/// Records the times of one thread that makes batches, or copies them to a device. `telemetry` owns
+/// it (`telemetry::producer`) and includes it in its reports. One thread at a time may write; any
 /// thread may read.
 class producer_log {
  public:
@@ -27,7 +27,7 @@ class producer_log {
   producer_log(const producer_log&) = delete;
   producer_log& operator=(const producer_log&) = delete;
 
-  /// Starts a micro-batch, which waited for its slot from `begin_ns` to `end_ns`.
+  /// Starts a micro-batch. The producer waited for its slot from `begin_ns` to `end_ns`.
   void slot_wait(std::int64_t micro_batch, std::int64_t begin_ns, std::int64_t end_ns) noexcept {
     const std::int64_t ns = end_ns - begin_ns;
     probe_.waited(ns);

@@ -29,7 +29,7 @@ MILLRACE_EXPORT formats::json_object json_of(const mixture_share& share);
 
 }  // namespace detail
 
-/// A report as a JSON object. Times are in nanoseconds, with names that end in `_ns`.
+/// Converts a report to a JSON object. Times are in nanoseconds, with names that end in `_ns`.
 MILLRACE_EXPORT formats::json_object json_of(const telemetry_report& report);
 
 }  // namespace millrace::loader

@@ -24,7 +24,7 @@ class prometheus_writer {
              std::string(type) + '\n';
   }
 
-  /// @param labels  labels besides the rank, as `label()` writes them, each after a comma
+  /// @param labels  labels in addition to the rank, as `label()` writes them, each after a comma
   template <class T>
   void sample(T value, const std::string& labels = {}, std::string_view suffix = {}) {
     text_ += name_ + std::string(suffix) + '{' + rank_ + labels + "} " + number(value) + '\n';
@@ -68,7 +68,7 @@ class prometheus_writer {
 
 }  // namespace detail
 
-/// A report in the Prometheus text format, for a metrics endpoint or for a file of the node
+/// Writes a report in the Prometheus text format, for a metrics endpoint or for a file of the node
 /// exporter's textfile collector.
 MILLRACE_EXPORT std::string prometheus_of(const telemetry_report& report);
 

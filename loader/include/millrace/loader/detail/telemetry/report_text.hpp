@@ -21,10 +21,10 @@ namespace detail {
 /// The value with `digits` digits after a decimal point, in any locale.
 MILLRACE_EXPORT std::string decimal(double value, int digits);
 
-/// "812 ns", "3.4 us", "12.0 ms", "1.5 s".
+/// Formats a duration: "812 ns", "3.4 us", "12.0 ms", "1.5 s".
 MILLRACE_EXPORT std::string duration_text(std::int64_t ns);
 
-/// "512 bytes", "8.0 KiB", "1.5 GiB".
+/// Formats a size: "512 bytes", "8.0 KiB", "1.5 GiB".
 MILLRACE_EXPORT std::string bytes_text(std::int64_t bytes);
 
 }  // namespace detail

@@ -10,7 +10,7 @@ namespace millrace::loader {
 
 /// A stage in the making of a micro-batch.
 enum class loader_stage : std::uint8_t {
-  plan,     ///< finding the samples and their places: arithmetic, and reads of index pages
+  plan,     ///< finding the samples and their positions: arithmetic, and reads of index pages
   storage,  ///< waiting for bytes of data files
   gather,   ///< copying bytes that are in memory into the slot
   copy,     ///< copying from the slot to the device, or widening into int64 arrays
@@ -18,7 +18,7 @@ enum class loader_stage : std::uint8_t {
 inline constexpr std::array<const char*, 4> loader_stage_names = {"plan", "storage", "gather",
                                                                   "copy"};
 
-/// What a caller waited for if no batch was ready when it asked for one.
+/// The reason why a caller waited, when no batch was ready at its request.
 enum class stall_cause : std::uint8_t {
   storage,   ///< bytes of data files
   gather,    ///< planning and gathering: the CPU
@@ -35,11 +35,12 @@ inline const char* name_of(stall_cause c) noexcept {
   return stall_cause_names[static_cast<std::size_t>(c)];
 }
 
-/// Nanoseconds of the steady clock, in which telemetry takes all times. The clock is the same for
-/// all threads: a time that another thread read earlier is never in the future.
+/// Returns the time of the steady clock in nanoseconds. Telemetry takes all times from this clock.
+/// It is the same for all threads: a time that another thread read earlier is never in the future.
 ///
-/// A reading takes about 40 ns, so consecutive stages share one: the end of a stage is the start of
-/// the next. The CPU's time stamp counter, with the ordering that this needs, is no cheaper.
+/// Reading the clock takes about 40 ns, so consecutive stages share one reading: the end of a stage
+/// is the start of the next. The CPU's time stamp counter is no cheaper, because reads of it would
+/// have to be ordered.
 inline std::int64_t now_ns() noexcept {
   using std::chrono::steady_clock;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -65,7 +65,7 @@ class MILLRACE_EXPORT telemetry {
   /// @pre i < telemetry_options::producers
   producer_log& producer(std::size_t i = 0) noexcept { return producers_[i]; }
 
-  // Consumer
+  // For the consumer.
 
   /// Records that the caller asked for a micro-batch at `begin_ns` and got it at `end_ns`.
   ///
@@ -108,11 +108,11 @@ class MILLRACE_EXPORT telemetry {
   /// @throws config_error  as the constructor
   void aim(std::span<const double> weights) { mixture_.aim(weights); }
 
-  // Anyone
+  // For any thread.
 
   telemetry_report report() const;
 
-  /// The last events, oldest first.
+  /// The last recorded events, oldest first.
   std::vector<trace_event> trace() const { return trace_.events(); }
   std::int64_t rank() const noexcept { return rank_; }
 

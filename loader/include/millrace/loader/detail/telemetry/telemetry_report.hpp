@@ -20,8 +20,8 @@ struct stall_counts {
   std::int64_t waited_ns = 0;
 };
 
-/// A snapshot of a loader's telemetry: this rank, since the loader started. The wait for the first
-/// batch is startup time; it is reported separately and is in no other figure.
+/// A snapshot of a loader's telemetry, for this rank, since the loader started. The wait for the
+/// first batch is startup time; it is reported separately and is not included in any other figure.
 struct telemetry_report {
   std::int64_t rank = 0;
   std::int64_t batches = 0;                 ///< batches that the caller got, including the first
@@ -37,10 +37,10 @@ struct telemetry_report {
       occupancy;  ///< [i]: how often i batches were ready when one was requested
 
   std::int64_t bytes = 0;         ///< bytes of tokens read
-  std::int64_t major_faults = 0;  ///< of the reading threads; up to 32 reads behind
+  std::int64_t major_faults = 0;  ///< of the reading threads, without up to 32 of their last reads
   std::vector<mixture_share> mixture;
 
-  /// Share of the elapsed time that the caller waited for batches, 0 to 1.
+  /// Share of the elapsed time in which the caller waited for batches, 0 to 1.
   double data_wait_share() const noexcept {
     return elapsed_ns == 0 ? 0
                            : static_cast<double>(waits.total_ns) / static_cast<double>(elapsed_ns);

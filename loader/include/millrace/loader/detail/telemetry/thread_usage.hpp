@@ -13,7 +13,7 @@ struct thread_usage {
   std::int64_t voluntary_switches = 0;  ///< times it gave up the CPU to wait
 };
 
-/// Usage of the calling thread. A system call of about 300 ns.
+/// Returns the usage of the calling thread. Makes a system call of about 300 ns.
 inline thread_usage usage_of_this_thread() noexcept {
   rusage usage{};
   // This cannot fail: the arguments are valid.

@@ -11,9 +11,10 @@
 
 namespace millrace::loader {
 
-/// Events as JSON for ui.perfetto.dev and chrome://tracing: one track for the caller and one per
-/// producer, stalls with their cause, and a counter of ready batches. Times are in microseconds
-/// since the first event. Each rank is a process, so that the traces of ranks can be merged.
+/// Formats events as JSON for ui.perfetto.dev and chrome://tracing: one track for the caller and
+/// one per producer, stalls with their cause, and a counter of ready batches. Times are in
+/// microseconds since the first event. Each rank is a process, so that the traces of ranks can be
+/// merged.
 MILLRACE_EXPORT std::string trace_json(std::span<const trace_event> events, std::int64_t rank);
 
 /// Writes `trace_json` to a file, which is replaced atomically.

@@ -13,20 +13,20 @@ namespace millrace::loader {
 /// The kind of a trace event. The values up to `copy` equal those of `loader_stage`.
 enum class trace_kind : std::uint8_t { plan, storage, gather, copy, slot_wait, wait, ready };
 
-/// An event from `begin_ns` to `end_ns`; for `ready`, a count at `begin_ns`.
+/// An event from `begin_ns` to `end_ns`. For `ready`, it records a count at `begin_ns`.
 struct trace_event {
   trace_kind kind = trace_kind::wait;
-  std::uint8_t detail = 0;       ///< producer number; for a wait that was a stall, its cause + 1
+  std::uint8_t detail = 0;       ///< producer index; for a wait that was a stall, its cause + 1
   std::int64_t micro_batch = 0;  ///< for `ready`: the number of ready batches
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
 };
 
-/// The last events of a run, up to a fixed number. Any thread may record, without locks, and any
+/// Keeps the last events of a run, up to a fixed number. Any thread may record, without locks. Any
 /// thread may get a copy, which omits an event that is being overwritten.
 class trace_ring {
  public:
-  /// @param capacity  events kept, rounded up to a power of two; 0 keeps none, at no cost
+  /// @param capacity  number of events to keep, rounded up to a power of two; 0: none, at no cost
   explicit trace_ring(std::size_t capacity) {
     if (capacity == 0) return;
     std::size_t size = 1;
@@ -60,7 +60,7 @@ class trace_ring {
     c.version.store(2 * number + 2, release);
   }
 
-  /// Oldest first, in the order in which they were recorded.
+  /// Returns the events, oldest first, in the order in which they were recorded.
   std::vector<trace_event> events() const {
     std::vector<trace_event> result;
     const std::uint64_t end = next_.load(std::memory_order_acquire);

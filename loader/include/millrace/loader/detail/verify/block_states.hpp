@@ -11,7 +11,7 @@ namespace millrace::loader {
 /// The state of a block of a file.
 enum class block_state : std::uint8_t {
   unseen,    ///< nothing is known
-  left,      ///< not in memory when first needed, so left to the scrubber
+  left,      ///< not in memory when first needed, so left to the scrubber (background checks)
   checking,  ///< a thread is checking it
   good,
   bad,
@@ -30,8 +30,8 @@ class block_states {
     return static_cast<block_state>(at(block).load(std::memory_order_acquire) & state_bits);
   }
 
-  /// Claims a block for the caller to check. False if the block is checked or being checked, or if
-  /// it was left and `left_too` is false.
+  /// Claims a block for the caller to check. Returns false if the block is checked or being
+  /// checked, or if it was left to the scrubber and `left_too` is false.
   bool claim(std::uint64_t block, bool left_too) noexcept {
     std::uint8_t seen = at(block).load(std::memory_order_relaxed);
     for (;;) {
@@ -57,7 +57,7 @@ class block_states {
     return (seen & served_bit) != 0;
   }
 
-  /// Waits while another thread checks the block: at most as long as one read of it.
+  /// Waits while another thread checks the block, which takes at most as long as one read of it.
   void wait_for(std::uint64_t block) const noexcept {
     for (;;) {
       const std::uint8_t seen = at(block).load(std::memory_order_acquire);

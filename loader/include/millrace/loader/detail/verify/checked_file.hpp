@@ -23,15 +23,15 @@ namespace millrace::loader {
 /// One file whose blocks are checked: a `.bin` or an `.idx`. Thread-safe.
 class MILLRACE_EXPORT checked_file {
  public:
-  /// A fault in a block, and the byte where it is.
+  /// A fault in a block, and the byte at which it is.
   struct problem {
     bool is_token = false;
     std::uint64_t at_byte = 0;
     std::string what;
   };
 
-  /// @param table  that of the readers, so that the file that they read is the one checked
-  /// @param ids    type of the file's token ids; nothing if it has none
+  /// @param table  the table of the readers, so that the file that they read is the one checked
+  /// @param ids    type of the file's token ids; empty if it has none
   checked_file(std::shared_ptr<open_files> table, const data_file& file,
                std::optional<formats::dtype> ids)
       : table_(std::move(table)),
@@ -62,11 +62,11 @@ class MILLRACE_EXPORT checked_file {
 
   /// Reads a block and checks it, in pieces of the buffer's size.
   ///
-  /// @param map         a map of the block, which is twice as fast as a read; null: none
-  /// @param expected    the block's checksum; nothing: it has none
+  /// @param map         a memory map of the block, which is twice as fast as a read; null: none
+  /// @param expected    the block's checksum; empty: it has none
   /// @param vocab_size  0: do not check tokens
-  /// @param buffer      a multiple of 8 bytes; small enough for a cache if the file is in memory,
-  ///                    a whole block if it is not
+  /// @param buffer      a multiple of 8 bytes; small enough for a CPU cache if the file is in
+  ///                    memory, a whole block if it is not
   /// @throws io_error   the block cannot be read, or the file is shorter than expected (ENODATA)
   std::optional<problem> check(const io::unique_fd& fd, const open_files::map* map,
                                std::uint64_t block, std::optional<std::uint32_t> expected,

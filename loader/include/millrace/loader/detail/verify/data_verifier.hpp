@@ -16,7 +16,7 @@ namespace millrace::loader {
 
 /// Checks served data against the checksums in PREFIX.sum and against the vocabulary.
 ///
-///   touch(ranges)            W samples ahead: checks the blocks that are in memory
+///   touch(ranges)            when reads are announced: checks the blocks that are in memory
 ///   gather, then
 ///   check(requests, sample)  before the sample is served: throws if it is bad
 ///
@@ -31,9 +31,9 @@ namespace millrace::loader {
 /// Thread-safe. Files and their `.sum` are opened when they are first needed.
 class MILLRACE_EXPORT data_verifier {
  public:
-  /// @param files  in the reader's order, to which the file numbers of ranges refer
-  /// @param table  that of the readers, so that the files that they read are checked; null: that of
-  ///               the process
+  /// @param files  in the reader's order; the file numbers of ranges are indices in this list
+  /// @param table  the table of the readers, so that the files that they read are checked; null:
+  ///               the table of the process
   /// @throws config_error  an option is out of range
   data_verifier(const std::vector<verified_file>& files, const verify_options& options,
                 std::shared_ptr<open_files> table = nullptr);
@@ -44,16 +44,16 @@ class MILLRACE_EXPORT data_verifier {
   }
 
   /// Checks blocks that will be needed, if they are in memory and the mode is first_touch. Errors
-  /// are ignored here; `check` meets them again.
+  /// are ignored here; `check` reports them later.
   void touch(std::span<const file_range> ranges) noexcept;
 
   /// Checks the bytes that were gathered for a sample.
   ///
   /// @param requests  the completed reads
-  /// @param sample    its position in the run, for the message; -1: not known
-  /// @throws format_error  a block of the sample, or one that was served before, does not match its
-  ///                       checksum (if the policy is `fail`); a token is not a valid id; a `.sum`
-  ///                       is invalid, or belongs to another dataset
+  /// @param sample    position of the sample in the run, for the message; -1: not known
+  /// @throws format_error  a block of the sample, or a block that was served before, does not match
+  ///                       its checksum (if the policy is `fail`); a token is not a valid id; a
+  ///                       `.sum` is invalid, or belongs to another dataset
   /// @throws io_error      a block cannot be read
   void check(std::span<const read_request> requests, std::int64_t sample);
 

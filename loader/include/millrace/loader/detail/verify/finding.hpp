@@ -14,13 +14,13 @@ enum class finding_kind : std::uint8_t {
   unreadable,  ///< a block or a `.sum` could not be read, or the `.sum` is invalid
 };
 
-/// "checksum", "token", "unreadable".
+/// The name of a kind: "checksum", "token", "unreadable".
 inline const char* name_of(finding_kind kind) noexcept {
   constexpr const char* names[] = {"checksum", "token", "unreadable"};
   return names[static_cast<int>(kind)];
 }
 
-/// One fault, and where it is.
+/// One fault, and its location.
 struct finding {
   finding_kind kind = finding_kind::checksum;
   std::int64_t file = -1;           ///< index in the list of data files

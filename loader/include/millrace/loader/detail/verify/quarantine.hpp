@@ -12,7 +12,8 @@
 #include <millrace/loader/detail/verify/finding.hpp>
 
 /// Removes the documents of bad blocks from a run, by edits. Edits are explicit, recorded in the
-/// state, and the same on every rank. Skipping samples while loading would be none of these.
+/// state, and the same on every rank. If samples were skipped while loading, none of this would
+/// hold.
 namespace millrace::loader {
 
 /// The edits that keep bad blocks out of a run, and the faults that no edit can fix.
@@ -23,14 +24,14 @@ struct quarantine {
 
 /// Returns `block` edits for all documents that have bytes in blocks with findings.
 ///
-/// @param since  samples served when the edits take effect: the `consumed_samples` of the state
-///               from which the run resumes. With a larger number, samples up to it are served
-///               unedited. With a smaller one, samples already served would change, which is
-///               refused when the run resumes.
+/// @param since  number of samples served when the edits take effect: the `consumed_samples` of the
+///               state from which the run resumes. With a larger number, the samples up to it are
+///               served unedited. With a smaller one, samples already served would change; resuming
+///               then fails.
 /// @throws io_error, format_error  the index of a dataset cannot be read
 MILLRACE_EXPORT quarantine quarantine_of(std::span<const finding> findings, std::int64_t since);
 
-/// Writes edits as a state that has nothing else. The file is replaced atomically.
+/// Writes edits as a state that contains nothing else. The file is replaced atomically.
 /// @throws io_error  the file cannot be written
 /// @throws config_error  a name in an edit is not UTF-8
 MILLRACE_EXPORT void write_quarantine(const std::filesystem::path& path,

@@ -44,7 +44,7 @@ class MILLRACE_EXPORT scrubber {
     wake_.notify_all();
   }
 
-  /// The scrubber may still finish its current block afterwards.
+  /// Removes a verifier. The scrubber may still finish its current block afterwards.
   void remove(const detail::verify_core* core) {
     const std::lock_guard lock(mutex_);
     std::erase_if(jobs_, [&](const job& j) { return j.core.get() == core; });
@@ -52,18 +52,18 @@ class MILLRACE_EXPORT scrubber {
 
   /// Wakes the thread, which may be idle after a complete pass, because a block was left to it.
   void wake() {
-    const std::lock_guard lock(mutex_);  // not between the thread's last check and its wait
+    const std::lock_guard lock(mutex_);  // so not between the thread's last check and its wait
     wake_.notify_all();
   }
 
  private:
-  /// The files of one verifier, and the progress in them.
+  /// The files of one verifier, and how far the scrubber is in them.
   struct job {
     std::shared_ptr<detail::verify_core> core;
     std::size_t file = 0;
     std::uint64_t block = 0;  // blocks of the `.idx` first, then those of the `.bin`
     bool done = false;
-    bool failed = false;  // in this pass, something could not be read
+    bool failed = false;  // true if something could not be read in this pass
 
     bool has_work() const { return !done || core->forgotten() || core->has_wishes(); }
   };

@@ -10,14 +10,14 @@
 
 namespace millrace::loader {
 
-/// What the sidecars of a dataset say about it.
+/// The facts that the sidecar files of a dataset contain about it.
 struct source_identity {
   std::string root = {};        ///< root checksum, from PREFIX.sum; empty if there is none
   std::string tokenizer = {};   ///< fingerprint, from PREFIX.meta; empty if there is none
-  std::int64_t vocab_size = 0;  ///< of that tokenizer; 0: not known
+  std::int64_t vocab_size = 0;  ///< number of ids of that tokenizer; 0: not known
 };
 
-/// Reads PREFIX.sum and PREFIX.meta, each if it exists (formats/spec/sum.md, meta.md).
+/// Reads PREFIX.sum and PREFIX.meta, if they exist (formats/spec/sum.md, meta.md).
 ///
 /// @throws format_error  one of them is invalid, or the `.meta` has another root than the `.sum`
 /// @throws io_error      one exists and cannot be read
@@ -25,7 +25,7 @@ MILLRACE_EXPORT source_identity identify_source(const std::filesystem::path& pre
 
 /// Facts about all datasets of a run together.
 struct joint_identity {
-  std::string tokenizer = {};    ///< as in the state
+  std::string tokenizer = {};    ///< as stored in the state
   std::int64_t vocab_size = 0;   ///< ids are below this; 0: not known, so no check can be made
   std::int64_t without_sum = 0;  ///< number of datasets without a `.sum`
   std::int64_t without_meta = 0;

@@ -14,13 +14,14 @@
 
 namespace millrace::loader {
 
-/// Checks that tokens are ids of a vocabulary. With an invalid id, a device reads outside its
-/// embedding table, and the run dies without naming the file.
+/// Checks that tokens are ids of a vocabulary. An invalid id would make a device read outside its
+/// embedding table, and the run would die without naming the file.
 
-/// Index of the first token outside 0 .. vocab_size - 1, or the number of tokens if there is none.
-/// Uses vector instructions: finds the maximum of 4096 tokens at a time, in the type on disk.
+/// Returns the index of the first token outside 0 .. vocab_size - 1, or the number of tokens if
+/// there is none. Uses vector instructions to find the maximum of 4096 tokens at a time, in the
+/// type on disk.
 ///
-/// @param tokens  as in the file; whole tokens, at any alignment
+/// @param tokens  bytes as in the file; whole tokens, at any alignment
 /// @pre vocab_size > 0; an integer type
 MILLRACE_EXPORT std::size_t find_outside(std::span<const std::byte> tokens, formats::dtype type,
                                          std::int64_t vocab_size) noexcept;

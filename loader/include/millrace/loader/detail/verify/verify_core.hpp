@@ -48,10 +48,10 @@ class MILLRACE_EXPORT verify_core {
     std::unique_ptr<checked_file> idx;
     std::unique_ptr<const stored_sums> sums;
     std::mutex opening;
-    std::atomic<bool> opened{false};  ///< `idx` and `sums` are final
+    std::atomic<bool> opened{false};  ///< once true, `idx` and `sums` no longer change
   };
 
-  /// A block of a `.bin` that `sample` needs, or (-1) that a later sample will need.
+  /// A request to check a block of a `.bin`, which `sample` needs; -1: a later sample will need it.
   struct wish {
     std::size_t file = 0;
     std::uint64_t block = 0;
@@ -94,7 +94,7 @@ class MILLRACE_EXPORT verify_core {
   void add(finding what);
   /// The fault of a bad block of a `.bin`.
   finding of_block(std::size_t file, std::uint64_t block) const;
-  /// A block that was found to be bad after it was served, if the policy ends the run for it.
+  /// A block that was found to be bad after it was served, if the policy is to end the run for it.
   std::optional<finding> served_bad() const;
 
   void set_scrubbed_all() noexcept { scrubbed_all_ = true; }
@@ -123,7 +123,7 @@ class MILLRACE_EXPORT verify_core {
   std::deque<wish> wishes_;
   std::vector<finding> findings_;
   std::int64_t found_ = 0;
-  std::map<std::pair<std::size_t, std::uint64_t>, finding> bad_blocks_;  // of `.bin` files
+  std::map<std::pair<std::size_t, std::uint64_t>, finding> bad_blocks_;  // of the `.bin` files
   std::optional<finding> served_bad_;
   std::int64_t without_sum_ = 0;
   std::string first_without_sum_;
@@ -137,8 +137,8 @@ inline std::uint64_t thread_cpu_ns() noexcept {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// A buffer of this thread for pieces of blocks. It is reused, because new memory would have to be
-/// zeroed each time.
+/// A buffer of this thread for pieces of blocks. It is reused, because new memory would be zeroed
+/// each time.
 inline std::span<std::byte> thread_buffer(std::size_t size_bytes) {
   thread_local std::vector<std::byte> buffer;
   if (buffer.size() < size_bytes) buffer.resize(size_bytes);

@@ -16,7 +16,7 @@ enum class verify_mode : std::uint8_t {
   /// A block that is in memory when it is first needed is checked then, before it is served. The
   /// scrubber checks the others later; otherwise a window of 8 KiB would read 1 MiB.
   first_touch,
-  background,  ///< the scrubber checks all blocks, in its own time
+  background,  ///< the scrubber checks all blocks, at its own pace
 };
 
 /// What to do about a block that does not match its checksum.

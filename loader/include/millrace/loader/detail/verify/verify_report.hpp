@@ -10,11 +10,11 @@
 
 namespace millrace::loader {
 
-/// What a verifier has checked and found so far.
+/// The checks that a verifier has made and its findings so far.
 struct verify_report {
   verify_mode mode = verify_mode::off;
   std::int64_t files = 0;
-  std::int64_t files_without_sum = 0;  ///< among the files opened; their blocks have no checksums
+  std::int64_t files_without_sum = 0;  ///< opened files whose blocks have no checksums
   std::string without_sum = {};        ///< one of these files
 
   std::int64_t blocks = 0;         ///< blocks of all `.bin` files
@@ -31,7 +31,7 @@ struct verify_report {
 
   static constexpr std::size_t most_findings = 1000;
 
-  /// One line: "verify first_touch: 120 of 800 blocks checked, ...".
+  /// The report on one line: "verify first_touch: 120 of 800 blocks checked, ...".
   std::string text() const {
     const auto number = [](std::int64_t n) { return std::to_string(n); };
     std::string line = std::string("verify ") + name_of(mode);

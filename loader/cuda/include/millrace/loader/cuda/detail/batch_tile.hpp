@@ -5,8 +5,9 @@
 
 #include <millrace/loader/cuda/detail/batch_work.hpp>
 
-/// The work of one thread block: a tile of a row. It is a template over the block type, so that the
-/// same code runs on a device, on one thread, and on any number of CPU threads in a test.
+/// What one thread block does: it makes a tile of a row. The functions are templates over the block
+/// type, so that the same code runs on a device, on one thread, and on any number of CPU threads in
+/// a test.
 namespace millrace::loader::cuda {
 
 /// Tokens of a row that one block processes.
@@ -52,7 +53,7 @@ template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline std::int32_t start_before(Block& block, const batch_work& work,
                                                       std::int64_t row, std::int64_t begin) {
   std::int32_t start = 0;
-  // `start` is the same for all threads, so all of them leave the loop together.
+  // `start` is the same on all threads, so all of them leave the loop together.
   for (std::int64_t end = begin; end > 0 && start == 0; end -= tile_tokens) {
     std::int32_t mark = 0;
     for (std::int64_t i = end - tile_tokens + block.rank(); i < end; i += block.size()) {
@@ -65,8 +66,9 @@ MILLRACE_HOST_DEVICE inline std::int32_t start_before(Block& block, const batch_
   return start;
 }
 
-/// Writes to `starts` [last - begin], for each token of the tile, the token where its positions
-/// begin by token value. Each thread processes a run of adjacent tokens.
+/// For each token of the tile, writes the index of the token at which its positions begin,
+/// according to token values (eod), to `starts` [last - begin]. Each thread processes a run of
+/// adjacent tokens.
 template <class Token, class Block>
 MILLRACE_HOST_DEVICE inline void find_starts(Block& block, const batch_work& work, std::int64_t row,
                                              std::int64_t begin, std::int64_t last,
@@ -90,8 +92,8 @@ MILLRACE_HOST_DEVICE inline void find_starts(Block& block, const batch_work& wor
 
 }  // namespace detail
 
-/// Makes tokens [tile * tile_tokens, ...) of a row, and the tile's part of the row's boundaries.
-/// Every thread of the block calls it. Adjacent threads write adjacent elements.
+/// Makes the fields of tokens [tile * tile_tokens, ...) of a row, and the tile's part of the row's
+/// boundaries. Every thread of the block calls it. Adjacent threads write adjacent elements.
 ///
 /// @tparam Block  has size(), a power of two, rank(), sync() as __syncthreads, and shared():
 ///                `shared_integers(size())` integers shared by all threads of the block

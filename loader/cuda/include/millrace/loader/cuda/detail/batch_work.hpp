@@ -14,10 +14,10 @@
 
 namespace millrace::loader::cuda {
 
-/// What position ids count from.
+/// The tokens at which position ids restart from 0.
 enum class position_rule : std::uint8_t {
   row,         ///< the first token of the row or, in a packed row, of the document
-  after_eod,   ///< the same, and after each eod, by token value: Megatron's `reset_position_ids`
+  after_eod,   ///< as `row`, and the token after each eod: Megatron's `reset_position_ids`
   boundaries,  ///< each boundary of the index: `dataset::fill_position_ids`
 };
 
@@ -57,7 +57,7 @@ struct batch_work {
   bool narrow = true;  ///< text is u16, else i32
   batch_rules rules;
 
-  // Each is [rows, seq_len], or null if it is not wanted.
+  // Each is [rows, seq_len], or null if it is not requested.
   std::int64_t* tokens = nullptr;
   std::int64_t* labels = nullptr;
   std::int64_t* position_ids = nullptr;
@@ -66,10 +66,11 @@ struct batch_work {
   std::int32_t* cu_seqlens = nullptr;
 };
 
-/// Functions for one element: everything that a kernel computes, in code that a host can run.
+/// Functions for one element. Together they are everything that the kernel computes, in code that a
+/// host can run, too.
 namespace element {
 
-/// Returns the row's last boundary at or before token i, as an index into `boundaries`.
+/// Returns the row's last boundary that is not after token i, as an index into `boundaries`.
 MILLRACE_HOST_DEVICE inline std::int32_t boundary_before(const batch_work& work, std::int64_t row,
                                                          std::int64_t i) {
   std::int32_t low = work.boundary_begin[row];  // boundaries[low] <= i < boundaries[high]
@@ -91,7 +92,7 @@ struct share {
   std::int64_t end;
 };
 
-/// Returns the row or, in a packed row, the document that contains token i.
+/// Returns the range of the row or, in a packed row, of the document that contains token i.
 MILLRACE_HOST_DEVICE inline share share_at(const batch_work& work, std::int64_t row,
                                            std::int64_t i) {
   if (work.document_ends == nullptr) return {0, work.real[row]};
@@ -107,8 +108,8 @@ MILLRACE_HOST_DEVICE inline std::int64_t token_at(const batch_work& work, std::i
   return static_cast<const Token*>(work.text)[row * work.text_len + i];
 }
 
-/// Returns where positions begin, judging by token i alone: i + 1 if it is an eod, else 0. By token
-/// value, the token that has position 0 is the largest mark of all preceding tokens.
+/// Returns where positions begin if only token i is considered: i + 1 if it is an eod, else 0. The
+/// token that has position 0 is the largest such mark among all preceding tokens.
 template <class Token>
 MILLRACE_HOST_DEVICE inline std::int32_t mark_at(const batch_work& work, std::int64_t row,
                                                  std::int64_t i) {
@@ -118,7 +119,7 @@ MILLRACE_HOST_DEVICE inline std::int32_t mark_at(const batch_work& work, std::in
 
 /// Writes all fields of token i of a row, 0 <= i < seq_len.
 ///
-/// @param start  the token that has position 0 by token value, or 0
+/// @param start  index of the token that has position 0 according to token values (eod), or 0
 template <class Token>
 MILLRACE_HOST_DEVICE inline void put_fields(const batch_work& work, std::int64_t row,
                                             std::int64_t i, std::int64_t start) {

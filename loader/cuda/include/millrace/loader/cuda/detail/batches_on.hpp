@@ -28,7 +28,7 @@ class batches_on {
       batch_ = source_->next(on_);
       return *this;
     }
-    /// Whether there are no more batches.
+    /// True if there are no more batches.
     friend bool operator==(const iterator& it, std::nullptr_t) noexcept { return !it.batch_; }
 
    private:
@@ -39,7 +39,7 @@ class batches_on {
 
   batches_on(Source& source, stream on) noexcept : source_(&source), on_(on) {}
 
-  /// As the source's `next`.
+  /// Like the source's `next`.
   std::optional<device_batch> next() { return source_->next(on_); }
 
   iterator begin() { return iterator(*source_, on_); }

@@ -46,7 +46,7 @@ struct cuda_api {
   int (*copy_to_device)(void* to, const void* from, std::size_t bytes, cuda::stream on);
   /// cudaMemcpyAsync, from the device to the host.
   int (*copy_to_host)(void* to, const void* from, std::size_t bytes, cuda::stream on);
-  /// The one kernel: all fields of a micro-batch (`make_tile`).
+  /// The only kernel: makes all fields of a micro-batch (`make_tile`).
   int (*launch_batch)(const batch_work& work, cuda::stream on);
 
   int (*last_error)();                  ///< cudaGetLastError: clears the error

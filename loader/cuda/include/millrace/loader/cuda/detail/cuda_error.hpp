@@ -9,7 +9,7 @@
 
 namespace millrace::loader::cuda {
 
-/// A call of the CUDA runtime failed, or reported a failure of earlier work on the device.
+/// A call of the CUDA runtime failed, or reported that an earlier operation on the device failed.
 class MILLRACE_EXPORT cuda_error : public error {
  public:
   /// @param call  a string literal: the call that returned the error, e.g. "cudaMemcpyAsync"

@@ -23,17 +23,17 @@
 
 namespace millrace::loader::cuda {
 
-/// How a pipe serves its batches.
+/// Options of a pipe.
 struct device_options {
-  int device = 0;               ///< device number, of the devices that the process sees
+  int device = 0;               ///< index among the devices that the process sees
   std::int64_t look_ahead = 2;  ///< batches prepared on the device in advance
   wanted_fields fields = {};
   batch_rules rules = {};
-  std::int64_t rank = 0;         ///< for telemetry
+  std::int64_t rank = 0;         ///< rank for telemetry
   std::size_t trace_events = 0;  ///< events kept for a trace; 0: none
 };
 
-/// Where a pipe makes its batches, and its counters so far.
+/// The location at which a pipe makes its batches, and its counters so far.
 struct pipe_report {
   bool on_device = false;
   std::string why;  ///< the device, or the reason why there is none
@@ -42,7 +42,7 @@ struct pipe_report {
   std::int64_t tokens = 0;            ///< rows * seq_len, summed over these batches
   std::uint64_t bytes_to_device = 0;  ///< bytes copied for these batches
 
-  /// One line.
+  /// The report on one line.
   std::string text() const {
     const std::string served = std::to_string(slots) + " slots, " + std::to_string(batches) +
                                " batches, " + std::to_string(tokens) + " tokens";
@@ -53,7 +53,8 @@ struct pipe_report {
 };
 
 /// Brings the batches of a source to a device. Each batch takes one copy of its slot, in the
-/// dataset's token width, and one kernel that makes the fields, both on the pipe's own stream.
+/// dataset's token width, and one kernel that makes the fields. Both run on the pipe's own stream.
+/// Names in parentheses are CUDA events.
 ///
 ///   source    next() ...................... released when copied
 ///   pipe      copy -> (copied) -> kernel -> (ready)
@@ -66,8 +67,8 @@ struct pipe_report {
 /// yet. Without CUDA, a driver or a device, the same batches are made on the host (`report()` says
 /// why) and streams are ignored; nothing else changes.
 ///
-/// Use from one thread; batches may be destroyed on others. The pipe holds one slot of the source
-/// at a time, until its copy is done.
+/// Use a pipe from one thread; batches may be destroyed on others. The pipe holds one slot of the
+/// source at a time, until its copy is done.
 class device_pipe {
  public:
   /// @param api      `runtime_api()`, or a test's replacement
@@ -79,17 +80,18 @@ class device_pipe {
   device_pipe(const device_pipe&) = delete;
   device_pipe& operator=(const device_pipe&) = delete;
 
-  /// Stops the thread and waits for the work it has submitted to the device.
+  /// Stops the thread and waits for the operations that it submitted to the device.
   ~device_pipe() {
     state_->ring.close();
     if (source_.stop) source_.stop();
   }
 
-  /// Returns the next batch, or nothing after the last one. Work submitted to `on` from now on sees
-  /// filled arrays.
+  /// Returns the next batch, or nothing after the last one. Operations submitted to `on` after this
+  /// call see filled arrays.
   ///
   /// @param on  the consumer's stream; destroying the batch records an event on it. Null: the
-  ///            default stream of the pipe's device, whatever the thread's current device is.
+  ///            default stream of the pipe's device, even if the thread's current device is another
+  ///            one.
   /// @throws config_error  the caller holds every slot and must destroy a batch first; or `on` is
   ///                       cudaStreamPerThread
   /// @throws error  what the source threw, or a cuda_error from the pipe's thread or from
@@ -101,20 +103,20 @@ class device_pipe {
   ///   for (auto& batch : pipe.on(stream)) step(batch.tokens(), batch.labels());
   batches_on<device_pipe> on(stream on) { return {*this, on}; }
 
-  /// Any thread.
+  /// May be called on any thread.
   pipe_report report() const;
 
-  /// Where the pipe's time went: the consumer's waits in next(), the batches in flight at the time,
-  /// and what delayed them. `storage` and `gather` are the pipe's waits for the source; `copy` is
-  /// the copy and the work queued after it. Time that the device waits for a batch already returned
-  /// by next() is not measured. Never null; reports may be read from any thread.
+  /// Shows where the pipe's time went: the consumer's waits in next(), the batches in flight at the
+  /// time, and what delayed them. `storage` and `gather` are the pipe's waits for the source;
+  /// `copy` is the copy and the operations queued after it. Time that the device waits for a batch
+  /// already returned by next() is not measured. Never null; reports may be read from any thread.
   std::shared_ptr<const telemetry> meter() const noexcept { return meter_; }
 
  private:
-  /// Times of the filler's last round, after it handed its batch over.
+  /// Times of the last batch of the filling thread, measured after it handed the batch over.
   struct round_times {
     std::int64_t handed_over_ns = 0;
-    std::int64_t free_ns = 0;  // when the previous batch's kernel had a free slot
+    std::int64_t free_ns = 0;  // time at which the previous batch's kernel had a free slot
     std::int64_t copied_ns = 0;
   };
 
@@ -148,7 +150,8 @@ class device_pipe {
 
 namespace detail {
 
-// One slot per batch of look-ahead, one for the consumer, one to fill; at most one per batch.
+// The number of slots: one per batch of look-ahead, one for the consumer, and one to fill; but no
+// more than there are batches.
 inline std::size_t slots_of(const device_options& options, const batch_source& source) {
   if (options.look_ahead < 1 || options.look_ahead > 1024) {
     throw config_error("look_ahead is " + std::to_string(options.look_ahead) +
@@ -159,8 +162,9 @@ inline std::size_t slots_of(const device_options& options, const batch_source& s
   return static_cast<std::size_t>(slots);
 }
 
-// This handle means a different stream on each thread. A batch may be destroyed on another thread,
-// e.g. by a tensor's deleter; its event would then not be ordered after the work that used it.
+// Rejects cudaStreamPerThread, because this handle means a different stream on each thread. A batch
+// may be destroyed on another thread, e.g. by a tensor's deleter. Its event would then not be
+// ordered after the operations that used the batch.
 inline void refuse_per_thread(stream on) {
   constexpr std::uintptr_t per_thread = 2;  // cudaStreamPerThread
   if (reinterpret_cast<std::uintptr_t>(on) != per_thread) return;
@@ -196,7 +200,7 @@ inline std::optional<device_batch> device_pipe::next(stream on) {
   detail::refuse_per_thread(on);
   if (finished_) return std::nullopt;
   raise_failure();
-  // Before the check of held slots: in a short run the caller may hold all of them.
+  // This check comes before the one for held slots: in a short run the caller may hold all of them.
   if (source_.count && served_ == *source_.count) return std::nullopt;
   if (state_->ring.all_held()) {
     throw config_error("all " + std::to_string(slots_) +
@@ -268,9 +272,10 @@ inline void device_pipe::fill_slots() noexcept {
   ring.finish(next, std::move(failure));
 }
 
-// Records what delayed the start of a micro-batch, whose slot is free by now. It is the previous
-// batch's copy, unless that copy waited longer for a kernel than it took, because the kernel was
-// waiting for the consumer's stream. Then it counts as a wait for a slot that the consumer holds.
+// Records what delayed the start of a micro-batch, after its slot became free. Usually this is the
+// copy of the previous batch. But if that copy spent more time waiting for a kernel than copying,
+// because the kernel waited for the consumer's stream, the delay counts as a wait for a slot that
+// the consumer holds.
 inline std::int64_t device_pipe::tell_begin(std::int64_t micro_batch, const round_times& last) {
   const std::int64_t now = now_ns();
   producer_log& log = meter_->producer();
@@ -282,8 +287,8 @@ inline std::int64_t device_pipe::tell_begin(std::int64_t micro_batch, const roun
   return now;
 }
 
-// Waits for the previous kernel's slot separately, so that the two waits can be told apart. Returns
-// when that kernel had its slot.
+// Waits for the previous kernel's slot before it waits for the copy, so that the two waits are
+// measured separately. Returns the time at which that kernel had its slot.
 inline std::int64_t device_pipe::wait_for_copy(std::int64_t ticket) {
   const slot_store& store = state_->store;
   try {

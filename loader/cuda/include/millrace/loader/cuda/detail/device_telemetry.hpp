@@ -15,9 +15,10 @@
 /// own, whose consumer is the training loop. These functions combine them.
 namespace millrace::loader::cuda {
 
-/// Takes waits, stalls and occupancy, as the training loop sees them, and copies from the pipe.
-/// Takes what was read, and the times of planning, storage and gathering, from the host's threads.
-/// The mixture covers the batches that the pipe has taken, a few ahead of the training loop.
+/// Takes waits, stalls and occupancy, as the training loop sees them, and copy times from the pipe.
+/// Takes the read counters, and the times of planning, storage and gathering, from the host's
+/// threads. The mixture covers the batches that the pipe has taken, a few more than the training
+/// loop.
 inline telemetry_report joined_report(const telemetry_report& host, telemetry_report pipe) {
   for (const loader_stage each :
        {loader_stage::plan, loader_stage::storage, loader_stage::gather}) {

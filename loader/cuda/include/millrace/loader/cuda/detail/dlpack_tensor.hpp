@@ -15,7 +15,7 @@ namespace millrace::loader::cuda {
 /// One array of a batch.
 enum class batch_field : std::uint8_t { tokens, labels, position_ids, loss_mask, cu_seqlens };
 
-/// Deletes a tensor as its next owner would: with the tensor's `deleter`.
+/// Deletes a tensor in the way of its next owner: by calling the tensor's `deleter`.
 struct end_tensor {
   template <class Managed>
   void operator()(Managed* managed) const noexcept {
@@ -27,8 +27,9 @@ using dlpack_versioned_tensor = std::unique_ptr<dlpack::versioned_tensor, end_te
 
 namespace detail {
 
-/// A tensor together with what it points to. `end`, its deleter, releases the batch's slot. If the
-/// tensor was the slot's last holder, this records the release on the consumer's stream.
+/// A tensor together with the memory that it points to. `end`, its deleter, releases the batch's
+/// slot. If the tensor was the slot's last holder, this records the release on the consumer's
+/// stream.
 template <class Managed>
 struct tensor_holder {
   Managed managed{};
@@ -104,7 +105,7 @@ inline dlpack_tensor to_dlpack(const device_batch& batch, batch_field field) {
   return detail::tensor_of<dlpack::managed_tensor>(batch, field);
 }
 
-/// The same, for a capsule named "dltensor_versioned".
+/// Like `to_dlpack`, but for a capsule named "dltensor_versioned".
 inline dlpack_versioned_tensor to_dlpack_versioned(const device_batch& batch, batch_field field) {
   auto managed = detail::tensor_of<dlpack::versioned_tensor>(batch, field);
   managed->version = dlpack::published;

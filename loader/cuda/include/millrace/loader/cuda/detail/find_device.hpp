@@ -9,19 +9,20 @@
 
 namespace millrace::loader::cuda {
 
-/// Whether a device can be used. `why` is a clause: the device, or the reason it cannot be used.
+/// The result of looking for a device. `why` is a clause: the device, or the reason why it cannot
+/// be used.
 struct device_answer {
   bool usable = false;
   int code = 0;  ///< the cudaError_t that made it unusable, or 0
   std::string why;
 };
 
-/// Looks for a device. Having none is a result, not an error: this build has no CUDA, the driver is
-/// missing or too old (codes 35 and 3), there is no device (100), or the driver does not support
-/// the device (804).
+/// Looks for a device. If there is none, that is a result, not an error: this build has no CUDA,
+/// the driver is missing or too old (codes 35 and 3), there is no device (100), or the driver does
+/// not support the device (804).
 ///
 /// @param api     null: a build without CUDA
-/// @param device  its number, from 0
+/// @param device  index of the device, from 0
 /// @throws config_error  there are devices, but not this one
 /// @throws cuda_error    the driver or the device is broken
 inline device_answer find_device(const cuda_api* api, int device) {

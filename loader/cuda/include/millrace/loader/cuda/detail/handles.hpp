@@ -7,8 +7,8 @@
 #include <millrace/loader/cuda/detail/cuda_api.hpp>
 #include <millrace/loader/cuda/detail/cuda_error.hpp>
 
-/// Owners of CUDA runtime resources. None of them waits for work that still uses its resource: the
-/// code that destroys an owner must ensure that there is none.
+/// Owners of CUDA runtime resources. No owner waits for operations that still use its resource: the
+/// code that destroys an owner must ensure that there are none.
 namespace millrace::loader::cuda {
 
 namespace detail {

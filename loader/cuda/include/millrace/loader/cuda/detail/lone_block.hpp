@@ -5,8 +5,8 @@
 
 #include <millrace/loader/cuda/detail/batch_tile.hpp>
 
-/// The kernel on one CPU thread: the reference for tests, and what a runtime without a device
-/// launches.
+/// Runs the kernel on one CPU thread: as the reference for tests, and as the kernel that a runtime
+/// without a device launches.
 namespace millrace::loader::cuda {
 
 /// A block of one thread.

@@ -9,7 +9,7 @@
 
 namespace millrace::loader::cuda {
 
-/// Which arrays a batch has.
+/// The arrays that a batch has.
 struct wanted_fields {
   bool tokens = true;
   bool labels = true;
@@ -19,7 +19,7 @@ struct wanted_fields {
 };
 
 /// Offsets of a batch's arrays in its slot's single memory block, in bytes. They are multiples of
-/// 256; an array that is not wanted has the offset `none`.
+/// 256; an array that is not requested has the offset `none`.
 class output_layout {
  public:
   static constexpr std::size_t alignment = 256;
@@ -38,9 +38,9 @@ class output_layout {
   /// Size of the block; never 0.
   std::size_t bytes() const noexcept { return bytes_ == 0 ? alignment : bytes_; }
 
-  /// Returns the work that fills the block `to` from the slot `from`.
+  /// Returns the description of how to fill the block `to` from the slot `from`.
   ///
-  /// @param from        laid out as `layout`, in memory that is readable where the work is done
+  /// @param from        laid out as `layout`, in memory that is readable where the fields are made
   /// @param layout      the slot's layout, no larger than the largest
   /// @param boundaries  number of boundaries in the slot; if 0, there are no cu_seqlens
   batch_work work(std::byte* to, const std::byte* from, const slot_layout& layout,

@@ -21,7 +21,8 @@ struct pinned_place {
   int device;
 };
 
-/// Returns the context for a device. It lives until the process ends, as the hook's memory may.
+/// Returns the context for a device. It lives until the process ends, because the hook's memory may
+/// live that long.
 inline pinned_place* kept_place(const cuda_api& api, int device) {
   static std::mutex mutex;
   static auto& places = *new std::deque<pinned_place>;  // its elements never move
@@ -36,12 +37,12 @@ inline pinned_place* kept_place(const cuda_api& api, int device) {
 
 /// Provides the CUDA runtime's page-locked memory to `pinned_pool`, which does not depend on CUDA.
 ///
-/// Every device can copy from and to it. But the runtime creates a context on the calling thread's
-/// current device, which takes hundreds of megabytes there. So `device` is made current first;
-/// otherwise every rank of a machine would have a context on the first device.
+/// Every device can copy from and to this memory. But the runtime creates a context on the calling
+/// thread's current device, which takes hundreds of megabytes there. So `device` is made current
+/// first; otherwise every rank of a machine would have a context on the first device.
 ///
 /// @param api     null in a build without CUDA; the hook is then empty
-/// @param device  one that the process uses anyway
+/// @param device  a device that the process uses anyway
 inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
   if (api == nullptr) return {};
   return {detail::kept_place(*api, device),
@@ -61,7 +62,7 @@ inline pinned_memory_hook pinned_hook(const cuda_api* api, int device) {
             try {
               const device_scope scope(*place.api, place.device);
               ended.reset();
-            } catch (const error&) {  // still freed, by the destructor
+            } catch (const error&) {  // the destructor still frees it
             }
           }};
 }

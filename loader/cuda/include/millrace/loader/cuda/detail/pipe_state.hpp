@@ -13,15 +13,16 @@
 
 namespace millrace::loader::cuda::detail {
 
-/// State that batches share with their pipe and may need after it is destroyed. The last owner
-/// destroys it, on any thread.
+/// The state that batches share with their pipe, and may need after the pipe is destroyed. The last
+/// owner destroys it, on any thread.
 struct pipe_state {
   template <class... Arguments>
   explicit pipe_state(std::size_t slots, const Arguments&... arguments)
       : store(arguments..., slots), ring(slots, [this](std::size_t i) { return store.slot(i); }) {}
 
-  /// Releases a slot after the work that the consumer has put on `on` so far. May be called on any
-  /// thread, with any current device: a null `on` is the default stream of the pipe's device.
+  /// Releases a slot after all operations that the consumer has submitted to `on` so far. May be
+  /// called on any thread, with any current device: a null `on` is the default stream of the pipe's
+  /// device.
   void release(device_slot* slot, stream on) noexcept {
     if (store.on_device()) {
       try {
@@ -41,7 +42,7 @@ struct pipe_state {
     ring.release(slot);
   }
 
-  /// Ends the pipe because of an error that no other call can report.
+  /// Finishes the pipe because of an error that no other call can report.
   void fail(std::exception_ptr why) noexcept {
     {
       const std::scoped_lock lock(mutex);

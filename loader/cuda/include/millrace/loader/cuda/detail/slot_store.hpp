@@ -22,8 +22,8 @@ namespace millrace::loader::cuda {
 /// One micro-batch whose fields are filled, or are being filled. A view into its `slot_store`.
 struct device_slot {
   std::byte* memory = nullptr;  ///< device memory, or host memory if there is no device
-  event ready = nullptr;        ///< the fields are filled; null on the host
-  event released = nullptr;     ///< the consumer is done with the fields; null on the host
+  event ready = nullptr;        ///< completes when the fields are filled; null on the host
+  event released = nullptr;     ///< completes when the consumer is done; null on the host
 
   batch_work work;  ///< the last batch made: its shapes and the addresses of its fields
   std::int64_t boundaries = 0;

@@ -16,19 +16,19 @@ namespace millrace::loader::cuda {
 
 /// A filled slot of the host's ring.
 struct staged_batch {
-  const std::byte* slot = nullptr;  ///< laid out as `layout`, aligned to 64 bytes; best page-locked
+  const std::byte* slot = nullptr;  ///< laid out as `layout`, 64-byte aligned, ideally page-locked
   slot_layout layout;
   std::int64_t boundaries = 0;  ///< boundary_begin[rows]; 0 if they were not requested
   dataset::batch_number number = {};
   std::span<const std::int64_t> positions = {};  ///< [rows], as `batch::positions`, while held
   std::span<const std::int64_t> sources = {};    ///< [rows]
-  /// What delayed the source itself, if anything did; for the pipe's telemetry.
+  /// What delayed the source itself, if anything; for the pipe's telemetry.
   std::optional<stall_cause> kept_by = {};
   /// Keeps the slot. Released after the bytes are copied; the slot may then be refilled.
   std::shared_ptr<const void> hold = {};
 };
 
-/// Where a pipe gets its batches. `next` is called on the pipe's own thread.
+/// The source of a pipe's batches. `next` is called on the pipe's own thread.
 struct batch_source {
   /// Returns the next batch, or nothing after the last one. The pipe passes its exceptions on to
   /// the consumer.
